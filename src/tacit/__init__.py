@@ -1,0 +1,77 @@
+"""tacit: reinforcement learning that keeps its users' secrets.
+
+>>> import tacit
+>>> problem = tacit.problem("river-swim", states=4, horizon=8)
+>>> result = tacit.simulate(problem, tacit.agent("psrl"), episodes=200, seeds=2)
+>>> result.regret.shape == (2, len(result.episodes))
+True
+>>> result.guarantee.model
+'none'
+
+Everything heavy is imported on first use, so that ``import tacit`` and ``tacit --help`` are quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tacit._version import __version__
+
+if TYPE_CHECKING:
+    from tacit.agents import Agent
+    from tacit.agents import make_agent as agent
+    from tacit.errors import InvalidInput, TacitError, UnknownName
+    from tacit.foretell import guarantee
+    from tacit.privacy import Guarantee
+    from tacit.problems import TabularMDP
+    from tacit.problems import make_problem as problem
+    from tacit.simulate import Result, simulate
+
+_PUBLIC = {
+    "Agent": ("tacit.agents", "Agent"),
+    "Guarantee": ("tacit.privacy", "Guarantee"),
+    "InvalidInput": ("tacit.errors", "InvalidInput"),
+    "Result": ("tacit.simulate", "Result"),
+    "TabularMDP": ("tacit.problems", "TabularMDP"),
+    "TacitError": ("tacit.errors", "TacitError"),
+    "UnknownName": ("tacit.errors", "UnknownName"),
+    "agent": ("tacit.agents", "make_agent"),
+    "guarantee": ("tacit.foretell", "guarantee"),
+    "problem": ("tacit.problems", "make_problem"),
+    "simulate": ("tacit.simulate", "simulate"),
+}
+
+__all__ = [
+    "Agent",
+    "Guarantee",
+    "InvalidInput",
+    "Result",
+    "TabularMDP",
+    "TacitError",
+    "UnknownName",
+    "__version__",
+    "agent",
+    "guarantee",
+    "problem",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        module, attribute = _PUBLIC[name]
+    except KeyError:
+        raise AttributeError(f"module 'tacit' has no attribute {name!r}") from None
+    value = getattr(importlib.import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if "gymnasium" in sys.modules:  # then its users expect tacit's environments to be registered
+    importlib.import_module("tacit.problems.environments")

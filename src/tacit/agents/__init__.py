@@ -1,0 +1,9 @@
+"""Algorithms under the names of their papers: a statistic, a privatizer and a planner each."""
+
+from tacit.agents.base import Agent
+from tacit.agents.catalogue import agents, make_agent
+from tacit.agents.psrl import PSRL
+from tacit.agents.references import Optimal, Uniform
+from tacit.agents.ucb_vi import UcbVI
+
+__all__ = ["PSRL", "Agent", "Optimal", "UcbVI", "Uniform", "agents", "make_agent"]

@@ -1,0 +1,46 @@
+"""What an agent is: a recipe that, given a task, plugs a pipeline together."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from tacit.driver import BoundAgent
+from tacit.errors import InvalidInput
+from tacit.task import Task
+
+
+class Agent(ABC):
+    """Subclass it (as a dataclass: its fields are its parameters) to add an algorithm."""
+
+    name: ClassVar[str]
+    """The name results and listings show."""
+
+    needs: ClassVar[frozenset[str]] = frozenset()
+    """Facts of the problem that must be revealed to it; every result lists them."""
+
+    private: ClassVar[bool] = False
+    """Whether it takes an epsilon."""
+
+    @abstractmethod
+    def bind(self, task: Task) -> BoundAgent:
+        """Fit the agent to a task, or say why it does not fit."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name, as results report them."""
+        if not dataclasses.is_dataclass(self):
+            return {}
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """What a reader of the result should know about this agent on this task."""
+        return ()
+
+    def require_family(self, task: Task, family: str) -> None:
+        """Refuse tasks of another family."""
+        if task.family != family:
+            raise InvalidInput(
+                f"{self.name} learns {family} problems, but this problem is {task.family}; "
+                "`tacit list agents` shows which agent learns which family"
+            )

@@ -1,0 +1,32 @@
+"""Agents by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.agents.base import Agent
+from tacit.agents.psrl import PSRL
+from tacit.agents.references import Optimal, Uniform
+from tacit.agents.ucb_vi import UcbVI
+from tacit.errors import InvalidInput
+from tacit.registry import Registry
+
+PRIVACY_PARAMETERS = ("epsilon", "delta", "calibration")
+
+agents: Registry[Agent] = Registry("agent")
+agents.add("psrl", PSRL, "posterior sampling, not private")
+agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, not private")
+agents.add("uniform", Uniform, "reference: uniformly random actions")
+agents.add("optimal", Optimal, "reference: the true optimum, revealed to it")
+
+
+def make_agent(name: str, **parameters: Any) -> Agent:
+    """The agent of that name; privacy parameters only where there is privacy."""
+    entry = agents.entry(name)
+    for parameter in PRIVACY_PARAMETERS:
+        if parameter in parameters and parameter not in entry.parameters:
+            raise InvalidInput(
+                f"{name} adds no noise and takes no {parameter}: leave it out, or choose a private "
+                "agent (`tacit list agents`)"
+            )
+    return agents.make(name, parameters)

@@ -1,0 +1,25 @@
+"""Array types used everywhere, and how an array is made unchangeable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A private, contiguous, read-only copy, so that nobody's later write can reach it."""
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def frozen_mapping(arrays: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, npt.NDArray[Any]]:
+    """The same for a dictionary of arrays."""
+    return MappingProxyType({name: frozen(array) for name, array in arrays.items()})

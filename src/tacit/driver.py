@@ -1,0 +1,85 @@
+"""The one definition of learning: serve users, sum up their reports, release, plan, publish.
+
+The stepwise simulator, a fleet, the service and a user's own agent all follow this loop. Compiled
+loops exist beside it for speed and must give bit-equal results (tested).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.privacy.base import Privatizer, Query
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.noise import Noise
+from tacit.planners.base import Planner, Streams
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.statistics.base import Statistic
+from tacit.task import Task
+from tacit.trajectory import Trajectory
+
+Users = Callable[[Publication], Trajectory]
+"""Somebody who takes part: acts on a publication, and lives through a trajectory."""
+
+Schedule = Callable[[int], int]
+"""Number of users to serve before the next publication, given how many were served: public."""
+
+
+def every_user(served: int) -> int:
+    """Plan anew after every user."""
+    return 1
+
+
+def never_again(served: int) -> int:
+    """One publication serves everybody."""
+    return np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class BoundAgent:
+    """An agent fitted to one task: the parts of the pipeline, plugged together."""
+
+    task: Task
+    statistic: Statistic
+    privatizer: Privatizer
+    planner: Planner
+    schedule: Schedule = every_user
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the privatizer guarantees to each of the task's users."""
+        return self.privatizer.guarantee
+
+
+def drive(
+    agent: BoundAgent, users: Users, noise: Noise, streams: Streams
+) -> Iterator[Publication]:
+    """Learn from ``agent.task.users`` users, one after the other; stop exactly there.
+
+    Yields every publication before the users who act on it are served; they are served when the
+    next publication is asked for.
+    """
+    task, privatizer = agent.task, agent.privatizer
+    secret = privatizer.init()
+    contribution = np.zeros(agent.statistic.layout.size, dtype=np.int64)
+    publication: Publication | None = None
+    served = 0
+
+    def ask(query: Any) -> Release:
+        return privatizer.release(secret, query, noise)
+
+    while served < task.users:
+        version = 0 if publication is None else publication.version + 1
+        release = privatizer.release(secret, Query(version), noise)
+        publication = agent.planner.plan(task, release, ask, publication, streams)
+        yield publication
+        for _ in range(min(agent.schedule(served), task.users - served)):
+            trajectory = users(publication)
+            agent.statistic.contribute(trajectory, publication, served, contribution)
+            report = privatizer.encode(contribution, publication, noise)
+            secret = privatizer.absorb(secret, report, publication.version)
+            served += 1

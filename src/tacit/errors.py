@@ -1,0 +1,44 @@
+"""What tacit raises when a person can fix the cause.
+
+Every message says what was wrong, what was expected and what to do. The command line prints the
+message alone and exits with status 2; a library user catches :class:`TacitError`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TacitError(Exception):
+    """Base of every error that tacit raises on purpose."""
+
+
+class InvalidInput(TacitError, ValueError):
+    """A value, a shape or a combination of options that cannot be used."""
+
+
+class UnknownName(InvalidInput):
+    """A name that is not registered; the message suggests the nearest ones."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        super().__init__(f"unknown {kind} {name!r}{suggestion(name, names)}")
+        self.name = name
+
+
+class Blind(TacitError, TypeError):
+    """Raw user data, or secret state, was about to leave the only place it may live in."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about ``name``: the nearest known names, or all of them.
+
+    >>> suggestion("river-swin", ["psrl", "river-swim"])
+    "; did you mean 'river-swim'?"
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if near:
+        return "; did you mean " + " or ".join(repr(n) for n in near) + "?"
+    return "; known: " + ", ".join(names) if names else "; nothing is registered"

@@ -1,0 +1,75 @@
+"""One decorator for every kernel, and where compiled code is kept.
+
+Numba's own cache does not notice an edit in a function that a cached function calls in another
+file. So the cache folder is named by a hash of all package sources: any edit starts a fresh one.
+Without numba (the device client) the decorator returns the function as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).resolve().parents[1]
+_KEEP_SECONDS = 30 * 24 * 3600
+
+
+def source_hash(root: Path = PACKAGE) -> str:
+    """Hash of the names and contents of all Python files under ``root``."""
+    sha = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        sha.update(path.relative_to(root).as_posix().encode())
+        sha.update(path.read_bytes())
+    return sha.hexdigest()[:16]
+
+
+@functools.cache
+def cache_folder() -> Path:
+    """Folder for compiled code: $TACIT_CACHE_DIR, else the user's cache, else a temporary one."""
+    chosen = os.environ.get("TACIT_CACHE_DIR")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tacit"
+    if chosen:
+        base = Path(chosen)
+    folder = base / f"kernels-{source_hash()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        _forget_old(base)
+    except OSError:
+        folder = Path(tempfile.gettempdir()) / f"tacit-kernels-{os.getuid()}" / folder.name
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _forget_old(base: Path) -> None:
+    """Remove caches of sources that nobody has run for a month."""
+    for other in base.glob("kernels-*"):
+        if time.time() - other.stat().st_mtime > _KEEP_SECONDS:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def kernel(function: F) -> F:
+    """Compile ``function`` (numba: cached on disk, without the GIL), keeping its type.
+
+    The plain-Python original stays reachable as ``function.py_func``. Division by zero follows
+    IEEE rules in compiled code; kernels guard it so that plain Python agrees.
+    """
+    try:
+        import numba
+    except ImportError:
+        return function
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_folder())
+    try:
+        return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    finally:
+        numba.config.CACHE_DIR = before

@@ -1,0 +1,59 @@
+"""One trajectory -> visit counts and reward sums on an integer grid, clipped."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.kernels import kernel
+
+REWARD_STEPS = 2**24
+"""Rewards are counted in whole steps of 2^-24, so that sums are exact in any order."""
+
+
+@kernel
+def clip_index(index: int, size: int) -> int:
+    """The nearest valid index: a bad state or action must not move the bound, or the memory."""
+    return min(max(index, 0), size - 1)
+
+
+@kernel
+def clip_reward(reward: float) -> float:
+    """Into [0, 1]; NaN counts as 0."""
+    return min(max(reward, 0.0), 1.0) if reward == reward else 0.0
+
+
+@kernel
+def count_visits(
+    states: IntArray,
+    actions: IntArray,
+    rewards: Array,
+    horizon: int,
+    reward: IntArray,
+    reward_squares: IntArray,
+    visits: IntArray,
+    transitions: IntArray,
+) -> None:
+    """Overwrite the tables with R(s,a), R2(s,a), N_r(s,a) [G, S, A] and N_p(s,a,s') [G, S, A, S].
+
+    At most ``horizon`` steps are read. N_p has the first H - 1 transitions (spec tabular_ldp,
+    section 2). ``reward_squares`` may have no cells (G = 0): then it is left out. Rewards and their
+    squares are in units of 1 / REWARD_STEPS.
+    """
+    G, S, A = visits.shape
+    reward[:] = 0
+    reward_squares[:] = 0
+    visits[:] = 0
+    transitions[:] = 0
+    steps = min(horizon, actions.shape[0], rewards.shape[0], states.shape[0])
+    for h in range(steps):
+        g = h if G > 1 else 0
+        s = clip_index(states[h], S)
+        a = clip_index(actions[h], A)
+        r = clip_reward(rewards[h])
+        reward[g, s, a] += np.int64(r * REWARD_STEPS + 0.5)
+        if reward_squares.shape[0] > 0:
+            reward_squares[g, s, a] += np.int64(r * r * REWARD_STEPS + 0.5)
+        visits[g, s, a] += 1
+        if h < horizon - 1 and h + 1 < states.shape[0]:
+            transitions[g, s, a, clip_index(states[h + 1], S)] += 1

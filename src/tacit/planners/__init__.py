@@ -1,0 +1,16 @@
+"""Release -> policy. Pure, public, and blind to raw data."""
+
+from tacit.planners.base import Ask, Planner, Streams
+from tacit.planners.fixed import OptimalPlanner, UniformPlanner
+from tacit.planners.optimistic import UcbViPlanner
+from tacit.planners.posterior import PosteriorPlanner
+
+__all__ = [
+    "Ask",
+    "OptimalPlanner",
+    "Planner",
+    "PosteriorPlanner",
+    "Streams",
+    "UcbViPlanner",
+    "UniformPlanner",
+]

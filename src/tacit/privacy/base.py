@@ -1,0 +1,80 @@
+"""What a privatizer is: the one door between contributions and releases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+from tacit.arrays import IntArray
+from tacit.errors import Blind
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.noise import Noise
+from tacit.publication import Publication
+from tacit.release import Release
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is asked of the privatizer. The same id is always answered with the same value."""
+
+    id: int
+
+
+class Report:
+    """What leaves a user, on the integer grid of the statistic's layout.
+
+    Under local privacy it is already randomized; under joint privacy (and in ``exact``) it is the
+    contribution itself, and travels to the curator only.
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: IntArray) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return f"Report(cells={self.values.size})"
+
+
+class Secret:
+    """State behind the wall: exact accumulators, stored noise. Never printed, never pickled.
+
+    A service that must keep it across restarts stores its parts on purpose, in its encrypted table.
+    """
+
+    __slots__ = ("sums", "users")
+
+    def __init__(self, sums: IntArray, users: int = 0) -> None:
+        self.sums = sums
+        self.users = users
+
+    def __repr__(self) -> str:
+        return "Secret(content hidden)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise Blind("Secret state holds exact user data and cannot be pickled or copied")
+
+
+class Privatizer(Protocol):
+    """Contribution -> report -> secret state -> release, with a guarantee computed from the noise.
+
+    Local mechanisms add noise in ``encode`` (on the device), joint ones in ``release`` (at the
+    curator); ``exact`` adds none. Charge before noise, noise before release; a value once released
+    is never drawn again.
+    """
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is guaranteed to one user, over everything this privatizer may release."""
+
+    def init(self) -> Secret:
+        """State before the first user."""
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """On the device: the message about one contribution."""
+
+    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
+        """At the collector: fold one report in, made under that version of the publication."""
+
+    def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
+        """Publish. The same query gives the same value, also later."""

@@ -1,0 +1,7 @@
+"""What is learned: the secret truth, its exact optimum, and the exact value of any policy."""
+
+from tacit.problems.base import Problem
+from tacit.problems.catalogue import make_problem, problems
+from tacit.problems.tabular import TabularMDP
+
+__all__ = ["Problem", "TabularMDP", "make_problem", "problems"]

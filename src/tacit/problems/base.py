@@ -1,0 +1,42 @@
+"""What a problem is: the truth that users live in, read by rollouts and scoring only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+
+from tacit.policy import Policy
+from tacit.task import Task
+from tacit.trajectory import Trajectory
+
+
+class Problem(Protocol):
+    """The secret truth. A learner gets its :class:`~tacit.task.Task`, never this."""
+
+    @property
+    def name(self) -> str:
+        """The name results and plots show."""
+
+    @property
+    def horizon(self) -> int:
+        """Number of steps of an episode."""
+
+    def task(self, users: int, reveal: Iterable[str] = ()) -> Task:
+        """The public description, with the named facts revealed."""
+
+    def optimal_value(self) -> float:
+        """Exact expected return of the best policy, over the start law."""
+
+    def value(self, policy: Policy) -> float:
+        """Exact expected return of a policy, over the start law."""
+
+    def baseline(self) -> tuple[str, float]:
+        """Name and exact value of the policy that a learner must beat to be worth anything."""
+
+    def rollout(self, policy: Policy, rng: np.random.Generator) -> Trajectory:
+        """One user's episode; uses the same number of draws whatever happens in it."""
+
+    def describe(self) -> dict[str, Any]:
+        """Name, parameters and facts for reports, as plain JSON values."""

@@ -1,0 +1,32 @@
+"""Problems by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.problems.benchmarks import hard_tree, random_mdp, river_swim
+from tacit.problems.from_gymnasium import gymnasium_problem
+from tacit.problems.tabular import TabularMDP
+from tacit.registry import Entry, Registry
+
+problems: Registry[TabularMDP] = Registry("problem")
+problems.add("random-mdp", random_mdp, "random transitions and 0/1 rewards, one instance per seed")
+problems.add("river-swim", river_swim, "swim upstream for a large reward: exploration matters")
+problems.add("hard-tree", hard_tree, "the lower-bound tree: one leaf is slightly better")
+
+GYMNASIUM = Entry(
+    "gym:ID", gymnasium_problem, "a Gymnasium toy-text environment, for example gym:FrozenLake-v1"
+)
+
+
+def problem_entry(name: str) -> Entry[TabularMDP]:
+    """The entry behind a name, also for ``gym:ID``."""
+    return GYMNASIUM if name.startswith("gym:") else problems.entry(name)
+
+
+def make_problem(name: str, **parameters: Any) -> TabularMDP:
+    """The problem of that name."""
+    if name.startswith("gym:"):
+        GYMNASIUM.check(parameters)
+        return gymnasium_problem(name.removeprefix("gym:"), **parameters)
+    return problems.make(name, parameters)

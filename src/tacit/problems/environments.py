@@ -1,0 +1,81 @@
+"""Tabular problems as Gymnasium environments, registered under the namespace "tacit".
+
+Importing this module registers every named problem: ``tacit/river-swim-v0`` and so on. It happens
+by itself once tacit has been used, or by
+``gymnasium.make("tacit.problems.environments:tacit/river-swim-v0")``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from tacit.kernels.rollout import draw, draw_next, draw_reward
+from tacit.problems.catalogue import make_problem, problems
+from tacit.problems.tabular import TabularMDP
+
+
+class TabularEnv(gymnasium.Env[np.int64, np.int64]):
+    """One user's episodes in a tabular problem; every episode is truncated after H steps.
+
+    Observation: the state, Discrete(S). Action: Discrete(A). ``info["step"]`` counts the steps
+    taken, which a stage-dependent policy needs.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}
+
+    def __init__(self, problem: TabularMDP, render_mode: str | None = None) -> None:
+        self.problem = problem
+        self.render_mode = render_mode
+        self.observation_space = gymnasium.spaces.Discrete(problem.states)
+        self.action_space = gymnasium.spaces.Discrete(problem.actions)
+        self._state = 0
+        self._step = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.int64, dict[str, Any]]:
+        """Start a new episode from the start law."""
+        super().reset(seed=seed)
+        self._state = draw(self.problem.truth.initial_cdf, self.np_random.random())
+        self._step = 0
+        return np.int64(self._state), {"step": 0}
+
+    def step(
+        self, action: np.int64 | int
+    ) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
+        """One step; the episode is truncated at the horizon and has no terminal state."""
+        if not self.action_space.contains(np.int64(action)):
+            raise ValueError(
+                f"action = {action!r}, but it must be 0 to {self.problem.actions - 1}"
+            )
+        if self._step >= self.problem.horizon:
+            raise RuntimeError("the episode is over: call reset() before step()")
+        a = int(action)
+        truth, h, s = self.problem.truth, self._step, self._state
+        reward = draw_reward(truth, h, s, a, self.np_random.random())
+        self._state = draw_next(truth, h, s, a, self.np_random.random())
+        self._step += 1
+        truncated = self._step == self.problem.horizon
+        return np.int64(self._state), float(reward), False, truncated, {"step": self._step}
+
+
+def _make(problem: str, render_mode: str | None = None, **parameters: Any) -> TabularEnv:
+    return TabularEnv(make_problem(problem, **parameters), render_mode)
+
+
+def register() -> None:
+    """Register every named problem with Gymnasium; doing it twice does no harm."""
+    for entry in problems:
+        id = f"tacit/{entry.name}-v0"
+        if id not in gymnasium.registry:
+            gymnasium.register(
+                id,
+                entry_point="tacit.problems.environments:_make",
+                kwargs={"problem": entry.name},
+            )
+
+
+register()

@@ -1,0 +1,54 @@
+"""What crosses the wall: public sums and the exact law of the noise in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arrays import Array, frozen_mapping
+
+
+class NoiseLaw(Protocol):
+    """The exact law of the noise in a release; planners take their widths from it."""
+
+    name: str
+
+    def variance(self, block: str) -> Array:
+        """Variance of every entry of a block (a scalar array where all are equal)."""
+
+
+class NoNoise:
+    """The law of a release that is exact, hence not private."""
+
+    name = "none"
+
+    def variance(self, block: str) -> Array:
+        """Zero everywhere."""
+        return np.zeros(())
+
+    def __repr__(self) -> str:
+        return "NoNoise()"
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A public value. Only a privatizer makes one (``tests/test_architecture.py`` looks).
+
+    Attributes:
+        users: number of participations summed up in it.
+        blocks: the sums by name, in natural units.
+        law: the law of the noise added to them.
+        source: where the noise came from: "secure", "simulated", or "none".
+    """
+
+    users: int
+    blocks: Mapping[str, npt.NDArray[Any]]
+    law: NoiseLaw
+    source: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "blocks", frozen_mapping(self.blocks))

@@ -1,0 +1,100 @@
+"""``tacit.simulate``: many seeded runs of one agent on one problem."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable
+
+import numpy as np
+
+from tacit.agents.base import Agent
+from tacit.driver import BoundAgent
+from tacit.arrays import IntArray
+from tacit.problems.base import Problem
+from tacit.simulate.checkpoints import checkpoints as checkpoint_grid
+from tacit.simulate.compiled import compiled_run
+from tacit.simulate.result import Result
+from tacit.simulate.runs import Run, StepwiseRun
+from tacit.simulate.scheduler import Progress, advance_all
+from tacit.validate import integer
+
+
+def simulate(
+    problem: Problem,
+    agent: Agent,
+    episodes: int,
+    seeds: int = 1,
+    *,
+    seed: int = 0,
+    workers: int | None = None,
+    checkpoints: int | str = "log",
+    reveal: Iterable[str] = (),
+    progress: Progress | None = None,
+    compiled: bool = True,
+) -> Result:
+    """Run ``agent`` on ``problem`` and score every policy exactly against the optimum.
+
+    Results are identical on repetition and for any number of workers. Ctrl-C ends the runs early
+    and returns what was done (``result.interrupted``).
+
+    Args:
+        problem: the truth the simulated users live in.
+        agent: who learns.
+        episodes: number of users K, one episode each.
+        seeds: number of independent runs.
+        seed: root of all random streams.
+        workers: threads; by default one per core, at most one per run.
+        checkpoints: "log", or a number n to record every n-th episode.
+        reveal: facts of the problem told to the learner, for example ``["reward"]``.
+        progress: called now and then with (episodes done, cumulative regret), means over runs.
+        compiled: False runs the stepwise driver even where a compiled loop exists (same results).
+
+    Returns:
+        Curves, guarantee and everything needed to report them.
+    """
+    K = integer(episodes, "episodes", low=1)
+    count = integer(seeds, "seeds", low=1)
+    root = integer(seed, "seed", low=0)
+    threads = integer(workers or os.cpu_count() or 1, "workers", low=1)
+    revealed = sorted(set(reveal) | agent.needs)
+    bound = agent.bind(problem.task(users=K, reveal=revealed))
+    grid = checkpoint_grid(K, checkpoints)
+    stop = threading.Event()
+    runs = [_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
+    began = time.perf_counter()
+    finished = advance_all(runs, K, threads, stop, progress)
+    seconds = time.perf_counter() - began
+    recorded = min(int(run.score.at[1]) for run in runs)
+    return Result(
+        problem=problem.describe(),
+        agent={
+            "name": agent.name,
+            "parameters": agent.parameters(),
+            "notes": list(agent.notes(bound.task)),
+        },
+        guarantee=bound.guarantee.as_simulated(),
+        seed=root,
+        seeds=tuple(range(count)),
+        requested_episodes=K,
+        episodes=grid[:recorded],
+        regret=np.array([run.score.regret[:recorded] for run in runs]),
+        reward=np.array([run.score.reward[:recorded] for run in runs]),
+        interrupted=not finished,
+        seconds=seconds,
+        episodes_per_second=sum(int(run.score.at[0]) for run in runs) / max(seconds, 1e-9),
+    )
+
+
+def _run(
+    problem: Problem,
+    agent: BoundAgent,
+    root: int,
+    run: int,
+    grid: IntArray,
+    stop: threading.Event,
+    compiled: bool,
+) -> Run:
+    fast = compiled_run(problem, agent, root, run, grid) if compiled else None
+    return fast or StepwiseRun(problem, agent, root, run, grid, stop)

@@ -1,0 +1,210 @@
+"""Which agents have a compiled loop, and their runs.
+
+The choice is by the exact types of the agent's parts: a subclass or a part of the user's own goes
+through the stepwise driver.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arrays import Array, IntArray
+from tacit.driver import BoundAgent, every_user, never_again
+from tacit.kernels.rollout import uniforms_per_episode
+from tacit.planners import OptimalPlanner, PosteriorPlanner, UcbViPlanner, UniformPlanner
+from tacit.planners.base import known_rewards
+from tacit.policy import StochasticPolicy, TabularPolicy
+from tacit.privacy import Exact, Query, Silence
+from tacit.problems.tabular import TabularMDP, cumulative
+from tacit.simulate import loops
+from tacit.simulate.loops import Blocks, IntBlocks, Plan, Public, Raw
+from tacit.simulate.runs import Run, new_score
+from tacit.simulate.streams import planner_streams, stream
+from tacit.statistics import Nothing, VisitCounts
+
+_UNIFORMS = 1 << 20
+"""Largest number of uniforms drawn at once (8 MB), whatever the chunk."""
+
+
+class _CompiledRun:
+    """What all compiled runs share: the users' stream, cut into rows of one episode each."""
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        self.problem = problem
+        self.agent = agent
+        self.score = new_score(problem, checkpoints)
+        self.streams = planner_streams(root, run)
+        self._users = stream(root, run, "users")
+        self._columns = uniforms_per_episode(problem.horizon)
+
+    def advance(self, episodes: int) -> None:
+        """Do that many more episodes, in slices that bound memory."""
+        most = max(1, _UNIFORMS // self._columns)
+        while episodes > 0:
+            rows = min(episodes, most)
+            self._episodes(self._users.random((rows, self._columns)))
+            episodes -= rows
+
+    def _episodes(self, uniforms: Array) -> None:
+        raise AssertionError("each compiled run names its loop")
+
+
+class _LearningRun(_CompiledRun):
+    """Buffers of a learner on visit counts that plans after every user."""
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
+        H, S, A = problem.horizon, problem.states, problem.actions
+        layout = agent.statistic.layout
+        contribution = np.zeros(layout.size, dtype=np.int64)
+        release = np.zeros(layout.size)
+        self.raw = Raw(
+            states=np.zeros(H + 1, dtype=np.int64),
+            actions=np.zeros(H, dtype=np.int64),
+            rewards=np.zeros(H),
+            contribution=contribution,
+            blocks=IntBlocks(**_blocks(agent.statistic, contribution)),
+            sums=np.zeros(layout.size, dtype=np.int64),
+        )
+        self.public = Public(
+            units=layout.units,
+            release=release,
+            blocks=Blocks(**_blocks(agent.statistic, release)),
+            known_reward=known_rewards(agent.task),
+        )
+        stages = 1 if agent.task.homogeneous else H
+        self.plan = Plan(
+            P=np.zeros((stages, S, A, S)),
+            R=np.zeros(self._reward_shape(stages)),
+            Q=np.full((H, S, A), float(H)),
+            V=np.zeros((H + 1, S)),
+            actions=np.zeros((H, S), dtype=np.int64),
+        )
+        self.values = np.zeros((H + 1, S))
+
+    def _reward_shape(self, stages: int) -> tuple[int, int, int]:
+        return stages, self.problem.states, self.problem.actions
+
+
+def _blocks(statistic: Any, flat: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+    """Views by block, with an empty table of squares where none are kept."""
+    views = dict(statistic.layout.views(flat))
+    if "reward_squares" not in views:
+        _, S, A = views["visits"].shape
+        views["reward_squares"] = np.zeros((0, S, A), dtype=flat.dtype)
+    return views
+
+
+class UcbViRun(_LearningRun):
+    """UCB-VI."""
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
+        assert isinstance(agent.planner, UcbViPlanner)
+        self._width = agent.planner.width(agent.task)
+
+    def _reward_shape(self, stages: int) -> tuple[int, int, int]:
+        return self.problem.horizon, self.problem.states, self.problem.actions
+
+    def _episodes(self, uniforms: Array) -> None:
+        loops.ucb_vi_episodes(
+            self.problem.truth,
+            uniforms,
+            self._width,
+            self.streams.ties,
+            self.raw,
+            self.public,
+            self.plan,
+            self.values,
+            self.score,
+        )
+
+
+class PsrlRun(_LearningRun):
+    """PSRL."""
+
+    def _episodes(self, uniforms: Array) -> None:
+        assert isinstance(self.agent.planner, PosteriorPlanner)
+        loops.psrl_episodes(
+            self.problem.truth,
+            uniforms,
+            self.agent.planner.prior,
+            self.streams.ties,
+            self.streams.posterior,
+            self.raw,
+            self.public,
+            self.plan,
+            self.values,
+            self.score,
+        )
+
+
+class FixedRun(_CompiledRun):
+    """An agent that publishes once and collects nothing."""
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
+        noise = Silence()
+        secret = agent.privatizer.init()
+        release = agent.privatizer.release(secret, Query(0), noise)
+        policy = agent.planner.plan(
+            agent.task,
+            release,
+            lambda query: agent.privatizer.release(secret, query, noise),
+            None,
+            self.streams,
+        ).policy
+        self.score.now[0] = self.score.optimum - problem.value(policy)
+        self._cdf = _policy_cdf(policy, problem.actions)
+        H = problem.horizon
+        self._states = np.zeros(H + 1, dtype=np.int64)
+        self._actions = np.zeros(H, dtype=np.int64)
+        self._rewards = np.zeros(H)
+
+    def _episodes(self, uniforms: Array) -> None:
+        loops.fixed_episodes(
+            self.problem.truth,
+            uniforms,
+            self._cdf,
+            self._states,
+            self._actions,
+            self._rewards,
+            self.score,
+        )
+
+
+def _policy_cdf(policy: object, actions: int) -> Array:
+    if isinstance(policy, StochasticPolicy):
+        return cumulative(policy.probabilities)
+    assert isinstance(policy, TabularPolicy)
+    return cumulative(np.eye(actions)[policy.actions])
+
+
+_LOOPS = {
+    (VisitCounts, Exact, UcbViPlanner, every_user): UcbViRun,
+    (VisitCounts, Exact, PosteriorPlanner, every_user): PsrlRun,
+    (Nothing, Exact, UniformPlanner, never_again): FixedRun,
+    (Nothing, Exact, OptimalPlanner, never_again): FixedRun,
+}
+
+
+def compiled_run(
+    problem: object, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+) -> Run | None:
+    """The compiled run of this problem and agent, or None if there is none."""
+    parts = (type(agent.statistic), type(agent.privatizer), type(agent.planner), agent.schedule)
+    make = _LOOPS.get(parts)
+    if make is None or type(problem) is not TabularMDP:
+        return None
+    return make(problem, agent, root, run, checkpoints)

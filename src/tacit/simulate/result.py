@@ -1,0 +1,153 @@
+"""What a simulation returns: curves, guarantee, and how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from tacit._version import __version__
+from tacit.arrays import Array, IntArray
+from tacit.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Curves of several runs of one agent on one problem.
+
+    Attributes:
+        problem: description of the problem, with its exact optimum and baseline.
+        agent: name, parameters and notes of the agent.
+        guarantee: what was guaranteed to each simulated user.
+        seed: root of the random streams.
+        seeds: the runs.
+        requested_episodes: the K that was asked for, and that the learner planned for.
+        episodes: checkpoints, number of episodes done.
+        regret: cumulative exact pseudo-regret against the optimum [seeds, checkpoints].
+        reward: cumulative reward of the simulated users [seeds, checkpoints].
+        interrupted: True if the runs were stopped early; the curves are then a valid prefix.
+        seconds: wall-clock time.
+        episodes_per_second: over all runs together.
+    """
+
+    problem: Mapping[str, Any]
+    agent: Mapping[str, Any]
+    guarantee: Guarantee
+    seed: int
+    seeds: tuple[int, ...]
+    requested_episodes: int
+    episodes: IntArray
+    regret: Array
+    reward: Array
+    interrupted: bool
+    seconds: float
+    episodes_per_second: float
+
+    @property
+    def completed(self) -> int:
+        """Episodes that every run has done and recorded."""
+        return int(self.episodes[-1]) if len(self.episodes) else 0
+
+    def band(self) -> tuple[Array, Array, Array]:
+        """Mean over runs and the ends of its pointwise 95% Student t interval.
+
+        With a single run the interval is not defined, and both ends are NaN.
+        """
+        mean, half = self.regret.mean(axis=0), _half_width(self.regret)
+        return mean, mean - half, mean + half
+
+    def regret_per_episode(self, first: int, last: int) -> Array:
+        """Mean regret per episode in (first, last] for every run; both must be checkpoints or 0."""
+        grid = np.concatenate([[0], self.episodes])
+        curve = np.concatenate([np.zeros((len(self.seeds), 1)), self.regret], axis=1)
+        i, j = np.searchsorted(grid, [first, last])
+        if j >= len(grid) or grid[i] != first or grid[j] != last or i >= j:
+            raise ValueError(f"({first}, {last}] does not start and end at checkpoints")
+        window: Array = (curve[:, j] - curve[:, i]) / (last - first)
+        return window
+
+    def frame(self) -> pd.DataFrame:
+        """Tidy frame with columns seed, episode, regret, reward."""
+        import pandas as pd
+
+        points = len(self.episodes)
+        return pd.DataFrame(
+            {
+                "seed": np.repeat(np.array(self.seeds, dtype=np.int64), points),
+                "episode": np.tile(self.episodes, len(self.seeds)),
+                "regret": self.regret.ravel(),
+                "reward": self.reward.ravel(),
+            }
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The object ``tacit run --json`` prints."""
+        mean, low, high = self.band()
+        final = self.regret[:, -1] if self.completed else np.zeros(0)
+        several = len(final) > 1
+        return {
+            "tacit": __version__,
+            "problem": dict(self.problem),
+            "agent": dict(self.agent),
+            "episodes": self.completed,
+            "requested_episodes": self.requested_episodes,
+            "interrupted": self.interrupted,
+            "seed": self.seed,
+            "seeds": list(self.seeds),
+            "regret": {
+                "mean": float(final.mean()) if self.completed else None,
+                "std": float(final.std(ddof=1)) if several else None,
+                "ci95": [float(low[-1]), float(high[-1])] if several else [None, None],
+                "per_seed": final.tolist(),
+            },
+            "curve": {
+                "episode": self.episodes.tolist(),
+                "mean": mean.tolist(),
+                "lo": _numbers(low),
+                "hi": _numbers(high),
+            },
+            "guarantee": self.guarantee.to_json(),
+            "timing": {
+                "seconds": self.seconds,
+                "episodes_per_second": self.episodes_per_second,
+            },
+        }
+
+    def plot(self, path: str | Path, *, log: bool = False, baseline: bool = True) -> Path:
+        """Draw the regret curve into a file; see :func:`tacit.report.plot.plot_regret`."""
+        from tacit.report.plot import plot_regret
+
+        return plot_regret([self], path, log=log, baseline=baseline)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Write curves.parquet, manifest.json and result.json into a folder."""
+        from tacit.simulate.storage import save
+
+        return save(self, Path(folder), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Result:
+        """Read a folder written by :meth:`save`."""
+        from tacit.simulate.storage import load
+
+        return load(Path(folder))
+
+
+def _half_width(samples: Array) -> Array:
+    """Half width of the 95% t interval of the mean over the first axis, NaN for one sample."""
+    n = len(samples)
+    if n < 2:
+        return np.full(samples.shape[1], np.nan)
+    half: Array = stdtrit(n - 1, 0.975) * samples.std(axis=0, ddof=1) / np.sqrt(n)
+    return half
+
+
+def _numbers(values: Array) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]

@@ -1,0 +1,101 @@
+"""What a statistic is: a bounded function of one trajectory that knows its own bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arrays import Array, IntArray
+from tacit.publication import Publication
+from tacit.trajectory import Trajectory
+
+Norm = Literal["l1", "l2"]
+
+
+class Relation(Enum):
+    """Which two datasets must look alike. Never implied, always passed."""
+
+    REPLACE_ONE = "replace-one"
+    """One user's whole trajectory is replaced by any other."""
+    ADD_REMOVE_ONE = "add-remove-one"
+    """One user's contribution is there or is zero."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A named part of a contribution: an integer array counted in steps of ``unit``."""
+
+    name: str
+    shape: tuple[int, ...]
+    unit: float = 1.0
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return math.prod(self.shape)
+
+
+class Layout:
+    """How named blocks lie in the one flat integer vector that a user contributes."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = tuple(blocks)
+
+    @cached_property
+    def size(self) -> int:
+        """Length of the flat vector."""
+        return sum(block.size for block in self.blocks)
+
+    @cached_property
+    def units(self) -> Array:
+        """Size of one step of every cell, flat."""
+        return np.concatenate(
+            [np.full(block.size, block.unit) for block in self.blocks] or [np.zeros(0)]
+        )
+
+    def views(self, flat: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+        """The blocks of a flat vector, as views into it."""
+        views, start = {}, 0
+        for block in self.blocks:
+            views[block.name] = flat[start : start + block.size].reshape(block.shape)
+            start += block.size
+        return views
+
+
+class Statistic(Protocol):
+    """Turns one user's raw trajectory into a bounded vector (DESIGN: consequence 2)."""
+
+    @property
+    def layout(self) -> Layout:
+        """Blocks of the contribution."""
+
+    def contribute(
+        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    ) -> None:
+        """Overwrite ``out`` with the clipped contribution, whatever the publication says.
+
+        Args:
+            trajectory: what the user lived through.
+            publication: the entry the user acted on.
+            coin: the report's public id (in simulation: k). Whatever a statistic draws at random
+                (an assigned step, a rounding) is a keyed function of it.
+            out: flat integer vector of the layout's size.
+        """
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """Largest change of the whole vector, in natural units, over all neighbours and publications.
+
+        Args:
+            norm: "l1" or "l2", jointly over all blocks.
+            relation: which datasets are neighbours.
+            scale: optional weight per block (default 1), for mechanisms that rescale blocks.
+        """

@@ -1,0 +1,77 @@
+"""Visit counts and reward sums of a tabular trajectory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from tacit.arrays import IntArray
+from tacit.kernels.counts import REWARD_STEPS, count_visits
+from tacit.publication import Publication
+from tacit.statistics.base import Block, Layout, Norm, Relation
+from tacit.task import Task
+from tacit.trajectory import Trajectory
+
+
+class VisitCounts:
+    """R(s,a), N_r(s,a), N_p(s,a,s') and, where asked for, R2(s,a) (spec tabular_ldp, section 2).
+
+    One table serves all stages when the task is declared homogeneous, else every stage has its
+    own. Rewards are clipped into [0, 1] and counted in steps of 2^-24; states and actions are
+    clipped into range; at most H steps are read.
+    """
+
+    def __init__(self, task: Task, *, squares: bool = False) -> None:
+        S, A, H = task.sizes["states"], task.sizes["actions"], task.horizon
+        G = 1 if task.homogeneous else H
+        self.horizon = H
+        self.stages = G
+        self._mass = {"reward": H, "visits": H, "transitions": H - 1}
+        blocks = [
+            Block("reward", (G, S, A), 1.0 / REWARD_STEPS),
+            Block("visits", (G, S, A)),
+            Block("transitions", (G, S, A, S)),
+        ]
+        if squares:
+            self._mass["reward_squares"] = H
+            blocks.append(Block("reward_squares", (G, S, A), 1.0 / REWARD_STEPS))
+        self.layout = Layout(blocks)
+        self._no_squares = np.zeros((0, S, A), dtype=np.int64)
+
+    def contribute(
+        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    ) -> None:
+        """Overwrite ``out`` with the counts of one user."""
+        views = self.layout.views(out)
+        count_visits(
+            trajectory.states,
+            trajectory.actions,
+            trajectory.rewards,
+            self.horizon,
+            views["reward"],
+            views.get("reward_squares", self._no_squares),
+            views["visits"],
+            views["transitions"],
+        )
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """Exact, jointly over all blocks (spec tabular_ldp, section 4).
+
+        Each block carries a total mass m of at most H (transitions: H - 1), one unit per step.
+        Adding a user moves it by that mass; replacing one moves two disjoint sets of cells. In L2
+        the worst user puts all steps of a pooled table into one cell, (sum m^2)^(1/2); with one
+        table per stage every step has a cell of its own, (sum m)^(1/2). Replace-one, pooled:
+        L1 = 6H - 2 and L2 = sqrt(4H^2 + 2(H-1)^2) without squares.
+        """
+        moved = 2 if relation is Relation.REPLACE_ONE else 1
+        weights = {name: (scale or {}).get(name, 1.0) for name in self._mass}
+        if norm == "l1":
+            return moved * sum(weights[name] * mass for name, mass in self._mass.items())
+        power = 2 if self.stages == 1 else 1
+        return math.sqrt(
+            moved * sum(weights[name] ** 2 * mass**power for name, mass in self._mass.items())
+        )

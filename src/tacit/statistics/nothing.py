@@ -1,0 +1,28 @@
+"""The statistic of a learner that collects nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tacit.arrays import IntArray
+from tacit.publication import Publication
+from tacit.statistics.base import Layout, Norm, Relation
+from tacit.trajectory import Trajectory
+
+
+class Nothing:
+    """An empty contribution: reference policies need no data, and so protect it perfectly."""
+
+    def __init__(self) -> None:
+        self.layout = Layout([])
+
+    def contribute(
+        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    ) -> None:
+        """Write nothing."""
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """Zero: no trajectory changes an empty vector."""
+        return 0.0

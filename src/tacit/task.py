@@ -1,0 +1,73 @@
+"""What the learner may know before the first user arrives."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy.typing as npt
+
+from tacit.arrays import frozen_mapping
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The public description of a problem (DESIGN: consequence 6 of the wall).
+
+    A planner sees this and releases, nothing else. The truth about transitions and rewards stays
+    in the Problem; a fact of it enters ``known`` only when it is revealed on purpose.
+
+    Attributes:
+        family: which planners fit, for example ``"tabular"``.
+        horizon: number of steps H of one user's episode.
+        sizes: public sizes, for example ``{"states": S, "actions": A}``.
+        known: revealed facts by name, for example ``{"reward": array}``.
+        homogeneous: whether the law of a step is declared not to depend on the stage.
+        users: number K of participations the learner is planned (and paid) for.
+        participations: how often one person may take part.
+    """
+
+    family: str
+    horizon: int
+    sizes: Mapping[str, int]
+    homogeneous: bool
+    users: int
+    known: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    participations: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", MappingProxyType(dict(self.sizes)))
+        object.__setattr__(self, "known", frozen_mapping(self.known))
+
+    @property
+    def revealed(self) -> tuple[str, ...]:
+        """Names of the facts revealed, sorted."""
+        return tuple(sorted(self.known))
+
+    def digest(self) -> str:
+        """SHA-256 of the content: equal digests mean that the learner was told the same."""
+        text = repr(
+            (
+                self.family,
+                self.horizon,
+                sorted(self.sizes.items()),
+                self.homogeneous,
+                self.users,
+                self.participations,
+            )
+        )
+        sha = hashlib.sha256(text.encode())
+        for name in self.revealed:
+            fact = self.known[name]
+            sha.update(f"{name}{fact.dtype}{fact.shape}".encode())
+            sha.update(fact.tobytes())
+        return sha.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Task) and self.digest() == other.digest()
+
+    def __hash__(self) -> int:
+        return hash(self.digest())

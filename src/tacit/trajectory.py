@@ -1,0 +1,35 @@
+"""The only raw type: what one user lived through."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.errors import Blind
+
+
+class Trajectory:
+    """States s_1..s_{H+1}, actions a_1..a_H and rewards r_1..r_H of one user. Private.
+
+    It exists on the user's side of the wall (or, under joint privacy, inside the curator) and ends
+    in ``Statistic.contribute``. Printing shows shapes only, and it refuses to be pickled, so that
+    it cannot slip into a log, a checkpoint or another process.
+    """
+
+    __slots__ = ("states", "actions", "rewards")
+
+    def __init__(self, states: IntArray, actions: IntArray, rewards: Array) -> None:
+        self.states = np.asarray(states, dtype=np.int64)
+        self.actions = np.asarray(actions, dtype=np.int64)
+        self.rewards = np.asarray(rewards, dtype=np.float64)
+
+    def __repr__(self) -> str:
+        return f"Trajectory(steps={len(self.actions)}, content hidden)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise Blind("a Trajectory is raw user data and cannot be pickled or copied")
+
+    def __getstate__(self) -> Any:
+        raise Blind("a Trajectory is raw user data and has no state to hand out")

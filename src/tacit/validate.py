@@ -1,0 +1,114 @@
+"""Checks of user input, one function per kind of value.
+
+Each takes the value first and the name the user knows it by second, and returns the value in the
+type the rest of the code expects. Every message shows the name, the value and what is allowed.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.errors import InvalidInput, suggestion
+
+
+def _allowed(low: float | None, high: float | None, low_open: bool, high_open: bool) -> str:
+    parts = []
+    if low is not None:
+        parts.append(f"{'>' if low_open else '>='} {low:g}")
+    if high is not None:
+        parts.append(f"{'<' if high_open else '<='} {high:g}")
+    return " and ".join(parts)
+
+
+def integer(value: object, name: str, *, low: int | None = None, high: int | None = None) -> int:
+    """A whole number in [low, high]; ``1e5`` counts as one, ``True`` and ``2.5`` do not.
+
+    >>> integer(1e5, "episodes", low=1)
+    100000
+    """
+    allowed = _allowed(low, high, False, False)
+    expected = f"a whole number{' ' + allowed if allowed else ''}"
+    number = value
+    if isinstance(number, float | np.floating) and float(number).is_integer():
+        number = int(number)
+    try:
+        if isinstance(number, bool | np.bool_):
+            raise TypeError
+        whole = operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidInput(f"{name} = {value!r}, but it must be {expected}") from None
+    if (low is not None and whole < low) or (high is not None and whole > high):
+        raise InvalidInput(f"{name} = {whole}, but it must be {expected}")
+    return whole
+
+
+def number(
+    value: object,
+    name: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    low_open: bool = False,
+    high_open: bool = False,
+) -> float:
+    """A finite real number within the given bounds."""
+    allowed = _allowed(low, high, low_open, high_open)
+    expected = f"a finite number{' ' + allowed if allowed else ''}"
+    real = isinstance(value, int | float | np.integer | np.floating)
+    if not real or isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"{name} = {value!r}, but it must be {expected}")
+    x = float(value)  # type: ignore[arg-type]
+    too_low = low is not None and (x < low or (low_open and x == low))
+    too_high = high is not None and (x > high or (high_open and x == high))
+    if not math.isfinite(x) or too_low or too_high:
+        raise InvalidInput(f"{name} = {x:g}, but it must be {expected}")
+    return x
+
+
+def choice(value: object, name: str, options: Iterable[str]) -> str:
+    """One of a few words."""
+    words = list(options)
+    if not isinstance(value, str) or value not in words:
+        hint = suggestion(value, words) if isinstance(value, str) else ""
+        allowed = ", ".join(words)
+        raise InvalidInput(f"{name} = {value!r}, but it must be one of {allowed}{hint}")
+    return value
+
+
+def flag(value: object, name: str) -> bool:
+    """True or False, nothing that merely looks like it."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"{name} = {value!r}, but it must be true or false")
+    return bool(value)
+
+
+def finite_array(value: object, name: str) -> Array:
+    """A float64 array without NaN or infinity."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} must be an array of numbers, got {type(value)}") from None
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise InvalidInput(f"{name}{list(where)} = {array[where]}, but every entry must be finite")
+    return array
+
+
+def distributions(array: Array, name: str) -> None:
+    """Rows (last axis) must be probability distributions; says which one is not, and how."""
+    if (array < 0).any():
+        where = tuple(int(i) for i in np.argwhere(array < 0)[0])
+        raise InvalidInput(
+            f"{name}{list(where)} = {array[where]:g}, but probabilities cannot be negative"
+        )
+    sums = array.sum(axis=-1)
+    off = np.abs(sums - 1.0) > 1e-8
+    if off.any():
+        where = tuple(int(i) for i in np.argwhere(off)[0])
+        row = f"{name}{list(where)}" if where else name
+        raise InvalidInput(f"{row} sums to {sums[where]:.9g}, but it must sum to 1")
