@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit.planners.base import Planner, Streams
 from tacit.privacy.base import Privatizer, Query
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
-from tacit.planners.base import Planner, Streams
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Statistic
@@ -55,9 +55,7 @@ class BoundAgent:
         return self.privatizer.guarantee
 
 
-def drive(
-    agent: BoundAgent, users: Users, noise: Noise, streams: Streams
-) -> Iterator[Publication]:
+def drive(agent: BoundAgent, users: Users, noise: Noise, streams: Streams) -> Iterator[Publication]:
     """Learn from ``agent.task.users`` users, one after the other; stop exactly there.
 
     Yields every publication before the users who act on it are served; they are served when the

@@ -17,7 +17,7 @@ class Publication:
     """A policy and the public numbers that go with it.
 
     Attributes:
-        version: 0 for the first entry, then 1, 2, ...; a report names the version it was made under.
+        version: 0, 1, 2, ...; a report names the version it was made under.
         policy: what the user acts on.
         context: public arrays the statistic or the next plan needs (a value function, weights,
             radii). Computed from releases only.

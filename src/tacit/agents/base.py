@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -29,9 +28,8 @@ class Agent(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, as results report them."""
-        if not dataclasses.is_dataclass(self):
-            return {}
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        fields: dict[str, Any] = getattr(self, "__dataclass_fields__", {})
+        return {name: getattr(self, name) for name in fields if name not in ("name", "needs")}
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """What a reader of the result should know about this agent on this task."""

@@ -40,7 +40,5 @@ class PSRL(Agent):
         """Exact counts, a fresh posterior draw after every user."""
         self.require_family(task, "tabular")
         statistic = VisitCounts(task, squares=True)
-        prior = Prior(
-            float(self.alpha0), float(self.lambda0), float(self.nu0), float(self.beta0)
-        )
+        prior = Prior(float(self.alpha0), float(self.lambda0), float(self.nu0), float(self.beta0))
         return BoundAgent(task, statistic, Exact(statistic, task), PosteriorPlanner(prior))

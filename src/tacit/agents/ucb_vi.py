@@ -47,7 +47,7 @@ class UcbVI(Agent):
         share = "1 (the theorem)" if self.bonus_scale == 1 else f"{self.bonus_scale:g}"
         pairs = task.sizes["states"] * task.sizes["actions"]
         return (
-            f"bonus scale {share}: a pair (s, a) needs N = {needed:,} visits before its bonus falls "
-            f"below the largest possible value H = {task.horizon}; {task.users:,} episodes give "
+            f"bonus scale {share}: a pair (s, a) needs N = {needed:,} visits before its bonus "
+            f"falls below the largest possible value H = {task.horizon}; {task.users:,} episodes give "
             f"{task.users * task.horizon // pairs:,} visits per pair on average",
         )

@@ -42,9 +42,7 @@ class OptimalPlanner:
         """Plan in the revealed truth."""
         H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
         Q = np.full((H, S, A), np.inf)
-        backward_induction(
-            task.known["transitions"], task.known["reward"], Q, np.empty((H + 1, S))
-        )
+        backward_induction(task.known["transitions"], task.known["reward"], Q, np.empty((H + 1, S)))
         actions = np.zeros((H, S), dtype=np.int64)
         greedy(Q, streams.ties, actions)
         return Publication(next_version(previous), TabularPolicy(actions))

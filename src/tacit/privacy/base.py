@@ -15,7 +15,7 @@ from tacit.release import Release
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked of the privatizer. The same id is always answered with the same value."""
+    """What is asked of the privatizer; ``id`` counts the releases of a learner."""
 
     id: int
 
@@ -77,4 +77,4 @@ class Privatizer(Protocol):
         """At the collector: fold one report in, made under that version of the publication."""
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
-        """Publish. The same query gives the same value, also later."""
+        """Publish. Asked again in the same state, the same query gives the same value."""

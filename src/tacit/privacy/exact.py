@@ -56,7 +56,7 @@ def _no_privacy(task: Task) -> Guarantee:
         participations=task.participations,
         revealed=task.revealed,
         assumptions=(
-            "the learner is trusted with raw trajectories, and so is everybody who sees its policies",
+            "the learner is trusted with raw trajectories, and so is everybody who sees a policy",
         ),
     )
 

@@ -139,8 +139,8 @@ class Guarantee:
         if self.model == "none":
             return [
                 "NO PRIVACY: epsilon is infinite.",
-                "No noise was added. What this learner publishes depends on exact user data and may "
-                "disclose any of it.",
+                "No noise was added. What this learner publishes depends on exact user data and "
+                "may disclose any of it.",
             ]
         trajectory = "any user's whole trajectory (states, actions and rewards)"
         if self.unit == "participation":

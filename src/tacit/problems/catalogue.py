@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from tacit.problems.benchmarks import hard_tree, random_mdp, river_swim
@@ -21,12 +22,14 @@ GYMNASIUM = Entry(
 
 def problem_entry(name: str) -> Entry[TabularMDP]:
     """The entry behind a name, also for ``gym:ID``."""
-    return GYMNASIUM if name.startswith("gym:") else problems.entry(name)
+    if name.startswith("gym:"):
+        return dataclasses.replace(GYMNASIUM, name=name)
+    return problems.entry(name)
 
 
 def make_problem(name: str, **parameters: Any) -> TabularMDP:
     """The problem of that name."""
     if name.startswith("gym:"):
-        GYMNASIUM.check(parameters)
+        problem_entry(name).check(parameters)
         return gymnasium_problem(name.removeprefix("gym:"), **parameters)
     return problems.make(name, parameters)

@@ -43,14 +43,10 @@ class TabularEnv(gymnasium.Env[np.int64, np.int64]):
         self._step = 0
         return np.int64(self._state), {"step": 0}
 
-    def step(
-        self, action: np.int64 | int
-    ) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.int64 | int) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
         """One step; the episode is truncated at the horizon and has no terminal state."""
         if not self.action_space.contains(np.int64(action)):
-            raise ValueError(
-                f"action = {action!r}, but it must be 0 to {self.problem.actions - 1}"
-            )
+            raise ValueError(f"action = {action!r}, but it must be 0 to {self.problem.actions - 1}")
         if self._step >= self.problem.horizon:
             raise RuntimeError("the episode is over: call reset() before step()")
         a = int(action)

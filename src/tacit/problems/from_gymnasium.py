@@ -70,8 +70,8 @@ def _read_environment(id: str, options: dict[str, Any]) -> tuple[Outcomes, Array
     table = getattr(inner, "P", None)
     if not isinstance(table, dict):
         raise InvalidInput(
-            f"gym:{id} does not expose its transition table `P`; only toy-text environments such as "
-            "FrozenLake-v1, CliffWalking-v1 and Taxi-v4 do"
+            f"gym:{id} does not expose its transition table `P`; only toy-text environments such "
+            "as FrozenLake-v1, CliffWalking-v1 and Taxi-v4 do"
         )
     states = len(table)
     start = getattr(inner, "initial_state_distrib", None)

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from tacit.agents.base import Agent
-from tacit.driver import BoundAgent
 from tacit.arrays import IntArray
+from tacit.driver import BoundAgent
 from tacit.problems.base import Problem
 from tacit.simulate.checkpoints import checkpoints as checkpoint_grid
 from tacit.simulate.compiled import compiled_run
@@ -57,7 +57,7 @@ def simulate(
     K = integer(episodes, "episodes", low=1)
     count = integer(seeds, "seeds", low=1)
     root = integer(seed, "seed", low=0)
-    threads = integer(workers or os.cpu_count() or 1, "workers", low=1)
+    threads = integer(workers, "workers", low=1) if workers is not None else os.cpu_count() or 1
     revealed = sorted(set(reveal) | agent.needs)
     bound = agent.bind(problem.task(users=K, reveal=revealed))
     grid = checkpoint_grid(K, checkpoints)

@@ -25,8 +25,8 @@ from tacit.simulate.runs import Run, new_score
 from tacit.simulate.streams import planner_streams, stream
 from tacit.statistics import Nothing, VisitCounts
 
-_UNIFORMS = 1 << 20
-"""Largest number of uniforms drawn at once (8 MB), whatever the chunk."""
+_UNIFORMS = 1 << 16
+"""Number of uniforms drawn at once (half a megabyte: stays in the cache), whatever the chunk."""
 
 
 class _CompiledRun:
@@ -40,15 +40,16 @@ class _CompiledRun:
         self.score = new_score(problem, checkpoints)
         self.streams = planner_streams(root, run)
         self._users = stream(root, run, "users")
-        self._columns = uniforms_per_episode(problem.horizon)
+        columns = uniforms_per_episode(problem.horizon)
+        self._uniforms = np.empty((max(1, _UNIFORMS // columns), columns))
 
     def advance(self, episodes: int) -> None:
         """Do that many more episodes, in slices that bound memory."""
-        most = max(1, _UNIFORMS // self._columns)
         while episodes > 0:
-            rows = min(episodes, most)
-            self._episodes(self._users.random((rows, self._columns)))
-            episodes -= rows
+            uniforms = self._uniforms[:episodes]
+            self._users.random(out=uniforms)
+            self._episodes(uniforms)
+            episodes -= len(uniforms)
 
     def _episodes(self, uniforms: Array) -> None:
         raise AssertionError("each compiled run names its loop")
@@ -191,7 +192,7 @@ def _policy_cdf(policy: object, actions: int) -> Array:
     return cumulative(np.eye(actions)[policy.actions])
 
 
-_LOOPS = {
+_LOOPS: dict[tuple[object, ...], type[_CompiledRun]] = {
     (VisitCounts, Exact, UcbViPlanner, every_user): UcbViRun,
     (VisitCounts, Exact, PosteriorPlanner, every_user): PsrlRun,
     (Nothing, Exact, UniformPlanner, never_again): FixedRun,

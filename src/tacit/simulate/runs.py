@@ -10,8 +10,8 @@ import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent, drive
-from tacit.problems.base import Problem
 from tacit.privacy.noise import Silence
+from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.simulate.loops import Score, record
 from tacit.simulate.streams import planner_streams, stream
@@ -73,7 +73,8 @@ class StepwiseRun:
         reward = 0.0
         for r in trajectory.rewards:  # in the order of the compiled loops, to the last bit
             reward += r
-        record(self.score, reward)
+        _, now, at, checkpoints, regret_curve, reward_curve = self.score
+        record(reward, now, at, checkpoints, regret_curve, reward_curve)
         return trajectory
 
     def advance(self, episodes: int) -> None:

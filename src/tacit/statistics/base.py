@@ -92,7 +92,7 @@ class Statistic(Protocol):
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
     ) -> float:
-        """Largest change of the whole vector, in natural units, over all neighbours and publications.
+        """Largest change of the whole vector over all neighbours and publications, natural units.
 
         Args:
             norm: "l1" or "l2", jointly over all blocks.

@@ -1,0 +1,113 @@
+"""Regret curves: mean over runs, 95% band, and the line a learner must get under."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from tacit.simulate.result import Result
+
+
+FORMATS = (".png", ".pdf", ".svg")
+
+
+def plot_regret(
+    results: Sequence[Result], path: str | Path, *, log: bool = False, baseline: bool = True
+) -> Path:
+    """Draw cumulative regret of several results on one problem into a file.
+
+    Args:
+        results: what to draw, one curve each, on the same problem.
+        path: where to; the ending chooses the format (.png, .pdf, .svg).
+        log: logarithmic axes.
+        baseline: also draw the regret of the baseline policy (for tables: uniform actions).
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    drawn = [result for result in results if result.completed]
+    if not drawn:
+        raise InvalidInput("there is nothing to plot: no run reached a checkpoint")
+    target = check_target(path)
+    figure = Figure(figsize=(7, 4.5), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for result in drawn:
+        _curve(axes, result)
+    if baseline:
+        _baseline(axes, drawn)
+    if log:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(left=0)
+    axes.set_xlabel("users (episodes)")
+    axes.set_ylabel("cumulative regret against the exact optimum")
+    axes.set_title(_title(drawn[0]), fontsize="medium")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target)
+    return target
+
+
+def check_target(path: str | Path) -> Path:
+    """Refuse a file that cannot be drawn into, before anything is computed for it."""
+    target = Path(path)
+    if target.suffix.lower() not in FORMATS:
+        raise InvalidInput(f"cannot draw into {str(target)!r}: it must end in {', '.join(FORMATS)}")
+    return target
+
+
+def label(result: Result) -> str:
+    """Name, non-default parameters and the true epsilon of a curve."""
+    from tacit.agents.catalogue import agents
+
+    name = str(result.agent["name"])
+    known = {entry.name: entry.parameters for entry in agents}.get(name, {})
+    changed = [
+        f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"
+        for key, value in result.agent["parameters"].items()
+        if key not in known or value != known[key].default
+    ]
+    epsilon = result.guarantee.epsilon
+    privacy = "not private" if result.guarantee.model == "none" else f"epsilon = {epsilon:.3g}"
+    return f"{name}{' (' + ', '.join(changed) + ')' if changed else ''}, {privacy}"
+
+
+def _title(result: Result) -> str:
+    facts = result.problem
+    return (
+        f"{facts['name']}, horizon {facts['horizon']}, optimal value {facts['optimal_value']:.4g}"
+    )
+
+
+def _curve(axes: Axes, result: Result) -> None:
+    mean, low, high = result.band()
+    runs = len(result.seeds)
+    note = f"{runs} run{'s' if runs > 1 else ''}"
+    (line,) = axes.plot(result.episodes, mean, label=f"{label(result)}, {note}")
+    if runs > 1:
+        axes.fill_between(result.episodes, low, high, color=line.get_color(), alpha=0.2, lw=0)
+
+
+def _baseline(axes: Axes, results: Sequence[Result]) -> None:
+    """The straight line of the baseline policy, cut at the tallest curve's surroundings."""
+    longest = max(results, key=lambda result: result.completed)
+    facts = longest.problem
+    gap = facts["optimal_value"] - facts["baseline"]["value"]
+    axes.plot(
+        longest.episodes,
+        gap * longest.episodes,
+        color="0.4",
+        ls="--",
+        lw=1,
+        label=f"{facts['baseline']['name']} (does not learn)",
+    )
