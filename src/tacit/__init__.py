@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from tacit.privacy import Guarantee
     from tacit.problems import TabularMDP
     from tacit.problems import make_problem as problem
-    from tacit.simulate import Result, simulate
+    from tacit.simulation import Result, simulate
 
 _PUBLIC = {
     "Agent": ("tacit.agents", "Agent"),
     "Guarantee": ("tacit.privacy", "Guarantee"),
     "InvalidInput": ("tacit.errors", "InvalidInput"),
-    "Result": ("tacit.simulate", "Result"),
+    "Result": ("tacit.simulation", "Result"),
     "TabularMDP": ("tacit.problems", "TabularMDP"),
     "TacitError": ("tacit.errors", "TacitError"),
     "UnknownName": ("tacit.errors", "UnknownName"),
     "agent": ("tacit.agents", "make_agent"),
     "guarantee": ("tacit.foretell", "guarantee"),
     "problem": ("tacit.problems", "make_problem"),
-    "simulate": ("tacit.simulate", "simulate"),
+    "simulate": ("tacit.simulation", "simulate"),
 }
 
 __all__ = [

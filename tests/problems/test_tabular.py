@@ -86,8 +86,10 @@ BAD_TABLES = {
     "horizon zero": (dict(horizon=0), "horizon = 0, but it must be a whole number >= 1"),
     "horizon broken": (dict(horizon=2.5), "horizon = 2.5, but"),
     "horizon yes": (dict(horizon=True), "horizon = True, but"),
-    "rewards word": (dict(rewards="bernouli"), "did you mean 'bernoulli'?"),
-    "rewards value": (dict(rewards="bernouli"), "rewards = 'bernouli', but it must be one of"),
+    "rewards word": (
+        dict(rewards="bernouli"),
+        "rewards = 'bernouli', but it must be one of deterministic, bernoulli",
+    ),
     "rewards not a word": (dict(rewards=1), "rewards = 1, but it must be one of deterministic"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -19,17 +20,14 @@ class Agent(ABC):
     needs: ClassVar[frozenset[str]] = frozenset()
     """Facts of the problem that must be revealed to it; every result lists them."""
 
-    private: ClassVar[bool] = False
-    """Whether it takes an epsilon."""
-
     @abstractmethod
     def bind(self, task: Task) -> BoundAgent:
         """Fit the agent to a task, or say why it does not fit."""
 
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, as results report them."""
-        fields: dict[str, Any] = getattr(self, "__dataclass_fields__", {})
-        return {name: getattr(self, name) for name in fields if name not in ("name", "needs")}
+        fields = dataclasses.fields(self) if dataclasses.is_dataclass(type(self)) else ()
+        return {field.name: getattr(self, field.name) for field in fields}
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """What a reader of the result should know about this agent on this task."""

@@ -48,6 +48,6 @@ class UcbVI(Agent):
         pairs = task.sizes["states"] * task.sizes["actions"]
         return (
             f"bonus scale {share}: a pair (s, a) needs N = {needed:,} visits before its bonus "
-            f"falls below the largest possible value H = {task.horizon}; {task.users:,} episodes give "
-            f"{task.users * task.horizon // pairs:,} visits per pair on average",
+            f"falls below the largest possible value H = {task.horizon}; {task.users:,} episodes "
+            f"give {task.users * task.horizon // pairs:,} visits per pair on average",
         )

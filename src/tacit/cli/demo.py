@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -13,7 +14,7 @@ from tacit.agents.catalogue import make_agent
 from tacit.cli.display import progress_bar
 from tacit.problems.catalogue import make_problem
 from tacit.report.plot import label, plot_regret
-from tacit.simulate import Result, simulate
+from tacit.simulation import Result, simulate
 
 EPISODES, RUNS = 20_000, 4
 WINDOWS = {
@@ -65,8 +66,8 @@ def run_demo(out: Path, *, as_json: bool) -> None:
 
 
 def _table(results: list[Result]) -> Table:
-    table = Table(title=f"Regret per user, mean of {RUNS} runs", title_justify="left")
-    table.add_column("agent", min_width=22)
+    table = Table(title=f"Regret per user, mean of {RUNS} runs", title_justify="left", box=SIMPLE)
+    table.add_column("agent")
     for window in WINDOWS:
         table.add_column(window, justify="right")
     table.add_column("total", justify="right")

@@ -11,8 +11,8 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tacit.simulate.result import Result
-from tacit.simulate.scheduler import Progress as Report
+from tacit.simulation.result import Result
+from tacit.simulation.scheduler import Progress as Report
 
 
 @contextmanager

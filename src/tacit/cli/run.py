@@ -18,8 +18,8 @@ from tacit.errors import InvalidInput
 from tacit.problems.catalogue import make_problem, problem_entry
 from tacit.problems.tabular import TabularMDP
 from tacit.report.plot import check_target
-from tacit.simulate import Result, simulate
-from tacit.simulate.storage import check_free
+from tacit.simulation import Result, simulate
+from tacit.simulation.storage import check_free
 
 
 @dataclass(frozen=True)

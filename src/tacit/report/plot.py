@@ -11,7 +11,7 @@ from tacit.errors import InvalidInput
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tacit.simulate.result import Result
+    from tacit.simulation.result import Result
 
 
 FORMATS = (".png", ".pdf", ".svg")

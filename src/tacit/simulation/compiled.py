@@ -19,10 +19,10 @@ from tacit.planners.base import known_rewards
 from tacit.policy import StochasticPolicy, TabularPolicy
 from tacit.privacy import Exact, Query, Silence
 from tacit.problems.tabular import TabularMDP, cumulative
-from tacit.simulate import loops
-from tacit.simulate.loops import Blocks, IntBlocks, Plan, Public, Raw
-from tacit.simulate.runs import Run, new_score
-from tacit.simulate.streams import planner_streams, stream
+from tacit.simulation import loops
+from tacit.simulation.loops import Blocks, IntBlocks, Plan, Public, Raw
+from tacit.simulation.runs import Run, new_score
+from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics import Nothing, VisitCounts
 
 _UNIFORMS = 1 << 16

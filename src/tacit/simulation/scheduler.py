@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
-from tacit.simulate.runs import Run
+from tacit.simulation.runs import Run
 
 CHUNK_SECONDS = 0.1
 

@@ -14,7 +14,7 @@ import numpy as np
 from tacit._version import __version__
 from tacit.errors import InvalidInput
 from tacit.privacy.guarantee import Guarantee
-from tacit.simulate.result import Result
+from tacit.simulation.result import Result
 
 FORMAT = 1
 """Version of the folder's layout; unknown ones are refused."""

@@ -13,8 +13,8 @@ from tacit.driver import BoundAgent, drive
 from tacit.privacy.noise import Silence
 from tacit.problems.base import Problem
 from tacit.publication import Publication
-from tacit.simulate.loops import Score, record
-from tacit.simulate.streams import planner_streams, stream
+from tacit.simulation.loops import Score, record
+from tacit.simulation.streams import planner_streams, stream
 from tacit.trajectory import Trajectory
 
 

@@ -128,14 +128,14 @@ class Result:
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write curves.parquet, manifest.json and result.json into a folder."""
-        from tacit.simulate.storage import save
+        from tacit.simulation.storage import save
 
         return save(self, Path(folder), overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: str | Path) -> Result:
         """Read a folder written by :meth:`save`."""
-        from tacit.simulate.storage import load
+        from tacit.simulation.storage import load
 
         return load(Path(folder))
 

@@ -1,6 +1,6 @@
 """Simulation: many seeded runs of an agent against a problem, scored exactly."""
 
-from tacit.simulate.api import simulate
-from tacit.simulate.result import Result
+from tacit.simulation.api import simulate
+from tacit.simulation.result import Result
 
 __all__ = ["Result", "simulate"]

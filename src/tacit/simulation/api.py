@@ -13,11 +13,11 @@ from tacit.agents.base import Agent
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
 from tacit.problems.base import Problem
-from tacit.simulate.checkpoints import checkpoints as checkpoint_grid
-from tacit.simulate.compiled import compiled_run
-from tacit.simulate.result import Result
-from tacit.simulate.runs import Run, StepwiseRun
-from tacit.simulate.scheduler import Progress, advance_all
+from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
+from tacit.simulation.compiled import compiled_run
+from tacit.simulation.result import Result
+from tacit.simulation.runs import Run, StepwiseRun
+from tacit.simulation.scheduler import Progress, advance_all
 from tacit.validate import integer
 
 

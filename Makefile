@@ -1,0 +1,57 @@
+# Everything runs in a virtual environment of its own; nothing is installed outside it.
+# Needs: Python >= 3.11 with pip, make, git, a C compiler.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test check format bench constraints clean
+
+help:
+	@echo "make demo     install and take the two-minute tour"
+	@echo "make test     install what the tests need; lint, types, all tests"
+	@echo "make check    lint and types only"
+	@echo "make format   format the code"
+	@echo "make bench    speed measurements (minutes)"
+	@echo "make clean    remove the virtual environment and caches"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "tacit needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/core.stamp: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/test.stamp: $(VENV)/core.stamp
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+demo: $(VENV)/core.stamp
+	$(BIN)/tacit demo
+
+check: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
+
+test: check
+	$(BIN)/pytest
+
+format: $(VENV)/test.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/core.stamp
+	$(BIN)/python benchmarks/speed.py
+
+# Pin what is installed now (names and versions only, no addresses).
+constraints: $(VENV)/test.stamp
+	$(BIN)/python -m pip freeze --exclude-editable | grep -E '^[A-Za-z0-9_.-]+==' > constraints.new
+	@mv constraints.new constraints.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis tacit-demo

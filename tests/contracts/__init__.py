@@ -1,0 +1,1 @@
+"""Batteries that every privatizer and every planner must pass; see CONTRIBUTING."""

@@ -1,0 +1,145 @@
+"""What every privatizer owes. Subclass as ``TestX(PrivatizerContract)`` and set ``subject``."""
+
+import copy
+import pickle
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from tacit.errors import Blind
+from tacit.planners.base import Streams
+from tacit.policy import uniform_policy
+from tacit.privacy import Guarantee, Noise, Privatizer, Query, Secret, Silence
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.statistics import Statistic, VisitCounts
+from tacit.task import Task
+
+TASK = Task(
+    family="tabular",
+    horizon=3,
+    sizes={"states": 2, "actions": 2},
+    homogeneous=True,
+    users=20,
+)
+
+
+class PrivatizerContract:
+    """Override ``make`` (and ``noise`` for mechanisms that draw some)."""
+
+    subject: ClassVar[type]
+
+    def statistic(self) -> Statistic:
+        return VisitCounts(TASK)
+
+    def make(self, statistic: Statistic) -> Privatizer:
+        raise AssertionError("the subclass makes the privatizer")
+
+    def noise(self) -> Noise:
+        return Silence()
+
+    def publication(self) -> Publication:
+        return Publication(0, uniform_policy(3, 2, 2))
+
+    def contributions(self, count: int = 5) -> list[np.ndarray]:
+        rng = np.random.default_rng(1)
+        size = self.statistic().layout.size
+        return [rng.integers(0, 3, size=size) for _ in range(count)]
+
+    def absorbed(self, privatizer: Privatizer, noise: Noise, order: list[int]) -> Secret:
+        contributions = self.contributions(len(order))
+        secret = privatizer.init()
+        reports = [privatizer.encode(c, self.publication(), noise) for c in contributions]
+        for i in order:
+            secret = privatizer.absorb(secret, reports[i], 0)
+        return secret
+
+    def test_the_subject_is_what_make_makes(self) -> None:
+        assert type(self.make(self.statistic())) is self.subject
+
+    def test_the_guarantee_is_frozen_hashable_and_survives_json(self) -> None:
+        guarantee = self.make(self.statistic()).guarantee
+        again = Guarantee.from_json(guarantee.to_json())
+        assert again == guarantee and hash(again) == hash(guarantee)
+        with pytest.raises(AttributeError):
+            guarantee.epsilon = 0.0  # type: ignore[misc]
+
+    def test_no_privacy_is_said_loudly_and_only_then(self) -> None:
+        guarantee = self.make(self.statistic()).guarantee
+        assert ("NO PRIVACY" in str(guarantee)) == (not np.isfinite(guarantee.epsilon))
+        assert (guarantee.model == "none") == (not np.isfinite(guarantee.epsilon))
+
+    def test_secret_state_is_neither_printed_nor_pickled_nor_copied(self) -> None:
+        privatizer = self.make(self.statistic())
+        secret = self.absorbed(privatizer, self.noise(), [0, 1, 2])
+        assert not any(character.isdigit() for character in repr(secret))
+        for leak in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(Blind):
+                leak(secret)
+
+    def test_encode_leaves_the_contribution_alone_and_keeps_no_view_of_it(self) -> None:
+        privatizer, noise = self.make(self.statistic()), self.noise()
+        contribution = self.contributions(1)[0]
+        before = contribution.copy()
+        report = privatizer.encode(contribution, self.publication(), noise)
+        assert np.array_equal(contribution, before)
+        sent = report.values.copy()
+        contribution[:] = -1
+        assert np.array_equal(report.values, sent)
+
+    def test_the_order_of_arrival_does_not_matter_to_the_last_bit(self) -> None:
+        privatizer = self.make(self.statistic())
+        one = self.release(privatizer, self.absorbed(privatizer, self.noise(), [0, 1, 2, 3, 4]))
+        two = self.release(privatizer, self.absorbed(privatizer, self.noise(), [4, 2, 0, 3, 1]))
+        assert blocks_equal(one, two)
+
+    def test_the_release_is_complete_public_and_read_only(self) -> None:
+        statistic = self.statistic()
+        privatizer = self.make(statistic)
+        release = self.release(privatizer, self.absorbed(privatizer, self.noise(), [0, 1, 2]))
+        assert release.users == 3
+        declared = {block.name: block.shape for block in statistic.layout.blocks}
+        assert {name: block.shape for name, block in release.blocks.items()} == declared
+        for name, block in release.blocks.items():
+            assert np.isfinite(block).all()
+            assert (release.law.variance(name) >= 0).all()
+            with pytest.raises(ValueError, match="read-only"):
+                block[...] = 0
+
+    def test_the_release_does_not_hang_on_the_secret_state(self) -> None:
+        privatizer = self.make(self.statistic())
+        secret = self.absorbed(privatizer, self.noise(), [0, 1, 2])
+        release = self.release(privatizer, secret)
+        before = {name: block.copy() for name, block in release.blocks.items()}
+        secret.sums[:] = np.iinfo(np.int64).min
+        assert all(np.array_equal(release.blocks[name], before[name]) for name in before)
+
+    def test_asking_again_gives_the_same_value(self) -> None:
+        privatizer, noise = self.make(self.statistic()), self.noise()
+        secret = self.absorbed(privatizer, noise, [0, 1])
+        first = privatizer.release(secret, Query(1), noise)
+        second = privatizer.release(secret, Query(1), noise)
+        assert blocks_equal(first, second)
+
+    def test_nobody_yet_is_a_release_too(self) -> None:
+        privatizer = self.make(self.statistic())
+        assert self.release(privatizer, privatizer.init()).users == 0
+
+    def release(self, privatizer: Privatizer, secret: Secret) -> Release:
+        return privatizer.release(secret, Query(1), self.noise())
+
+
+def blocks_equal(one: Release, two: Release) -> bool:
+    return one.blocks.keys() == two.blocks.keys() and all(
+        np.array_equal(one.blocks[name], two.blocks[name]) for name in one.blocks
+    )
+
+
+def streams(seed: int = 0) -> Streams:
+    """Fresh planner streams; the same seed gives the same draws."""
+    return Streams(np.random.default_rng([seed, 1]), np.random.default_rng([seed, 2]))
+
+
+def no_questions(query: Any) -> Release:
+    raise AssertionError("this planner should not ask for anything")

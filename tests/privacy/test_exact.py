@@ -1,0 +1,36 @@
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from contracts.privatizer import TASK, PrivatizerContract
+from tacit.privacy import Exact, Privatizer, Query, Silence
+from tacit.statistics import Nothing, Statistic, VisitCounts
+
+
+class TestExact(PrivatizerContract):
+    subject: ClassVar[type] = Exact
+
+    def make(self, statistic: Statistic) -> Privatizer:
+        return Exact(statistic, TASK)
+
+
+def test_it_releases_the_exact_sums_in_natural_units() -> None:
+    statistic = VisitCounts(TASK)
+    privatizer = Exact(statistic, TASK)
+    secret = privatizer.init()
+    one = np.arange(statistic.layout.size)
+    for _ in range(3):
+        report = privatizer.encode(one, None, Silence())
+        secret = privatizer.absorb(secret, report, 0)
+    release = privatizer.release(secret, Query(0), Silence())
+    flat = np.concatenate([block.ravel() for block in release.blocks.values()])
+    assert np.array_equal(flat, 3 * one * statistic.layout.units)
+    assert release.source == "none"
+
+
+def test_data_without_noise_has_infinite_epsilon_and_no_data_has_zero() -> None:
+    assert Exact(VisitCounts(TASK), TASK).guarantee.epsilon == math.inf
+    assert Exact(VisitCounts(TASK), TASK).guarantee.to_json()["epsilon"] is None
+    nothing = Exact(Nothing(), TASK).guarantee
+    assert (nothing.epsilon, nothing.delta, nothing.model) == (0.0, 0.0, "local")

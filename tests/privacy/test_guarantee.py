@@ -1,0 +1,110 @@
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput
+from tacit.privacy import Guarantee
+from tacit.privacy.noise import Silence
+from tacit.release import NoNoise
+
+LOCAL = Guarantee(
+    model="local",
+    epsilon=1.25,
+    delta=1e-6,
+    mechanism="laplace",
+    accountant="exact",
+    requested_epsilon=1.25,
+    requested_delta=1e-6,
+    delta_at_requested_epsilon=1e-6,
+    noise={"reward": 3.5},
+    assumptions=("users report once",),
+    revealed=("reward",),
+)
+
+KEYS = [
+    "model",
+    "epsilon",
+    "delta",
+    "delta_at_requested_epsilon",
+    "requested_epsilon",
+    "requested_delta",
+    "unit",
+    "relation",
+    "participations",
+    "accountant",
+    "mechanism",
+    "noise",
+    "assumptions",
+    "revealed",
+    "simulated",
+    "also",
+]
+
+
+def test_json_has_the_keys_people_script_against() -> None:
+    assert list(LOCAL.to_json()) == KEYS
+    assert json.loads(json.dumps(LOCAL.to_json())) == LOCAL.to_json()
+
+
+def test_json_round_trip_keeps_nested_views_and_infinity() -> None:
+    nested = Guarantee(
+        model="none",
+        epsilon=math.inf,
+        delta=0.0,
+        mechanism="exact",
+        accountant="none",
+        also=(LOCAL,),
+    )
+    assert nested.to_json()["epsilon"] is None
+    assert Guarantee.from_json(json.loads(json.dumps(nested.to_json()))) == nested
+
+
+def test_equal_statements_have_one_digest_and_any_difference_shows() -> None:
+    assert LOCAL == dataclasses.replace(LOCAL) and hash(LOCAL) == hash(dataclasses.replace(LOCAL))
+    for change in ({"epsilon": 1.26}, {"noise": {"reward": 3.6}}, {"assumptions": ()}):
+        other = dataclasses.replace(LOCAL, **change)
+        assert other != LOCAL and other.digest() != LOCAL.digest()
+
+
+def test_noise_cannot_be_edited_after_the_fact() -> None:
+    with pytest.raises(TypeError):
+        LOCAL.noise["reward"] = 0.0  # type: ignore[index]
+
+
+def test_simulated_marks_every_view() -> None:
+    marked = dataclasses.replace(LOCAL, also=(LOCAL,)).as_simulated()
+    assert marked.simulated and marked.also[0].simulated and not LOCAL.simulated
+    assert "simulation" in str(marked) and "simulation" not in str(LOCAL)
+
+
+def test_the_statement_says_who_is_trusted_what_is_protected_and_how_well() -> None:
+    text = str(LOCAL)
+    assert "(1.25, 1e-06)-differential privacy, local model" in text
+    assert "any user's whole trajectory" in text
+    assert "users report once" in text and "told in advance: reward" in text
+    visits = dataclasses.replace(LOCAL, unit="participation")
+    assert "single participation" in str(visits) and "any user's" not in str(visits)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"epsilon": -1.0},
+        {"epsilon": math.nan},
+        {"delta": 1.5},
+        {"delta": -0.1},
+        {"epsilon": math.inf},
+        {"model": "none"},
+    ],
+)
+def test_impossible_guarantees_cannot_be_made(broken: dict) -> None:
+    with pytest.raises(InvalidInput):
+        dataclasses.replace(LOCAL, **broken)
+
+
+def test_silence_refuses_to_pretend() -> None:
+    with pytest.raises(InvalidInput, match="without noise"):
+        Silence().fill(NoNoise(), np.zeros(3))

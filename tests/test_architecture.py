@@ -1,0 +1,135 @@
+"""The architecture as a test: imports follow the arrow, and the wall has one door."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import tacit
+
+PACKAGE = Path(tacit.__file__).parent
+MODULES = {
+    "tacit." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path
+    for path in PACKAGE.rglob("*.py")
+}
+MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
+PLANNING_KERNELS = ("planning", "optimism", "posterior")
+
+
+def imports(path: Path) -> set[str]:
+    """Every tacit module a file imports, wherever in the file, type-checking blocks included."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: use absolute imports"
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name for name in found if name in MODULES and name != "tacit"}
+
+
+def closure(start: str) -> set[str]:
+    """What importing a module pulls in, with the packages on the way (not the lazy root)."""
+    seen, frontier = set(), [start]
+    while frontier:
+        name = frontier.pop()
+        if name in seen or name == "tacit":
+            continue
+        seen.add(name)
+        frontier += [*imports(MODULES[name]), name.rpartition(".")[0] or name]
+    return seen
+
+
+def under(name: str, *packages: str) -> bool:
+    return any(name == f"tacit.{p}" or name.startswith(f"tacit.{p}.") for p in packages)
+
+
+BLIND = sorted(
+    name
+    for name in MODULES
+    if under(name, "planners", "policy", "publication", "release", "task")
+    or under(name, *(f"kernels.{kernel}" for kernel in PLANNING_KERNELS))
+)
+RAW = (
+    "trajectory",
+    "statistics",
+    "privacy",
+    "problems",
+    "simulation",
+    "driver",
+    "agents",
+    "kernels.rollout",
+    "kernels.counts",
+    "kernels.sums",
+)
+
+
+@pytest.mark.parametrize("module", BLIND)
+def test_planning_cannot_reach_raw_data_by_imports(module: str) -> None:
+    assert {name for name in closure(module) if under(name, *RAW)} == set()
+
+
+def test_the_import_walk_sees_what_it_must() -> None:
+    assert len(BLIND) >= 10
+    assert "tacit.trajectory" in closure("tacit.statistics.counts")
+    assert "tacit.kernels.rollout" in closure("tacit.simulation.loops")
+
+
+ARROW = {
+    # package: what it may import, besides itself and arrays, errors, validate, kernels
+    "kernels": (),
+    "statistics": ("publication", "policy", "task", "trajectory"),
+    "privacy": ("publication", "policy", "release", "statistics", "task", "trajectory"),
+    "planners": ("publication", "policy", "release", "task"),
+    "problems": ("policy", "registry", "task", "trajectory"),
+    "agents": (
+        *("driver", "planners", "policy", "privacy", "publication", "registry", "release"),
+        *("statistics", "task", "trajectory"),
+    ),
+}
+COMMON = ("arrays", "errors", "validate", "kernels")
+
+
+@pytest.mark.parametrize("package", ARROW)
+def test_imports_follow_the_arrow(package: str) -> None:
+    allowed = (package, *COMMON, *ARROW[package])
+    for name, path in MODULES.items():
+        if under(name, package):
+            assert {i for i in imports(path) if not under(i, *allowed)} == set(), name
+
+
+def test_nothing_imports_the_command_line() -> None:
+    for name, path in MODULES.items():
+        if not under(name, "cli"):
+            assert not any(under(i, "cli") for i in imports(path)), name
+
+
+def calls(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text())
+    return [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def test_only_privatizers_make_releases() -> None:
+    makers = {name for name, path in MODULES.items() if "Release" in calls(path)}
+    assert makers and all(under(name, "privacy") for name in makers)
+
+
+def test_no_global_or_unseeded_generator_anywhere() -> None:
+    allowed = {"np.random.default_rng", "np.random.Generator", "np.random.SeedSequence"}
+    allowed |= {"np.random.PCG64DXSM"}
+    for name, path in MODULES.items():
+        used = {call.partition("(")[0] for call in calls(path)}
+        used = {call for call in used if call.startswith(("np.random.", "random."))}
+        assert used <= allowed, name
+        assert "np.random.default_rng()" not in path.read_text(), name
+
+
+def test_regret_is_never_made_positive_by_force() -> None:
+    for name, path in MODULES.items():
+        if under(name, "simulation", "report"):
+            assert not {"abs", "np.abs", "np.absolute"} & set(calls(path)), name
+
+
+def test_modules_stay_small() -> None:
+    for name, path in MODULES.items():
+        assert path.read_text().count("\n") <= 500, name
