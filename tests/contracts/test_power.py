@@ -82,7 +82,7 @@ class KeepsTheProblem(Agent):
 
     def bind(self, task: Task) -> BoundAgent:
         statistic = VisitCounts(task)
-        kept = make_problem("random-mdp", states=3, actions=2, horizon=3, seed=3)
+        kept = make_problem("random-mdp", states=3, actions=2, horizon=3, seed=4)
         planner = Peeking(lambda: 0)
         planner.kept = kept
         return BoundAgent(task, statistic, Exact(statistic, task), planner)
@@ -96,10 +96,10 @@ def contract(agent: Agent) -> PlannerContract:
             return agent
 
         def problem(self):
-            return make_problem("random-mdp", states=3, actions=2, horizon=3, seed=3)
+            return make_problem("random-mdp", states=3, actions=2, horizon=3, seed=4)
 
         def other_problem(self):
-            return make_problem("random-mdp", states=3, actions=2, horizon=3, seed=4)
+            return make_problem("random-mdp", states=3, actions=2, horizon=3, seed=5)
 
     return Case()
 

@@ -16,10 +16,10 @@ from tacit.statistics import VisitCounts
 
 class TabularContract(PlannerContract):
     def problem(self) -> Problem:
-        return make_problem("random-mdp", states=3, actions=2, horizon=3, seed=3)
+        return make_problem("random-mdp", states=3, actions=2, horizon=3, seed=4)
 
     def other_problem(self) -> Problem:
-        return make_problem("random-mdp", states=3, actions=2, horizon=3, seed=4)
+        return make_problem("random-mdp", states=3, actions=2, horizon=3, seed=5)
 
 
 class TestUcbVi(TabularContract):
