@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO_OUT ?= tacit-demo
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -31,7 +32,7 @@ $(VENV)/test.stamp: $(VENV)/core.stamp
 	@touch $@
 
 demo: $(VENV)/core.stamp
-	$(BIN)/tacit demo
+	$(BIN)/tacit demo --out $(DEMO_OUT)
 
 check: $(VENV)/test.stamp
 	$(BIN)/ruff check .

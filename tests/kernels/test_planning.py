@@ -9,7 +9,6 @@ from scipy import stats
 from tacit.kernels.counts import count_visits
 from tacit.kernels.optimism import optimistic_model
 from tacit.kernels.planning import (
-    TIE,
     backward_induction,
     greedy,
     policy_values,
@@ -199,7 +198,8 @@ def test_only_maximal_actions_are_chosen(seed):
 
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e6])
 def test_ties_are_relative_and_narrow(size):
-    width = TIE * max(1.0, size)
+    """Up to 1e-12 of the value (absolute below 1) is a tie; ten times that is a difference."""
+    width = 1e-12 * max(1.0, size)
     Q = np.full((1, 200, 2), size)
     Q[..., 1] -= 0.5 * width
     actions = np.zeros((1, 200), dtype=np.int64)

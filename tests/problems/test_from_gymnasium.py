@@ -135,12 +135,39 @@ class BothWaysSpread(BothWays):
     initial_state_distrib = np.array([0.5, 0.25, 0.25])
 
 
-@pytest.fixture(params=[BothWays, BothWaysSpread], ids=["from 0", "spread start"])
-def both_ways(request):
-    id = "TacitTestBothWays-v0"
-    gymnasium.register(id, entry_point=request.param)
-    yield id, request.param
+class Phantoms(BothWays):
+    """State 2 only ends, state 1 only goes on: the other ways have probability zero."""
+
+    P = {
+        0: {0: [(1.0, 1, 0.5, False), (0.0, 1, 0.5, True)]},
+        1: {0: [(0.0, 2, 0.0, False), (1.0, 2, 1.0, True)]},
+        2: {0: [(1.0, 0, 1.0, False)]},
+    }
+
+
+@pytest.fixture
+def registered():
+    """Registers a class under an id for one test."""
+    id = "TacitTest-v0"
+
+    def register(kind):
+        gymnasium.register(id, entry_point=kind)
+        return id
+
+    yield register
     del gymnasium.registry[id]
+
+
+@pytest.fixture(params=[BothWays, BothWaysSpread], ids=["from 0", "spread start"])
+def both_ways(request, registered):
+    return registered(request.param), request.param
+
+
+def test_outcomes_of_probability_zero_do_not_count(registered):
+    problem = tacit.problem(f"gym:{registered(Phantoms)}", horizon=5)
+    assert problem.states == 3 and problem.describe()["terminal_states"] == 1
+    assert problem.P[0, 2, 0, 2] == 1.0 and problem.P[0, 1, 0, 2] == 1.0
+    assert raw(problem, problem.optimal_value()) == 1.5
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 7])

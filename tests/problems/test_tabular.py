@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tacit import InvalidInput, TabularMDP
 from tacit.policy import StochasticPolicy, TabularPolicy, uniform_policy
+from tacit.task import Task
 
 P2 = np.array([[[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.25, 0.75]]])  # S = A = 2
 R2 = np.array([[0.0, 0.25], [1.0, 0.5]])
@@ -289,6 +290,16 @@ def test_task_tells_what_is_asked_and_nothing_else(reveal):
         task.known["reward"] = R2
     with pytest.raises(AttributeError):
         task.users = 7
+
+
+def test_a_task_keeps_its_own_copy_of_what_it_was_told():
+    mine, sizes = R2.copy(), {"states": 2, "actions": 2}
+    task = Task("tabular", 3, sizes, True, users=9, known={"reward": mine})
+    before = task.digest()
+    mine[0, 0], sizes["states"] = 0.5, 7  # still the caller's, and still writeable
+    assert np.array_equal(task.known["reward"], R2) and task.sizes["states"] == 2
+    assert task.digest() == before
+    assert Task("tabular", 3, task.sizes, True, 9, task.known, participations=2) != task
 
 
 def test_unknown_facts_and_no_users_are_refused():

@@ -50,8 +50,9 @@ def summary(console: Console, result: Result) -> None:
         f"  optimal value {facts['optimal_value']:.6g} per episode, "
         f"{baseline['name']} {baseline['value']:.6g}"
     )
-    if "rescaling" in facts:
-        offset, scale = facts["rescaling"]["offset"], facts["rescaling"]["scale"]
+    rescaling = facts.get("rescaling", {"offset": 0.0, "scale": 1.0})
+    offset, scale = rescaling["offset"], rescaling["scale"]
+    if (offset, scale) != (0.0, 1.0):
         say(f"  rewards rescaled: original = {offset:g} + {scale:g} x rescaled")
     if result.interrupted:
         say(

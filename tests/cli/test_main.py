@@ -1,0 +1,222 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.cli import main as cli
+
+
+def tacit_command(*words: str) -> list[str]:
+    return [str(Path(sys.executable).with_name("tacit")), *words]
+
+
+class Output:
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """Run the command in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> Output:
+        monkeypatch.setattr(sys, "argv", ["tacit", *words])
+        with pytest.raises(SystemExit) as leave:
+            cli.main()
+        captured = capsys.readouterr()
+        return Output(leave.value.code, captured.out, captured.err)
+
+    return run
+
+
+SMALL = ("run", "random-mdp", "psrl", "--episodes", "200", "--seeds", "2")
+
+
+def test_json_is_one_object_and_nothing_else(call) -> None:
+    done = call(*SMALL, "-P", "states=3", "-A", "alpha0=0.5", "--seed", "7", "--json")
+    assert done.status == 0 and done.err == "" and done.out.count("\n") == 1
+    report = json.loads(done.out)
+    assert report["problem"]["parameters"]["states"] == 3
+    assert report["agent"]["parameters"]["alpha0"] == 0.5
+    assert report["seed"] == 7 and report["seeds"] == [0, 1]
+    same = tacit.simulate(
+        tacit.problem("random-mdp", states=3), tacit.agent("psrl", alpha0=0.5), 200, 2, seed=7
+    ).to_json()
+    for report_ in (report, same):
+        del report_["timing"]
+    assert report == same
+
+
+def test_json_is_identical_on_repetition_and_for_any_number_of_workers(call) -> None:
+    reports = []
+    for workers in ("1", "2", "1"):
+        report = json.loads(call(*SMALL, "--workers", workers, "--json").out)
+        del report["timing"]
+        reports.append(report)
+    assert reports[0] == reports[1] == reports[2]
+
+
+def test_numbers_may_be_written_as_people_write_them(call) -> None:
+    done = call("run", "river-swim", "uniform", "-P", "reward_scale=1/6", "--episodes", "1e2")
+    assert done.status == 0 and "after 100 episodes" in done.out
+
+
+def test_words_for_people(call) -> None:
+    done = call("run", "river-swim", "ucb-vi", "--episodes", "1e3", "--seeds", "2")
+    for words in (
+        "ucb-vi on river-swim",
+        "optimal value 3.39726 per episode, uniform policy 0.043789",
+        "95% interval",
+        "first 100",
+        "last tenth",
+        "bonus scale 1 (the theorem)",
+        "NO PRIVACY",
+    ):
+        assert words in done.out
+
+
+def test_rescaled_rewards_are_announced(call) -> None:
+    cliff = ("run", "gym:CliffWalking-v1", "uniform", "-P", "horizon=5", "--episodes", "10")
+    assert "original = -100 + 100 x rescaled" in call(*cliff).out
+
+
+def test_out_holds_curves_manifest_result_and_plot(call, tmp_path: Path) -> None:
+    done = call(*SMALL, "--out", "deep/run", "--log-log", "--plot", "extra.svg")
+    assert done.status == 0 and "wrote deep/run" in done.out
+    names = {path.name for path in (tmp_path / "deep" / "run").iterdir()}
+    assert names == {"curves.parquet", "manifest.json", "result.json", "regret.png"}
+    assert (tmp_path / "extra.svg").exists()
+    again = call(*SMALL, "--out", "deep/run")
+    assert again.status == 2 and "already holds a result" in again.err
+    assert call(*SMALL, "--out", "deep/run", "--overwrite").status == 0
+
+
+def test_lists(call) -> None:
+    done = call("list", "agents")
+    assert done.status == 0 and "psrl" in done.out and "bonus_scale: float, default 1.0" in done.out
+    report = json.loads(call("list", "problems", "--json").out)
+    names = [row["name"] for row in report["problems"]]
+    assert names == ["random-mdp", "river-swim", "hard-tree", "gym:ID"]
+    kernel = report["problems"][1]["parameters"][2]
+    assert kernel["name"] == "kernel" and kernel["type"] == "classic | vtr"
+
+
+def test_version_and_help(call) -> None:
+    assert call("--version").out == f"tacit {tacit.__version__}\n"
+    for words in ((), ("--help",), ("run", "--help"), ("list", "-h"), ("demo", "--help")):
+        done = call(*words)
+        assert done.status == 0 and "Usage: tacit" in done.out
+    for command in ("run", "list", "demo"):
+        assert "Example: tacit" in call(command, "--help").out
+
+
+BAD = [
+    ("run river-swin psrl", "unknown problem 'river-swin'; did you mean 'river-swim'?"),
+    ("run river-swim prsl", "unknown agent 'prsl'; did you mean 'psrl'?"),
+    ("run river-swim xyz", "unknown agent 'xyz'; known: optimal, psrl, ucb-vi, uniform"),
+    ("run river-swim psrl -P state=4", "no parameter 'state'; did you mean 'states'?"),
+    ("run river-swim psrl -A alpha=4", "no parameter 'alpha'; did you mean 'alpha0'?"),
+    ("run river-swim uniform -A x=4", "no parameter 'x'; it takes none"),
+    ("run river-swim psrl -P states=four", "states = 'four', but it must be a whole number"),
+    ("run river-swim psrl -P states=1", "states = 1, but it must be a whole number >= 2"),
+    ("run river-swim psrl -P states=2.5", "states = '2.5', but it must be a whole number"),
+    ("run river-swim psrl -P states", "-P 'states', but it must look like -P name=value"),
+    ("run river-swim psrl -P states=3 -P states=4", "-P states is given twice"),
+    ("run river-swim psrl -P kernel=vtx", "kernel = 'vtx', but it must be one of classic, vtr"),
+    ("run river-swim psrl -P reward_scale=2", "reward_scale = 2, but it must be a finite number"),
+    ("run river-swim psrl -P inhomogeneous=maybe", "must be true or false"),
+    ("run river-swim psrl --episodes 0", "episodes = 0, but it must be a whole number >= 1"),
+    ("run river-swim psrl --episodes nan", "--episodes = 'nan', but it must be a whole number"),
+    ("run river-swim psrl --episodes inf", "--episodes = 'inf', but it must be a whole number"),
+    ("run river-swim psrl --seeds 0", "seeds = 0, but it must be a whole number >= 1"),
+    ("run river-swim psrl --seed=-1", "seed = -1, but it must be a whole number >= 0"),
+    ("run river-swim psrl --workers 0", "workers = 0, but it must be a whole number >= 1"),
+    ("run river-swim psrl --checkpoints x", "--checkpoints = 'x', but it must be a whole number"),
+    ("run river-swim psrl --reveal rewards", "no fact 'rewards' to reveal; did you mean 'reward'?"),
+    ("run river-swim psrl --epsilon 1", "psrl adds no noise and takes no epsilon"),
+    ("run river-swim psrl --delta 1e-5", "psrl adds no noise and takes no delta"),
+    ("run river-swim psrl --calibration paper", "psrl adds no noise and takes no calibration"),
+    ("run river-swim psrl -A alpha0=0", "alpha0 = 0, but it must be a finite number > 0"),
+    ("run river-swim ucb-vi -A bonus_scale=nan", "bonus_scale = nan, but it must be a finite"),
+    ("run river-swim ucb-vi -A beta=1", "beta = 1, but it must be a finite number > 0 and < 1"),
+    ("run river-swim psrl --plot x.docx", "it must end in .png, .pdf, .svg"),
+    ("run gym:FrozenLake-v1 psrl", "gym:FrozenLake-v1 needs the parameter 'horizon'"),
+    ("run gym:Nope-v0 psrl -P horizon=5", "Gymnasium could not make 'Nope-v0'"),
+    ("run gym:Blackjack-v1 psrl -P horizon=5", "does not expose its transition table"),
+    ("run hard-tree psrl -P states=16", "are the nearest"),
+    ("run hard-tree psrl -P gap=0.1 -P epsilon=1", "either gap, or epsilon together with users"),
+    ("run river-swim", "Missing argument 'agent'"),
+    ("run river-swim psrl --nope", "No such option: --nope"),
+    ("walk", "No such command 'walk'"),
+    ("list agent", "unknown list 'agent'; did you mean 'agents'?"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), BAD, ids=[words for words, _ in BAD])
+def test_mistakes_get_one_line_and_status_2(call, words: str, message: str) -> None:
+    done = call(*words.split())
+    assert done.status == 2 and done.out == ""
+    assert message in done.err and done.err.startswith("tacit: ") and done.err.count("\n") == 1
+
+
+def test_nothing_is_computed_for_a_result_that_cannot_be_kept(call, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    began = time.perf_counter()
+    done = call("run", "river-swim", "psrl", "--episodes", "1e12", "--out", "file")
+    assert done.status == 2 and "is a file" in done.err
+    assert time.perf_counter() - began < 60
+
+
+def test_demo_as_json(call, tmp_path: Path) -> None:
+    done = call("demo", "--json")
+    report = json.loads(done.out)
+    assert [run["agent"]["name"] for run in report["runs"]] == [
+        "uniform",
+        "ucb-vi",
+        "ucb-vi",
+        "psrl",
+    ]
+    final = [run["regret"]["mean"] for run in report["runs"]]
+    assert final[3] < 0.1 * final[2] < 0.1 * final[1]
+    assert (tmp_path / report["files"][0]).exists()
+
+
+def test_help_does_not_import_the_heavy_libraries() -> None:
+    code = (
+        "import sys; from tacit.cli.main import main\n"
+        "sys.argv = ['tacit', '--help']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print([m for m in ('numba', 'numpy', 'scipy', 'pandas', 'matplotlib', 'gymnasium')"
+        " if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_ctrl_c_keeps_what_was_done(tmp_path: Path) -> None:
+    words = ("run", "random-mdp", "psrl", "--episodes", "1e10", "--seeds", "2", "--json")
+    process = subprocess.Popen(
+        tacit_command(*words, "--out", str(tmp_path / "run")),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    time.sleep(8)
+    assert process.poll() is None, process.communicate()[1]
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in err
+    report = json.loads(out)
+    assert report["interrupted"] and 0 < report["episodes"] < 1e10
+    saved = tacit.Result.load(tmp_path / "run")
+    assert saved.interrupted and saved.completed == report["episodes"]
+    assert np.isfinite(saved.regret).all()

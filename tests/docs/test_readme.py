@@ -1,0 +1,125 @@
+"""Every command and number in the README is executed here."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tacit.agents import agents
+from tacit.cli.listing import entries
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+SECTIONS = [
+    "What is protected, and what is not",
+    "The two commands",
+    "Ten lines",
+    "The pipeline",
+    "Agents",
+    "Problems",
+    "Limitations",
+]
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+def commands() -> list[tuple[str, str]]:
+    found = []
+    for block in blocks("console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+COMMANDS = commands()
+
+
+def test_the_sections_come_in_order() -> None:
+    assert re.findall(r"^## (.*)$", README, re.MULTILINE) == SECTIONS
+
+
+def test_the_python_example_prints_what_the_readme_says(tmp_path: Path) -> None:
+    (code,), (expected,) = blocks("python"), blocks("text")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 10
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == expected
+    assert (tmp_path / "regret.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"), [c for c in COMMANDS if c[0].startswith(".venv/bin/tacit")]
+)
+def test_commands_print_what_the_readme_says(command: str, expected: str, tmp_path: Path) -> None:
+    words = shlex.split(command)
+    words[0] = str(Path(sys.executable).with_name("tacit"))
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    shown = [line for line in expected.splitlines() if line.strip() != "..."]
+    assert shown and done.stdout.splitlines()[: len(shown)] == shown
+
+
+def test_make_demo_works(tmp_path: Path) -> None:
+    assert ("make demo", "") in COMMANDS
+    done = subprocess.run(
+        ["make", "demo", f"DEMO_OUT={tmp_path}"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    for words in ("psrl, not private", "NO PRIVACY", "The curves:"):
+        assert words in done.stdout
+    assert (tmp_path / "regret.png").exists()
+
+
+def test_make_test_is_the_gate_and_runs_everything() -> None:
+    assert ("make test", "") in COMMANDS
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    plan = subprocess.run(
+        ["make", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for tool in ("ruff check", "ruff format --check", "mypy", "pytest"):
+        assert tool in plan.stdout
+
+
+def test_every_command_in_the_readme_is_one_of_the_tested_kinds() -> None:
+    assert all(c.startswith((".venv/bin/tacit ", "make ")) for c, _ in COMMANDS)
+
+
+def rows(section: str) -> list[list[str]]:
+    text = README.split(f"## {section}\n")[1].split("\n## ")[0]
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+@pytest.mark.parametrize(("section", "what"), [("Agents", "agents"), ("Problems", "problems")])
+def test_tables_list_what_there_is(section: str, what: str) -> None:
+    shown = [(row[0].strip("`"), row[1]) for row in rows(section)]
+    assert shown == [(entry.name, entry.summary) for entry in entries(what)]
+
+
+def test_the_guarantee_column_is_true() -> None:
+    import tacit
+
+    problem = tacit.problem("random-mdp")
+    for entry, row in zip(agents, rows("Agents"), strict=True):
+        guarantee = tacit.guarantee(entry.factory(), problem, episodes=10)
+        said = "none" if guarantee.model == "none" else f"epsilon {guarantee.epsilon:g}"
+        assert row[2].endswith(said)
+
+
+def test_folders_in_the_pipeline_table_exist() -> None:
+    named = re.findall(r"`(src/tacit/\w+)`", README)
+    assert len(named) >= 6 and all((ROOT / folder).is_dir() for folder in named)
+
+
+def test_gymnasium_lines_work() -> None:
+    code = 'import gymnasium, tacit; gymnasium.make("tacit/river-swim-v0").reset(seed=0)'
+    assert 'gymnasium.make("tacit/river-swim-v0")' in README
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
