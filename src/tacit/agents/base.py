@@ -26,8 +26,10 @@ class Agent(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, as results report them."""
-        fields = dataclasses.fields(self) if dataclasses.is_dataclass(type(self)) else ()
-        return {field.name: getattr(self, field.name) for field in fields}
+        agent: Any = self
+        if not dataclasses.is_dataclass(agent):
+            return {}
+        return {field.name: getattr(agent, field.name) for field in dataclasses.fields(agent)}
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """What a reader of the result should know about this agent on this task."""

@@ -34,7 +34,7 @@ def source_hash(root: Path = PACKAGE) -> str:
 
 @functools.cache
 def cache_folder() -> Path:
-    """Folder for compiled code: $TACIT_CACHE_DIR, else the user's cache, else a temporary one."""
+    """Folder for compiled code: $TACIT_CACHE_DIR, else the user's cache, else a fresh one."""
     chosen = os.environ.get("TACIT_CACHE_DIR")
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tacit"
     if chosen:
@@ -45,8 +45,8 @@ def cache_folder() -> Path:
         os.utime(folder)
         _forget_old(base)
     except OSError:
-        folder = Path(tempfile.gettempdir()) / f"tacit-kernels-{os.getuid()}" / folder.name
-        folder.mkdir(parents=True, exist_ok=True)
+        # A fresh private folder: compiled code must never be loaded from one others can write to.
+        folder = Path(tempfile.mkdtemp(prefix="tacit-kernels-"))
     return folder
 
 

@@ -6,6 +6,7 @@ through the stepwise driver.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ _UNIFORMS = 1 << 16
 """Number of uniforms drawn at once (half a megabyte: stays in the cache), whatever the chunk."""
 
 
-class _CompiledRun:
+class _CompiledRun(ABC):
     """What all compiled runs share: the users' stream, cut into rows of one episode each."""
 
     def __init__(
@@ -51,8 +52,9 @@ class _CompiledRun:
             self._episodes(uniforms)
             episodes -= len(uniforms)
 
+    @abstractmethod
     def _episodes(self, uniforms: Array) -> None:
-        raise AssertionError("each compiled run names its loop")
+        """One episode per row of uniforms: the compiled loop of this run."""
 
 
 class _LearningRun(_CompiledRun):
