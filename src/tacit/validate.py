@@ -88,9 +88,13 @@ def flag(value: object, name: str) -> bool:
 def finite_array(value: object, name: str) -> Array:
     """A float64 array without NaN or infinity."""
     try:
-        array = np.array(value, dtype=np.float64)
+        given = np.asarray(value)
+        if given.dtype.kind not in "fiub":
+            raise TypeError
+        array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{name} must be an array of numbers, got {type(value)}") from None
+        kind = type(value).__name__
+        raise InvalidInput(f"{name} must be an array of real numbers, got {kind}") from None
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise InvalidInput(f"{name}{list(where)} = {array[where]}, but every entry must be finite")

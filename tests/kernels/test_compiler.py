@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -100,14 +101,18 @@ def test_folders_by_environment(fresh_folder, tmp_path, monkeypatch):
     assert fresh_folder().is_dir()
 
 
-def test_a_folder_that_cannot_be_made_falls_back_to_a_temporary_one(
+def test_a_folder_that_cannot_be_made_is_replaced_by_a_fresh_private_one(
     fresh_folder, tmp_path, monkeypatch
 ):
     (tmp_path / "file").touch()
+    (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TACIT_CACHE_DIR", str(tmp_path / "file"))
-    monkeypatch.setattr(compiler.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     folder = fresh_folder()
     assert folder.is_dir() and folder.is_relative_to(tmp_path / "temporary")
+    assert folder.stat().st_mode & 0o077 == 0  # nobody else may plant code in it
+    fresh_folder.cache_clear()
+    assert fresh_folder() != folder  # nor guess the next one's name
 
 
 def test_folders_unused_for_a_month_are_removed(fresh_folder, tmp_path, monkeypatch):

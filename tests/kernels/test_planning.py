@@ -196,6 +196,17 @@ def test_only_maximal_actions_are_chosen(seed):
     assert np.array_equal(np.take_along_axis(Q, actions[..., None], 2)[..., 0], Q.max(-1))
 
 
+def test_infinite_values_tie_like_any_others():
+    """100 draws between two infinite actions miss one of them with probability 2^-99."""
+    chosen = set()
+    for seed in range(100):
+        actions = np.zeros((1, 1), dtype=np.int64)
+        Q = np.array([[[0.0, np.inf, np.inf]]])
+        greedy(Q, np.random.default_rng(seed), actions)
+        chosen.add(int(actions[0, 0]))
+    assert chosen == {1, 2}
+
+
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e6])
 def test_ties_are_relative_and_narrow(size):
     """Up to 1e-12 of the value (absolute below 1) is a tie; ten times that is a difference."""

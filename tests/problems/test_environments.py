@@ -6,6 +6,7 @@ import sys
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from scipy import stats
 
@@ -79,17 +80,23 @@ def test_steps_after_the_end_are_refused():
     env = tacit.problem("river-swim", horizon=3).environment()
     play(env, [0, 1, 0], seed=0)
     for _ in range(2):
-        with pytest.raises(RuntimeError, match=r"the episode is over: call reset\(\)"):
+        with pytest.raises(ResetNeeded, match=r"the episode is over"):
             env.step(0)
     env.reset()
     env.step(0)
 
 
-@pytest.mark.parametrize("action", [2, -1, 10**9])
+def test_a_step_before_the_first_reset_is_refused():
+    env = tacit.problem("river-swim", horizon=3).environment()
+    with pytest.raises(ResetNeeded, match=r"has not begun: call reset\(\)"):
+        env.step(0)
+
+
+@pytest.mark.parametrize("action", [2, -1, 10**9, 0.7, "left", None, True])
 def test_bad_actions_are_refused_and_do_not_count(action):
     env = tacit.problem("river-swim", horizon=2).environment()
     env.reset(seed=0)
-    with pytest.raises(ValueError, match=f"action = {action}, but it must be 0 to 1"):
+    with pytest.raises(ValueError, match=f"action = {action!r}, but it must be a whole number"):
         env.step(action)
     assert env.step(0)[4] == {"step": 1}
 
@@ -177,8 +184,10 @@ def test_frequencies_do_not_match_other_tables(sampled):
     [
         "import gymnasium, tacit; env = gymnasium.make('tacit/river-swim-v0')",
         "import gymnasium;env = gymnasium.make('tacit.problems.environments:tacit/river-swim-v0')",
+        "import tacit; tacit.problem('random-mdp')\n"
+        "import gymnasium; env = gymnasium.make('tacit/river-swim-v0')",
     ],
-    ids=["both imported", "by module name"],
+    ids=["both imported", "by module name", "after a problem was made"],
 )
 def test_a_fresh_process_can_make_the_environment(code):
     code += "; env.reset(seed=0); print(env.spec.id, env.step(1)[4]['step'])"

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
+from tacit.errors import InvalidInput
 from tacit.kernels.counts import REWARD_STEPS
 from tacit.kernels.sums import absorb
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
-from tacit.statistics import Relation, VisitCounts
+from tacit.statistics import Nothing, Relation, VisitCounts
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 
@@ -123,6 +124,8 @@ scales = st.dictionaries(
 )
 def test_no_pair_exceeds_the_declared_sensitivity(H, homogeneous, squares, one, other, scale):
     counts = statistic(H, homogeneous=homogeneous, squares=squares)
+    there = {block.name for block in counts.layout.blocks}
+    scale = {name: weight for name, weight in (scale or {}).items() if name in there}
     x, y = natural(counts, one, scale), natural(counts, other, scale)
     for norm in ("l1", "l2"):
         allowed = 1 + 1e-12
@@ -217,3 +220,23 @@ def test_blocks_tile_the_vector():
     cells = np.concatenate([view.ravel() for view in views.values()])
     assert sorted(cells) == list(range(layout.size)) and len(layout.units) == layout.size
     assert "reward_squares" not in statistic(3).layout.views(np.zeros(statistic(3).layout.size))
+
+
+@pytest.mark.parametrize("make", [lambda: statistic(5), Nothing], ids=["counts", "nothing"])
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        (("l1", "replace-one"), "must be a member of Relation"),
+        (("linf", Relation.REPLACE_ONE), "norm = 'linf'"),
+        (("l1", Relation.REPLACE_ONE, {"rewards": 100.0}), "no block 'rewards'"),
+    ],
+)
+def test_a_question_asked_wrongly_is_refused_not_underestimated(make, question, message):
+    with pytest.raises(InvalidInput, match=message):
+        make().sensitivity(*question)
+
+
+def test_negative_or_infinite_weights_are_refused():
+    for weight in (-1.0, math.nan, math.inf):
+        with pytest.raises(InvalidInput, match="scale of reward"):
+            statistic(5).sensitivity("l1", Relation.REPLACE_ONE, {"reward": weight})

@@ -7,6 +7,7 @@ Without numba (the device client) the decorator returns the function as it is.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -27,8 +28,9 @@ def source_hash(root: Path = PACKAGE) -> str:
     """Hash of the names and contents of all Python files under ``root``."""
     sha = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        sha.update(path.relative_to(root).as_posix().encode())
-        sha.update(path.read_bytes())
+        content = path.read_bytes()
+        sha.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())
+        sha.update(content)
     return sha.hexdigest()[:16]
 
 
@@ -43,18 +45,19 @@ def cache_folder() -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
-        _forget_old(base)
     except OSError:
         # A fresh private folder: compiled code must never be loaded from one others can write to.
-        folder = Path(tempfile.mkdtemp(prefix="tacit-kernels-"))
+        return Path(tempfile.mkdtemp(prefix="tacit-kernels-"))
+    _forget_old(base)
     return folder
 
 
 def _forget_old(base: Path) -> None:
     """Remove caches of sources that nobody has run for a month."""
-    for other in base.glob("kernels-*"):
-        if time.time() - other.stat().st_mtime > _KEEP_SECONDS:
-            shutil.rmtree(other, ignore_errors=True)
+    with contextlib.suppress(OSError):  # somebody else may be tidying up as well
+        for other in base.glob("kernels-*"):
+            if time.time() - other.stat().st_mtime > _KEEP_SECONDS:
+                shutil.rmtree(other, ignore_errors=True)
 
 
 def kernel(function: F) -> F:

@@ -59,7 +59,7 @@ def greedy(Q: Array, ties: np.random.Generator, actions: IntArray) -> bool:
             for a in range(1, A):
                 if Q[h, s, a] > best:
                     best = Q[h, s, a]
-            bar = best - TIE * max(1.0, abs(best))
+            bar = best - TIE * max(1.0, abs(best)) if abs(best) < np.inf else best
             equal = 0
             chosen = 0
             for a in range(A):

@@ -27,6 +27,8 @@ def random_mdp(
     """
     S = validate.integer(states, "states", low=1)
     A = validate.integer(actions, "actions", low=1)
+    H = validate.integer(horizon, "horizon", low=1)
+    start = validate.integer(initial, "initial", low=0, high=S - 1)
     seed = validate.integer(seed, "seed", low=0)
     rng = np.random.default_rng(seed)
     P = rng.dirichlet(0.1 * np.ones(S), size=(S, A))
@@ -34,16 +36,10 @@ def random_mdp(
     return TabularMDP(
         P,
         R,
-        horizon,
-        initial,
+        H,
+        start,
         name="random-mdp",
-        parameters={
-            "states": S,
-            "actions": A,
-            "horizon": horizon,
-            "seed": seed,
-            "initial": initial,
-        },
+        parameters={"states": S, "actions": A, "horizon": H, "seed": seed, "initial": start},
     )
 
 
@@ -105,9 +101,9 @@ def river_swim(
         "kernel": kernel,
         "reward_scale": scale,
         "rewards": rewards,
-        "inhomogeneous": inhomogeneous,
+        "inhomogeneous": validate.flag(inhomogeneous, "inhomogeneous"),
     }
-    if validate.flag(inhomogeneous, "inhomogeneous"):
+    if inhomogeneous:
         strength = np.random.default_rng(seed).uniform(0.8, 1.0, size=H)
         slip = P[:, 0]  # one step left, exactly where the left action goes
         P = np.repeat(P[np.newaxis], H, axis=0)

@@ -1,7 +1,7 @@
 """Tabular problems as Gymnasium environments, registered under the namespace "tacit".
 
 Importing this module registers every named problem: ``tacit/river-swim-v0`` and so on. It happens
-by itself once tacit has been used, or by
+by itself when a tacit problem is made, when tacit is imported after gymnasium, and by
 ``gymnasium.make("tacit.problems.environments:tacit/river-swim-v0")``.
 """
 
@@ -11,10 +11,12 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.error import ResetNeeded
 
 from tacit.kernels.rollout import draw, draw_next, draw_reward
 from tacit.problems.catalogue import make_problem, problems
 from tacit.problems.tabular import TabularMDP
+from tacit.validate import integer
 
 
 class TabularEnv(gymnasium.Env[np.int64, np.int64]):
@@ -32,7 +34,7 @@ class TabularEnv(gymnasium.Env[np.int64, np.int64]):
         self.observation_space = gymnasium.spaces.Discrete(problem.states)
         self.action_space = gymnasium.spaces.Discrete(problem.actions)
         self._state = 0
-        self._step = 0
+        self._step = problem.horizon  # nothing to step through before the first reset
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -45,11 +47,9 @@ class TabularEnv(gymnasium.Env[np.int64, np.int64]):
 
     def step(self, action: np.int64 | int) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
         """One step; the episode is truncated at the horizon and has no terminal state."""
-        if not self.action_space.contains(np.int64(action)):
-            raise ValueError(f"action = {action!r}, but it must be 0 to {self.problem.actions - 1}")
+        a = integer(action, "action", low=0, high=self.problem.actions - 1)
         if self._step >= self.problem.horizon:
-            raise RuntimeError("the episode is over: call reset() before step()")
-        a = int(action)
+            raise ResetNeeded("the episode is over or has not begun: call reset() before step()")
         truth, h, s = self.problem.truth, self._step, self._state
         reward = draw_reward(truth, h, s, a, self.np_random.random())
         self._state = draw_next(truth, h, s, a, self.np_random.random())

@@ -31,6 +31,7 @@ def gymnasium_problem(
         rewards: "deterministic" pays the (rescaled) mean, "bernoulli" 0 or 1 with that mean.
         options: passed to ``gymnasium.make``, for example ``map_name="8x8"``.
     """
+    horizon = validate.integer(horizon, "horizon", low=1)
     table, start = _read_environment(id, options)
     P, means, terminal = _dense(table, start)
     paid = [r for by_action in table.values() for out in by_action.values() for _, _, r, _ in out]
@@ -64,7 +65,9 @@ def _read_environment(id: str, options: dict[str, Any]) -> tuple[Outcomes, Array
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Gymnasium repeats its errors as warnings
             environment = gymnasium.make(id, **options)
-    except (Error, TypeError, ValueError, KeyError) as error:
+    except KeyError as error:
+        raise InvalidInput(f"Gymnasium could not make {id!r}: it does not know {error}") from None
+    except (Error, ImportError, TypeError, ValueError) as error:
         raise InvalidInput(f"Gymnasium could not make {id!r}: {error}") from None
     inner = environment.unwrapped
     table = getattr(inner, "P", None)
@@ -93,7 +96,7 @@ def _dense(
     extra = bool((alive & ended).any())
     size = states + int(extra)
     terminal = np.zeros(size, dtype=bool)
-    terminal[:states] = ended & ~extra
+    terminal[:states] = ended & (not extra)
     terminal[states:] = True
     P, R = np.zeros((size, actions, size)), np.zeros((size, actions))
     for s, by_action in table.items():

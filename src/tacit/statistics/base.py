@@ -13,10 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
+from tacit.errors import InvalidInput, suggestion
 from tacit.publication import Publication
 from tacit.trajectory import Trajectory
+from tacit.validate import number
 
 Norm = Literal["l1", "l2"]
+NORMS = ("l1", "l2")
 
 
 class Relation(Enum):
@@ -67,6 +70,26 @@ class Layout:
             views[block.name] = flat[start : start + block.size].reshape(block.shape)
             start += block.size
         return views
+
+
+def block_weights(
+    layout: Layout, norm: Norm, relation: Relation, scale: Mapping[str, float] | None
+) -> dict[str, float]:
+    """The weight of every block in a sensitivity question, which must not be asked wrongly.
+
+    A misspelt relation, norm or block would give a smaller number without a word, and so too little
+    noise: each is refused.
+    """
+    if not isinstance(relation, Relation):
+        raise InvalidInput(f"relation = {relation!r}, but it must be a member of Relation")
+    if norm not in NORMS:
+        raise InvalidInput(f"norm = {norm!r}, but it must be one of {', '.join(NORMS)}")
+    weights = {block.name: 1.0 for block in layout.blocks}
+    for name, weight in (scale or {}).items():
+        if name not in weights:
+            raise InvalidInput(f"there is no block {name!r} to scale{suggestion(name, weights)}")
+        weights[name] = number(weight, f"scale of {name}", low=0.0)
+    return weights
 
 
 class Statistic(Protocol):

@@ -10,7 +10,7 @@ import numpy as np
 from tacit.arrays import IntArray
 from tacit.kernels.counts import REWARD_STEPS, count_visits
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation
+from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 
@@ -67,8 +67,8 @@ class VisitCounts:
         table per stage every step has a cell of its own, (sum m)^(1/2). Replace-one, pooled:
         L1 = 6H - 2 and L2 = sqrt(4H^2 + 2(H-1)^2) without squares.
         """
+        weights = block_weights(self.layout, norm, relation, scale)
         moved = 2 if relation is Relation.REPLACE_ONE else 1
-        weights = {name: (scale or {}).get(name, 1.0) for name in self._mass}
         if norm == "l1":
             return moved * sum(weights[name] * mass for name, mass in self._mass.items())
         power = 2 if self.stages == 1 else 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tacit.arrays import IntArray
 from tacit.publication import Publication
-from tacit.statistics.base import Layout, Norm, Relation
+from tacit.statistics.base import Layout, Norm, Relation, block_weights
 from tacit.trajectory import Trajectory
 
 
@@ -25,4 +25,5 @@ class Nothing:
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
     ) -> float:
         """Zero: no trajectory changes an empty vector."""
+        block_weights(self.layout, norm, relation, scale)
         return 0.0
