@@ -153,7 +153,7 @@ BAD = [
     ("run gym:Blackjack-v1 psrl -P horizon=5", "does not expose its transition table"),
     ("run hard-tree psrl -P states=16", "are the nearest"),
     ("run hard-tree psrl -P gap=0.1 -P epsilon=1", "either gap, or epsilon together with users"),
-    ("run river-swim", "Missing argument 'agent'"),
+    ("run river-swim", "Missing argument 'AGENT'"),
     ("run river-swim psrl --nope", "No such option: --nope"),
     ("walk", "No such command 'walk'"),
     ("list agent", "unknown list 'agent'; did you mean 'agents'?"),

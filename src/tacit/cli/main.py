@@ -36,9 +36,9 @@ def root(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Folder for the plot and the results.")] = Path(
-        "tacit-demo"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the plot and the results.")
+    ] = Path("tacit-demo"),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """The two-minute tour: watch agents learn, see their regret, read what was guaranteed.
@@ -66,8 +66,12 @@ def list_(
 
 @app.command()
 def run(
-    problem: Annotated[str, typer.Argument(help="Problem name, see: tacit list problems")],
-    agent: Annotated[str, typer.Argument(help="Agent name, see: tacit list agents")],
+    problem: Annotated[
+        str, typer.Argument(metavar="PROBLEM", help="Problem name, see: tacit list problems")
+    ],
+    agent: Annotated[
+        str, typer.Argument(metavar="AGENT", help="Agent name, see: tacit list agents")
+    ],
     problem_parameters: Annotated[
         list[str] | None, typer.Option("-P", metavar="KEY=VALUE", help="Problem parameter.")
     ] = None,
@@ -75,33 +79,51 @@ def run(
         list[str] | None, typer.Option("-A", metavar="KEY=VALUE", help="Agent parameter.")
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option("--epsilon", help="Privacy asked for (private agents only).")
+        str | None,
+        typer.Option(
+            "--epsilon", metavar="NUMBER", help="Privacy asked for (private agents only)."
+        ),
     ] = None,
     delta: Annotated[
-        str | None, typer.Option("--delta", help="Privacy asked for (private agents only).")
+        str | None,
+        typer.Option("--delta", metavar="NUMBER", help="Privacy asked for (private agents only)."),
     ] = None,
     calibration: Annotated[
-        str | None, typer.Option("--calibration", help="tight or paper (private agents only).")
+        str | None,
+        typer.Option("--calibration", metavar="WORD", help="tight or paper (private agents only)."),
     ] = None,
-    episodes: Annotated[str, typer.Option("--episodes", help="Users, one episode each.")] = "1e4",
-    seeds: Annotated[str, typer.Option("--seeds", help="Number of independent runs.")] = "4",
-    seed: Annotated[str, typer.Option("--seed", help="Root of the random streams.")] = "0",
+    episodes: Annotated[
+        str, typer.Option("--episodes", metavar="N", help="Users, one episode each.")
+    ] = "1e4",
+    seeds: Annotated[
+        str, typer.Option("--seeds", metavar="N", help="Number of independent runs.")
+    ] = "4",
+    seed: Annotated[
+        str, typer.Option("--seed", metavar="N", help="Root of the random streams.")
+    ] = "0",
     workers: Annotated[
-        str | None, typer.Option("--workers", help="Threads (default: one per core).")
+        str | None, typer.Option("--workers", metavar="N", help="Threads (default: one per core).")
     ] = None,
     checkpoints: Annotated[
-        str, typer.Option("--checkpoints", help='"log", or n to record every n-th episode.')
+        str,
+        typer.Option(
+            "--checkpoints", metavar="N", help='"log", or n to record every n-th episode.'
+        ),
     ] = "log",
     reveal: Annotated[
-        list[str] | None, typer.Option("--reveal", help="Fact told to the learner, e.g. reward.")
+        list[str] | None,
+        typer.Option("--reveal", metavar="FACT", help="Fact told to the learner, e.g. reward."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for curves, manifest and plot.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for curves, manifest and plot."),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a result that is already in --out.")
     ] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw regret into a file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw regret into a file.")
+    ] = None,
     log_log: Annotated[bool, typer.Option("--log-log", help="Logarithmic axes.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
