@@ -1,17 +1,84 @@
-"""What would be guaranteed, before anything is spent."""
+"""What would be guaranteed, and what the noise would allow, before anything is spent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from tacit.agents.base import Agent
+from tacit.driver import BoundAgent
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
+
+PRECISIONS = (0.1, 0.01)
+
+
+def bind(agent: Agent, problem: Problem, episodes: int, reveal: Iterable[str] = ()) -> BoundAgent:
+    """The agent fitted to the public task of a problem."""
+    return agent.bind(problem.task(users=episodes, reveal=sorted(set(reveal) | agent.needs)))
 
 
 def guarantee(
     agent: Agent, problem: Problem, episodes: int, reveal: Iterable[str] = ()
 ) -> Guarantee:
     """The guarantee of running ``agent`` on ``problem`` for that many users."""
-    revealed = sorted(set(reveal) | agent.needs)
-    return agent.bind(problem.task(users=episodes, reveal=revealed)).guarantee
+    return bind(agent, problem, episodes, reveal).guarantee
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What the declared noise allows after ``users`` users, from its law alone.
+
+    Attributes:
+        users: number of users planned for.
+        noise_std: standard deviation of the noise in one cell's average per user, by block.
+        users_needed: users until that standard deviation reaches a precision, by block.
+    """
+
+    users: int
+    noise_std: dict[str, float]
+    users_needed: dict[str, dict[str, int]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "users": self.users,
+            "noise_std": self.noise_std,
+            "users_needed": self.users_needed,
+        }
+
+
+def forecast(bound: BoundAgent) -> Forecast:
+    """How fine the released averages can get, before anybody has taken part."""
+    users, privatizer = bound.task.users, bound.privatizer
+    blocks = [block.name for block in bound.statistic.layout.blocks]
+
+    def std(block: str, count: int) -> float:
+        return math.sqrt(float(privatizer.law(count).variance(block).max())) / count
+
+    def fine(block: str, precision: float, count: int) -> bool:
+        return std(block, count) <= precision
+
+    return Forecast(
+        users=users,
+        noise_std={block: std(block, users) for block in blocks},
+        users_needed={
+            f"{precision:g}": {block: _first(partial(fine, block, precision)) for block in blocks}
+            for precision in PRECISIONS
+        },
+    )
+
+
+def _first(reached: Callable[[int], bool]) -> int:
+    """The least count at which a condition that stays true once true holds."""
+    high = 1
+    while not reached(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high

@@ -15,7 +15,9 @@ from tacit.arrays import Array, frozen_mapping
 class NoiseLaw(Protocol):
     """The exact law of the noise in a release; planners take their widths from it."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What kind of noise."""
 
     def variance(self, block: str) -> Array:
         """Variance of every entry of a block (a scalar array where all are equal)."""

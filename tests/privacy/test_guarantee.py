@@ -7,8 +7,7 @@ import pytest
 
 from tacit.errors import InvalidInput
 from tacit.privacy import Guarantee
-from tacit.privacy.noise import Silence
-from tacit.release import NoNoise
+from tacit.privacy.noise import GridLaw, Silence
 
 LOCAL = Guarantee(
     model="local",
@@ -107,4 +106,4 @@ def test_impossible_guarantees_cannot_be_made(broken: dict) -> None:
 
 def test_silence_refuses_to_pretend() -> None:
     with pytest.raises(InvalidInput, match="without noise"):
-        Silence().fill(NoNoise(), np.zeros(3))
+        Silence().fill(GridLaw("laplace", np.ones(3)), np.zeros(3, dtype=np.int64))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.agents.base import Agent
+from tacit.agents.ldp_obi import LdpOBI
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
 from tacit.agents.ucb_vi import UcbVI
@@ -16,6 +17,7 @@ PRIVACY_PARAMETERS = ("epsilon", "delta", "calibration")
 agents: Registry[Agent] = Registry("agent")
 agents.add("psrl", PSRL, "posterior sampling, not private")
 agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, not private")
+agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
 agents.add("uniform", Uniform, "reference: uniformly random actions")
 agents.add("optimal", Optimal, "reference: the true optimum, revealed to it")
 
@@ -29,4 +31,6 @@ def make_agent(name: str, **parameters: Any) -> Agent:
                 f"{name} adds no noise and takes no {parameter}: leave it out, or choose a private "
                 "agent (`tacit list agents`)"
             )
+    if "epsilon" in entry.parameters and "epsilon" not in parameters:
+        raise InvalidInput(f"{name} is private and needs an epsilon (there is no default)")
     return agents.make(name, parameters)

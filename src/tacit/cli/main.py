@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.exceptions import TyperException
 
 from tacit._version import __version__
+from tacit.cli import options as given
 from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from tacit.cli.case import Case
 
 app = typer.Typer(
     add_completion=False,
@@ -36,10 +40,10 @@ def root(
 
 @app.command()
 def demo(
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder for the plot and the results.")
-    ] = Path("tacit-demo"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plot.")] = Path(
+        "tacit-demo"
+    ),
+    as_json: given.Json = False,
 ) -> None:
     """The two-minute tour: watch agents learn, see their regret, read what was guaranteed.
 
@@ -53,7 +57,7 @@ def demo(
 @app.command("list")
 def list_(
     what: Annotated[str, typer.Argument(help="agents or problems", metavar="WHAT")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: given.Json = False,
 ) -> None:
     """List agents or problems with their parameters and defaults.
 
@@ -64,68 +68,50 @@ def list_(
     print_list(what, as_json=as_json)
 
 
+def _case(
+    problem: str,
+    agent: str,
+    problem_parameters: list[str] | None,
+    agent_parameters: list[str] | None,
+    epsilon: str | None,
+    delta: str | None,
+    calibration: str | None,
+    episodes: str,
+    reveal: list[str] | None,
+) -> Case:
+    from tacit.cli.case import Case
+
+    return Case(
+        problem,
+        agent,
+        problem_parameters or [],
+        agent_parameters or [],
+        {"epsilon": epsilon, "delta": delta, "calibration": calibration},
+        episodes,
+        reveal or [],
+    )
+
+
 @app.command()
 def run(
-    problem: Annotated[
-        str, typer.Argument(metavar="PROBLEM", help="Problem name, see: tacit list problems")
-    ],
-    agent: Annotated[
-        str, typer.Argument(metavar="AGENT", help="Agent name, see: tacit list agents")
-    ],
-    problem_parameters: Annotated[
-        list[str] | None, typer.Option("-P", metavar="KEY=VALUE", help="Problem parameter.")
-    ] = None,
-    agent_parameters: Annotated[
-        list[str] | None, typer.Option("-A", metavar="KEY=VALUE", help="Agent parameter.")
-    ] = None,
-    epsilon: Annotated[
-        str | None,
-        typer.Option(
-            "--epsilon", metavar="NUMBER", help="Privacy asked for (private agents only)."
-        ),
-    ] = None,
-    delta: Annotated[
-        str | None,
-        typer.Option("--delta", metavar="NUMBER", help="Privacy asked for (private agents only)."),
-    ] = None,
-    calibration: Annotated[
-        str | None,
-        typer.Option("--calibration", metavar="WORD", help="tight or paper (private agents only)."),
-    ] = None,
-    episodes: Annotated[
-        str, typer.Option("--episodes", metavar="N", help="Users, one episode each.")
-    ] = "1e4",
-    seeds: Annotated[
-        str, typer.Option("--seeds", metavar="N", help="Number of independent runs.")
-    ] = "4",
-    seed: Annotated[
-        str, typer.Option("--seed", metavar="N", help="Root of the random streams.")
-    ] = "0",
-    workers: Annotated[
-        str | None, typer.Option("--workers", metavar="N", help="Threads (default: one per core).")
-    ] = None,
-    checkpoints: Annotated[
-        str,
-        typer.Option(
-            "--checkpoints", metavar="N", help='"log", or n to record every n-th episode.'
-        ),
-    ] = "log",
-    reveal: Annotated[
-        list[str] | None,
-        typer.Option("--reveal", metavar="FACT", help="Fact told to the learner, e.g. reward."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for curves, manifest and plot."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a result that is already in --out.")
-    ] = False,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw regret into a file.")
-    ] = None,
-    log_log: Annotated[bool, typer.Option("--log-log", help="Logarithmic axes.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    problem: given.ProblemName,
+    agent: given.AgentName,
+    problem_parameters: given.ProblemParameters = None,
+    agent_parameters: given.AgentParameters = None,
+    epsilon: given.Epsilon = None,
+    delta: given.Delta = None,
+    calibration: given.Calibration = None,
+    episodes: given.Episodes = "1e4",
+    seeds: given.Seeds = "4",
+    seed: given.Seed = "0",
+    workers: given.Workers = None,
+    checkpoints: given.Checkpoints = "log",
+    reveal: given.Reveal = None,
+    out: given.Out = None,
+    overwrite: given.Overwrite = False,
+    plot: given.Plot = None,
+    log_log: given.LogLog = False,
+    as_json: given.Json = False,
 ) -> None:
     """Run an agent on a problem and score it exactly against the optimum.
 
@@ -133,26 +119,54 @@ def run(
     """
     from tacit.cli.run import RunOptions, run_and_print
 
-    run_and_print(
-        RunOptions(
-            problem=problem,
-            agent=agent,
-            problem_parameters=problem_parameters or [],
-            agent_parameters=agent_parameters or [],
-            privacy={"epsilon": epsilon, "delta": delta, "calibration": calibration},
-            episodes=episodes,
-            seeds=seeds,
-            seed=seed,
-            workers=workers,
-            checkpoints=checkpoints,
-            reveal=reveal or [],
-            out=out,
-            overwrite=overwrite,
-            plot=plot,
-            log_log=log_log,
-            as_json=as_json,
-        )
+    case = _case(
+        problem,
+        agent,
+        problem_parameters,
+        agent_parameters,
+        epsilon,
+        delta,
+        calibration,
+        episodes,
+        reveal,
     )
+    run_and_print(
+        case,
+        RunOptions(seeds, seed, workers, checkpoints, out, overwrite, plot, log_log, as_json),
+    )
+
+
+@app.command()
+def guarantee(
+    problem: given.ProblemName,
+    agent: given.AgentName,
+    problem_parameters: given.ProblemParameters = None,
+    agent_parameters: given.AgentParameters = None,
+    epsilon: given.Epsilon = None,
+    delta: given.Delta = None,
+    calibration: given.Calibration = None,
+    episodes: given.Episodes = "1e4",
+    reveal: given.Reveal = None,
+    as_json: given.Json = False,
+) -> None:
+    """What would be guaranteed: noise scales, the true epsilon, and a forecast. Runs nothing.
+
+    Example: tacit guarantee river-swim ldp-obi --epsilon 1 --episodes 1e5
+    """
+    from tacit.cli.guarantee import print_guarantee
+
+    case = _case(
+        problem,
+        agent,
+        problem_parameters,
+        agent_parameters,
+        epsilon,
+        delta,
+        calibration,
+        episodes,
+        reveal,
+    )
+    print_guarantee(case, as_json=as_json)
 
 
 def main() -> None:

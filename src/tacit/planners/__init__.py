@@ -2,11 +2,13 @@
 
 from tacit.planners.base import Ask, Planner, Streams
 from tacit.planners.fixed import OptimalPlanner, UniformPlanner
+from tacit.planners.obi import ObiPlanner
 from tacit.planners.optimistic import UcbViPlanner
 from tacit.planners.posterior import PosteriorPlanner
 
 __all__ = [
     "Ask",
+    "ObiPlanner",
     "OptimalPlanner",
     "Planner",
     "PosteriorPlanner",

@@ -3,6 +3,19 @@
 from tacit.privacy.base import Privatizer, Query, Report, Secret
 from tacit.privacy.exact import Exact
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.noise import Noise, Silence
+from tacit.privacy.noise import GridLaw, Noise, ReplayNoise, SecureNoise, Silence, SimulatedNoise
 
-__all__ = ["Exact", "Guarantee", "Noise", "Privatizer", "Query", "Report", "Secret", "Silence"]
+__all__ = [
+    "Exact",
+    "GridLaw",
+    "Guarantee",
+    "Noise",
+    "Privatizer",
+    "Query",
+    "ReplayNoise",
+    "Report",
+    "Secret",
+    "SecureNoise",
+    "Silence",
+    "SimulatedNoise",
+]

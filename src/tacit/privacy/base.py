@@ -10,7 +10,7 @@ from tacit.errors import Blind
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
-from tacit.release import Release
+from tacit.release import NoiseLaw, Release
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,9 @@ class Privatizer(Protocol):
     @property
     def guarantee(self) -> Guarantee:
         """What is guaranteed to one user, over everything this privatizer may release."""
+
+    def law(self, users: int) -> NoiseLaw:
+        """The law of the noise in a release that sums up that many users."""
 
     def init(self) -> Secret:
         """State before the first user."""

@@ -151,4 +151,18 @@ class Guarantee:
             f"Replacing {trajectory} by any other changes the probability of every outcome by at "
             f"most a factor e^{self.epsilon:.6g}, plus {self.delta:.3g}.",
             f"Mechanism: {self.mechanism}; accounting: {self.accountant}.",
+            *self._beside_the_request(),
+        ]
+
+    def _beside_the_request(self) -> list[str]:
+        """A sentence where the truth is not what was asked for."""
+        asked, delta = self.requested_epsilon, self.requested_delta
+        if asked is None or math.isclose(asked, self.epsilon, rel_tol=1e-6):
+            return []
+        verdict = "WEAKER than asked" if self.epsilon > asked else "stronger than asked"
+        at = self.delta_at_requested_epsilon
+        at_asked = "" if at is None else f"; at epsilon {asked:.6g} the true delta is {at:.3g}"
+        return [
+            f"Asked for was epsilon {asked:.6g}, delta {delta or 0.0:.3g}: this noise is "
+            f"{verdict}{at_asked}."
         ]

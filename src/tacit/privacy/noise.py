@@ -1,14 +1,39 @@
-"""Where noise comes from."""
+"""Where noise comes from: one interface, several sources.
+
+Noise is drawn as whole steps of a declared grid. Secure noise comes from OpenDP's exact samplers on
+operating-system entropy and takes no seed; simulated noise comes from a seeded generator, is fast,
+protects nobody, and says so in every artefact it ends up in.
+"""
 
 from __future__ import annotations
 
 from typing import Literal, NoReturn, Protocol
 
-from tacit.arrays import Array
+import numpy as np
+
+from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.release import NoiseLaw
+from tacit.validate import finite_array
 
 Source = Literal["secure", "simulated", "replay", "none"]
+Kind = Literal["laplace", "gaussian"]
+
+
+class GridLaw:
+    """The law of one draw: independent discrete noise in every cell, in whole grid steps.
+
+    Args:
+        kind: "laplace" (scale b: variance close to 2 b^2) or "gaussian" (standard deviation).
+        scales: one positive scale per cell, in steps.
+    """
+
+    def __init__(self, kind: Kind, scales: Array) -> None:
+        if kind not in ("laplace", "gaussian"):
+            raise InvalidInput(f"kind = {kind!r}, but it must be laplace or gaussian")
+        self.kind: Kind = kind
+        self.scales = finite_array(scales, "scales")
+        if self.scales.ndim != 1 or (self.scales <= 0).any():
+            raise InvalidInput("scales must be one positive number per cell")
 
 
 class Noise(Protocol):
@@ -18,8 +43,8 @@ class Noise(Protocol):
     def source(self) -> Source:
         """Named in every artefact the draws end up in."""
 
-    def fill(self, law: NoiseLaw, out: Array) -> None:
-        """Overwrite ``out`` with independent draws."""
+    def fill(self, law: GridLaw, out: IntArray) -> None:
+        """Overwrite ``out`` with independent draws, in grid steps."""
 
 
 class Silence:
@@ -27,9 +52,74 @@ class Silence:
 
     source: Source = "none"
 
-    def fill(self, law: NoiseLaw, out: Array) -> NoReturn:
+    def fill(self, law: GridLaw, out: IntArray) -> NoReturn:
         """Refuse: silently adding nothing would fake a guarantee."""
         raise InvalidInput(
-            f"this run was set up without noise, but its privatizer asked for {law.name} noise; "
+            f"this run was set up without noise, but its privatizer asked for {law.kind} noise; "
             "pass a noise source"
         )
+
+
+class SimulatedNoise:
+    """Seeded noise for simulation: a continuous draw rounded to the grid.
+
+    Rounding is post-processing: a contribution on the grid plus a rounded draw is the rounded sum,
+    so the guarantee of the continuous mechanism carries over exactly.
+    """
+
+    source: Source = "simulated"
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+
+    def fill(self, law: GridLaw, out: IntArray) -> None:
+        """Draw from the generator."""
+        draw = self._rng.laplace if law.kind == "laplace" else self._rng.normal
+        out[:] = np.rint(draw(0.0, law.scales))
+
+
+class SecureNoise:
+    """Exact discrete noise from OpenDP on operating-system entropy. Takes no seed."""
+
+    source: Source = "secure"
+
+    def __init__(self) -> None:
+        try:
+            import opendp.prelude as dp
+        except ImportError:
+            raise InvalidInput(
+                "secure noise needs OpenDP: install tacit with its `secure` extra"
+            ) from None
+        dp.enable_features("contrib")
+        self._dp = dp
+
+    def fill(self, law: GridLaw, out: IntArray) -> None:
+        """Draw cell groups of equal scale, each in one vector call."""
+        for scale in np.unique(law.scales):
+            cells = np.flatnonzero(law.scales == scale)
+            out[cells] = self._draw(law.kind, float(scale), len(cells))
+
+    def _draw(self, kind: Kind, scale: float, count: int) -> list[int]:
+        dp = self._dp
+        domain = dp.vector_domain(dp.atom_domain(T="i64"))
+        if kind == "laplace":
+            measurement = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)
+        else:
+            measurement = dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale)
+        drawn: list[int] = measurement([0] * count)
+        return drawn
+
+
+class ReplayNoise:
+    """Recorded draws, handed out in order and once: for tests and for comparing two callers."""
+
+    source: Source = "replay"
+
+    def __init__(self, draws: list[IntArray]) -> None:
+        self._draws = list(draws)
+
+    def fill(self, law: GridLaw, out: IntArray) -> None:
+        """Hand out the next recorded draw."""
+        if not self._draws:
+            raise InvalidInput("all recorded noise was used: nothing is ever drawn twice")
+        out[:] = self._draws.pop(0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent, drive
-from tacit.privacy.noise import Silence
+from tacit.privacy.noise import SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.simulation.loops import Score, record
@@ -62,7 +62,10 @@ class StepwiseRun:
         self._stop = stop
         self._users = stream(root, run, "users")
         self._publications: Iterator[Publication] = drive(
-            agent, self._live, Silence(), planner_streams(root, run)
+            agent,
+            self._live,
+            SimulatedNoise(stream(root, run, "noise")),
+            planner_streams(root, run),
         )
 
     def _live(self, publication: Publication) -> Trajectory:

@@ -122,3 +122,9 @@ class Statistic(Protocol):
             relation: which datasets are neighbours.
             scale: optional weight per block (default 1), for mechanisms that rescale blocks.
         """
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """Two trajectories whose contributions are as far apart as replace-one allows.
+
+        Audits run on them; a test checks that they attain the declared sensitivity.
+        """

@@ -38,6 +38,7 @@ class VisitCounts:
             self._mass["reward_squares"] = H
             blocks.append(Block("reward_squares", (G, S, A), 1.0 / REWARD_STEPS))
         self.layout = Layout(blocks)
+        self._sizes = (S, A)
         self._no_squares = np.zeros((0, S, A), dtype=np.int64)
 
     def contribute(
@@ -75,3 +76,20 @@ class VisitCounts:
         return math.sqrt(
             moved * sum(weights[name] ** 2 * mass**power for name, mass in self._mass.items())
         )
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """Always in one pair (s, a) with reward 1, against always in another one.
+
+        With a single state and action there is no other pair, and only the reward can differ.
+        """
+        S, A = self._sizes
+
+        def stay(s: int, a: int, reward: float) -> Trajectory:
+            steps = np.ones(self.horizon, dtype=np.int64)
+            return Trajectory(
+                np.full(self.horizon + 1, s), a * steps, reward * steps.astype(np.float64)
+            )
+
+        if S * A == 1:
+            return stay(0, 0, 1.0), stay(0, 0, 0.0)
+        return stay(0, 0, 1.0), stay(S - 1, A - 1, 1.0)

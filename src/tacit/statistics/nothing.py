@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from tacit.arrays import IntArray
 from tacit.publication import Publication
 from tacit.statistics.base import Layout, Norm, Relation, block_weights
@@ -27,3 +29,8 @@ class Nothing:
         """Zero: no trajectory changes an empty vector."""
         block_weights(self.layout, norm, relation, scale)
         return 0.0
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """Any two: none of them shows."""
+        nobody = np.zeros(0, dtype=np.int64)
+        return Trajectory(nobody, nobody, np.zeros(0)), Trajectory(nobody, nobody, np.zeros(0))

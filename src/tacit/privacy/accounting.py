@@ -1,0 +1,67 @@
+"""Conversions between noise and guarantee: a thin layer on dp-accounting.
+
+Gaussian charges are kept as mu^2, the squared ratio of L2 sensitivity to noise standard deviation:
+the squares of everything one user contributes add up, and the total converts exactly. dp-accounting
+is imported on first use (it takes over a second).
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy.special import log_ndtr
+
+from tacit.validate import number
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Exact delta of mu-Gaussian DP at epsilon.
+
+    delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), for the sensitivity over sigma ratio mu.
+    """
+    mu = number(mu, "mu", low=0.0)
+    epsilon = number(epsilon, "epsilon", low=0.0)
+    if mu == 0.0:
+        return 0.0
+    first = float(log_ndtr(mu / 2 - epsilon / mu))
+    second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    return max(0.0, -math.exp(first) * math.expm1(second - first))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The least epsilon of mu-Gaussian DP at delta, never below the true one; inf at delta = 0."""
+    from dp_accounting import get_epsilon_gaussian
+
+    mu = number(mu, "mu", low=0.0)
+    delta = number(delta, "delta", low=0.0, high=1.0, high_open=True)
+    if mu == 0.0 or (delta > 0.0 and gaussian_delta(mu, 0.0) <= delta):
+        return 0.0
+    if delta == 0.0:
+        return math.inf
+    epsilon = float(get_epsilon_gaussian(1.0 / mu, delta))
+    while gaussian_delta(mu, epsilon) > delta:  # the search may stop a hair short
+        epsilon = math.nextafter(epsilon * (1 + 1e-12), math.inf)
+    return epsilon
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """The largest mu whose exact guarantee is (epsilon, delta): the least noise that suffices."""
+    from dp_accounting import get_sigma_gaussian
+
+    epsilon = number(epsilon, "epsilon", low=0.0, low_open=True)
+    delta = number(delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
+    mu = 1.0 / float(get_sigma_gaussian(epsilon, delta))
+    while gaussian_delta(mu, epsilon) > delta:
+        mu = math.nextafter(mu * (1 - 1e-12), 0.0)
+    return mu
+
+
+def pure_delta(epsilon: float, at: float) -> float:
+    """The largest delta at level ``at`` of any mechanism that is purely epsilon-DP.
+
+    The worst pair is randomized response: (e^epsilon - e^at) / (1 + e^epsilon), 0 from epsilon on.
+    """
+    epsilon = number(epsilon, "epsilon", low=0.0)
+    if at >= epsilon:
+        return 0.0
+    return -math.expm1(at - epsilon) / (1.0 + math.exp(-epsilon))
