@@ -220,3 +220,28 @@ def test_ctrl_c_keeps_what_was_done(tmp_path: Path) -> None:
     saved = tacit.Result.load(tmp_path / "run")
     assert saved.interrupted and saved.completed == report["episodes"]
     assert np.isfinite(saved.regret).all()
+
+
+def test_guarantee_prints_noise_truth_and_forecast(call) -> None:
+    words = ("guarantee", "river-swim", "ldp-obi", "--epsilon", "1", "--episodes", "1e5")
+    done = call(*words)
+    assert done.status == 0
+    for text in ("(1, 0)-differential privacy, local", "visits scale 118", "2,784,800 for 0.1"):
+        assert text in done.out
+    report = json.loads(call(*words, "--json").out)
+    assert report["guarantee"]["epsilon"] == pytest.approx(1.0)
+    assert report["guarantee"]["simulated"] is False
+    assert report["forecast"]["users"] == 100_000
+    assert "Noise: none" in call("guarantee", "river-swim", "psrl").out
+
+
+def test_private_runs_report_their_guarantee(call) -> None:
+    done = call(
+        *("run", "random-mdp", "ldp-obi", "--epsilon", "2", "--episodes", "50"),
+        *("--calibration", "paper", "--json"),
+    )
+    said = json.loads(done.out)["guarantee"]
+    assert said["requested_epsilon"] == 2.0 and said["epsilon"] == pytest.approx(5 / 3)
+    assert said["simulated"] is True and said["model"] == "local"
+    twice = call("run", "random-mdp", "ldp-obi", "--epsilon", "2", "-A", "epsilon=3")
+    assert twice.status == 2 and "epsilon is given twice" in twice.err

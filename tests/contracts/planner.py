@@ -16,7 +16,7 @@ from contracts.privatizer import no_questions, streams
 from tacit.agents import Agent
 from tacit.driver import BoundAgent, drive
 from tacit.planners.base import Ask, Planner, Streams
-from tacit.privacy import Privatizer, Query, Secret, Silence
+from tacit.privacy import Privatizer, Query, Secret, SimulatedNoise
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Problem, TabularMDP
 from tacit.publication import Publication
@@ -34,6 +34,7 @@ class Recorder:
         self.inner, self.releases = inner, {}
         self.guarantee: Guarantee = inner.guarantee
         self.init, self.encode, self.absorb = inner.init, inner.encode, inner.absorb
+        self.law = inner.law
 
     def release(self, secret: Secret, query: Query, noise: object) -> Release:
         release = self.inner.release(secret, query, noise)
@@ -139,7 +140,7 @@ class PlannerContract:
 
     def test_planning_is_a_function_of_its_arguments(self) -> None:
         bound = self.bound()
-        release = bound.privatizer.release(bound.privatizer.init(), Query(0), Silence())
+        release = bound.privatizer.release(bound.privatizer.init(), Query(0), noise())
         before = {name: block.copy() for name, block in release.blocks.items()}
         first = bound.planner.plan(bound.task, release, no_questions, None, streams(3))
         second = bound.planner.plan(bound.task, release, no_questions, None, streams(3))
@@ -158,6 +159,11 @@ class PlannerContract:
                     array[...] = 0
 
 
+def noise() -> SimulatedNoise:
+    """Fresh simulated noise; always the same draws."""
+    return SimulatedNoise(np.random.default_rng(11))
+
+
 def with_privatizer(bound: BoundAgent, wrap) -> BoundAgent:
     return BoundAgent(
         bound.task, bound.statistic, wrap(bound.privatizer), bound.planner, bound.schedule
@@ -170,7 +176,7 @@ def publications(bound: BoundAgent, problem: Problem, users_seed: int = 0) -> li
     def live(publication: Publication) -> Trajectory:
         return problem.rollout(publication.policy, rng)
 
-    return list(drive(bound, live, Silence(), streams(7)))
+    return list(drive(bound, live, noise(), streams(7)))
 
 
 def publications_with_poison(bound: BoundAgent, problem: Problem) -> list[Publication]:
@@ -186,7 +192,7 @@ def publications_with_poison(bound: BoundAgent, problem: Problem) -> list[Public
         return absorb(secret, report, version)
 
     poisoner.absorb = absorb_after_planning
-    return list(drive(poisoned, lambda p: problem.rollout(p.policy, rng), Silence(), streams(7)))
+    return list(drive(poisoned, lambda p: problem.rollout(p.policy, rng), noise(), streams(7)))
 
 
 def same(one: list[Publication], two: list[Publication]) -> bool:

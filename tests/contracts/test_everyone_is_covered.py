@@ -34,7 +34,7 @@ def subjects(contract: str) -> set[str]:
 
 def implementations(package, method: str) -> set[str]:
     found = set()
-    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         for name, item in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             protocol = getattr(item, "_is_protocol", False)
             if item.__module__ == module.name and hasattr(item, method) and not protocol:

@@ -7,8 +7,14 @@ import pytest
 
 from contracts.planner import PlannerContract
 from contracts.privatizer import no_questions, streams
-from tacit.agents import PSRL, Agent, Optimal, UcbVI, Uniform
-from tacit.planners import OptimalPlanner, PosteriorPlanner, UcbViPlanner, UniformPlanner
+from tacit.agents import PSRL, Agent, LdpOBI, Optimal, UcbVI, Uniform
+from tacit.planners import (
+    ObiPlanner,
+    OptimalPlanner,
+    PosteriorPlanner,
+    UcbViPlanner,
+    UniformPlanner,
+)
 from tacit.privacy import Exact, Query, Silence
 from tacit.problems import Problem, TabularMDP, make_problem
 from tacit.statistics import VisitCounts
@@ -34,6 +40,18 @@ class TestPosterior(TabularContract):
 
     def agent(self) -> Agent:
         return PSRL()
+
+
+class TestObi(TabularContract):
+    subject: ClassVar[type] = ObiPlanner
+
+    def agent(self) -> Agent:
+        return LdpOBI(epsilon=2.0)
+
+
+class TestObiGaussian(TestObi):
+    def agent(self) -> Agent:
+        return LdpOBI(epsilon=2.0, delta=1e-5, randomizer="gaussian", calibration="paper")
 
 
 class TestUniform(TabularContract):

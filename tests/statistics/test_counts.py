@@ -240,3 +240,16 @@ def test_negative_or_infinite_weights_are_refused():
     for weight in (-1.0, math.nan, math.inf):
         with pytest.raises(InvalidInput, match="scale of reward"):
             statistic(5).sensitivity("l1", Relation.REPLACE_ONE, {"reward": weight})
+
+
+@pytest.mark.parametrize("homogeneous", [True, False])
+@pytest.mark.parametrize("squares", [True, False])
+@pytest.mark.parametrize(("H", "S", "A"), [(1, 2, 2), (4, 2, 1), (3, 1, 3), (5, 3, 2)])
+def test_the_worst_pair_attains_the_sensitivity(H, S, A, homogeneous, squares):
+    counts = statistic(H, S=S, A=A, homogeneous=homogeneous, squares=squares)
+    one, other = counts.worst_pair()
+    apart = natural(counts, one) - natural(counts, other)
+    for norm in ("l1", "l2"):
+        assert np.linalg.norm(apart, ORDER[norm]) == pytest.approx(
+            counts.sensitivity(norm, REPLACE)
+        )
