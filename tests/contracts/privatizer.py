@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from tacit.errors import Blind
+from tacit.errors import Blind, InvalidInput
 from tacit.planners.base import Streams
 from tacit.policy import uniform_policy
-from tacit.privacy import Guarantee, Noise, Privatizer, Query, Secret, Silence
+from tacit.privacy import Guarantee, Noise, Privatizer, Query, ReplayNoise, Secret, Silence
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics import Statistic, VisitCounts
@@ -87,6 +87,28 @@ class PrivatizerContract:
         sent = report.values.copy()
         contribution[:] = -1
         assert np.array_equal(report.values, sent)
+
+    def test_all_noise_comes_from_the_given_source(self) -> None:
+        """With recorded zeros instead of noise, the sums come out exact."""
+        statistic = self.statistic()
+        privatizer = self.make(statistic)
+        zeros = ReplayNoise([np.zeros(statistic.layout.size, dtype=np.int64)] * 20)
+        secret, contributions = privatizer.init(), self.contributions(3)
+        for contribution in contributions:
+            report = privatizer.encode(contribution, self.publication(), zeros)
+            secret = privatizer.absorb(secret, report, 0)
+        release = privatizer.release(secret, Query(1), zeros)
+        exact = statistic.layout.views(sum(contributions) * statistic.layout.units)
+        for name, block in release.blocks.items():
+            assert np.allclose(block, exact[name], rtol=0, atol=1e-9)
+
+    def test_a_report_counts_once(self) -> None:
+        privatizer, noise = self.make(self.statistic()), self.noise()
+        report = privatizer.encode(self.contributions(1)[0], self.publication(), noise)
+        secret = privatizer.absorb(privatizer.init(), report, 0)
+        with pytest.raises(InvalidInput, match="already absorbed"):
+            privatizer.absorb(secret, report, 0)
+        assert secret.users == 1
 
     def test_the_order_of_arrival_does_not_matter_to_the_last_bit(self) -> None:
         privatizer = self.make(self.statistic())

@@ -8,6 +8,7 @@ is imported on first use (it takes over a second).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from scipy.special import log_ndtr
 
@@ -38,10 +39,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         return 0.0
     if delta == 0.0:
         return math.inf
-    epsilon = float(get_epsilon_gaussian(1.0 / mu, delta))
-    while gaussian_delta(mu, epsilon) > delta:  # the search may stop a hair short
-        epsilon = math.nextafter(epsilon * (1 + 1e-12), math.inf)
-    return epsilon
+    near = float(get_epsilon_gaussian(1.0 / mu, delta))
+    return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, near)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
@@ -50,10 +49,24 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
     epsilon = number(epsilon, "epsilon", low=0.0, low_open=True)
     delta = number(delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
-    mu = 1.0 / float(get_sigma_gaussian(epsilon, delta))
-    while gaussian_delta(mu, epsilon) > delta:
-        mu = math.nextafter(mu * (1 - 1e-12), 0.0)
-    return mu
+    near = float(get_sigma_gaussian(epsilon, delta))
+    sigma = _least(lambda sigma: gaussian_delta(1.0 / sigma, epsilon) <= delta, near)
+    return 1.0 / sigma
+
+
+def _least(holds: Callable[[float], bool], near: float) -> float:
+    """The least number that satisfies a condition which stays true once true.
+
+    A search that stopped ``near`` it may err to either side; this ends on the safe one.
+    """
+    low, high = near * (1 - 1e-9), near * (1 + 1e-9)
+    while holds(low):
+        low *= 1 - 1e-6
+    while not holds(high):
+        high *= 1 + 1e-6
+    while low < (middle := low + (high - low) / 2) < high:
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def pure_delta(epsilon: float, at: float) -> float:

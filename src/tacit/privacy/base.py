@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from tacit.arrays import IntArray
-from tacit.errors import Blind
+from tacit.errors import Blind, InvalidInput
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
@@ -27,10 +27,20 @@ class Report:
     contribution itself, and travels to the curator only.
     """
 
-    __slots__ = ("values",)
+    __slots__ = ("values", "_taken")
 
     def __init__(self, values: IntArray) -> None:
         self.values = values
+        self._taken = False
+
+    def take(self) -> IntArray:
+        """The values, once: a report that was already absorbed is refused."""
+        if self._taken:
+            raise InvalidInput(
+                "this report was already absorbed; a contribution counts once, so make a new report"
+            )
+        self._taken = True
+        return self.values
 
     def __repr__(self) -> str:
         return f"Report(cells={self.values.size})"

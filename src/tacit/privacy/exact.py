@@ -39,7 +39,7 @@ class Exact:
 
     def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
         """Add it up."""
-        sums.absorb(secret.sums, report.values)
+        sums.absorb(secret.sums, report.take())
         secret.users += 1
         return secret
 

@@ -109,7 +109,7 @@ class LocalAdditive:
         factors = self.layout.units / GRID
         if not np.array_equal(factors, np.rint(factors)):
             raise InvalidInput("the statistic's grid must be made of whole steps of 2^-24")
-        self._factors = factors.astype(np.int64)
+        self.factors = factors.astype(np.int64)
         steps = [np.full(b.size, self.scales[b.name] / GRID) for b in self.layout.blocks]
         self.noise_law = GridLaw(kind, np.concatenate(steps))
         if self.noise_law.scales.min() < FINE:
@@ -162,12 +162,12 @@ class LocalAdditive:
         """On the device: contribution plus fresh noise, in whole steps of the grid."""
         message = np.empty(self.layout.size, dtype=np.int64)
         noise.fill(self.noise_law, message)
-        message += contribution * self._factors
+        message += contribution * self.factors
         return Report(message)
 
     def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
         """Add up what is already randomized."""
-        sums.absorb(secret.sums, report.values)
+        sums.absorb(secret.sums, report.take())
         secret.users += 1
         return secret
 
