@@ -18,7 +18,7 @@ from tacit.privacy import (
 )
 from tacit.privacy.accounting import gaussian_delta
 from tacit.privacy.local import LocalAdditive, gaussian_scales, laplace_scales
-from tacit.privacy.local.additive import GRID
+from tacit.privacy.local.additive import FINE, GRID
 from tacit.statistics import Relation, Statistic, VisitCounts
 from tacit.task import Task
 
@@ -209,8 +209,20 @@ def test_bad_requests_are_refused(bad: float) -> None:
 
 def test_scales_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InvalidInput, match="too small for the grid"):
-        laplace(VisitCounts(task(2)), 1e6)
+        laplace(VisitCounts(task(2)), 1e7)
     with pytest.raises(InvalidInput, match="positive number per cell"):
         GridLaw("laplace", np.array([1.0, 0.0]))
     with pytest.raises(InvalidInput, match="kind = 'cauchy'"):
         GridLaw("cauchy", np.ones(2))
+
+
+@pytest.mark.parametrize(("mu", "epsilon"), [(0.268, 1.0), (1.0, 1.0), (2.0, 10.0)])
+def test_a_discrete_gaussian_is_gaussian_at_the_required_fineness(mu, epsilon) -> None:
+    """Its exact hockey-stick sum, at 1/16 of the required steps, is off by less than 256e-9."""
+    steps = FINE["gaussian"] // 16
+    shift = round(mu * steps)
+    k = np.arange(-12 * steps, 12 * steps + shift)
+    p = np.exp(-(k**2) / (2 * steps**2))
+    q = np.exp(-((k - shift) ** 2) / (2 * steps**2))
+    delta = np.maximum(q - math.exp(epsilon) * p, 0).sum() / p.sum()
+    assert delta == pytest.approx(gaussian_delta(shift / steps, epsilon), rel=256e-9)
