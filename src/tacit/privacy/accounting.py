@@ -15,6 +15,10 @@ from scipy.special import log_ndtr
 from tacit.validate import number
 
 
+_SAFETY = 1e-12
+"""Relative share of mu given away, far above rounding errors: what is calibrated also re-checks."""
+
+
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """Exact delta of mu-Gaussian DP at epsilon.
 
@@ -51,7 +55,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     delta = number(delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
     near = float(get_sigma_gaussian(epsilon, delta))
     sigma = _least(lambda sigma: gaussian_delta(1.0 / sigma, epsilon) <= delta, near)
-    return 1.0 / sigma
+    return (1.0 - _SAFETY) / sigma
 
 
 def _least(holds: Callable[[float], bool], near: float) -> float:

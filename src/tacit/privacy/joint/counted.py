@@ -1,0 +1,193 @@
+"""Running sums released through a continual counter, charged once for the whole stream.
+
+All contributions between two releases form one item of the counter's stream. A user is in exactly
+one item, so the cost of everything ever released is mu = a Delta / sigma, a the column norm of the
+counter and Delta the statistic's L2 sensitivity, jointly over all blocks (spec mixture_jdp 4.2).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.errors import InvalidInput
+from tacit.kernels import sums
+from tacit.privacy import accounting
+from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.counters import State, Strategy
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.local.additive import FINE, GRID
+from tacit.privacy.noise import GridLaw, Noise
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.statistics.base import Relation, Statistic
+from tacit.task import Task
+from tacit.validate import integer, number
+
+
+@dataclass(frozen=True)
+class CounterLaw:
+    """Independent Gaussian noise of one standard deviation in every cell of a prefix."""
+
+    std: float
+    name: str = "gaussian"
+
+    def variance(self, block: str) -> Array:
+        """Exact variance of every entry."""
+        return np.asarray(self.std**2)
+
+
+class CountedSecret(Secret):
+    """Exact sums of the open batch, the counter's state, and the last release."""
+
+    __slots__ = ("counter", "last")
+
+    def __init__(self, sums: IntArray, counter: State) -> None:
+        super().__init__(sums)
+        self.counter = counter
+        self.last: tuple[int, Release] | None = None
+
+
+def _shift(statistic: Statistic, strategy: Strategy, largest: int) -> float:
+    """How far one user can move everything published, in natural units."""
+    steps = statistic.sensitivity("l2", Relation.REPLACE_ONE) / GRID
+    return strategy.shift(steps, statistic.layout.size, largest) * GRID
+
+
+def _largest(task: Task, batch: int) -> int:
+    """Bound on one cell of one item: a full batch of users who never leave the cell."""
+    return math.ceil(batch * task.horizon / GRID)
+
+
+def counted_noise_std(
+    statistic: Statistic, task: Task, strategy: Strategy, batch: int, epsilon: float, delta: float
+) -> float:
+    """The least standard deviation of a node's noise for (epsilon, delta) over the whole stream."""
+    mu = accounting.gaussian_mu(epsilon, delta)
+    shift = _shift(statistic, strategy, _largest(task, batch))
+    sigma = shift / mu
+    while shift / sigma > mu:
+        sigma = math.nextafter(sigma, math.inf)
+    return sigma
+
+
+class CountedSums:
+    """A curator that adds contributions up and publishes noisy prefix sums.
+
+    Args:
+        statistic: what each user contributes; asked for its own sensitivity.
+        task: the public task.
+        strategy: the counter; its length is the number of releases with data.
+        noise_std: standard deviation of one node's noise, natural units.
+        batch: largest number of users between two releases.
+        requested_epsilon: what was asked for; the guarantee is computed from ``noise_std``.
+        requested_delta: likewise, and the delta at which epsilon is stated.
+    """
+
+    def __init__(
+        self,
+        statistic: Statistic,
+        task: Task,
+        strategy: Strategy,
+        noise_std: float,
+        *,
+        batch: int,
+        requested_epsilon: float,
+        requested_delta: float,
+    ) -> None:
+        self.layout = statistic.layout
+        self.strategy = strategy
+        self.noise_std = number(noise_std, "noise_std", low=FINE["gaussian"] * GRID)
+        self.batch = integer(batch, "batch", low=1)
+        factors = self.layout.units / GRID
+        if not np.array_equal(factors, np.rint(factors)):
+            raise InvalidInput("the statistic's grid must be made of whole steps of 2^-24")
+        self.factors = factors.astype(np.int64)
+        self._largest = _largest(task, self.batch)
+        shift = _shift(statistic, strategy, self._largest)
+        self.mu = task.participations * shift / self.noise_std  # columns of C may overlap
+        self.guarantee = self._account(task, requested_epsilon, requested_delta)
+
+    def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
+        return Guarantee(
+            model="joint",
+            epsilon=accounting.gaussian_epsilon(self.mu, delta),
+            delta=delta,
+            mechanism=f"gaussian noise on running sums through a {self.strategy.name} counter",
+            accountant=f"exact Gaussian trade-off at mu = {self.mu:.6g}, one charge for the stream",
+            requested_epsilon=epsilon,
+            requested_delta=delta,
+            delta_at_requested_epsilon=accounting.gaussian_delta(self.mu, epsilon),
+            participations=task.participations,
+            noise={
+                "node std": self.noise_std,
+                "column norm": self.strategy.column_norm(),
+                "releases": self.strategy.length,
+            },
+            assumptions=(
+                "the curator is trusted with trajectories and keeps its secret state secret",
+                "each participation falls into one batch",
+            ),
+            revealed=task.revealed,
+        )
+
+    def law(self, users: int) -> CounterLaw:
+        """The law of the last release, which is the noisiest; it does not depend on users."""
+        return self._law(self.strategy.length)
+
+    def _law(self, release: int) -> CounterLaw:
+        worst = self.strategy.error_std(release) if release else 0.0
+        return CounterLaw(worst * self.noise_std)
+
+    def init(self) -> CountedSecret:
+        """Empty batch, fresh counter."""
+        counter = self.strategy.init(self.layout.size, self._largest)
+        return CountedSecret(np.zeros(self.layout.size, dtype=np.int64), counter)
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """To the curator, over its own channel: the contribution on the common grid."""
+        return Report(contribution * self.factors)
+
+    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
+        """Add to the open batch."""
+        sums.absorb(secret.sums, report.take())
+        secret.users += 1
+        return secret
+
+    def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
+        """Close the batch as item ``query.id`` of the stream and publish the noisy prefix.
+
+        Release 0, before anybody, is exact zeros. Asked again for the last release, the same one
+        comes back; earlier ones are public already and are not kept.
+        """
+        assert isinstance(secret, CountedSecret)
+        if secret.last is not None and secret.last[0] == query.id:
+            return secret.last[1]
+        done = secret.counter.steps
+        if query.id == 0 and done == 0 and secret.users == 0:
+            values = np.zeros(self.layout.size)
+        elif query.id == done + 1:
+            values, _ = self.strategy.step(
+                secret.counter, secret.sums, lambda node: self._draw(node, noise)
+            )
+            secret.sums[:] = 0
+            values = values * GRID
+        else:
+            raise InvalidInput(
+                f"release {query.id} was asked for, but the next one is {done + 1}; a release is "
+                "made once, in order"
+            )
+        release = Release(
+            secret.users, self.layout.views(values), self._law(query.id), noise.source
+        )
+        secret.last = (query.id, release)
+        return release
+
+    def _draw(self, node: int, noise: Noise) -> IntArray:
+        scale = self.noise_std * self.strategy.node_scale(node) / GRID
+        drawn = np.empty(self.layout.size, dtype=np.int64)
+        noise.fill(GridLaw("gaussian", np.full(self.layout.size, scale)), drawn)
+        return drawn

@@ -1,0 +1,192 @@
+import math
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import tacit
+from contracts.privatizer import TASK, PrivatizerContract
+from tacit.audit import audit_target
+from tacit.audit.targets import LearnerTarget
+from tacit.driver import BoundAgent, drive
+from tacit.errors import InvalidInput
+from tacit.planners import UniformPlanner
+from tacit.privacy import Noise, Privatizer, Query, Secret, SecureNoise, SimulatedNoise
+from tacit.privacy.accounting import gaussian_mu
+from tacit.privacy.counters import KINDS, strategy
+from tacit.privacy.joint import CountedSums, counted_noise_std
+from tacit.statistics import Relation, Statistic, VisitCounts
+from tacit.task import Task
+
+from contracts.privatizer import streams  # isort: skip
+
+
+def counted(
+    statistic: Statistic,
+    kind: str,
+    *,
+    releases: int = 20,
+    epsilon: float = 1.0,
+    delta: float = 1e-5,
+    task: Task = TASK,
+    batch: int = 10,
+    factor: float = 1.0,
+) -> CountedSums:
+    counter = strategy(kind, releases)
+    std = counted_noise_std(statistic, task, counter, batch, epsilon, delta)
+    return CountedSums(
+        statistic,
+        task,
+        counter,
+        factor * std,
+        batch=batch,
+        requested_epsilon=epsilon,
+        requested_delta=delta,
+    )
+
+
+class TestTree(PrivatizerContract):
+    subject: ClassVar[type] = CountedSums
+    kind: ClassVar[str] = "tree"
+
+    def make(self, statistic: Statistic) -> Privatizer:
+        return counted(statistic, self.kind)
+
+    def noise(self) -> Noise:
+        return SimulatedNoise(np.random.default_rng(8))
+
+
+class TestHonaker(TestTree):
+    kind: ClassVar[str] = "honaker"
+
+
+class TestToeplitz(TestTree):
+    kind: ClassVar[str] = "toeplitz"
+    exactness: ClassVar[float] = 1e-6
+
+
+class TestBuffered(TestToeplitz):
+    kind: ClassVar[str] = "blt"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("releases", [1, 8, 9, 100])
+def test_the_guarantee_is_one_charge_for_the_whole_stream(kind: str, releases: int) -> None:
+    statistic = VisitCounts(TASK)
+    mechanism = counted(statistic, kind, releases=releases)
+    assert mechanism.guarantee.epsilon <= 1.0
+    assert mechanism.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
+    delta = statistic.sensitivity("l2", Relation.REPLACE_ONE)
+    column = strategy(kind, releases).column_norm()
+    least = column * delta / gaussian_mu(1.0, 1e-5)
+    assert least <= mechanism.noise_std <= least * (1 + 1e-5)
+
+
+def test_the_guarantee_follows_the_noise() -> None:
+    halved = counted(VisitCounts(TASK), "toeplitz", factor=0.5).guarantee
+    assert halved.epsilon > 1.9 and halved.delta_at_requested_epsilon > 1e-3
+    assert "WEAKER than asked" in str(halved)
+
+
+def test_participations_add_up_linearly() -> None:
+    """Two items of one person may overlap in every later release: mu doubles, not sqrt 2."""
+    import dataclasses
+
+    statistic = VisitCounts(TASK)
+    once = counted(statistic, "toeplitz")
+    twice = CountedSums(
+        statistic,
+        dataclasses.replace(TASK, participations=2),
+        once.strategy,
+        once.noise_std,
+        batch=10,
+        requested_epsilon=1.0,
+        requested_delta=1e-5,
+    )
+    assert twice.mu == pytest.approx(2 * once.mu)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("source", ["simulated", "secure"])
+def test_every_release_has_its_declared_variance(kind: str, source: str) -> None:
+    """Mean square of the noise in each prefix within 6 standard errors; 2/3 and 3/2 are not."""
+    statistic = VisitCounts(Task("tabular", 2, {"states": 4, "actions": 3}, True, 100))
+    mechanism = counted(statistic, kind, releases=5)
+    noise = SecureNoise() if source == "secure" else SimulatedNoise(np.random.default_rng(1))
+    squares: dict[int, list[float]] = {}
+    for _ in range(25):
+        secret: Secret = mechanism.init()
+        for node in range(1, 6):
+            release = mechanism.release(secret, Query(node), noise)
+            flat = np.concatenate([block.ravel() for block in release.blocks.values()])
+            squares.setdefault(node, []).append(np.mean(flat**2))
+            assert release.source == source
+    draws = 25 * statistic.layout.size
+    for node, values in squares.items():
+        declared = mechanism._law(node).variance("visits")
+        ratio = np.mean(values) / declared
+        spread = 6 * math.sqrt(2 / draws)
+        assert abs(ratio - 1) < spread < 1 / 3
+
+
+def test_sums_survive_the_counter_over_batches() -> None:
+    statistic = VisitCounts(TASK)
+    mechanism = counted(statistic, "tree", epsilon=1000.0, delta=1e-5, batch=10)
+    problem = tacit.problem("random-mdp", horizon=3, seed=4)
+    rng = np.random.default_rng(0)
+    exact = np.zeros(statistic.layout.size)
+    out = np.zeros(statistic.layout.size, dtype=np.int64)
+
+    def live(publication):
+        trajectory = problem.rollout(publication.policy, rng)
+        statistic.contribute(trajectory, publication, 0, out)
+        exact[:] += out * statistic.layout.units
+        return trajectory
+
+    agent = BoundAgent(TASK, statistic, mechanism, UniformPlanner(), lambda served: 5)
+    publications = list(drive(agent, live, SimulatedNoise(rng), streams()))
+    assert len(publications) == 4 and exact.sum() > 100
+
+
+def test_releases_come_once_and_in_order() -> None:
+    mechanism, noise = counted(VisitCounts(TASK), "tree"), SimulatedNoise(np.random.default_rng(0))
+    secret = mechanism.init()
+    first = mechanism.release(secret, Query(1), noise)
+    assert mechanism.release(secret, Query(1), noise) is first
+    with pytest.raises(InvalidInput, match="release 3 was asked for, but the next one is 2"):
+        mechanism.release(secret, Query(3), noise)
+    mechanism.release(secret, Query(2), noise)
+    with pytest.raises(InvalidInput, match="made once, in order"):
+        mechanism.release(secret, Query(1), noise)
+
+
+def test_release_zero_is_exact_only_before_anybody() -> None:
+    mechanism, noise = counted(VisitCounts(TASK), "tree"), SimulatedNoise(np.random.default_rng(0))
+    secret = mechanism.init()
+    release = mechanism.release(secret, Query(0), noise)
+    assert all((block == 0).all() for block in release.blocks.values())
+    assert release.law.variance("visits") == 0
+    late = mechanism.init()
+    report = mechanism.encode(np.ones(mechanism.layout.size, dtype=np.int64), None, noise)
+    mechanism.absorb(late, report, 0)
+    with pytest.raises(InvalidInput, match="release 0 was asked for"):
+        mechanism.release(late, Query(0), noise)
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "consistent"), (0.4, "violated")])
+def test_the_whole_learner_is_audited(factor: float, verdict: str) -> None:
+    problem = tacit.problem("random-mdp", horizon=3, seed=4)
+    task = problem.task(users=3)
+    statistic = VisitCounts(task)
+    mechanism = counted(
+        statistic, "tree", releases=3, epsilon=3.0, delta=0.01, task=task, factor=factor
+    )
+    target = LearnerTarget(problem, BoundAgent(task, statistic, mechanism, UniformPlanner()))
+    rng = np.random.default_rng(2)
+    found = audit_target(target, 3.0, 0.01, 3000, confidence=0.999, rng=rng)
+    assert found.verdict == verdict
+
+
+def test_noise_too_fine_for_the_grid_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="noise_std"):
+        counted(VisitCounts(TASK), "tree", factor=1e-9)
