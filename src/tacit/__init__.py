@@ -22,6 +22,7 @@ from tacit._version import __version__
 if TYPE_CHECKING:
     from tacit.agents import Agent
     from tacit.agents import make_agent as agent
+    from tacit.auditing.agent import audit
     from tacit.errors import InvalidInput, TacitError, UnknownName
     from tacit.foretell import guarantee
     from tacit.privacy import Guarantee
@@ -38,6 +39,7 @@ _PUBLIC = {
     "TacitError": ("tacit.errors", "TacitError"),
     "UnknownName": ("tacit.errors", "UnknownName"),
     "agent": ("tacit.agents", "make_agent"),
+    "audit": ("tacit.auditing.agent", "audit"),
     "guarantee": ("tacit.foretell", "guarantee"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
@@ -53,6 +55,7 @@ __all__ = [
     "UnknownName",
     "__version__",
     "agent",
+    "audit",
     "guarantee",
     "problem",
     "simulate",

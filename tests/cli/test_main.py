@@ -245,3 +245,22 @@ def test_private_runs_report_their_guarantee(call) -> None:
     assert said["simulated"] is True and said["model"] == "local"
     twice = call("run", "random-mdp", "ldp-obi", "--epsilon", "2", "-A", "epsilon=3")
     assert twice.status == 2 and "epsilon is given twice" in twice.err
+
+
+def test_audit(call) -> None:
+    words = ("audit", "random-mdp", "ldp-obi", "--epsilon", "2", "--trials", "3000")
+    done = call(*words)
+    assert done.status == 0 and "verdict: consistent" in done.out and "secure noise" in done.out
+    report = json.loads(call(*words, "--json").out)
+    assert report["claimed_epsilon"] == pytest.approx(2.0) and report["verdict"] == "consistent"
+    assert call("audit", "random-mdp", "uniform").status == 2
+    assert "trials = 5" in call("audit", "random-mdp", "psrl", "--trials", "5").err
+
+
+def test_a_refuted_claim_exits_with_status_1(call, monkeypatch) -> None:
+    from tacit.agents import ldp_obi
+    from tacit.auditing.broken import HalvedNoise
+
+    monkeypatch.setattr(ldp_obi, "LocalAdditive", HalvedNoise)
+    done = call("audit", "random-mdp", "ldp-obi", "--epsilon", "3", "--trials", "20000", "--json")
+    assert done.status == 1 and json.loads(done.out)["verdict"] == "violated"

@@ -169,6 +169,41 @@ def guarantee(
     print_guarantee(case, as_json=as_json)
 
 
+@app.command()
+def audit(
+    problem: given.ProblemName,
+    agent: given.AgentName,
+    problem_parameters: given.ProblemParameters = None,
+    agent_parameters: given.AgentParameters = None,
+    epsilon: given.Epsilon = None,
+    delta: given.Delta = None,
+    calibration: given.Calibration = None,
+    trials: given.Trials = "1e5",
+    confidence: given.Confidence = "0.95",
+    seed: given.Seed = "0",
+    as_json: given.Json = False,
+) -> None:
+    """Try to refute the guarantee: run the mechanism on worst-case neighbours and bound epsilon.
+
+    Exits with status 1 if the claim is refuted. Example: tacit audit random-mdp ldp-obi --epsilon 1
+    """
+    from tacit.cli.audit import audit_and_print
+
+    case = _case(
+        problem,
+        agent,
+        problem_parameters,
+        agent_parameters,
+        epsilon,
+        delta,
+        calibration,
+        "1",
+        None,
+    )
+    if not audit_and_print(case, trials, confidence, seed, as_json=as_json):
+        raise typer.Exit(1)
+
+
 def main() -> None:
     """Entry point: a person's mistake is one line on stderr and status 2, never a traceback."""
     try:

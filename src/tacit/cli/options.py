@@ -41,3 +41,5 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the result
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw regret into a file.")]
 LogLog = Annotated[bool, typer.Option("--log-log", help="Logarithmic axes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Trials = Annotated[str, typer.Option(metavar="N", help="Runs in each of the two worlds.")]
+Confidence = Annotated[str, typer.Option(metavar="NUMBER", help="That no bound is too high.")]

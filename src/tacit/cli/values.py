@@ -69,6 +69,12 @@ def whole(text: str, name: str) -> int:
     return number
 
 
+def real(text: str, name: str) -> float:
+    """A number; 1/6 is one."""
+    number: float = _attempt(text, name, _real, "a number")
+    return number
+
+
 def _attempt(text: str, name: str, convert: Callable[[str], Any], expected: str) -> Any:
     try:
         return convert(text)

@@ -14,7 +14,6 @@ from scipy.special import log_ndtr
 
 from tacit.validate import number
 
-
 _SAFETY = 1e-12
 """Relative share of mu given away, far above rounding errors: what is calibrated also re-checks."""
 

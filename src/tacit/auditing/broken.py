@@ -1,0 +1,256 @@
+"""Mistakes that published private-learning code has made, kept as mutants.
+
+Each mutant claims the guarantee of the right mechanism and gets one thing wrong. The detector named
+beside it must fire on the mutant and stay silent on the shipped code (``tests/audit``). A corpus of
+broken mechanisms is the only way to know that a check can fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.planners.base import Ask, Streams, next_version
+from tacit.policy import TabularPolicy
+from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.local.additive import GRID, LocalAdditive, laplace_scales
+from tacit.privacy.noise import Noise
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.statistics import Relation, VisitCounts
+from tacit.statistics.base import Norm
+from tacit.task import Task
+from tacit.trajectory import Trajectory
+
+Detector = Literal[
+    "audit of one report",
+    "audit of the learner",
+    "exact pmf",
+    "blindness",
+    "contract",
+    "sensitivity search",
+    "counter algebra",
+    "regret check",
+    "tie check",
+]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake.
+
+    Attributes:
+        name: short.
+        mistake: what is wrong, as a sentence.
+        detector: what must fire on it.
+        broken: the mutant: a class or function that stands in for the right one.
+    """
+
+    name: str
+    mistake: str
+    detector: Detector
+    broken: Callable[..., Any]
+
+
+class SharedDraw(LocalAdditive):
+    """One draw for all cells: differences between cells are exact."""
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """Noise of the first cell, everywhere."""
+        honest = super().encode(0 * contribution, publication, noise).values
+        return Report(contribution * self.factors + honest[0])
+
+
+class NotAdded(LocalAdditive):
+    """Noise is drawn, and forgotten."""
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """The contribution as it is."""
+        super().encode(contribution, publication, noise)
+        return Report(contribution * self.factors)
+
+
+class SideField(LocalAdditive):
+    """One cell of the report travels without noise."""
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """All noised but the last cell."""
+        values = super().encode(contribution, publication, noise).values
+        values[-1] = contribution[-1] * self.factors[-1]
+        return Report(values)
+
+
+class OnceForEver(LocalAdditive):
+    """The first user's noise serves everybody: successive releases differ by exact user data."""
+
+    kept: IntArray | None = None
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """Noise drawn once per learner."""
+        if self.kept is None:
+            self.kept = super().encode(0 * contribution, publication, noise).values
+        return Report(contribution * self.factors + self.kept)
+
+    def init(self) -> Secret:
+        """A new learner draws anew."""
+        self.kept = None
+        return super().init()
+
+
+class ReusedKeys(LocalAdditive):
+    """The key of a draw becomes the next key: report k + 1 starts with report k's second cell."""
+
+    tape: IntArray | None = None
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """The old noise moved up by one cell, and a single fresh draw at the end."""
+        fresh = super().encode(0 * contribution, publication, noise).values
+        if self.tape is None:
+            self.tape = fresh
+        else:
+            self.tape = np.concatenate([self.tape[1:], fresh[:1]])
+        return Report(contribution * self.factors + self.tape)
+
+    def init(self) -> Secret:
+        """A new learner starts a new chain."""
+        self.tape = None
+        return super().init()
+
+
+class Seeded(LocalAdditive):
+    """Noise from a generator of its own with a fixed seed: anybody can subtract it."""
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """The same noise in every report, whatever source was given."""
+        draw = np.random.default_rng(0).laplace(0.0, self.noise_law.scales)
+        return Report(contribution * self.factors + np.rint(draw).astype(np.int64))
+
+
+class Redrawn(LocalAdditive):
+    """Fresh noise at every release of the same data: it averages out."""
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """No noise on the device."""
+        return Report(contribution * self.factors)
+
+    def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
+        """Exact sums plus a new draw."""
+        draw = np.empty_like(secret.sums)
+        noise.fill(self.noise_law, draw)
+        values = self.layout.views((secret.sums + draw) * GRID)
+        return Release(secret.users, values, self.law(secret.users), noise.source)
+
+
+def _weakened(name: str, factor: Callable[[VisitCounts], float]) -> type[LocalAdditive]:
+    """A mechanism that claims its scales and draws with smaller ones."""
+
+    class Weak(LocalAdditive):
+        def __init__(self, statistic: VisitCounts, task: Task, *args: Any, **options: Any) -> None:
+            super().__init__(statistic, task, *args, **options)
+            self.noise_law.scales = self.noise_law.scales * factor(statistic)
+
+    Weak.__name__ = name
+    return Weak
+
+
+HorizonForgotten = _weakened("HorizonForgotten", lambda counts: 1.0 / counts.horizon)
+ConstantMiscopied = _weakened("ConstantMiscopied", lambda counts: 0.5**0.5)
+TunedForAPlot = _weakened("TunedForAPlot", lambda counts: 0.1)
+HalvedNoise = _weakened("HalvedNoise", lambda counts: 0.5)
+AddRemoveRelation = _weakened(
+    "AddRemoveRelation",
+    lambda counts: (
+        counts.sensitivity("l1", Relation.ADD_REMOVE_ONE)
+        / counts.sensitivity("l1", Relation.REPLACE_ONE)
+    ),
+)
+
+
+class UnclippedRewards(VisitCounts):
+    """Rewards enter as they come, whatever range was declared."""
+
+    def contribute(
+        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    ) -> None:
+        """Count, then overwrite the reward sums with unclipped ones."""
+        super().contribute(trajectory, publication, coin, out)
+        rewards = np.nan_to_num(trajectory.rewards[: self.horizon])
+        table = self.layout.views(out)["reward"]
+        table[...] = 0
+        for s, a, r in zip(trajectory.states, trajectory.actions, rewards, strict=False):
+            table[0, s % table.shape[1], a % table.shape[2]] += round(float(r) * 2**24)
+
+
+class PerCoordinateClip(VisitCounts):
+    """Claims an L2 bound for the whole vector, but clips every coordinate on its own."""
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """The bound of a single cell."""
+        return 2.0 * self.horizon if norm == "l1" else 2.0**0.5 * self.horizon
+
+
+class RawWidths:
+    """A planner whose bonus reads exact sums behind the wall."""
+
+    def __init__(self, secret: Callable[[], Array]) -> None:
+        self.secret = secret
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """Prefer the action with fewer exact visits."""
+        visits = self.secret()
+        table = np.tile(visits.argmin(axis=-1), (task.horizon, 1))
+        return Publication(next_version(previous), TabularPolicy(table))
+
+
+def absolute_regret(regret: Array) -> Array:
+    """Regret made positive by force: hides a learner that is scored wrongly."""
+    return np.abs(regret)
+
+
+def first_action(Q: Array, ties: np.random.Generator, actions: IntArray) -> bool:
+    """Argmax that always breaks ties towards action 0."""
+    actions[...] = Q.argmax(axis=2)
+    return True
+
+
+def same_claim(broken: type[LocalAdditive], task: Task, epsilon: float) -> LocalAdditive:
+    """A mutant with the scales, and so the claim, of the right Laplace mechanism."""
+    statistic = VisitCounts(task)
+    scales = laplace_scales(statistic, epsilon)
+    return broken(statistic, task, "laplace", scales, requested_epsilon=epsilon)
+
+
+CORPUS: tuple[Mutant, ...] = (
+    Mutant("shared draw", "one draw is added to every cell", "audit of one report", SharedDraw),
+    Mutant("not added", "noise is drawn and not added", "audit of one report", NotAdded),
+    Mutant("side field", "one field has no noise", "audit of one report", SideField),
+    Mutant(
+        "horizon", "the unit is the step, not the user", "audit of one report", HorizonForgotten
+    ),
+    Mutant("constant", "a root of two is missing", "audit of one report", ConstantMiscopied),
+    Mutant("plot", "the constant was tuned for a plot", "audit of one report", TunedForAPlot),
+    Mutant("halved", "half the noise", "audit of one report", HalvedNoise),
+    Mutant("relation", "add-remove for replace", "audit of one report", AddRemoveRelation),
+    Mutant("once", "noise is drawn once for ever", "audit of the learner", OnceForEver),
+    Mutant("keys", "random keys are reused", "audit of the learner", ReusedKeys),
+    Mutant("seeded", "noise has a seed of its own", "contract", Seeded),
+    Mutant("redrawn", "the same release gets new noise", "contract", Redrawn),
+    Mutant("unclipped", "rewards leave their range", "sensitivity search", UnclippedRewards),
+    Mutant("coordinates", "clipped by coordinate", "sensitivity search", PerCoordinateClip),
+    Mutant("raw widths", "the bonus reads exact sums", "blindness", RawWidths),
+    Mutant("abs", "regret is made positive", "regret check", absolute_regret),
+    Mutant("first action", "ties go to action 0", "tie check", first_action),
+)

@@ -1,0 +1,145 @@
+"""What is audited: the shipped privatizer on its worst pair, and the whole learner."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arrays import Array, IntArray
+from tacit.driver import BoundAgent, drive
+from tacit.planners.base import Ask, Planner, Streams
+from tacit.privacy import Noise, ReplayNoise, SecureNoise, SimulatedNoise
+from tacit.privacy.local import LocalAdditive
+from tacit.problems.base import Problem
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.task import Task
+from tacit.trajectory import Trajectory
+
+Source = Literal["simulated", "secure"]
+
+
+class ReportTarget:
+    """One user's report, from the trajectory pair that moves the statistic most.
+
+    Args:
+        bound: the agent, fitted to a task.
+        publication: the entry the user acted on.
+        source: "simulated" noise is drawn from the auditor's generator, "secure" noise from OS
+            entropy through the same code that protects people.
+    """
+
+    def __init__(self, bound: BoundAgent, publication: Publication, source: Source) -> None:
+        self.name = f"one report ({bound.guarantee.mechanism})"
+        self.source: str = source
+        self.family = getattr(bound.privatizer, "kind", "unknown")
+        self._bound = bound
+        self._publication = publication
+        self._worlds = [self._contribution(t) for t in bound.statistic.worst_pair()]
+
+    def _contribution(self, trajectory: Trajectory) -> IntArray:
+        out = np.zeros(self._bound.statistic.layout.size, dtype=np.int64)
+        self._bound.statistic.contribute(trajectory, self._publication, 0, out)
+        return out
+
+    def sample(self, world: int, trials: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Reports of independent users who all lived through the same trajectory."""
+        privatizer, contribution = self._bound.privatizer, self._worlds[world]
+        noise = self._noise(trials, rng)
+        reports = np.empty((trials, len(contribution)))
+        for trial in range(trials):
+            report = privatizer.encode(contribution, self._publication, noise)
+            reports[trial] = report.values
+        return reports
+
+    def _noise(self, trials: int, rng: np.random.Generator) -> Noise:
+        if self.source == "simulated":
+            return SimulatedNoise(rng)
+        return bulk_secure(self._bound, trials)
+
+    def score(self, outputs: Array) -> Array | None:
+        """The log-likelihood ratio of the declared noise, where it is known."""
+        privatizer = self._bound.privatizer
+        if not isinstance(privatizer, LocalAdditive):
+            return None
+        zero, one = (world * privatizer.factors for world in self._worlds)
+        scale = privatizer.noise_law.scales
+        ratio: Array
+        if privatizer.kind == "laplace":
+            ratio = ((np.abs(outputs - zero) - np.abs(outputs - one)) / scale).sum(axis=1)
+        else:
+            ratio = ((outputs - (zero + one) / 2) * (one - zero) / scale**2).sum(axis=1)
+        return ratio
+
+
+def bulk_secure(bound: BoundAgent, trials: int) -> Noise:
+    """Secure draws for many reports in one call of the sampler, each handed out once."""
+    privatizer = bound.privatizer
+    if not isinstance(privatizer, LocalAdditive):
+        return SecureNoise()
+    law = privatizer.noise_law
+    cells = len(law.scales)
+    draws = np.empty(trials * cells, dtype=np.int64)
+    SecureNoise().fill(type(law)(law.kind, np.tile(law.scales, trials)), draws)
+    return ReplayNoise(list(draws.reshape(trials, cells)))
+
+
+class LearnerTarget:
+    """The whole learner with its first user's trajectory replaced: everything it publishes.
+
+    Later users live in the problem and act on what was published, so the data after the first user
+    react to it, as in service. Outputs are all releases and the last policy. Small cases only: one
+    trial runs the whole learner.
+    """
+
+    def __init__(self, problem: Problem, bound: BoundAgent) -> None:
+        self.name = f"the whole learner, {bound.task.users} users"
+        self.source = "simulated"
+        self._problem = problem
+        self._bound = bound
+        self._worlds = bound.statistic.worst_pair()
+
+    def sample(self, world: int, trials: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Everything published by independent runs."""
+        return np.array([self._run(self._worlds[world], rng) for _ in range(trials)])
+
+    def _run(self, first: Trajectory, rng: np.random.Generator) -> Array:
+        waiting = [first]
+
+        def live(publication: Publication) -> Trajectory:
+            if waiting:
+                return waiting.pop()
+            return self._problem.rollout(publication.policy, rng)
+
+        watching = _Watching(self._bound.planner)
+        agent = dataclasses.replace(self._bound, planner=watching)
+        *_, last = drive(agent, live, SimulatedNoise(rng), Streams(ties=rng, posterior=rng))
+        policy = np.asarray(getattr(last.policy, "actions", np.zeros(0)), dtype=np.float64)
+        return np.concatenate([*watching.seen[1:], policy.ravel()])
+
+    def score(self, outputs: Array) -> Array | None:
+        """Unknown: it is learned."""
+        return None
+
+
+class _Watching:
+    """A planner that keeps a copy of every release it is given."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.planner = planner
+        self.seen: list[Array] = []
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """Look, then plan."""
+        self.seen.append(np.concatenate([block.ravel() for block in release.blocks.values()]))
+        return self.planner.plan(task, release, ask, previous, streams)

@@ -1,0 +1,236 @@
+"""What a continual counter is: noisy prefix sums of a stream, charged once for the whole stream.
+
+The matrix of prefix sums is written A = B C, both lower triangular in time. The counter publishes
+y = C x + z, one fresh Gaussian vector z per row of C (a *node*), and everything released is made
+from y: the prefixes are B y = A x + B z. Replacing one item whose L2 change is at most Delta moves
+y by at most a Delta, a the largest column norm of C, whatever the other items do in reaction
+(mixture_jdp, section 4.2; proofs/continual_counters.md).
+
+All of it is on the integer grid: contributions, C x (rounded where it is not whole), noise and y
+are int64, so exact discrete samplers can be used; only B y is floating point, after the noise.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arrays import Array, IntArray
+from tacit.errors import InvalidInput
+from tacit.privacy.counters.state import Buffers, Draw, State, whole_vector
+from tacit.validate import integer, number
+
+EXACT = 2**53
+"""Whole numbers up to here are exact in float64; no exact sum may pass it."""
+
+EXPLICIT = 4096
+"""Longest stream whose matrices are written out."""
+
+
+class Counter(ABC):
+    """A recipe for prefix sums of a stream; immutable and public. Its state is the secret."""
+
+    name: ClassVar[str]
+
+    # What it costs and what it gives.
+
+    @abstractmethod
+    def column_norm(self) -> float:
+        """a: how far y moves, in units of node noise, when one item moves by 1."""
+
+    @abstractmethod
+    def error_std(self, t: int) -> float:
+        """Exact std of the noise in prefix t (1-based), for nodes of unit std.
+
+        In a vector counter with node noise N(0, sigma^2 I) the noise in prefix t has covariance
+        error_std(t)^2 sigma^2 I.
+        """
+
+    @abstractmethod
+    def rounding_sensitivity(self, size: int, largest: int) -> float:
+        """What rounding C x to the grid can add to a Delta, in grid steps; 0 if C x is whole."""
+
+    def node_scale(self, node: int) -> float:
+        """The std that the noise of this node must have, in units of sigma."""
+        return 1.0
+
+    def shift(self, sensitivity: float, size: int, largest: int) -> float:
+        """The furthest that replacing one item can move y, in grid steps: a Delta + rounding.
+
+        Args:
+            sensitivity: L2 replace-one sensitivity of one item, in grid steps.
+            size: cells of a contribution.
+            largest: bound on the absolute value of a cell, in grid steps.
+        """
+        sensitivity = number(sensitivity, "sensitivity", low=0.0)
+        return self.column_norm() * sensitivity + self.rounding_sensitivity(size, largest)
+
+    def charge(self, sensitivity: float, noise_std: float, size: int, largest: int) -> float:
+        """mu^2 of the whole stream, every release included (see ``privacy.accounting``).
+
+        Args:
+            sensitivity: L2 replace-one sensitivity of one item, in grid steps.
+            noise_std: sigma, the std of a node of scale 1, in grid steps.
+            size: cells of a contribution.
+            largest: bound on the absolute value of a cell, in grid steps.
+        """
+        noise_std = number(noise_std, "noise_std", low=0.0, low_open=True)
+        return (self.shift(sensitivity, size, largest) / noise_std) ** 2
+
+    # Running it.
+
+    def init(self, size: int, largest: int) -> State:
+        """State before the first item.
+
+        Args:
+            size: cells of a contribution.
+            largest: bound on the absolute value of a cell, in grid steps. Larger ones are clipped
+                to it, which never moves two contributions further apart.
+        """
+        size, largest = self._checked(size, largest)
+        return State(self._description, size, largest, *self.buffers(size, 0))
+
+    def step(self, state: State, contribution: npt.ArrayLike, draw: Draw) -> tuple[Array, State]:
+        """Take in the next item and release the noisy prefix sum that ends with it.
+
+        ``draw`` is asked for the noise of the nodes that this step completes, in order. The state
+        is updated in place, so that no earlier one can be stepped a second time.
+        """
+        if state.counter != self._description:
+            raise InvalidInput(f"this state belongs to {state.counter}, not to {self}")
+        state.require_whole()
+        t = self._position(state.steps + 1)
+        item = whole_vector(contribution, "contribution", state.size)
+        np.clip(item, -state.largest, state.largest, out=item)
+        noise = state.take(self.nodes(t), draw)
+        state.whole = False
+        published = self.encode(state.secret, t, item) + noise
+        prefix = self.decode(state.public, t, published)
+        state.steps = t
+        state.pending.clear()
+        state.whole = True
+        return prefix, state
+
+    def from_arrays(self, arrays: Mapping[str, npt.NDArray[Any]], size: int, largest: int) -> State:
+        """The state that :meth:`State.to_arrays` saved; goes on bit for bit as if never stopped."""
+        saved = {name: np.asarray(array) for name, array in arrays.items()}
+        state = self.init(size, largest)
+        wanted = {"counter": state.counter, "size": state.size, "largest": state.largest}
+        for name, value in wanted.items():
+            found = saved[name].tolist() if name in saved else None
+            if found != value:
+                raise InvalidInput(f"the saved state has {name} = {found!r}, not {value!r}")
+        steps = saved["steps"].tolist() if "steps" in saved else None
+        if steps != 0:
+            state.steps = self._position(integer(steps, "steps of the saved state"))
+            state.secret, state.public = self.buffers(state.size, state.steps)
+        state.load(saved)
+        due = self.nodes(state.steps + 1)
+        if not due.start + len(state.pending) == state.drawn <= due.stop:
+            raise InvalidInput(
+                f"the saved state has drawn {state.drawn} nodes with {len(state.pending)} pending, "
+                f"but {due.start} are used up after {state.steps} steps"
+            )
+        return state
+
+    # What each counter says about itself: C in ``encode``, B in ``decode``.
+
+    @abstractmethod
+    def nodes(self, t: int) -> range:
+        """Numbers of the nodes that step t completes; consecutive over the steps, from 0."""
+
+    @abstractmethod
+    def buffers(self, size: int, steps: int) -> tuple[Buffers, Buffers]:
+        """Blank secret and public buffers, in the shapes they have after that many steps."""
+
+    @abstractmethod
+    def encode(self, secret: Buffers, t: int, item: IntArray) -> IntArray:
+        """The rows of C x that step t completes, on the grid, without noise."""
+
+    @abstractmethod
+    def decode(self, public: Buffers, t: int, published: IntArray) -> Array:
+        """Prefix t from what has been published; sees nothing else."""
+
+    @abstractmethod
+    def _longest(self) -> int:
+        """The longest stretch of items that one exact sum runs over."""
+
+    @abstractmethod
+    def _position(self, t: int) -> int:
+        """t, if the stream has such a step."""
+
+    @cached_property
+    def _description(self) -> str:
+        return repr(self)
+
+    def _checked(self, size: int, largest: int) -> tuple[int, int]:
+        size = integer(size, "size", low=1)
+        return size, integer(largest, "largest", low=1, high=EXACT // self._longest())
+
+
+@dataclass(frozen=True)
+class Strategy(Counter):
+    """A counter for a stream of known length, with its matrices."""
+
+    length: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "length", integer(self.length, "length", low=1, high=EXACT))
+
+    def covariance(self) -> Array:
+        """B B^T: the covariance of all prefixes, for nodes of unit std."""
+        b, _ = self.factors()
+        product: Array = b @ b.T
+        return product
+
+    def factors(self) -> tuple[Array, Array]:
+        """B and C written out; B has a column and C a row per node."""
+        if self.length > EXPLICIT:
+            raise InvalidInput(
+                f"length = {self.length}, but matrices are written out up to {EXPLICIT}"
+            )
+        return self._factors()
+
+    @abstractmethod
+    def _factors(self) -> tuple[Array, Array]: ...
+
+    def _longest(self) -> int:
+        return self.length
+
+    def _position(self, t: int) -> int:
+        return integer(t, "step", low=1, high=self.length)
+
+
+class ExactRows(Strategy):
+    """Counters whose C has entries 0 and 1: sums of whole numbers are whole."""
+
+    def rounding_sensitivity(self, size: int, largest: int) -> float:
+        """Nothing is rounded."""
+        self._checked(size, largest)
+        return 0.0
+
+
+class RoundedRows(Strategy):
+    """Counters whose C x must be rounded to the grid before integer noise is added."""
+
+    def rounding_sensitivity(self, size: int, largest: int) -> float:
+        """At most sqrt(n size) (1 + 2 e) grid steps.
+
+        In either world a cell of the published rows is within 1/2 + e grid steps of C x, where e
+        bounds the error of the floating-point sum. So each of the at most n size cells moves by at
+        most 1 + 2 e more than the exact difference, and the triangle inequality does the rest.
+        """
+        size, largest = self._checked(size, largest)
+        per_cell = 1.0 + 2.0 * largest * self.unit_error()
+        return math.sqrt(self.length * size) * per_cell
+
+    @abstractmethod
+    def unit_error(self) -> float:
+        """Bound on the floating-point error of a cell of C x when all cells are within 1."""
