@@ -14,6 +14,7 @@ from tacit.kernels.planning import greedy
 from tacit.planners import UniformPlanner
 from tacit.policy import uniform_policy
 from tacit.privacy import Exact, Secret, SimulatedNoise
+from tacit.privacy.counters import Tree
 from tacit.privacy.local import LocalAdditive
 from tacit.publication import Publication
 from tacit.statistics import Relation, VisitCounts
@@ -142,7 +143,25 @@ def prefers_the_first_action(argmax) -> bool:
     return chosen == {0}
 
 
+def counts_wrongly(counter) -> bool:
+    """Whether the declared column norm is below the true one, or a prefix is not a prefix sum."""
+    for n in (1, 3, 7, 8, 9, 16, 100):
+        candidate = counter(n)
+        _, C = Tree(n).factors()
+        if candidate.column_norm() < np.sqrt((C**2).sum(axis=0).max()) - 1e-9:
+            return True
+        state, total = candidate.init(2, 10), np.zeros(2)
+        for t in range(n):
+            item = np.array([t % 7, 1])
+            total += item
+            prefix, state = candidate.step(state, item, lambda node: np.zeros(2, dtype=np.int64))
+            if not np.array_equal(prefix, total):
+                return True
+    return False
+
+
 DETECTORS = {
+    "counter algebra": counts_wrongly,
     "audit of one report": lambda b: audited(same_claim(b, TASK, EPSILON)) == "violated",
     "audit of the learner": lambda b: audited_learner(same_claim(b, TASK, EPSILON)) == "violated",
     "contract": contract_fails,
@@ -164,6 +183,7 @@ def test_the_detectors_are_silent_on_the_shipped_code() -> None:
     assert not contract_fails(LocalAdditive)
     assert not exceeds_sensitivity(VisitCounts(TASK))
     assert not prefers_the_first_action(greedy)
+    assert not counts_wrongly(Tree)
     assert not hides_negative_regret(lambda regret: regret)
 
 

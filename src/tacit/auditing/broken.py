@@ -7,6 +7,7 @@ broken mechanisms is the only way to know that a check can fail.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,6 +18,8 @@ from tacit.arrays import Array, IntArray
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.counters import Tree
+from tacit.privacy.counters.state import Buffers
 from tacit.privacy.local.additive import GRID, LocalAdditive, laplace_scales
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
@@ -215,6 +218,32 @@ class RawWidths:
         return Publication(next_version(previous), TabularPolicy(table))
 
 
+class NaturalLog(Tree):
+    """Counts the levels of the tree with the wrong logarithm."""
+
+    def column_norm(self) -> float:
+        """Ln n levels where log2 n are needed."""
+        return math.sqrt(math.floor(math.log(self.length)) + 1)
+
+
+class PowerOfTwo(Tree):
+    """One level short at powers of two, where the last release opens a new one."""
+
+    def column_norm(self) -> float:
+        """ceil(log2 n) levels, although prefix n is released too."""
+        return math.sqrt(max(math.ceil(math.log2(self.length)), 1))
+
+
+class WrongCover(Tree):
+    """Adds up the lowest nodes instead of the dyadic cover."""
+
+    def decode(self, public: Buffers, t: int, published: IntArray) -> Array:
+        """As many blocks as the cover has, but the wrong ones."""
+        super().decode(public, t, published)
+        prefix: Array = public["blocks"][: t.bit_count()].sum(axis=0).astype(np.float64)
+        return prefix
+
+
 def absolute_regret(regret: Array) -> Array:
     """Regret made positive by force: hides a learner that is scored wrongly."""
     return np.abs(regret)
@@ -251,6 +280,9 @@ CORPUS: tuple[Mutant, ...] = (
     Mutant("unclipped", "rewards leave their range", "sensitivity search", UnclippedRewards),
     Mutant("coordinates", "clipped by coordinate", "sensitivity search", PerCoordinateClip),
     Mutant("raw widths", "the bonus reads exact sums", "blindness", RawWidths),
+    Mutant("log base", "natural logarithm in the tree", "counter algebra", NaturalLog),
+    Mutant("power of two", "off by one at powers of two", "counter algebra", PowerOfTwo),
+    Mutant("cover", "the wrong dyadic cover", "counter algebra", WrongCover),
     Mutant("abs", "regret is made positive", "regret check", absolute_regret),
     Mutant("first action", "ties go to action 0", "tie check", first_action),
 )
