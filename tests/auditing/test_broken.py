@@ -15,6 +15,7 @@ from tacit.planners import UniformPlanner
 from tacit.policy import uniform_policy
 from tacit.privacy import Exact, Secret, SimulatedNoise
 from tacit.privacy.counters import Tree
+from tacit.privacy.finite import Channel, KaryResponse
 from tacit.privacy.local import LocalAdditive
 from tacit.publication import Publication
 from tacit.statistics import Relation, VisitCounts
@@ -160,7 +161,13 @@ def counts_wrongly(counter) -> bool:
     return False
 
 
+def more_than_claimed(response) -> bool:
+    """Whether the exact epsilon, by enumeration of all outputs, exceeds the claim."""
+    return Channel(response(1.0, 5).pmf()).epsilon > 1.0 + 1e-9
+
+
 DETECTORS = {
+    "exact pmf": more_than_claimed,
     "counter algebra": counts_wrongly,
     "audit of one report": lambda b: audited(same_claim(b, TASK, EPSILON)) == "violated",
     "audit of the learner": lambda b: audited_learner(same_claim(b, TASK, EPSILON)) == "violated",
@@ -184,6 +191,7 @@ def test_the_detectors_are_silent_on_the_shipped_code() -> None:
     assert not exceeds_sensitivity(VisitCounts(TASK))
     assert not prefers_the_first_action(greedy)
     assert not counts_wrongly(Tree)
+    assert not more_than_claimed(KaryResponse.calibrate)
     assert not hides_negative_regret(lambda regret: regret)
 
 

@@ -20,6 +20,7 @@ from tacit.policy import TabularPolicy
 from tacit.privacy.base import Query, Report, Secret
 from tacit.privacy.counters import Tree
 from tacit.privacy.counters.state import Buffers
+from tacit.privacy.finite import KaryResponse
 from tacit.privacy.local.additive import GRID, LocalAdditive, laplace_scales
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
@@ -173,6 +174,11 @@ AddRemoveRelation = _weakened(
 )
 
 
+def overconfident_response(epsilon: float, domain: int) -> KaryResponse:
+    """A k-ary response whose truth probability was computed for twice the epsilon it claims."""
+    return KaryResponse.calibrate(2.0 * epsilon, domain)
+
+
 class UnclippedRewards(VisitCounts):
     """Rewards enter as they come, whatever range was declared."""
 
@@ -277,6 +283,7 @@ CORPUS: tuple[Mutant, ...] = (
     Mutant("keys", "random keys are reused", "audit of the learner", ReusedKeys),
     Mutant("seeded", "noise has a seed of its own", "contract", Seeded),
     Mutant("redrawn", "the same release gets new noise", "contract", Redrawn),
+    Mutant("response", "a probability for 2 epsilon", "exact pmf", overconfident_response),
     Mutant("unclipped", "rewards leave their range", "sensitivity search", UnclippedRewards),
     Mutant("coordinates", "clipped by coordinate", "sensitivity search", PerCoordinateClip),
     Mutant("raw widths", "the bonus reads exact sums", "blindness", RawWidths),

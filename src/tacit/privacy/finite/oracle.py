@@ -1,0 +1,149 @@
+"""What all randomizers of this package share: two chances, and how to undo them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.errors import InvalidInput
+from tacit.privacy.finite.channel import Pair
+from tacit.validate import integer, number
+
+LARGEST_DOMAIN = 2**20
+"""Reports are rows of as many bits as there are cells."""
+
+MOST_USERS = 2**40
+"""In one cell of a batch, so that no sum over the cells can overflow."""
+
+LARGEST_TABLE = 2**20
+"""Entries of a matrix of probabilities that may still be written out."""
+
+
+class Randomizer(ABC):
+    """A report of ``domain`` bits, each set with one of two known probabilities.
+
+    A bit is one with probability p where the user's own bit (cell) is one, with probability q
+    where it is not; (hits - n q) / (p - q) then estimates without bias how many of n users have a
+    one there. Everything is computed from the exact probabilities, which lie on the grid of 2^-64.
+    """
+
+    domain: int
+
+    @property
+    @abstractmethod
+    def chances(self) -> tuple[Fraction, Fraction]:
+        """The exact probabilities (p, q)."""
+
+    @property
+    @abstractmethod
+    def epsilon(self) -> float:
+        """Pure epsilon of one report, from the exact probabilities, rounded up."""
+
+    @abstractmethod
+    def channel(self) -> Pair:
+        """The output laws of a worst pair of inputs."""
+
+    @property
+    def p(self) -> float:
+        """Probability that a one is reported as one."""
+        return float(self.chances[0])
+
+    @property
+    def q(self) -> float:
+        """Probability that a zero is reported as one."""
+        return float(self.chances[1])
+
+    @cached_property
+    def variance_outside(self) -> float:
+        """Variance of one report's estimate for a user outside the cell: q (1-q) / (p-q)^2."""
+        p, q = self.chances
+        return float(q * (1 - q) / (p - q) ** 2)
+
+    @cached_property
+    def variance_inside(self) -> float:
+        """The same for a user who is: p (1-p) / (p-q)^2."""
+        p, q = self.chances
+        return float(p * (1 - p) / (p - q) ** 2)
+
+    def variance(self, share: float) -> float:
+        """Variance per report for a cell that holds this share of the users."""
+        share = number(share, "share", low=0.0, high=1.0)
+        return share * self.variance_inside + (1.0 - share) * self.variance_outside
+
+    def estimate(self, hits: IntArray, n: int) -> Array:
+        """Unbiased number of users with a one, per bit, from the sum of n reports."""
+        n = integer(n, "n", low=0, high=LARGEST_DOMAIN * MOST_USERS)
+        hits = whole_numbers(hits, "hits", self.domain, high=n)
+        p, q = self.chances
+        return np.asarray((hits - float(n * q)) / float(p - q), dtype=np.float64)
+
+
+class Oracle(Randomizer):
+    """A randomizer of one value in {0, ..., domain - 1}: a frequency oracle."""
+
+    @abstractmethod
+    def covariance(self, cell: int) -> Array:
+        """Exact covariance [D, D] of one report's estimates, given the user's cell."""
+
+    @abstractmethod
+    def outputs(self) -> IntArray:
+        """All possible reports [outputs, D], for small domains."""
+
+    @abstractmethod
+    def pmf(self) -> Array:
+        """Probability of each of them given each cell [D, outputs]."""
+
+    @abstractmethod
+    def encode(self, cell: int, rng: np.random.Generator) -> IntArray:
+        """A simulated report: D zeros and ones."""
+
+    @abstractmethod
+    def encode_secure(self, cell: int) -> IntArray:
+        """A report for a real person: exact chances, the operating system's entropy, no seed."""
+
+    @abstractmethod
+    def aggregate(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
+        """Simulated sum of the reports of counts[x] users in each cell x, exact in joint law."""
+
+    def _cell(self, cell: int) -> int:
+        return integer(cell, "cell", low=0, high=self.domain - 1)
+
+
+def domain_size(domain: object) -> int:
+    """A number of cells that can be randomized."""
+    return integer(domain, "domain", low=2, high=LARGEST_DOMAIN)
+
+
+def whole_numbers(value: object, name: str, size: int, high: int) -> IntArray:
+    """An int64 row of ``size`` numbers in [0, high]."""
+    array = np.asarray(value)
+    allowed = f"{size} whole numbers >= 0 and <= {high}"
+    if array.shape != (size,) or array.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"{name} has shape {array.shape} and type {array.dtype}, but it must be {allowed}"
+        )
+    bad = (array < 0) | (array > high)
+    if bad.any():
+        where = int(np.argmax(bad))
+        raise InvalidInput(f"{name}[{where}] = {array[where]}, but it must be {allowed}")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def generator(rng: object) -> np.random.Generator:
+    """A numpy Generator; simulation has no default source of randomness."""
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidInput(f"rng = {rng!r}, but it must be a numpy Generator")
+    return rng
+
+
+def table_size(rows: int, outputs: int) -> None:
+    """Refuse to write out what would not fit."""
+    if rows * outputs > LARGEST_TABLE:
+        raise InvalidInput(
+            f"{rows} inputs times {outputs} outputs, but at most {LARGEST_TABLE} probabilities can "
+            "be listed; use channel(), which counts equal outputs"
+        )

@@ -1,0 +1,208 @@
+"""Subset selection, and k-ary response as its smallest case (spec tabular_ldp, B1)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import secrets
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Self, TypeVar
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.errors import InvalidInput
+from tacit.kernels import finite as kernels
+from tacit.privacy.finite.channel import Pair
+from tacit.privacy.finite.grid import (
+    BITS,
+    GRID,
+    LEAST_EPSILON,
+    happens,
+    least_noise,
+    log_above,
+    log_ratio,
+)
+from tacit.privacy.finite.oracle import (
+    MOST_USERS,
+    Oracle,
+    domain_size,
+    generator,
+    table_size,
+    whole_numbers,
+)
+from tacit.validate import integer, number
+
+S = TypeVar("S", bound="SubsetSelection")
+
+
+@dataclass(frozen=True)
+class SubsetSelection(Oracle):
+    """Reports ``size`` of the cells: the user's own one more often than any other.
+
+    The own cell is reported with probability p = own / 2^64, together with a uniform subset of
+    size - 1 others; else a uniform subset of size others is. An output has one of two
+    probabilities, so the log ratio is exactly log(p (D - size) / ((1 - p) size)).
+
+    Attributes:
+        domain: number of cells D.
+        size: omega, ones in every report.
+        own: chance of the own cell, in units of 2^-64.
+    """
+
+    domain: int
+    size: int
+    own: int
+
+    def __post_init__(self) -> None:
+        domain = domain_size(self.domain)
+        size = integer(self.size, "size", low=1, high=domain - 1)
+        own = integer(self.own, "own", low=1, high=GRID - 1)
+        if own * domain <= size * GRID:
+            raise InvalidInput(
+                f"own = {own} / 2^{BITS}, but it must be > size / domain = {size} / {domain}: "
+                "the own cell has to be the likelier one"
+            )
+
+    @classmethod
+    def calibrate(cls, epsilon: float, domain: int) -> Self:
+        """The least noise at epsilon, with the size that has the least variance outside a cell."""
+        return _calibrated(cls, epsilon, domain, best_size(epsilon, domain))
+
+    @cached_property
+    def chances(self) -> tuple[Fraction, Fraction]:
+        """p, and q = (size - p) / (D - 1): the ones of a report add up to its size."""
+        p = Fraction(self.own, GRID)
+        return p, (self.size - p) / (self.domain - 1)
+
+    @cached_property
+    def blanket(self) -> float:
+        """Share of reports that are a uniform subset of all cells, whatever the user's cell."""
+        return float((1 - self.chances[0]) * self.domain / (self.domain - self.size))
+
+    @cached_property
+    def epsilon(self) -> float:
+        """log(p (D - size) / ((1 - p) size)), rounded up."""
+        return log_above(Fraction(self.own * (self.domain - self.size), self._rest * self.size))
+
+    @property
+    def _rest(self) -> int:
+        return GRID - self.own
+
+    @property
+    def _output_chances(self) -> tuple[Fraction, Fraction]:
+        """Probability of one given report that contains the own cell, and of one that does not."""
+        p, others = self.chances[0], self.domain - 1
+        return (
+            p / math.comb(others, self.size - 1),
+            (1 - p) / math.comb(others, self.size),
+        )
+
+    def channel(self) -> Pair:
+        """Subsets with both cells of the pair, with one of them, with none; all pairs are alike."""
+        with_own, without = (log_ratio(chance) for chance in self._output_chances)
+        others, size = self.domain - 2, self.size
+        classes = [
+            (with_own, with_own, math.comb(others, size - 2) if size > 1 else 0),
+            (with_own, without, math.comb(others, size - 1)),
+            (without, with_own, math.comb(others, size - 1)),
+            (without, without, math.comb(others, size)),
+        ]
+        first, second, outputs = zip(*(c for c in classes if c[2] > 0), strict=True)
+        return Pair(np.array(first), np.array(second), outputs)
+
+    def covariance(self, cell: int) -> Array:
+        """Exact covariance [D, D] of one report's estimates; its rows add up to zero."""
+        cell = self._cell(cell)
+        p, q = self.chances
+        others, size = self.domain - 1, self.size
+        unit = (p - q) ** 2
+        both = Fraction(0)  # two given cells other than the own one are reported
+        if others > 1:
+            both = (p * (size - 2) + (1 - p) * size) * (size - 1) / (others * (others - 1))
+        matrix = np.full((self.domain, self.domain), float((both - q * q) / unit))
+        np.fill_diagonal(matrix, self.variance_outside)
+        matrix[cell, :] = matrix[:, cell] = float((p * Fraction(size - 1, others) - p * q) / unit)
+        matrix[cell, cell] = self.variance_inside
+        return matrix
+
+    def outputs(self) -> IntArray:
+        """All subsets of that size, in lexicographic order, as rows of zeros and ones."""
+        count = math.comb(self.domain, self.size)
+        table_size(self.domain, count)
+        rows = np.zeros((count, self.domain), dtype=np.int64)
+        for row, cells in enumerate(itertools.combinations(range(self.domain), self.size)):
+            rows[row, list(cells)] = 1
+        return rows
+
+    def pmf(self) -> Array:
+        """Probability of each subset given each cell [D, outputs]."""
+        with_own, without = (float(chance) for chance in self._output_chances)
+        return np.where(self.outputs().T == 1, with_own, without)
+
+    def encode(self, cell: int, rng: np.random.Generator) -> IntArray:
+        """A simulated report: D zeros and ones."""
+        report = np.empty(self.domain, dtype=np.int64)
+        kernels.encode_subset(self._cell(cell), self.size, self.blanket, generator(rng), report)
+        return report
+
+    def encode_secure(self, cell: int) -> IntArray:
+        """A report for a real person: an exact coin and an exactly uniform subset.
+
+        The same steps are taken on both sides of the coin, so that their number tells nothing.
+        """
+        cell = self._cell(cell)
+        report = np.zeros(self.domain, dtype=np.int64)
+        others = [x for x in range(self.domain) if x != cell]
+        for i in range(self.size):  # the first steps of a Fisher-Yates shuffle
+            j = i + secrets.randbelow(len(others) - i)
+            others[i], others[j] = others[j], others[i]
+        if happens(self.own):
+            others[self.size - 1] = cell
+        report[others[: self.size]] = 1
+        return report
+
+    def aggregate(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
+        """Simulated sum of the reports of counts[x] users in each cell x, exact in joint law."""
+        counts = whole_numbers(counts, "counts", self.domain, high=MOST_USERS)
+        hits = np.empty(self.domain, dtype=np.int64)
+        kernels.sum_subsets(counts, self.size, self.blanket, generator(rng), hits)
+        return hits
+
+
+@dataclass(frozen=True)
+class KaryResponse(SubsetSelection):
+    """One cell: the own one, or else any other (k-ary randomized response); size is 1."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size != 1:
+            raise InvalidInput(f"size = {self.size}, but a k-ary response names 1 cell")
+
+    @classmethod
+    def calibrate(cls, epsilon: float, domain: int) -> Self:
+        """The least noise at epsilon."""
+        return _calibrated(cls, epsilon, domain, 1)
+
+
+def best_size(epsilon: float, domain: int) -> int:
+    """The omega in 1..D/2 of least variance q (1-q) / (p-q)^2 at epsilon (spec tabular_ldp, B1)."""
+    excess = math.expm1(min(number(epsilon, "epsilon", low=LEAST_EPSILON), float(BITS)))
+    cells = domain_size(domain)
+    size = np.arange(1, cells // 2 + 1, dtype=np.float64)
+    weight = cells + size * excess  # that is omega e^eps + D - omega
+    q = size * (cells - 1 + excess * (size - 1)) / ((cells - 1) * weight)
+    gain = size * (cells - size) * excess / ((cells - 1) * weight)
+    return 1 + int(np.argmin(q * (1 - q) / gain**2))
+
+
+def _calibrated(cls: type[S], epsilon: float, domain: int, size: int) -> S:
+    cells = domain_size(domain)
+
+    def make(growth: Fraction) -> S:
+        rest = GRID * (cells - size) / (size * growth + cells - size)
+        return cls(cells, size, GRID - math.ceil(rest))
+
+    return least_noise(epsilon, make)
