@@ -6,8 +6,8 @@ import pytest
 
 import tacit
 from contracts.privatizer import TASK, PrivatizerContract
-from tacit.audit import audit_target
-from tacit.audit.targets import LearnerTarget
+from tacit.auditing import audit_target
+from tacit.auditing.targets import LearnerTarget
 from tacit.driver import BoundAgent, drive
 from tacit.errors import InvalidInput
 from tacit.planners import UniformPlanner
