@@ -181,7 +181,7 @@ def test_ctrl_c_leaves_a_valid_prefix(compiled: bool) -> None:
 
 def test_an_interrupt_before_the_first_checkpoint_is_an_empty_result() -> None:
     problem = PROBLEMS["pooled"]
-    result = simulate(problem, PSRL(), 10**12, checkpoints=10**11, progress=Interrupt(0))
+    result = simulate(problem, PSRL(), 10**9, checkpoints=10**9, progress=Interrupt(0))
     assert result.interrupted and result.completed == 0
     assert result.to_json()["regret"]["mean"] is None
     with pytest.raises(InvalidInput, match="nothing to plot"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
@@ -11,6 +12,11 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release
+from tacit.statistics.base import Relation, Statistic
+from tacit.task import Task
+
+_NOISE_SPREAD = 50.0
+"""Standard deviations of summed noise to leave room for."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,24 @@ class Secret:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise Blind("Secret state holds exact user data and cannot be pickled or copied")
+
+
+def require_room(statistic: Statistic, task: Task, step: float, noise_std: float = 0.0) -> None:
+    """Refuse a task whose sums could leave the 64-bit integers (privacy would hold, sums not).
+
+    Args:
+        statistic: bounds what one user can add to a cell.
+        task: for how many users.
+        step: size of one grid step.
+        noise_std: standard deviation of one user's noise in a cell, natural units.
+    """
+    most = statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE) * task.users
+    spread = _NOISE_SPREAD * noise_std * math.sqrt(task.users)
+    if (most + spread) / step >= 2.0**63:
+        raise InvalidInput(
+            f"the sums of {task.users:,} users could leave the 64-bit integers; plan for fewer "
+            "users, or for less noise"
+        )
 
 
 class Privatizer(Protocol):

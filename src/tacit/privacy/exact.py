@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.kernels import sums
-from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.base import Query, Report, Secret, require_room
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
@@ -22,6 +22,8 @@ class Exact:
 
     def __init__(self, statistic: Statistic, task: Task) -> None:
         self.layout = statistic.layout
+        if self.layout.size:
+            require_room(statistic, task, self.layout.units.min())
         moves = statistic.sensitivity("l1", Relation.REPLACE_ONE)
         self.guarantee = _nothing_collected(task) if moves == 0.0 else _no_privacy(task)
 

@@ -8,6 +8,7 @@ from scipy import stats
 from contracts.privatizer import TASK, PrivatizerContract
 from tacit.errors import InvalidInput
 from tacit.privacy import (
+    Exact,
     GridLaw,
     Noise,
     Privatizer,
@@ -226,3 +227,13 @@ def test_a_discrete_gaussian_is_gaussian_at_the_required_fineness(mu, epsilon) -
     q = np.exp(-((k - shift) ** 2) / (2 * steps**2))
     delta = np.maximum(q - math.exp(epsilon) * p, 0).sum() / p.sum()
     assert delta == pytest.approx(gaussian_delta(shift / steps, epsilon), rel=256e-9)
+
+
+def test_sums_that_could_overflow_are_refused_before_anything_is_collected() -> None:
+    many = Task("tabular", 20, {"states": 2, "actions": 2}, True, 10**8)
+    with pytest.raises(InvalidInput, match="64-bit"):
+        laplace(VisitCounts(many), 1e-6, of=many)
+    laplace(VisitCounts(many), 0.1, of=many)
+    endless = Task("tabular", 20, {"states": 2, "actions": 2}, True, 10**12)
+    with pytest.raises(InvalidInput, match="64-bit"):
+        Exact(VisitCounts(endless), endless)

@@ -17,7 +17,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
 from tacit.privacy import accounting
-from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.base import Query, Report, Secret, require_room
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import GridLaw, Kind, Noise
 from tacit.publication import Publication
@@ -118,6 +118,7 @@ class LocalAdditive:
                 f"noise of scale {min(self.scales.values()):g} is too small for the grid of 2^-24; "
                 f"choose an epsilon below {requested_epsilon:g}"
             )
+        require_room(statistic, task, GRID, math.sqrt(2) * max(self.scales.values()))
         self.guarantee = self._account(statistic, task, requested_epsilon, requested_delta)
 
     def _account(self, statistic: Statistic, task: Task, epsilon: float, delta: float) -> Guarantee:
