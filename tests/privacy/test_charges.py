@@ -25,13 +25,10 @@ from tacit.privacy.charges import (
     GaussianCharge,
     PureCharge,
     charge_from_json,
-    exact,
     grouped,
-    mixed_delta,
-    rounded_down,
-    rounded_up,
-    total,
 )
+from tacit.privacy.decimals import exact, rounded_down, rounded_up
+from tacit.privacy.loss import mixed_delta, total
 
 LN = math.log
 K_ARY = FiniteCharge((LN(0.7), LN(0.1), LN(0.1), LN(0.1)), (LN(0.1), LN(0.7), LN(0.1), LN(0.1)))

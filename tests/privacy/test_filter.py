@@ -9,17 +9,10 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.accounting import gaussian_mu
-from tacit.privacy.charges import (
-    Charge,
-    CopiesCharge,
-    FiniteCharge,
-    GaussianCharge,
-    PureCharge,
-    exact,
-    mixed_delta,
-    total,
-)
+from tacit.privacy.charges import Charge, CopiesCharge, FiniteCharge, GaussianCharge, PureCharge
+from tacit.privacy.decimals import exact
 from tacit.privacy.filter import Budget, BudgetExhausted, Cost, PrivacyFilter
+from tacit.privacy.loss import mixed_delta, total
 
 LEAKY = FiniteCharge((math.log(0.99), math.log(0.01)), (0.0, -math.inf))
 COIN = FiniteCharge((math.log(0.75), math.log(0.25)), (math.log(0.25), math.log(0.75)))

@@ -21,14 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tacit.errors import InvalidInput
-from tacit.privacy.charges import (
-    Charge,
-    CopiesCharge,
-    FiniteCharge,
-    GaussianCharge,
-    PureCharge,
-    total,
-)
+from tacit.privacy.charges import Charge, CopiesCharge, FiniteCharge, GaussianCharge, PureCharge
 from tacit.privacy.filter import Budget, BudgetExhausted, Cost
 from tacit.privacy.ledger import (
     FORMAT,
@@ -38,6 +31,7 @@ from tacit.privacy.ledger import (
     LedgerUnavailable,
     verify,
 )
+from tacit.privacy.loss import total
 
 BUDGET = Budget(1.0, 1e-5, pure=0.5, mu_squared=0.02)
 TENTH = PureCharge(0.1)

@@ -14,6 +14,7 @@ from scipy.special import log_ndtr
 
 from tacit.validate import number
 
+_TINY = -700.0
 _SAFETY = 1e-12
 """Relative share of mu given away, far above rounding errors: what is calibrated also re-checks."""
 
@@ -28,6 +29,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     if mu == 0.0:
         return 0.0
     first = float(log_ndtr(mu / 2 - epsilon / mu))
+    if first < _TINY:  # the difference would cancel; its first term alone is an upper bound
+        return math.exp(first)
     second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
     return max(0.0, -math.exp(first) * math.expm1(second - first))
 

@@ -20,15 +20,9 @@ from typing import Any
 from scipy.special import log_ndtr
 
 from tacit.errors import InvalidInput, TacitError
-from tacit.privacy.charges import (
-    LARGEST,
-    Charge,
-    GaussianCharge,
-    exact,
-    mixed_delta,
-    root_up,
-    rounded_up,
-)
+from tacit.privacy.charges import LARGEST, Charge, GaussianCharge
+from tacit.privacy.decimals import exact, root_up, rounded_up
+from tacit.privacy.loss import mixed_delta
 from tacit.validate import integer, number
 
 _HAIR = 1 + Fraction(1, 10**9)

@@ -19,9 +19,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import fcntl
-import hashlib
-import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -30,29 +27,26 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from tacit.errors import InvalidInput, TacitError
-from tacit.privacy.charges import Charge, charge_from_json, rounded_down
+from tacit.privacy.chain import (
+    FIELDS,
+    FORMAT,
+    START,
+    LedgerDamaged,
+    LedgerUnavailable,
+    check_line,
+    head_path,
+    line_bytes,
+    locked,
+    parse_line,
+    read_head,
+    seal,
+    write_head,
+)
+from tacit.privacy.charges import Charge, charge_from_json
+from tacit.privacy.decimals import rounded_down
 from tacit.privacy.filter import Budget, BudgetExhausted, Cost, PrivacyFilter, Reservation
 from tacit.statistics.base import Relation
 from tacit.validate import choice, integer
-
-FORMAT = "tacit-ledger-1"
-_START = "0" * 64  # what stands for the line before the header
-_ALWAYS = {"sequence", "kind", "time", "previous", "hash"}
-_FIELDS = {
-    "header": {"format", "budget", "unit", "relation", "participations", "task"},
-    "reserve": {"node", "charge", "cost"},
-    "commit": {"node"},
-    "cancel": {"node"},
-    "close": {"node", "charge", "cost"},
-}
-
-
-class LedgerDamaged(TacitError):
-    """The files are not what was written: changed, cut, reordered, or of an unknown kind."""
-
-
-class LedgerUnavailable(TacitError):
-    """The ledger cannot be used from here, now: locked, closed, forked, or a write failed."""
 
 
 class AlreadyCharged(TacitError):
@@ -74,7 +68,7 @@ class _Book:
     """What the lines say. Live and after a restart, the state is made by reading them."""
 
     def __init__(self, header: Mapping[str, Any]) -> None:
-        _check(header, 0, _START, ("header",))
+        check_line(header, 0, START, ("header",))
         self.header = header
         self.filter = PrivacyFilter(Budget.from_json(header["budget"]))
         self.entries: dict[str, Entry] = {}
@@ -84,7 +78,9 @@ class _Book:
 
     def read(self, line: Mapping[str, Any]) -> None:
         """Take in the next line, or refuse one that cannot follow."""
-        _check(line, len(self.hashes), self.hashes[-1], ("reserve", "commit", "cancel", "close"))
+        check_line(
+            line, len(self.hashes), self.hashes[-1], ("reserve", "commit", "cancel", "close")
+        )
         node, kind, sequence = line["node"], line["kind"], line["sequence"]
         if kind == "reserve":
             if node in self.entries:
@@ -109,7 +105,7 @@ class _Book:
     def as_json(self) -> dict[str, Any]:
         remaining = self.filter.remaining
         return {
-            **{name: self.header[name] for name in sorted(_FIELDS["header"])},
+            **{name: self.header[name] for name in sorted(FIELDS["header"])},
             "records": len(self.hashes) - 1,
             "spent": self.filter.spent.to_json(),
             "reserved": self.filter.reserved.to_json(),
@@ -169,11 +165,11 @@ class Ledger:
             "participations": integer(participations, "participations", low=1),
             "task": _name(task, "task"),
         }
-        if _head_path(path).exists():
-            raise InvalidInput(f"{_head_path(path).name} exists: a ledger was here; open that one")
-        book = _Book(_sealed({**header, "sequence": 0, "kind": "header", "time": None}, _START))
+        if head_path(path).exists():
+            raise InvalidInput(f"{head_path(path).name} exists: a ledger was here; open that one")
+        book = _Book(seal({**header, "sequence": 0, "kind": "header", "time": None}, START))
         with contextlib.ExitStack() as failed:
-            failed.callback(os.close, fd := _locked(path, os.O_CREAT | os.O_EXCL))
+            failed.callback(os.close, fd := locked(path, os.O_CREAT | os.O_EXCL))
             ledger = cls(path, fd, book, 0, clock)
             ledger._write(book.header)
             failed.pop_all()
@@ -194,7 +190,7 @@ class Ledger:
         """
         path = Path(path)
         with contextlib.ExitStack() as failed:
-            failed.callback(os.close, fd := _locked(path, 0))
+            failed.callback(os.close, fd := locked(path, 0))
             book, length, tail = _load(path, head)
             if task is not None and task != book.header["task"]:
                 raise InvalidInput(f"{path.name} is the ledger of another task")
@@ -301,7 +297,7 @@ class Ledger:
         time = None if self._clock is None else _name(self._clock(), "time")
         record = {"sequence": len(self._book.hashes), "kind": kind, "time": time, "node": node}
         record |= {name: amount.to_json() for name, amount in amounts.items()}
-        sealed = _sealed(record, self.head)
+        sealed = seal(record, self.head)
         self._unusable = "failed while writing, so what is on disk is not known here"
         self._write(sealed)
         self._book.read(sealed)
@@ -309,13 +305,13 @@ class Ledger:
 
     def _write(self, record: Mapping[str, Any]) -> None:
         """The line, then the head; both durable before this returns."""
-        line = _line(record)
+        line = line_bytes(record)
         try:
             done = 0
             while done < len(line):
                 done += os.pwrite(self._fd, line[done:], self._length + done)
             os.fsync(self._fd)
-            _write_head(self._path, self._length + len(line), record["hash"])
+            write_head(self._path, self._length + len(line), record["hash"])
         except OSError as error:
             why = f"{self._path.name} could not be written ({error.strerror})"
             raise LedgerUnavailable(f"{why}; open it again once that is solved") from error
@@ -324,7 +320,7 @@ class Ledger:
     def _recover(self, tail: bytes) -> None:
         """Finish or drop the one append that a crash interrupted before it was acknowledged."""
         if tail.endswith(b"\n"):
-            self._write(_parse(tail))
+            self._write(parse_line(tail))
         elif tail:
             os.ftruncate(self._fd, self._length)
             os.fsync(self._fd)
@@ -374,9 +370,9 @@ def _load(path: Path, witness: str | None) -> tuple[_Book, int, bytes]:
 
     A whole line beyond is in the book: it was asked for, and counting it loses nothing.
     """
-    length, last = _read_head(path)
+    length, last = read_head(path)
     raw = path.read_bytes() if path.exists() else b""
-    if (length, last) != _read_head(path):  # somebody is writing: what was there before is enough
+    if (length, last) != read_head(path):  # somebody is writing: what was there before is enough
         raw = raw[:length]
     if len(raw) < length:
         raise LedgerDamaged(
@@ -390,9 +386,9 @@ def _load(path: Path, witness: str | None) -> tuple[_Book, int, bytes]:
     for i, line in enumerate([*lines, *pending], start=1):
         try:
             if book is None:
-                book = _Book(_parse(line))
+                book = _Book(parse_line(line))
             else:
-                book.read(_parse(line))
+                book.read(parse_line(line))
         except (InvalidInput, KeyError, TypeError) as error:
             raise LedgerDamaged(f"{path.name}, line {i}: {error}") from error
     if book is None or book.hashes[len(lines) - 1] != last:
@@ -400,97 +396,6 @@ def _load(path: Path, witness: str | None) -> tuple[_Book, int, bytes]:
     if witness is not None and witness not in book.hashes:
         raise LedgerDamaged(f"{path.name} does not contain the head {witness} that was noted")
     return book, length, tail
-
-
-def _check(line: Mapping[str, Any], sequence: int, previous: str, kinds: tuple[str, ...]) -> None:
-    """Whether a line that is sound in itself may stand here."""
-    kind = line.get("kind")
-    if kind not in kinds:
-        raise InvalidInput(f"kind {kind!r} where one of {', '.join(kinds)} must be")
-    if kind == "header" and line.get("format") != FORMAT:
-        raise InvalidInput(f"format {line.get('format')!r}; this version reads {FORMAT} only")
-    if set(line) != _ALWAYS | _FIELDS[kind]:
-        raise InvalidInput(f"fields {', '.join(sorted(line))} are not those of a {kind}")
-    if line["sequence"] != sequence or line["previous"] != previous:
-        raise InvalidInput(f"number {line['sequence']} here: a line is missing, doubled or moved")
-
-
-def _line(data: Mapping[str, Any]) -> bytes:
-    """The one spelling of a line."""
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return text.encode("ascii") + b"\n"
-
-
-def _sealed(content: Mapping[str, Any], previous: str) -> dict[str, Any]:
-    linked = {**content, "previous": previous}
-    return {**linked, "hash": hashlib.sha256(_line(linked)).hexdigest()}
-
-
-def _parse(line: bytes) -> dict[str, Any]:
-    """A whole line as it was written, and no other spelling of it."""
-    try:
-        data = json.loads(line.decode("ascii"))
-        canonical = isinstance(data, dict) and _line(data) == line
-    except (ValueError, RecursionError):
-        canonical = False
-    if not canonical:
-        raise InvalidInput("not a line as this ledger writes them: it was changed or cut")
-    content = {name: value for name, value in data.items() if name not in ("hash", "previous")}
-    if data != _sealed(content, data.get("previous", "")):
-        raise InvalidInput("the content does not match its hash: it was changed")
-    return dict(data)
-
-
-def _head_path(path: Path) -> Path:
-    return path.with_name(path.name + ".head")
-
-
-def _write_head(path: Path, length: int, last: str) -> None:
-    """Replace the head in one step: after a crash there is the old one or the new one."""
-    new = path.with_name(path.name + ".head.new")
-    with open(new, "wb") as file:
-        file.write(_line(_sealed({"format": FORMAT, "length": length}, last)))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, _head_path(path))
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _read_head(path: Path) -> tuple[int, str]:
-    """How many bytes were acknowledged, and the hash of the last line in them."""
-    name = _head_path(path).name
-    try:
-        head = _parse(_head_path(path).read_bytes())
-    except FileNotFoundError:
-        raise LedgerDamaged(
-            f"{name} is missing: it was removed, or creating the ledger was interrupted before "
-            "anything could be charged (then delete the ledger and create it again)"
-        ) from None
-    except InvalidInput as error:
-        raise LedgerDamaged(f"{name}: {error}") from error
-    if set(head) != {"format", "length", "previous", "hash"} or head["format"] != FORMAT:
-        raise LedgerDamaged(f"{name} is not a head of format {FORMAT}")
-    return int(head["length"]), str(head["previous"])
-
-
-def _locked(path: Path, flags: int) -> int:
-    """Open the file for this process alone."""
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o644)
-    except FileNotFoundError:
-        raise InvalidInput(f"there is no ledger at {path.name}") from None
-    except FileExistsError:
-        raise InvalidInput(f"{path.name} exists: open it, or choose another name") from None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        raise LedgerUnavailable(f"{path.name} is open already, here or elsewhere") from None
-    return fd
 
 
 def _name(value: object, what: str) -> str:
