@@ -10,6 +10,8 @@ from scipy import integrate, stats
 
 from tacit.errors import InvalidInput
 from tacit.privacy.accounting import gaussian_delta, gaussian_epsilon, gaussian_mu, pure_delta
+from tacit.privacy.charges import GaussianCharge
+from tacit.privacy.filter import Budget, PrivacyFilter
 
 
 @pytest.mark.parametrize(
@@ -24,7 +26,7 @@ from tacit.privacy.accounting import gaussian_delta, gaussian_epsilon, gaussian_
     ],
 )
 def test_published_multipliers(epsilon: float, delta: float, multiplier: float) -> None:
-    assert 1 / gaussian_mu(epsilon, delta) == pytest.approx(multiplier, abs=1e-9)
+    assert 1 / gaussian_mu(epsilon, delta) == pytest.approx(multiplier, abs=5e-8)
 
 
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.3, 0.1), (1.0, 1.0), (3.0, 2.0), (6.0, 20.0)])
@@ -95,3 +97,19 @@ def test_bad_requests_are_refused(bad: float) -> None:
         gaussian_mu(bad, 1e-5)
     with pytest.raises(InvalidInput, match="delta = "):
         gaussian_mu(1.0, bad if bad != 0.0 else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("mu", "delta"), [(1e-9, 1e-12), (1e-3, 1e-300), (1e-6, 0.4), (50.0, 1e-9)]
+)
+def test_extremes_are_finite_safe_and_silent(mu: float, delta: float) -> None:
+    epsilon = gaussian_epsilon(mu, delta)
+    assert math.isfinite(epsilon) and gaussian_delta(mu, epsilon) <= delta
+    assert 0.0 <= gaussian_delta(mu, 5.0) <= 1.0
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0, 30.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-9, 1e-5, 0.1])
+def test_what_is_calibrated_fits_the_budget_of_the_filter(epsilon, delta) -> None:
+    charge = GaussianCharge.of(gaussian_mu(epsilon, delta), 1.0)
+    assert PrivacyFilter(Budget(epsilon, delta)).admits([charge])

@@ -8,14 +8,16 @@ is imported on first use (it takes over a second).
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 
+import numpy as np
 from scipy.special import log_ndtr
 
 from tacit.validate import number
 
 _TINY = -700.0
-_SAFETY = 1e-12
+_SAFETY = 1e-9
 """Relative share of mu given away, far above rounding errors: what is calibrated also re-checks."""
 
 
@@ -45,7 +47,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         return 0.0
     if delta == 0.0:
         return math.inf
-    near = float(get_epsilon_gaussian(1.0 / mu, delta))
+    with np.errstate(all="ignore"):  # its search may pass through an infinite logarithm
+        near = float(get_epsilon_gaussian(1.0 / mu, delta))
     return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, near)
 
 
@@ -65,11 +68,13 @@ def _least(holds: Callable[[float], bool], near: float) -> float:
 
     A search that stopped ``near`` it may err to either side; this ends on the safe one.
     """
-    low, high = near * (1 - 1e-9), near * (1 + 1e-9)
-    while holds(low):
-        low *= 1 - 1e-6
+    low = high = max(near, sys.float_info.min)
+    width = 1e-9
+    while low > 0.0 and holds(low):
+        low, width = max(low * (1 - width), 0.0), min(4 * width, 1.0)
+    width = 1e-9
     while not holds(high):
-        high *= 1 + 1e-6
+        high, width = high * (1 + width), 4 * width
     while low < (middle := low + (high - low) / 2) < high:
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
