@@ -19,6 +19,9 @@ class NoiseLaw(Protocol):
     def name(self) -> str:
         """What kind of noise."""
 
+    def scale(self, block: str) -> float:
+        """Scale of one draw in a block: a standard deviation, or the b of Laplace noise."""
+
     def variance(self, block: str) -> Array:
         """Variance of every entry of a block (a scalar array where all are equal)."""
 
@@ -27,6 +30,10 @@ class NoNoise:
     """The law of a release that is exact, hence not private."""
 
     name = "none"
+
+    def scale(self, block: str) -> float:
+        """Zero everywhere."""
+        return 0.0
 
     def variance(self, block: str) -> Array:
         """Zero everywhere."""

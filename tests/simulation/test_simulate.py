@@ -26,6 +26,10 @@ PROBLEMS = {
 AGENTS = {
     "ucb-vi": UcbVI(bonus_scale=0.02),
     "psrl": PSRL(),
+    "ldp-obi": tacit.agent("ldp-obi", epsilon=50.0),
+    "ldp-obi paper": tacit.agent(
+        "ldp-obi", epsilon=5.0, delta=1e-5, randomizer="gaussian", calibration="paper"
+    ),
     "uniform": tacit.agent("uniform"),
     "optimal": tacit.agent("optimal"),
 }
@@ -34,6 +38,10 @@ AGENTS = {
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_compiled_loops_equal_the_driver_to_the_last_bit(problem: str, agent: str) -> None:
+    if agent.startswith("ldp-obi") and problem == "per stage":
+        with pytest.raises(InvalidInput, match="declared homogeneous"):
+            simulate(PROBLEMS[problem], AGENTS[agent], 10)
+        return
     runs = {}
     for compiled in (True, False):
         runs[compiled] = simulate(

@@ -8,7 +8,7 @@ from tacit.problems import make_problem
 from tacit.simulation.compiled import compiled_run
 from tacit.simulation.streams import planner_streams
 
-AGENTS = [("ucb-vi", {"bonus_scale": 0.01}), ("psrl", {})]
+AGENTS = [("ucb-vi", {"bonus_scale": 0.01}), ("psrl", {}), ("ldp-obi", {"epsilon": 20.0})]
 GRID = np.array([10_000])
 
 
@@ -56,3 +56,13 @@ def test_the_release_is_what_decides(name, parameters) -> None:
         run.public.release[:] = rng.integers(0, 100 * scale, size=run.public.release.shape)
         policies.add(next_policy(run).tobytes())
     assert len(policies) > 1
+
+
+def test_the_raw_contribution_reaches_the_sums_only_with_noise() -> None:
+    """In the loop of a local randomizer the accumulated sums are not the exact counts."""
+    run = warm_run("ldp-obi", {"epsilon": 20.0}, episodes=30)
+    visits = run.public.blocks.visits
+    assert visits.sum() != 30 * run.problem.horizon
+    spread = np.sqrt(run.agent.privatizer.law(30).variance("visits"))
+    noise = visits.sum() - 30 * run.problem.horizon
+    assert 1e-3 * spread < abs(noise) < 10 * spread * np.sqrt(visits.size)

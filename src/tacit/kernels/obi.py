@@ -26,6 +26,50 @@ class Precision(NamedTuple):
 
 
 @kernel
+def obi_precision(
+    gaussian: bool,
+    scale: float,
+    n: int,
+    sizes: tuple[int, int, int],
+    alpha: float,
+    beta: float,
+    printed: bool,
+) -> Precision:
+    """Widths before episode k = n + 1, from n reports with noise of that scale (spec 3.4).
+
+    Laplace: c1 = c2 = max(sqrt k, L1) sqrt(8 L1) b, c3 = max(sqrt(kS), L2) sqrt(8 L2) b, c4 =
+    c3 / sqrt S. Gaussian: sigma sqrt(2 n L), at least 1; as printed without the 2 and with L1
+    throughout (erratum E4).
+
+    Args:
+        gaussian: Gaussian noise, else Laplace.
+        scale: standard deviation or Laplace scale of one report's cell.
+        n: number of reports.
+        sizes: S, A, H.
+        alpha: shift of the denominators.
+        beta: failure probability.
+        printed: the paper's widths.
+    """
+    S, A, H = sizes
+    k = n + 1.0
+    confidence = 3.0 * beta / (2.0 * np.pi**2 * k**2)
+    one = np.log(6.0 * S * A / confidence)
+    every = np.log(6.0 * S * S * A / confidence)
+    log = np.log(4.0 * np.pi**2 * S * A * H * k**3 / (3.0 * beta))
+    if gaussian:
+        factor = 1.0 if printed else 2.0
+        wide = one if printed else every
+        c1 = max(scale * np.sqrt(factor * n * one), 1.0)
+        c3 = max(scale * np.sqrt(factor * n * S * wide), 1.0)
+        c4 = max(scale * np.sqrt(factor * n * wide), 1.0)
+    else:
+        c1 = max(np.sqrt(k), one) * np.sqrt(8.0 * one) * scale
+        c3 = max(np.sqrt(k * S), every) * np.sqrt(8.0 * every) * scale
+        c4 = c3 / np.sqrt(float(S))
+    return Precision(c1, c1, c3, c4, alpha, log)
+
+
+@kernel
 def obi_induction(
     reward: Array,
     visits: Array,

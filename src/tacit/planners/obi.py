@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.kernels.obi import Precision, obi_induction
+from tacit.kernels.obi import Precision, obi_induction, obi_precision
 from tacit.kernels.planning import greedy
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.policy import TabularPolicy
@@ -31,29 +29,18 @@ class ObiPlanner:
         self.printed = printed
 
     def precision(self, task: Task, release: Release) -> Precision:
-        """Widths before episode k, from the number of reports and the law of their noise."""
-        S, A, H = task.sizes["states"], task.sizes["actions"], task.horizon
-        n = release.users
-        k = n + 1
-        confidence = 3 * self.beta / (2 * math.pi**2 * k**2)
-        one = math.log(6 * S * A / confidence)
-        all_ = math.log(6 * S * S * A / confidence)
-        log = math.log(4 * math.pi**2 * S * A * H * k**3 / (3 * self.beta))
-        variance = float(release.law.variance("visits")) / n if n else 0.0
-        if release.law.name == "laplace":
-            b = math.sqrt(variance / 2)
-            c1 = max(math.sqrt(k), one) * math.sqrt(8 * one) * b
-            c3 = max(math.sqrt(k * S), all_) * math.sqrt(8 * all_) * b
-            c4 = c3 / math.sqrt(S)
-        elif release.law.name == "gaussian":
-            sigma = math.sqrt(variance)
-            factor, wide = (1.0, one) if self.printed else (2.0, all_)
-            c1 = max(sigma * math.sqrt(factor * n * one), 1.0)
-            c3 = max(sigma * math.sqrt(factor * n * S * wide), 1.0)
-            c4 = max(sigma * math.sqrt(factor * n * wide), 1.0)
-        else:
+        """Widths before the next episode, from the number of reports and the law of their noise."""
+        if release.law.name not in ("laplace", "gaussian"):
             raise InvalidInput(f"ldp-obi has no widths for {release.law.name!r} noise")
-        return Precision(c1, c1, c3, c4, self.alpha, log)
+        return obi_precision(
+            release.law.name == "gaussian",
+            release.law.scale("visits"),
+            release.users,
+            (task.sizes["states"], task.sizes["actions"], task.horizon),
+            self.alpha,
+            self.beta,
+            self.printed,
+        )
 
     def plan(
         self,

@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
+from tacit.kernels.noise import fill_gaussian, fill_laplace
 from tacit.validate import finite_array
 
 Source = Literal["secure", "simulated", "replay", "none"]
@@ -74,8 +75,8 @@ class SimulatedNoise:
 
     def fill(self, law: GridLaw, out: IntArray) -> None:
         """Draw from the generator."""
-        draw = self._rng.laplace if law.kind == "laplace" else self._rng.normal
-        out[:] = np.rint(draw(0.0, law.scales))
+        fill = fill_laplace if law.kind == "laplace" else fill_gaussian
+        fill(law.scales, self._rng, out)
 
 
 class SecureNoise:

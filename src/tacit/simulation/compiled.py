@@ -15,13 +15,21 @@ import numpy.typing as npt
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, every_user, never_again
 from tacit.kernels.rollout import uniforms_per_episode
-from tacit.planners import OptimalPlanner, PosteriorPlanner, UcbViPlanner, UniformPlanner
+from tacit.planners import (
+    ObiPlanner,
+    OptimalPlanner,
+    PosteriorPlanner,
+    UcbViPlanner,
+    UniformPlanner,
+)
 from tacit.planners.base import known_rewards
 from tacit.policy import StochasticPolicy, TabularPolicy
 from tacit.privacy import Exact, Query, Silence
+from tacit.privacy.local import LocalAdditive
+from tacit.privacy.local.additive import GRID
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation import loops
-from tacit.simulation.loops import Blocks, IntBlocks, Plan, Public, Raw
+from tacit.simulation.loops import Blocks, IntBlocks, LocalNoise, Obi, Plan, Public, Raw
 from tacit.simulation.runs import Run, new_score
 from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics import Nothing, VisitCounts
@@ -151,6 +159,42 @@ class PsrlRun(_LearningRun):
         )
 
 
+class ObiRun(_LearningRun):
+    """LDP-OBI: the same buffers, but sums and release are of randomized messages."""
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
+        mechanism, planner = agent.privatizer, agent.planner
+        assert isinstance(mechanism, LocalAdditive) and isinstance(planner, ObiPlanner)
+        self.public = self.public._replace(units=np.full(mechanism.layout.size, GRID))
+        self._local = LocalNoise(
+            mechanism.kind == "gaussian",
+            mechanism.noise_law.scales,
+            mechanism.factors,
+            np.zeros(mechanism.layout.size, dtype=np.int64),
+        )
+        scale = mechanism.law(1).scale("visits")
+        self._obi = Obi(scale, float(planner.alpha), float(planner.beta), planner.printed)
+        self._noise = stream(root, run, "noise")
+
+    def _episodes(self, uniforms: Array) -> None:
+        loops.obi_episodes(
+            self.problem.truth,
+            uniforms,
+            self._obi,
+            self._local,
+            self.streams.ties,
+            self._noise,
+            self.raw,
+            self.public,
+            self.plan,
+            self.values,
+            self.score,
+        )
+
+
 class FixedRun(_CompiledRun):
     """An agent that publishes once and collects nothing."""
 
@@ -197,6 +241,7 @@ def _policy_cdf(policy: object, actions: int) -> Array:
 _LOOPS: dict[tuple[object, ...], type[_CompiledRun]] = {
     (VisitCounts, Exact, UcbViPlanner, every_user): UcbViRun,
     (VisitCounts, Exact, PosteriorPlanner, every_user): PsrlRun,
+    (VisitCounts, LocalAdditive, ObiPlanner, every_user): ObiRun,
     (Nothing, Exact, UniformPlanner, never_again): FixedRun,
     (Nothing, Exact, OptimalPlanner, never_again): FixedRun,
 }

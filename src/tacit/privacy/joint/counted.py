@@ -35,6 +35,10 @@ class CounterLaw:
     std: float
     name: str = "gaussian"
 
+    def scale(self, block: str) -> float:
+        """Standard deviation of the noise in the prefix."""
+        return self.std
+
     def variance(self, block: str) -> Array:
         """Exact variance of every entry."""
         return np.asarray(self.std**2)

@@ -16,6 +16,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
+from tacit.kernels.noise import add_scaled
 from tacit.privacy import accounting
 from tacit.privacy.base import Query, Report, Secret, require_room
 from tacit.privacy.guarantee import Guarantee
@@ -41,6 +42,10 @@ class AdditiveLaw:
     name: Kind
     scales: Mapping[str, float]
     users: int
+
+    def scale(self, block: str) -> float:
+        """Scale of one user's noise."""
+        return self.scales[block]
 
     def variance(self, block: str) -> Array:
         """Exact variance of every entry of a block."""
@@ -164,7 +169,7 @@ class LocalAdditive:
         """On the device: contribution plus fresh noise, in whole steps of the grid."""
         message = np.empty(self.layout.size, dtype=np.int64)
         noise.fill(self.noise_law, message)
-        message += contribution * self.factors
+        add_scaled(contribution, self.factors, message)
         return Report(message)
 
     def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
