@@ -101,6 +101,20 @@ def finite_array(value: object, name: str) -> Array:
     return array
 
 
+CELLS = 200_000_000
+"""Largest dense table, in numbers (1.6 GB)."""
+
+
+def table_fits(name: str, *shape: int) -> None:
+    """Refuse a table too large to be kept dense, before it is allocated."""
+    if math.prod(shape) > CELLS:
+        sizes = " x ".join(f"{size:,}" for size in shape)
+        raise InvalidInput(
+            f"{name} would need a table of {sizes} numbers, but at most {CELLS:,} fit; choose "
+            "smaller sizes"
+        )
+
+
 def distributions(array: Array, name: str) -> None:
     """Rows (last axis) must be probability distributions; says which one is not, and how."""
     if (array < 0).any():

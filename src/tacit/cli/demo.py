@@ -13,7 +13,7 @@ from rich.table import Table
 from tacit.agents.catalogue import make_agent
 from tacit.cli.display import progress_bar
 from tacit.problems.catalogue import make_problem
-from tacit.report.plot import label, plot_regret
+from tacit.report.plot import check_target, label, plot_regret
 from tacit.simulation import Result, simulate
 
 EPISODES, RUNS = 20_000, 4
@@ -34,6 +34,7 @@ AGENTS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 def run_demo(out: Path, *, as_json: bool) -> None:
     """Let four agents learn the same problem, draw them, and say what was guaranteed."""
+    check_target(out / "regret.png")
     problem = make_problem("river-swim")
     console = Console(highlight=False, quiet=as_json)
     console.print("[bold]tacit demo[/bold]: swim upstream (river-swim, 6 states, 20 steps)")

@@ -14,7 +14,7 @@ from tacit.cli.display import progress_bar, summary
 from tacit.cli.values import whole
 from tacit.report.plot import check_target
 from tacit.simulation import Result, simulate
-from tacit.simulation.storage import check_free
+from tacit.simulation.storage import prepare
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def run_and_print(case: Case, options: RunOptions) -> None:
     if grid != "log":
         grid = whole(options.checkpoints, "--checkpoints")
     if options.out is not None:
-        check_free(options.out, overwrite=options.overwrite)
+        prepare(options.out, overwrite=options.overwrite)
     if options.plot is not None:
         check_target(options.plot)
     with progress_bar(f"{agent.name} on {problem.name}", episodes) as progress:

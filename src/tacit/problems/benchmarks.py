@@ -30,6 +30,7 @@ def random_mdp(
     H = validate.integer(horizon, "horizon", low=1)
     start = validate.integer(initial, "initial", low=0, high=S - 1)
     seed = validate.integer(seed, "seed", low=0)
+    validate.table_fits("random-mdp", S, A, S)
     rng = np.random.default_rng(seed)
     P = rng.dirichlet(0.1 * np.ones(S), size=(S, A))
     R = (rng.random((S, A)) <= 0.5).astype(np.float64)
@@ -92,6 +93,7 @@ def river_swim(
     validate.choice(kernel, "kernel", _RIGHT)
     scale = validate.number(reward_scale, "reward_scale", low=0.0, high=1.0, low_open=True)
     seed = validate.integer(seed, "seed", low=0)
+    validate.table_fits("river-swim", H if inhomogeneous else 1, S, 2, S)
     P = _river_kernel(S, kernel)
     R = np.zeros((S, 2))
     R[0, 0], R[-1, 1] = 0.005 * scale, scale
@@ -167,6 +169,7 @@ def hard_tree(
         epsilon = validate.number(epsilon, "epsilon", low=0.0, low_open=True)
         users = validate.integer(users, "users", low=1)
         gap = hard_gap(leaves, A, epsilon, users)
+    validate.table_fits("hard-tree", S, A, S)
     delta = validate.number(0.1 if gap is None else gap, "gap", low=0.0, high=0.5, low_open=True)
     seed = validate.integer(seed, "seed", low=0)
     special = divmod(int(np.random.default_rng(seed).integers(leaves * A)), A)

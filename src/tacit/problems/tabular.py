@@ -64,6 +64,7 @@ class TabularMDP:
         self.rewards = validate.choice(rewards, "rewards", ("deterministic", "bernoulli"))
         transitions = _transition_table(P, self.horizon)
         self.states, self.actions = transitions.shape[1:3]
+        validate.table_fits(f"a policy of {name}", self.horizon, self.states, self.actions)
         means = _reward_table(R, self.horizon, self.states, self.actions)
         self.homogeneous = len(transitions) == len(means) == 1 or self.horizon == 1
         stages = 1 if self.homogeneous else self.horizon

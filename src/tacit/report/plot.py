@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.errors import InvalidInput
+from tacit.folders import make_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +54,6 @@ def plot_regret(
     axes.set_title(_title(drawn[0]), fontsize="medium")
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
-    target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target)
     return target
 
@@ -63,6 +63,7 @@ def check_target(path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise InvalidInput(f"cannot draw into {str(target)!r}: it must end in {', '.join(FORMATS)}")
+    make_folder(target.parent)
     return target
 
 

@@ -20,6 +20,9 @@ from tacit.simulation.runs import Run, StepwiseRun
 from tacit.simulation.scheduler import Progress, advance_all
 from tacit.validate import integer
 
+MOST_EPISODES = 10**15
+MOST_SEEDS = 100_000
+
 
 def simulate(
     problem: Problem,
@@ -54,8 +57,8 @@ def simulate(
     Returns:
         Curves, guarantee and everything needed to report them.
     """
-    K = integer(episodes, "episodes", low=1)
-    count = integer(seeds, "seeds", low=1)
+    K = integer(episodes, "episodes", low=1, high=MOST_EPISODES)
+    count = integer(seeds, "seeds", low=1, high=MOST_SEEDS)
     root = integer(seed, "seed", low=0)
     threads = integer(workers, "workers", low=1) if workers is not None else os.cpu_count() or 1
     revealed = sorted(set(reveal) | agent.needs)

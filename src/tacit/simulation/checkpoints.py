@@ -8,6 +8,8 @@ from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.validate import integer
 
+MOST_POINTS = 1_000_000
+
 
 def checkpoints(episodes: int, every: int | str = "log") -> IntArray:
     """Episodes to record, ending with the last.
@@ -33,5 +35,10 @@ def checkpoints(episodes: int, every: int | str = "log") -> IntArray:
         raise InvalidInput(f'checkpoints = {every!r}, but it must be "log" or a whole number')
     else:
         step = integer(every, "checkpoints", low=1)
+        if episodes // step > MOST_POINTS:
+            raise InvalidInput(
+                f"checkpoints = {step} would record {episodes // step:,} points, but at most "
+                f"{MOST_POINTS:,} are kept; record fewer of them"
+            )
         points = set(range(step, episodes + 1, step)) | {episodes}
     return np.array(sorted(points), dtype=np.int64)

@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit._version import __version__
 from tacit.errors import InvalidInput
+from tacit.folders import make_folder
 from tacit.privacy.guarantee import Guarantee
 from tacit.simulation.result import Result
 
@@ -22,8 +23,8 @@ FORMAT = 1
 CURVES, MANIFEST, RESULT = "curves.parquet", "manifest.json", "result.json"
 
 
-def check_free(folder: Path, *, overwrite: bool) -> None:
-    """Refuse a folder that already holds a result, or a path that is not a folder."""
+def prepare(folder: Path, *, overwrite: bool) -> None:
+    """Make a folder ready for a result; refuse one that cannot be written or already holds one."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} is a file, but results need a folder")
     if (folder / MANIFEST).exists() and not overwrite:
@@ -31,12 +32,12 @@ def check_free(folder: Path, *, overwrite: bool) -> None:
             f"{folder} already holds a result; choose another folder, or overwrite it on purpose "
             "(--overwrite, overwrite=True)"
         )
+    make_folder(folder)
 
 
 def save(result: Result, folder: Path, *, overwrite: bool = False) -> Path:
     """Write the result; each file appears complete or not at all, the manifest last."""
-    check_free(folder, overwrite=overwrite)
-    folder.mkdir(parents=True, exist_ok=True)
+    prepare(folder, overwrite=overwrite)
     unfinished = folder / (CURVES + ".part")
     result.frame().to_parquet(unfinished, index=False)
     unfinished.replace(folder / CURVES)
