@@ -26,9 +26,12 @@ CASES = {
 }
 
 
+AGENTS: dict[str, dict[str, float]] = {"ucb-vi": {}, "psrl": {}, "ldp-obi": {"epsilon": 2.0}}
+
+
 def costs(problem: tacit.TabularMDP, agent: str, marks: list[int]) -> list[float]:
     """Microseconds per episode in windows that end at the given episodes of one run."""
-    bound = tacit.agent(agent).bind(problem.task(users=marks[-1]))
+    bound = tacit.agent(agent, **AGENTS[agent]).bind(problem.task(users=marks[-1]))
     run = compiled_run(problem, bound, 0, 0, np.array(marks))
     assert run is not None
     run.advance(100)  # compile or load
@@ -45,7 +48,7 @@ def costs(problem: tacit.TabularMDP, agent: str, marks: list[int]) -> list[float
 def simulator(marks: list[int]) -> list[dict[str, object]]:
     rows = []
     for case, problem in CASES.items():
-        for agent in ("ucb-vi", "psrl"):
+        for agent in AGENTS:
             measured = costs(problem, agent, marks)
             row: dict[str, object] = {"problem": case, "agent": agent}
             row |= {f"at {m:.0e}": round(c, 3) for m, c in zip(marks, measured, strict=True)}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from tacit.arrays import frozen_mapping
+from tacit.validate import integer
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,10 @@ class Task:
     participations: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", MappingProxyType(dict(self.sizes)))
+        for name in ("horizon", "users", "participations"):
+            object.__setattr__(self, name, integer(getattr(self, name), name, low=1))
+        sizes = {name: integer(size, name, low=1) for name, size in self.sizes.items()}
+        object.__setattr__(self, "sizes", MappingProxyType(sizes))
         object.__setattr__(self, "known", frozen_mapping(self.known))
 
     @property

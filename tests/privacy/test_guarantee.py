@@ -107,3 +107,24 @@ def test_impossible_guarantees_cannot_be_made(broken: dict) -> None:
 def test_silence_refuses_to_pretend() -> None:
     with pytest.raises(InvalidInput, match="without noise"):
         Silence().fill(GridLaw("laplace", np.ones(3)), np.zeros(3, dtype=np.int64))
+
+
+def test_printed_numbers_are_rounded_up() -> None:
+    close = dataclasses.replace(LOCAL, epsilon=0.8333333333, delta=1.0449e-5)
+    assert "(0.833334, 1.05e-05)-differential privacy" in str(close)
+    exact = dataclasses.replace(LOCAL, epsilon=1.0, delta=1e-5)
+    assert "(1, 1e-05)-differential privacy" in str(exact)
+
+
+def test_weaker_is_judged_by_delta_as_well() -> None:
+    worse = dataclasses.replace(
+        LOCAL, epsilon=1.25, delta=0.5, delta_at_requested_epsilon=0.5, requested_delta=1e-6
+    )
+    assert "WEAKER than asked" in str(worse)
+    better = dataclasses.replace(LOCAL, epsilon=0.5, delta_at_requested_epsilon=0.0)
+    assert "stronger than asked" in str(better)
+
+
+def test_repeated_participation_is_said_in_words() -> None:
+    assert "take part 3 times" in str(dataclasses.replace(LOCAL, participations=3))
+    assert "take part" not in str(LOCAL)

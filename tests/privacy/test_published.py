@@ -4,6 +4,7 @@ import pytest
 
 from tacit.errors import InvalidInput
 from tacit.privacy import published
+from tacit.privacy.accounting import gaussian_mu
 
 
 @pytest.mark.parametrize(
@@ -72,6 +73,9 @@ def test_mixture_local(states, epsilon, delta, sigma, true_epsilon) -> None:
 def test_mixture_local_general_features() -> None:
     noise = published.mixture_local(6, 1.0, 0.01, values=[5.0, 4.0, 3.0, 2.0, 1.0])
     assert noise.scales["std"] == pytest.approx(3304.33, abs=0.01)
+    # 26.5 times the 124.64 that a joint analysis of clipped features needs
+    least = noise.scales["std"] * noise.mu / gaussian_mu(1.0, 0.01)
+    assert least == pytest.approx(124.64, rel=1e-3)
 
 
 @pytest.mark.parametrize("levels", [1, 14])

@@ -63,18 +63,19 @@ class LdpOBI(Agent):
             statistic,
             task,
             self.randomizer,
-            self._scales(statistic, task.horizon),
+            self._scales(statistic, task),
             requested_epsilon=float(self.epsilon),
             requested_delta=float(self.delta),
         )
         planner = ObiPlanner(alpha=self.alpha, beta=self.beta, printed=self.calibration == "paper")
         return BoundAgent(task, statistic, privatizer, planner)
 
-    def _scales(self, statistic: Statistic, horizon: int) -> dict[str, float]:
+    def _scales(self, statistic: Statistic, task: Task) -> dict[str, float]:
+        horizon, times = task.horizon, task.participations
         if self.calibration == "tight":
             if self.randomizer == "laplace":
-                return laplace_scales(statistic, self.epsilon)
-            return gaussian_scales(statistic, self.epsilon, self.delta)
+                return laplace_scales(statistic, self.epsilon, times)
+            return gaussian_scales(statistic, self.epsilon, self.delta, times)
         if self.randomizer == "laplace":
             scale = published.tabular_laplace(horizon, self.epsilon).scales["scale"]
         else:

@@ -85,15 +85,11 @@ def audit(
     if cells == 0:
         raise InvalidInput(f"{agent.name} collects nothing, so there is nothing to audit")
     rng = stream(seed, 0, "audit")
-    publication = _first_publication(bound, rng)
-    plans: list[tuple[ReportTarget | LearnerTarget, int]] = [
-        (ReportTarget(bound, publication, "simulated"), trials),
-        (LearnerTarget(problem, bound), max(trials // _LEARNER_SHARE, 300)),
-    ]
-    if secure and bound.guarantee.model != "none":
-        affordable = max(_SECURE_CELLS // cells, 1000)
-        secure_trials = min(max(trials // _SECURE_SHARE, 1000), affordable)
-        plans.insert(1, (ReportTarget(bound, publication, "secure"), secure_trials))
+    secure = secure and bound.guarantee.model != "none"
+    if bound.guarantee.model == "joint":
+        plans = _joint_plans(problem, bound, trials, secure)
+    else:
+        plans = _local_plans(problem, bound, trials, secure, _first_publication(bound, rng))
     each = 1 - (1 - confidence) / len(plans)
     reports = []
     for target, runs in plans:
@@ -110,6 +106,29 @@ def audit(
             )
         )
     return AgentAudit(tuple(reports), confidence)
+
+
+Plans = list[tuple[ReportTarget | LearnerTarget, int]]
+
+
+def _local_plans(
+    problem: Problem, bound: BoundAgent, trials: int, secure: bool, publication: Publication
+) -> Plans:
+    """The report, by both sources, and the learner."""
+    plans: Plans = [(ReportTarget(bound, publication, "simulated"), trials)]
+    if secure:
+        affordable = max(_SECURE_CELLS // bound.statistic.layout.size, 1000)
+        runs = min(max(trials // _SECURE_SHARE, 1000), affordable)
+        plans.append((ReportTarget(bound, publication, "secure"), runs))
+    return [*plans, (LearnerTarget(problem, bound), max(trials // _LEARNER_SHARE, 300))]
+
+
+def _joint_plans(problem: Problem, bound: BoundAgent, trials: int, secure: bool) -> Plans:
+    """What the curator publishes, by both sources."""
+    plans: Plans = [(LearnerTarget(problem, bound), max(trials // 10, 1000))]
+    if secure:
+        plans.append((LearnerTarget(problem, bound, "secure"), max(trials // _LEARNER_SHARE, 300)))
+    return plans
 
 
 def _first_publication(bound: BoundAgent, rng: np.random.Generator) -> Publication:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, drive
+from tacit.errors import InvalidInput
 from tacit.planners.base import Ask, Planner, Streams
 from tacit.privacy import Noise, ReplayNoise, SecureNoise, SimulatedNoise
 from tacit.privacy.local import LocalAdditive
@@ -33,6 +34,10 @@ class ReportTarget:
     """
 
     def __init__(self, bound: BoundAgent, publication: Publication, source: Source) -> None:
+        if bound.guarantee.model == "joint":
+            raise InvalidInput(
+                "under joint privacy a report goes to the curator in clear; audit the releases"
+            )
         self.name = f"one report ({bound.guarantee.mechanism})"
         self.source: str = source
         self.family = getattr(bound.privatizer, "kind", "unknown")
@@ -95,9 +100,9 @@ class LearnerTarget:
     trial runs the whole learner.
     """
 
-    def __init__(self, problem: Problem, bound: BoundAgent) -> None:
+    def __init__(self, problem: Problem, bound: BoundAgent, source: Source = "simulated") -> None:
         self.name = f"the whole learner, {bound.task.users} users"
-        self.source = "simulated"
+        self.source: str = source
         self._problem = problem
         self._bound = bound
         self._worlds = bound.statistic.worst_pair()
@@ -116,7 +121,8 @@ class LearnerTarget:
 
         watching = _Watching(self._bound.planner)
         agent = dataclasses.replace(self._bound, planner=watching)
-        *_, last = drive(agent, live, SimulatedNoise(rng), Streams(ties=rng, posterior=rng))
+        noise: Noise = SecureNoise() if self.source == "secure" else SimulatedNoise(rng)
+        *_, last = drive(agent, live, noise, Streams(ties=rng, posterior=rng))
         policy = np.asarray(getattr(last.policy, "actions", np.zeros(0)), dtype=np.float64)
         return np.concatenate([*watching.seen[1:], policy.ravel()])
 

@@ -17,7 +17,11 @@ from scipy.special import log_ndtr
 from tacit.validate import number
 
 _TINY = -700.0
-_SAFETY = 1e-9
+DISCRETE = 1e-8
+"""Relative share by which mu is raised where noise may be discrete Gaussian: its delta exceeds the
+continuous one by a relative 1e-9 at the fineness that is required, and this covers it."""
+
+_SAFETY = 2 * DISCRETE
 """Relative share of mu given away, far above rounding errors: what is calibrated also re-checks."""
 
 

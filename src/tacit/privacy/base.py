@@ -9,7 +9,7 @@ from typing import NoReturn, Protocol
 from tacit.arrays import IntArray
 from tacit.errors import Blind, InvalidInput
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.noise import Noise
+from tacit.privacy.noise import Noise, Source
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release
 from tacit.statistics.base import Relation, Statistic
@@ -33,10 +33,11 @@ class Report:
     contribution itself, and travels to the curator only.
     """
 
-    __slots__ = ("values", "_taken")
+    __slots__ = ("values", "source", "_taken")
 
-    def __init__(self, values: IntArray) -> None:
+    def __init__(self, values: IntArray, source: Source = "none") -> None:
         self.values = values
+        self.source: Source = source
         self._taken = False
 
     def take(self) -> IntArray:
@@ -58,11 +59,12 @@ class Secret:
     A service that must keep it across restarts stores its parts on purpose, in its encrypted table.
     """
 
-    __slots__ = ("sums", "users")
+    __slots__ = ("sums", "users", "source")
 
     def __init__(self, sums: IntArray, users: int = 0) -> None:
         self.sums = sums
         self.users = users
+        self.source: Source = "none"
 
     def __repr__(self) -> str:
         return "Secret(content hidden)"
@@ -72,7 +74,7 @@ class Secret:
 
 
 def require_room(statistic: Statistic, task: Task, step: float, noise_std: float = 0.0) -> None:
-    """Refuse a task whose sums could leave the 64-bit integers (privacy would hold, sums not).
+    """Refuse a task whose sums could leave the 64-bit integers and so become meaningless.
 
     Args:
         statistic: bounds what one user can add to a cell.

@@ -8,12 +8,20 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context
 from types import MappingProxyType
 from typing import Any, Literal
 
 from tacit.errors import InvalidInput
 
 Model = Literal["none", "local", "joint", "shuffle"]
+
+
+def _up(number: float, digits: int) -> str:
+    """A number in that many digits, rounded up: a printed guarantee is never too good."""
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(number))
+    return f"{float(rounded):.{digits}g}"
+
 
 _MEANING = {
     "local": "each user's device randomizes its report before sending it; nobody else is trusted",
@@ -145,23 +153,29 @@ class Guarantee:
         trajectory = "any user's whole trajectory (states, actions and rewards)"
         if self.unit == "participation":
             trajectory = "the trajectory of any single participation"
-        return [
-            f"({self.epsilon:.6g}, {self.delta:.3g})-differential privacy, {self.model} model: "
+        epsilon, delta = _up(self.epsilon, 6), _up(self.delta, 3)
+        lines = [
+            f"({epsilon}, {delta})-differential privacy, {self.model} model: "
             f"{_MEANING[self.model]}.",
             f"Replacing {trajectory} by any other changes the probability of every outcome by at "
-            f"most a factor e^{self.epsilon:.6g}, plus {self.delta:.3g}.",
+            f"most a factor e^{epsilon}, plus {delta}.",
             f"Mechanism: {self.mechanism}; accounting: {self.accountant}.",
-            *self._beside_the_request(),
         ]
+        if self.participations > 1:
+            lines.append(f"One person may take part {self.participations} times; all are covered.")
+        return lines + self._beside_the_request()
 
     def _beside_the_request(self) -> list[str]:
         """A sentence where the truth is not what was asked for."""
         asked, delta = self.requested_epsilon, self.requested_delta
-        if asked is None or math.isclose(asked, self.epsilon, rel_tol=1e-6):
-            return []
-        verdict = "WEAKER than asked" if self.epsilon > asked else "stronger than asked"
         at = self.delta_at_requested_epsilon
-        at_asked = "" if at is None else f"; at epsilon {asked:.6g} the true delta is {at:.3g}"
+        weaker = self.epsilon > asked * (1 + 1e-6) if asked is not None else False
+        if at is not None and at > (delta or 0.0) * (1 + 1e-6):
+            weaker = True
+        if asked is None or (not weaker and math.isclose(asked, self.epsilon, rel_tol=1e-6)):
+            return []
+        verdict = "WEAKER than asked" if weaker else "stronger than asked"
+        at_asked = "" if at is None else f"; at epsilon {asked:.6g} the true delta is {_up(at, 3)}"
         return [
             f"Asked for was epsilon {asked:.6g}, delta {delta or 0.0:.3g}: this noise is "
             f"{verdict}{at_asked}."

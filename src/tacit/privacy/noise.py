@@ -11,13 +11,17 @@ from typing import Literal, NoReturn, Protocol
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput
 from tacit.kernels.noise import fill_gaussian, fill_laplace
 from tacit.validate import finite_array
 
 Source = Literal["secure", "simulated", "replay", "none"]
 Kind = Literal["laplace", "gaussian"]
+
+
+LARGEST_SCALE = 2.0**53
+"""In steps: a draw beyond 2^63, a thousand scales out, has probability below e^-700."""
 
 
 class GridLaw:
@@ -32,9 +36,24 @@ class GridLaw:
         if kind not in ("laplace", "gaussian"):
             raise InvalidInput(f"kind = {kind!r}, but it must be laplace or gaussian")
         self.kind: Kind = kind
-        self.scales = finite_array(scales, "scales")
+        self.scales: Array = frozen(finite_array(scales, "scales"))
         if self.scales.ndim != 1 or (self.scales <= 0).any():
             raise InvalidInput("scales must be one positive number per cell")
+        if self.scales.max() > LARGEST_SCALE:
+            raise InvalidInput(
+                f"noise of {self.scales.max():.3g} grid steps would leave the 64-bit integers, "
+                "where a draw cut off at the end hides nothing; choose a larger epsilon"
+            )
+
+
+def weakest(*sources: Source) -> Source:
+    """The label of something made with several sources: one simulated draw makes it simulated.
+
+    >>> weakest("secure", "simulated", "none")
+    'simulated'
+    """
+    order: tuple[Source, ...] = ("simulated", "replay", "secure", "none")
+    return next(source for source in order if source in sources)
 
 
 class Noise(Protocol):

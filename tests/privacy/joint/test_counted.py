@@ -8,17 +8,25 @@ import tacit
 from contracts.privatizer import TASK, PrivatizerContract
 from tacit.auditing import audit_target
 from tacit.auditing.targets import LearnerTarget
-from tacit.driver import BoundAgent, drive
+from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.planners import UniformPlanner
-from tacit.privacy import Noise, Privatizer, Query, Secret, SecureNoise, SimulatedNoise
+from tacit.privacy import (
+    Noise,
+    Privatizer,
+    Query,
+    ReplayNoise,
+    Secret,
+    SecureNoise,
+    SimulatedNoise,
+)
 from tacit.privacy.accounting import gaussian_mu
-from tacit.privacy.counters import KINDS, strategy
+from tacit.privacy.counters import KINDS, Tree, strategy
+from tacit.privacy.filter import Budget, BudgetExhausted
 from tacit.privacy.joint import CountedSums, counted_noise_std
+from tacit.privacy.ledger import AlreadyCharged, Ledger
 from tacit.statistics import Relation, Statistic, VisitCounts
 from tacit.task import Task
-
-from contracts.privatizer import streams  # isort: skip
 
 
 def counted(
@@ -129,23 +137,111 @@ def test_every_release_has_its_declared_variance(kind: str, source: str) -> None
         assert abs(ratio - 1) < spread < 1 / 3
 
 
-def test_sums_survive_the_counter_over_batches() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_noise_every_release_is_the_exact_prefix(kind: str) -> None:
+    """Each user is counted in one item only: a batch that is not emptied would count them again."""
     statistic = VisitCounts(TASK)
-    mechanism = counted(statistic, "tree", epsilon=1000.0, delta=1e-5, batch=10)
+    mechanism, rng = counted(statistic, kind, releases=6), np.random.default_rng(0)
+    zeros = ReplayNoise([np.zeros(statistic.layout.size, dtype=np.int64)] * 50)
+    secret, exact = mechanism.init(), np.zeros(statistic.layout.size)
+    for node in range(1, 7):
+        for _ in range(4):
+            contribution = rng.integers(0, 3, statistic.layout.size)
+            exact += contribution * statistic.layout.units
+            secret = mechanism.absorb(secret, mechanism.encode(contribution, None, zeros), node)
+        release = mechanism.release(secret, Query(node), zeros)
+        flat = np.concatenate([block.ravel() for block in release.blocks.values()])
+        assert np.allclose(flat, exact, rtol=0, atol=1e-6)
+
+
+def test_a_full_batch_takes_nobody_else() -> None:
+    mechanism = counted(VisitCounts(TASK), "tree", batch=2)
+    noise, secret = SimulatedNoise(np.random.default_rng(0)), mechanism.init()
+    zero = np.zeros(mechanism.layout.size, dtype=np.int64)
+    for _ in range(2):
+        secret = mechanism.absorb(secret, mechanism.encode(zero, None, noise), 0)
+    with pytest.raises(InvalidInput, match="this one is full; release first"):
+        mechanism.absorb(secret, mechanism.encode(zero, None, noise), 0)
+    mechanism.release(secret, Query(1), noise)
+    mechanism.absorb(secret, mechanism.encode(zero, None, noise), 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("releases", [1, 4, 6, 20, 100])
+def test_the_forecast_law_is_the_noisiest_release(kind: str, releases: int) -> None:
+    mechanism = counted(VisitCounts(TASK), kind, releases=releases)
+    worst = max(mechanism._law(t).std for t in range(1, releases + 1))
+    assert mechanism.law(1).std == pytest.approx(worst)
+
+
+def test_rounding_is_paid_for() -> None:
+    statistic = VisitCounts(TASK)
+    bare = strategy("toeplitz", 20).column_norm() * statistic.sensitivity(
+        "l2", Relation.REPLACE_ONE
+    )
+    mechanism = counted(statistic, "toeplitz")
+    assert mechanism.mu * mechanism.noise_std > bare * (1 + 2e-8)
+
+
+def test_nodes_are_drawn_at_their_own_scale() -> None:
+    class Loud(Tree):
+        def node_scale(self, node: int) -> float:
+            return 100.0
+
+    statistic = VisitCounts(TASK)
+    plain = counted(statistic, "tree")
+    loud = CountedSums(
+        statistic,
+        TASK,
+        Loud(20),
+        plain.noise_std,
+        batch=10,
+        requested_epsilon=1.0,
+        requested_delta=1e-5,
+    )
+    drawn = [m._draw(0, SimulatedNoise(np.random.default_rng(3))) for m in (plain, loud)]
+    assert np.allclose(drawn[1], 100.0 * drawn[0], atol=100)
+
+
+def test_one_simulated_node_marks_every_later_release() -> None:
+    mechanism, secret = counted(VisitCounts(TASK), "tree"), None
+    secret = mechanism.init()
+    mechanism.release(secret, Query(1), SimulatedNoise(np.random.default_rng(0)))
+    assert mechanism.release(secret, Query(2), SecureNoise()).source == "simulated"
+
+
+def test_the_stream_is_charged_once_before_its_first_noise(tmp_path) -> None:
+    mechanism = counted(VisitCounts(TASK), "tree")
+    budget = Budget(1.0, 1e-5)
+    with Ledger.create(tmp_path / "ledger", budget=budget, task=TASK.digest()) as ledger:
+        mechanism._ledger = ledger
+        secret, noise = mechanism.init(), SimulatedNoise(np.random.default_rng(0))
+        for node in (1, 2, 3):
+            mechanism.release(secret, Query(node), noise)
+        assert list(ledger.entries) == ["tree stream"]
+        with pytest.raises(AlreadyCharged):
+            mechanism.release(mechanism.init(), Query(1), noise)
+    spent = counted(VisitCounts(TASK), "tree", factor=0.5)
+    with Ledger.create(tmp_path / "other", budget=budget, task=TASK.digest()) as ledger:
+        spent._ledger = ledger
+        with pytest.raises(BudgetExhausted):
+            spent.release(spent.init(), Query(1), ReplayNoise([]))
+
+
+def test_a_joint_agent_is_audited_by_its_releases() -> None:
     problem = tacit.problem("random-mdp", horizon=3, seed=4)
-    rng = np.random.default_rng(0)
-    exact = np.zeros(statistic.layout.size)
-    out = np.zeros(statistic.layout.size, dtype=np.int64)
 
-    def live(publication):
-        trajectory = problem.rollout(publication.policy, rng)
-        statistic.contribute(trajectory, publication, 0, out)
-        exact[:] += out * statistic.layout.units
-        return trajectory
+    class Joint(tacit.Agent):
+        name = "joint"
 
-    agent = BoundAgent(TASK, statistic, mechanism, UniformPlanner(), lambda served: 5)
-    publications = list(drive(agent, live, SimulatedNoise(rng), streams()))
-    assert len(publications) == 4 and exact.sum() > 100
+        def bind(self, task: Task) -> BoundAgent:
+            statistic = VisitCounts(task)
+            mechanism = counted(statistic, "tree", releases=3, epsilon=2.0, task=task)
+            return BoundAgent(task, statistic, mechanism, UniformPlanner())
+
+    found = tacit.audit(Joint(), problem, trials=5000, confidence=0.999)
+    assert found.verdict == "consistent"
+    assert [report.source for report in found.reports] == ["simulated", "secure"]
 
 
 def test_releases_come_once_and_in_order() -> None:

@@ -237,3 +237,39 @@ def test_sums_that_could_overflow_are_refused_before_anything_is_collected() -> 
     endless = Task("tabular", 20, {"states": 2, "actions": 2}, True, 10**12)
     with pytest.raises(InvalidInput, match="64-bit"):
         Exact(VisitCounts(endless), endless)
+
+
+def test_one_simulated_report_marks_the_release() -> None:
+    statistic = VisitCounts(task(2))
+    mechanism, secret = laplace(statistic, 1.0), None
+    secret = mechanism.init()
+    zero = np.zeros(statistic.layout.size, dtype=np.int64)
+    for noise in (SecureNoise(), SimulatedNoise(np.random.default_rng(0)), SecureNoise()):
+        secret = mechanism.absorb(secret, mechanism.encode(zero, None, noise), 0)
+    assert mechanism.release(secret, Query(1), SecureNoise()).source == "simulated"
+
+
+def test_calibration_pays_for_every_participation() -> None:
+    many = task(2, participations=3)
+    statistic = VisitCounts(many)
+    said = laplace(statistic, 1.0, laplace_scales(statistic, 1.0, 3), of=many).guarantee
+    assert 1 - 1e-9 < said.epsilon <= 1.0
+    scales = gaussian_scales(statistic, 1.0, 1e-5, 3)
+    said = gaussian(statistic, 1.0, 1e-5, scales, of=many).guarantee
+    assert 1 - 1e-6 < said.epsilon <= 1.0 and said.delta_at_requested_epsilon <= 1e-5
+
+
+def test_draws_that_would_be_cut_off_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="would leave the 64-bit integers"):
+        GridLaw("gaussian", np.array([2.0**60]))
+    with pytest.raises(InvalidInput, match="64-bit"):
+        laplace(VisitCounts(task(2)), 1e-12)
+
+
+def test_gaussian_noise_has_no_guarantee_at_delta_zero() -> None:
+    statistic = VisitCounts(task(2))
+    scales = gaussian_scales(statistic, 1.0, 1e-5)
+    with pytest.raises(InvalidInput, match="requested_delta = 0"):
+        gaussian(statistic, 1.0, 0.0, scales)
+    with pytest.raises(InvalidInput, match="requested_epsilon = -1"):
+        LocalAdditive(statistic, TASK, "laplace", scales, requested_epsilon=-1.0)

@@ -17,10 +17,12 @@ from tacit.errors import InvalidInput
 from tacit.kernels import sums
 from tacit.privacy import accounting
 from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import State, Strategy
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger
 from tacit.privacy.local.additive import FINE, GRID
-from tacit.privacy.noise import GridLaw, Noise
+from tacit.privacy.noise import GridLaw, Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Relation, Statistic
@@ -47,12 +49,13 @@ class CounterLaw:
 class CountedSecret(Secret):
     """Exact sums of the open batch, the counter's state, and the last release."""
 
-    __slots__ = ("counter", "last")
+    __slots__ = ("counter", "last", "open")
 
     def __init__(self, sums: IntArray, counter: State) -> None:
         super().__init__(sums)
         self.counter = counter
         self.last: tuple[int, Release] | None = None
+        self.open = 0
 
 
 def _shift(statistic: Statistic, strategy: Strategy, largest: int) -> float:
@@ -61,17 +64,17 @@ def _shift(statistic: Statistic, strategy: Strategy, largest: int) -> float:
     return strategy.shift(steps, statistic.layout.size, largest) * GRID
 
 
-def _largest(task: Task, batch: int) -> int:
-    """Bound on one cell of one item: a full batch of users who never leave the cell."""
-    return math.ceil(batch * task.horizon / GRID)
+def _largest(statistic: Statistic, batch: int) -> int:
+    """Bound on one cell of one item: a full batch of users, each with all its mass there."""
+    return math.ceil(batch * statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE) / GRID)
 
 
 def counted_noise_std(
     statistic: Statistic, task: Task, strategy: Strategy, batch: int, epsilon: float, delta: float
 ) -> float:
     """The least standard deviation of a node's noise for (epsilon, delta) over the whole stream."""
-    mu = accounting.gaussian_mu(epsilon, delta)
-    shift = _shift(statistic, strategy, _largest(task, batch))
+    mu = accounting.gaussian_mu(epsilon, delta) / task.participations
+    shift = _shift(statistic, strategy, _largest(statistic, batch))
     sigma = shift / mu
     while shift / sigma > mu:
         sigma = math.nextafter(sigma, math.inf)
@@ -89,6 +92,7 @@ class CountedSums:
         batch: largest number of users between two releases.
         requested_epsilon: what was asked for; the guarantee is computed from ``noise_std``.
         requested_delta: likewise, and the delta at which epsilon is stated.
+        ledger: where the one charge for the stream is recorded before any noise is drawn.
     """
 
     def __init__(
@@ -101,6 +105,7 @@ class CountedSums:
         batch: int,
         requested_epsilon: float,
         requested_delta: float,
+        ledger: Ledger | None = None,
     ) -> None:
         self.layout = statistic.layout
         self.strategy = strategy
@@ -110,10 +115,17 @@ class CountedSums:
         if not np.array_equal(factors, np.rint(factors)):
             raise InvalidInput("the statistic's grid must be made of whole steps of 2^-24")
         self.factors = factors.astype(np.int64)
-        self._largest = _largest(task, self.batch)
+        self._largest = _largest(statistic, self.batch)
         shift = _shift(statistic, strategy, self._largest)
-        self.mu = task.participations * shift / self.noise_std  # columns of C may overlap
-        self.guarantee = self._account(task, requested_epsilon, requested_delta)
+        overlapping = task.participations  # columns of C may overlap in every row
+        self.mu = overlapping * shift / self.noise_std * (1 + accounting.DISCRETE)
+        self._ledger = ledger
+        self._laws = GridLaw("gaussian", np.full(self.layout.size, self.noise_std / GRID))
+        self.guarantee = self._account(
+            task,
+            number(requested_epsilon, "requested_epsilon", low=0.0, low_open=True),
+            number(requested_delta, "requested_delta", low=0.0, high=1.0, low_open=True),
+        )
 
     def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
         return Guarantee(
@@ -139,8 +151,8 @@ class CountedSums:
         )
 
     def law(self, users: int) -> CounterLaw:
-        """The law of the last release, which is the noisiest; it does not depend on users."""
-        return self._law(self.strategy.length)
+        """The law of the noisiest release; it does not depend on users."""
+        return CounterLaw(max(self._law(t).std for t in _peaks(self.strategy.length)))
 
     def _law(self, release: int) -> CounterLaw:
         worst = self.strategy.error_std(release) if release else 0.0
@@ -157,8 +169,14 @@ class CountedSums:
 
     def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
         """Add to the open batch."""
+        assert isinstance(secret, CountedSecret)
+        if secret.open >= self.batch:
+            raise InvalidInput(
+                f"{self.batch} users share a batch at most, and this one is full; release first"
+            )
         sums.absorb(secret.sums, report.take())
         secret.users += 1
+        secret.open += 1
         return secret
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
@@ -174,10 +192,15 @@ class CountedSums:
         if query.id == 0 and done == 0 and secret.users == 0:
             values = np.zeros(self.layout.size)
         elif query.id == done + 1:
+            if self._ledger is not None:
+                charge = GaussianCharge(self.mu**2)
+                self._ledger.spend(charge, f"{self.strategy.name} stream", replay=done > 0)
             values, _ = self.strategy.step(
                 secret.counter, secret.sums, lambda node: self._draw(node, noise)
             )
             secret.sums[:] = 0
+            secret.open = 0
+            secret.source = weakest(secret.source, noise.source)
             values = values * GRID
         else:
             raise InvalidInput(
@@ -185,13 +208,24 @@ class CountedSums:
                 "made once, in order"
             )
         release = Release(
-            secret.users, self.layout.views(values), self._law(query.id), noise.source
+            secret.users, self.layout.views(values), self._law(query.id), secret.source
         )
         secret.last = (query.id, release)
         return release
 
     def _draw(self, node: int, noise: Noise) -> IntArray:
-        scale = self.noise_std * self.strategy.node_scale(node) / GRID
         drawn = np.empty(self.layout.size, dtype=np.int64)
-        noise.fill(GridLaw("gaussian", np.full(self.layout.size, scale)), drawn)
+        noise.fill(GridLaw("gaussian", self._laws.scales * self.strategy.node_scale(node)), drawn)
         return drawn
+
+
+def _peaks(length: int) -> list[int]:
+    """Where the error of a counter can be largest: the end, and numbers that end in ones.
+
+    Errors of the Toeplitz counters grow with t. Those of the trees add a positive amount per set
+    bit, more for lower bits, so below ``length`` they peak where one bit of it is cleared and all
+    lower ones are set.
+    """
+    bits = [bit for bit in range(length.bit_length()) if length >> bit & 1]
+    filled = [(length >> bit << bit) - 1 for bit in bits]
+    return [length, *(t for t in filled if t > 0)]

@@ -20,7 +20,7 @@ from tacit.kernels.noise import add_scaled
 from tacit.privacy import accounting
 from tacit.privacy.base import Query, Report, Secret, require_room
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.noise import GridLaw, Kind, Noise
+from tacit.privacy.noise import GridLaw, Kind, Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Relation, Statistic
@@ -53,18 +53,22 @@ class AdditiveLaw:
         return np.asarray(self.users * one)
 
 
-def laplace_scales(statistic: Statistic, epsilon: float) -> dict[str, float]:
-    """The least Laplace scale b = L1 / epsilon, equal in all blocks, for pure epsilon."""
+def laplace_scales(
+    statistic: Statistic, epsilon: float, participations: int = 1
+) -> dict[str, float]:
+    """The least Laplace scale b = m L1 / epsilon, equal in all blocks, for pure epsilon."""
     epsilon = number(epsilon, "epsilon", low=0.0, low_open=True)
-    b = statistic.sensitivity("l1", Relation.REPLACE_ONE) / epsilon
-    while _laplace_epsilon(statistic, _equal(statistic, b)) > epsilon:
+    b = participations * statistic.sensitivity("l1", Relation.REPLACE_ONE) / epsilon
+    while participations * _laplace_epsilon(statistic, _equal(statistic, b)) > epsilon:
         b = math.nextafter(b, math.inf)
     return _equal(statistic, b)
 
 
-def gaussian_scales(statistic: Statistic, epsilon: float, delta: float) -> dict[str, float]:
+def gaussian_scales(
+    statistic: Statistic, epsilon: float, delta: float, participations: int = 1
+) -> dict[str, float]:
     """The least Gaussian standard deviation, equal in all blocks, for (epsilon, delta)."""
-    mu = accounting.gaussian_mu(epsilon, delta)
+    mu = accounting.gaussian_mu(epsilon, delta) / math.sqrt(participations)
     sigma = statistic.sensitivity("l2", Relation.REPLACE_ONE) / mu
     while _gaussian_mu(statistic, _equal(statistic, sigma)) > mu:
         sigma = math.nextafter(sigma, math.inf)
@@ -128,17 +132,21 @@ class LocalAdditive:
 
     def _account(self, statistic: Statistic, task: Task, epsilon: float, delta: float) -> Guarantee:
         times = task.participations
+        epsilon = number(epsilon, "requested_epsilon", low=0.0, low_open=True)
+        if self.kind == "gaussian":
+            delta = number(delta, "requested_delta", low=0.0, high=1.0, low_open=True)
         if self.kind == "laplace":
             true = times * _laplace_epsilon(statistic, self.scales)
             at_request = accounting.pure_delta(true, epsilon)
             stated, how = 0.0, "pure: L1 sensitivity over scale, joint over all blocks"
         else:
             mu = math.sqrt(times) * _gaussian_mu(statistic, self.scales)
+            mu *= 1 + accounting.DISCRETE
             true = accounting.gaussian_epsilon(mu, delta)
             at_request = accounting.gaussian_delta(mu, epsilon)
             stated, how = delta, f"exact Gaussian trade-off at mu = {mu:.6g}, joint over all blocks"
         return Guarantee(
-            model="local" if math.isfinite(true) else "none",
+            model="local",
             epsilon=true,
             delta=stated,
             mechanism=f"{self.kind} noise on every cell of one report per user",
@@ -149,7 +157,9 @@ class LocalAdditive:
             unit="user",
             participations=times,
             noise={f"{name} {self._scale_name}": s for name, s in self.scales.items()},
-            assumptions=("every user sends exactly one report, and resends the same bytes",),
+            assumptions=(
+                "every participation sends exactly one report, and a retry resends the same bytes",
+            ),
             revealed=task.revealed,
         )
 
@@ -170,16 +180,17 @@ class LocalAdditive:
         message = np.empty(self.layout.size, dtype=np.int64)
         noise.fill(self.noise_law, message)
         add_scaled(contribution, self.factors, message)
-        return Report(message)
+        return Report(message, noise.source)
 
     def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
         """Add up what is already randomized."""
         sums.absorb(secret.sums, report.take())
         secret.users += 1
+        secret.source = weakest(secret.source, report.source)
         return secret
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """The sums so far; their noise was added by the users."""
         values = secret.sums * GRID
         law = self.law(secret.users)
-        return Release(secret.users, self.layout.views(values), law, noise.source)
+        return Release(secret.users, self.layout.views(values), law, secret.source)
