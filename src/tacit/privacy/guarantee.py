@@ -175,7 +175,7 @@ class Guarantee:
         if asked is None or (not weaker and math.isclose(asked, self.epsilon, rel_tol=1e-6)):
             return []
         verdict = "WEAKER than asked" if weaker else "stronger than asked"
-        at_asked = "" if at is None else f"; at epsilon {asked:.6g} the true delta is {_up(at, 3)}"
+        at_asked = "" if at is None else f"; at epsilon {asked:.6g} the true delta is {_up(at, 4)}"
         return [
             f"Asked for was epsilon {asked:.6g}, delta {delta or 0.0:.3g}: this noise is "
             f"{verdict}{at_asked}."
