@@ -59,7 +59,9 @@ class ExploreAgent(tacit.Agent):
     explore: int = 500
 
     def bind(self, task: Task) -> BoundAgent:
-        """Plug the parts together for one task."""
+        """Plug the parts together for one task; the planner adds up the stages."""
+        if not task.homogeneous:
+            raise tacit.InvalidInput("explore-then-commit needs a homogeneous problem")
         statistic = VisitCounts(task)
         return BoundAgent(task, statistic, Exact(statistic, task), ExploreThenCommit(self.explore))
 

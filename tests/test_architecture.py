@@ -134,3 +134,13 @@ def test_regret_is_never_made_positive_by_force() -> None:
 def test_modules_stay_small() -> None:
     for name, path in MODULES.items():
         assert path.read_text().count("\n") <= 500, name
+
+
+def test_nobody_inside_goes_through_the_lazy_root() -> None:
+    """``from tacit import problem`` would lead a planner to everything, unseen by the walk."""
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                assert "tacit" not in {alias.name for alias in node.names}, name
+            if isinstance(node, ast.ImportFrom) and node.module == "tacit":
+                assert {f"tacit.{alias.name}" for alias in node.names} <= set(MODULES), name

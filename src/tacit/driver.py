@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.errors import InvalidInput
 from tacit.planners.base import Planner, Streams
 from tacit.privacy.base import Privatizer, Query
 from tacit.privacy.guarantee import Guarantee
@@ -75,7 +76,12 @@ def drive(agent: BoundAgent, users: Users, noise: Noise, streams: Streams) -> It
         release = privatizer.release(secret, Query(version), noise)
         publication = agent.planner.plan(task, release, ask, publication, streams)
         yield publication
-        for _ in range(min(agent.schedule(served), task.users - served)):
+        batch = agent.schedule(served)
+        if batch < 1:
+            raise InvalidInput(
+                f"the schedule asked for {batch} users after {served}, but it must be at least 1"
+            )
+        for _ in range(min(batch, task.users - served)):
             trajectory = users(publication)
             agent.statistic.contribute(trajectory, publication, served, contribution)
             report = privatizer.encode(contribution, publication, noise)

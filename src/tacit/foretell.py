@@ -10,6 +10,7 @@ from typing import Any
 
 from tacit.agents.base import Agent
 from tacit.driver import BoundAgent
+from tacit.errors import InvalidInput
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
 
@@ -17,8 +18,15 @@ PRECISIONS = (0.1, 0.01)
 
 
 def bind(agent: Agent, problem: Problem, episodes: int, reveal: Iterable[str] = ()) -> BoundAgent:
-    """The agent fitted to the public task of a problem."""
-    return agent.bind(problem.task(users=episodes, reveal=sorted(set(reveal) | agent.needs)))
+    """The agent fitted to the public task of a problem, with the named facts revealed to it."""
+    asked = {reveal} if isinstance(reveal, str) else set(reveal)
+    task = problem.task(users=episodes, reveal=sorted(asked | agent.needs))
+    useless = asked - agent.needs - (asked if agent.uses is None else agent.uses)
+    if useless:
+        raise InvalidInput(
+            f"{agent.name} makes no use of {', '.join(sorted(useless))}: leave it unrevealed"
+        )
+    return agent.bind(task)
 
 
 def guarantee(

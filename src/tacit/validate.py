@@ -62,7 +62,10 @@ def number(
     real = isinstance(value, int | float | np.integer | np.floating)
     if not real or isinstance(value, bool | np.bool_):
         raise InvalidInput(f"{name} = {value!r}, but it must be {expected}")
-    x = float(value)  # type: ignore[arg-type]
+    try:
+        x = float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        x = math.inf
     too_low = low is not None and (x < low or (low_open and x == low))
     too_high = high is not None and (x > high or (high_open and x == high))
     if not math.isfinite(x) or too_low or too_high:

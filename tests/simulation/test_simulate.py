@@ -1,5 +1,7 @@
 import dataclasses
+import json
 import threading
+import time
 from typing import ClassVar
 
 import numpy as np
@@ -259,3 +261,33 @@ def test_guarantee_can_be_asked_before_anything_is_run() -> None:
     after = simulate(problem, PSRL(), 100).guarantee
     assert before.as_simulated() == after and after.simulated and not before.simulated
     assert tacit.guarantee(tacit.agent("optimal"), problem, 5).revealed == ("reward", "transitions")
+
+
+def test_facts_nobody_uses_are_not_revealed() -> None:
+    with pytest.raises(InvalidInput, match="psrl makes no use of transitions"):
+        simulate(PROBLEMS["pooled"], PSRL(), 10, reveal=["transitions"])
+    assert simulate(PROBLEMS["pooled"], PSRL(), 10, reveal="reward").guarantee.revealed
+
+
+def test_a_schedule_that_serves_nobody_is_refused() -> None:
+    class Stuck(PSRL):
+        def bind(self, task) -> BoundAgent:
+            return dataclasses.replace(super().bind(task), schedule=lambda served: 0)
+
+    with pytest.raises(InvalidInput, match="asked for 0 users"):
+        simulate(PROBLEMS["pooled"], Stuck(), 10)
+
+
+def test_an_error_in_the_progress_callback_ends_the_runs_at_once() -> None:
+    def broken(done: int, regret: float) -> None:
+        raise RuntimeError("no display")
+
+    began = time.perf_counter()
+    with pytest.raises(RuntimeError, match="no display"):
+        simulate(PROBLEMS["pooled"], PSRL(), 100_000_000, progress=broken)
+    assert time.perf_counter() - began < 60
+
+
+def test_numpy_parameters_are_reported_as_plain_numbers() -> None:
+    result = simulate(PROBLEMS["pooled"], PSRL(alpha0=np.float32(1.0)), 5)
+    assert json.loads(json.dumps(result.to_json()))["agent"]["parameters"]["alpha0"] == 1.0

@@ -6,6 +6,8 @@ import dataclasses
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.task import Task
@@ -20,6 +22,9 @@ class Agent(ABC):
     needs: ClassVar[frozenset[str]] = frozenset()
     """Facts of the problem that must be revealed to it; every result lists them."""
 
+    uses: ClassVar[frozenset[str] | None] = None
+    """Further facts it can use if they are revealed; None for any."""
+
     @abstractmethod
     def bind(self, task: Task) -> BoundAgent:
         """Fit the agent to a task, or say why it does not fit."""
@@ -29,7 +34,8 @@ class Agent(ABC):
         agent: Any = self
         if not dataclasses.is_dataclass(agent):
             return {}
-        return {field.name: getattr(agent, field.name) for field in dataclasses.fields(agent)}
+        values = {field.name: getattr(agent, field.name) for field in dataclasses.fields(agent)}
+        return {name: v.item() if isinstance(v, np.generic) else v for name, v in values.items()}
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """What a reader of the result should know about this agent on this task."""

@@ -32,6 +32,7 @@ class LdpOBI(Agent):
     """
 
     name: ClassVar[str] = "ldp-obi"
+    uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     delta: float = 0.0
     randomizer: Literal["laplace", "gaussian"] = "laplace"
@@ -43,7 +44,7 @@ class LdpOBI(Agent):
         number(self.epsilon, "epsilon", low=0.0, low_open=True)
         number(self.delta, "delta", low=0.0, high=1.0, high_open=True)
         number(self.alpha, "alpha", low=1.0, low_open=True)
-        number(self.beta, "beta", low=0.0, high=1.0, low_open=True, high_open=True)
+        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
         choice(self.randomizer, "randomizer", ("laplace", "gaussian"))
         choice(self.calibration, "calibration", ("tight", "paper"))
         if self.randomizer == "gaussian" and self.delta == 0.0:

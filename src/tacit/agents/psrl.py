@@ -27,6 +27,7 @@ class PSRL(Agent):
     """
 
     name: ClassVar[str] = "psrl"
+    uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     alpha0: float = 1.0
     lambda0: float = 1.0
     nu0: float = 1.0
@@ -34,7 +35,7 @@ class PSRL(Agent):
 
     def __post_init__(self) -> None:
         for name, value in self.parameters().items():
-            number(value, name, low=0.0, low_open=True)
+            number(value, name, low=1e-9, high=1e9)
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact counts, a fresh posterior draw after every user."""

@@ -23,6 +23,7 @@ class Uniform(Agent):
     """Plays every action with equal probability, learns nothing, collects nothing."""
 
     name: ClassVar[str] = "uniform"
+    uses: ClassVar[frozenset[str] | None] = frozenset()
 
     def bind(self, task: Task) -> BoundAgent:
         """One uniform policy for everybody."""
@@ -36,6 +37,7 @@ class Optimal(Agent):
 
     name: ClassVar[str] = "optimal"
     needs: ClassVar[frozenset[str]] = frozenset({"reward", "transitions"})
+    uses: ClassVar[frozenset[str] | None] = frozenset()
 
     def bind(self, task: Task) -> BoundAgent:
         """One optimal policy for everybody."""

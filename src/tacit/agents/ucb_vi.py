@@ -25,12 +25,13 @@ class UcbVI(Agent):
     """
 
     name: ClassVar[str] = "ucb-vi"
+    uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     bonus_scale: float = 1.0
     beta: float = 0.1
 
     def __post_init__(self) -> None:
-        number(self.bonus_scale, "bonus_scale", low=0.0)
-        number(self.beta, "beta", low=0.0, high=1.0, low_open=True, high_open=True)
+        number(self.bonus_scale, "bonus_scale", low=0.0, high=1e9)
+        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
 
     def _planner(self) -> UcbViPlanner:
         return UcbViPlanner(bonus_scale=self.bonus_scale, beta=self.beta)

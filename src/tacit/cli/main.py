@@ -215,6 +215,8 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         status = 1
+    except MemoryError:
+        status = _complain("not enough memory: choose smaller sizes, fewer seeds or checkpoints")
     except OSError as error:  # a full disk, a folder that went away
         status = _complain(f"{error.filename or 'output'}: {error.strerror or error}")
     sys.exit(status if isinstance(status, int) else 0)

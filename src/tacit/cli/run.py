@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +55,8 @@ def run_and_print(case: Case, options: RunOptions) -> None:
             reveal=case.reveal,
             progress=progress,
         )
+    if result.interrupted:  # another Ctrl-C must not cost what the first one kept
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     files = _store(result, options)
     if options.as_json:
         print(json.dumps(result.to_json()))
@@ -61,7 +64,7 @@ def run_and_print(case: Case, options: RunOptions) -> None:
         console = Console(highlight=False)
         summary(console, result)
         for file in files:
-            console.print(f"wrote {file}", soft_wrap=True)
+            console.print(f"wrote {file}", soft_wrap=True, markup=False)
     if result.interrupted:
         raise typer.Exit(130)
 

@@ -121,7 +121,7 @@ def hard_gap(leaves: int, actions: int, epsilon: float, users: int) -> float:
     Below K = LA / (64 min{..}^2) the bound does not apply, and this says so.
     """
     pairs = leaves * actions
-    strength = min(math.expm1(epsilon), 0.5)
+    strength = min(math.expm1(min(epsilon, 1.0)), 0.5)
     least = pairs / (64 * strength**2)
     if users < least:
         raise InvalidInput(
@@ -166,7 +166,7 @@ def hard_tree(
     if (epsilon is None) != (users is None) or (gap is not None and epsilon is not None):
         raise InvalidInput("hard-tree takes either gap, or epsilon together with users")
     if epsilon is not None and users is not None:
-        epsilon = validate.number(epsilon, "epsilon", low=0.0, low_open=True)
+        epsilon = validate.number(epsilon, "epsilon", low=1e-9)
         users = validate.integer(users, "users", low=1)
         gap = hard_gap(leaves, A, epsilon, users)
     validate.table_fits("hard-tree", S, A, S)

@@ -63,6 +63,8 @@ def check_target(path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise InvalidInput(f"cannot draw into {str(target)!r}: it must end in {', '.join(FORMATS)}")
+    if target.is_dir():
+        raise InvalidInput(f"cannot draw into {target}: it is a folder")
     make_folder(target.parent)
     return target
 

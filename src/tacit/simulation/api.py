@@ -12,6 +12,7 @@ import numpy as np
 from tacit.agents.base import Agent
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
+from tacit.foretell import bind
 from tacit.problems.base import Problem
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
 from tacit.simulation.compiled import compiled_run
@@ -21,7 +22,7 @@ from tacit.simulation.scheduler import Progress, advance_all
 from tacit.validate import integer
 
 MOST_EPISODES = 10**15
-MOST_SEEDS = 100_000
+MOST_SEEDS = 10_000
 
 
 def simulate(
@@ -61,8 +62,7 @@ def simulate(
     count = integer(seeds, "seeds", low=1, high=MOST_SEEDS)
     root = integer(seed, "seed", low=0)
     threads = integer(workers, "workers", low=1) if workers is not None else os.cpu_count() or 1
-    revealed = sorted(set(reveal) | agent.needs)
-    bound = agent.bind(problem.task(users=K, reveal=revealed))
+    bound = bind(agent, problem, K, reveal)
     grid = checkpoint_grid(K, checkpoints)
     stop = threading.Event()
     runs = [_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]

@@ -34,8 +34,8 @@ from tacit.simulation.runs import Run, new_score
 from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics import Nothing, VisitCounts
 
-_UNIFORMS = 1 << 16
-"""Number of uniforms drawn at once (half a megabyte: stays in the cache), whatever the chunk."""
+_UNIFORMS = 1 << 14
+"""Number of uniforms drawn at once (128 kB: stays in the cache), whatever the chunk."""
 
 
 class _CompiledRun(ABC):

@@ -7,10 +7,11 @@ comparable episodes. Chunks only bound how long an interrupt waits; they cannot 
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from tacit.simulation.runs import Run
 
@@ -43,10 +44,25 @@ def advance_all(
                     stop.set()
         except KeyboardInterrupt:
             stop.set()
+            print("stopping, keeping what was done", file=sys.stderr)
+            _wait_patiently(pending)
+        except BaseException:
+            stop.set()
+            raise
         for future in pending:
             future.result()
     _tell(runs, progress)
     return all(run.score.at[0] >= episodes for run in runs)
+
+
+def _wait_patiently(pending: Sequence[Future[None]]) -> None:
+    """Until all runs have stopped, whatever is typed meanwhile."""
+    while True:
+        try:
+            wait(pending)
+            return
+        except KeyboardInterrupt:
+            continue
 
 
 def _advance_group(runs: Sequence[Run], episodes: int, stop: threading.Event) -> None:
