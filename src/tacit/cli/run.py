@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import typer
 from rich.console import Console
@@ -33,8 +36,28 @@ class RunOptions:
     as_json: bool
 
 
+@contextmanager
+def one_interrupt() -> Iterator[None]:
+    """The first Ctrl-C stops the runs; further ones must not cost what the first one kept."""
+
+    def stop_once(signum: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, stop_once)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def run_and_print(case: Case, options: RunOptions) -> None:
     """Run, print, store; interrupted runs keep what was done and exit with status 130."""
+    with one_interrupt():
+        _run_and_print(case, options)
+
+
+def _run_and_print(case: Case, options: RunOptions) -> None:
     problem, agent, episodes = case.problem(), case.agent(), case.episodes()
     grid: int | str = options.checkpoints
     if grid != "log":
@@ -55,8 +78,6 @@ def run_and_print(case: Case, options: RunOptions) -> None:
             reveal=case.reveal,
             progress=progress,
         )
-    if result.interrupted:  # another Ctrl-C must not cost what the first one kept
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
     files = _store(result, options)
     if options.as_json:
         print(json.dumps(result.to_json()))
