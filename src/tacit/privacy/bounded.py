@@ -20,6 +20,7 @@ from scipy.signal import fftconvolve
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.kernels import kernel
+from tacit.kernels.noise import draw_bounded
 from tacit.validate import finite_array, integer, number
 
 VARIANCE = 0.08195318038523
@@ -42,18 +43,9 @@ _NODES, _WEIGHTS = leggauss(5)
 
 
 @kernel
-def fill_bounded(radius: float, rng: np.random.Generator, out: Array) -> None:
-    """Independent draws into ``out`` by rejection from the uniform law; 42% are accepted.
-
-    Two uniforms per attempt: x in (-1, 1), accepted with probability exp(e - exp(1 / (1 - x^2))).
-    """
+def _draw_all(radius: float, rng: np.random.Generator, out: Array) -> None:
     for i in range(out.shape[0]):
-        while True:
-            x = 2.0 * rng.random() - 1.0
-            room = 1.0 - x * x
-            if room > 0.0 and rng.random() < math.exp(math.e - math.exp(min(1.0 / room, 700.0))):
-                out[i] = radius * x
-                break
+        out[i] = radius * draw_bounded(rng)
 
 
 @dataclass(frozen=True)
@@ -84,7 +76,7 @@ class BoundedNoise:
         if not isinstance(rng, np.random.Generator):
             raise InvalidInput(f"rng = {rng!r}, but it must be a numpy Generator")
         out = np.empty(integer(n, "n", low=0))
-        fill_bounded(self.radius, rng, out)
+        _draw_all(self.radius, rng, out)
         return out
 
 

@@ -7,17 +7,19 @@ protects nobody, and says so in every artefact it ends up in.
 
 from __future__ import annotations
 
-from typing import Literal, NoReturn, Protocol
+import secrets
+from typing import Any, Literal, NoReturn, Protocol
 
 import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput
-from tacit.kernels.noise import fill_gaussian, fill_laplace
+from tacit.kernels.noise import fill_bounded, fill_gaussian, fill_laplace
 from tacit.validate import finite_array
 
 Source = Literal["secure", "simulated", "replay", "none"]
-Kind = Literal["laplace", "gaussian"]
+Kind = Literal["laplace", "gaussian", "bounded"]
+KINDS = ("laplace", "gaussian", "bounded")
 
 
 LARGEST_SCALE = 2.0**53
@@ -28,13 +30,14 @@ class GridLaw:
     """The law of one draw: independent discrete noise in every cell, in whole grid steps.
 
     Args:
-        kind: "laplace" (scale b: variance close to 2 b^2) or "gaussian" (standard deviation).
+        kind: "laplace" (scale b: variance close to 2 b^2), "gaussian" (standard deviation) or
+            "bounded" (radius; simulated only, there is no exact sampler).
         scales: one positive scale per cell, in steps.
     """
 
     def __init__(self, kind: Kind, scales: Array) -> None:
-        if kind not in ("laplace", "gaussian"):
-            raise InvalidInput(f"kind = {kind!r}, but it must be laplace or gaussian")
+        if kind not in KINDS:
+            raise InvalidInput(f"kind = {kind!r}, but it must be one of {', '.join(KINDS)}")
         self.kind: Kind = kind
         self.scales: Array = frozen(finite_array(scales, "scales"))
         if self.scales.ndim != 1 or (self.scales <= 0).any():
@@ -56,6 +59,16 @@ def weakest(*sources: Source) -> Source:
     return next(source for source in order if source in sources)
 
 
+class FiniteRandomizer(Protocol):
+    """Something with finitely many outputs that randomizes a value by itself, exactly."""
+
+    def encode(self, value: Any, rng: np.random.Generator) -> IntArray:
+        """A simulated report."""
+
+    def encode_secure(self, value: Any) -> IntArray:
+        """A report for a real person."""
+
+
 class Noise(Protocol):
     """Fills a buffer with draws of a law; what draws them is named by ``source``."""
 
@@ -65,6 +78,12 @@ class Noise(Protocol):
 
     def fill(self, law: GridLaw, out: IntArray) -> None:
         """Overwrite ``out`` with independent draws, in grid steps."""
+
+    def randomize(self, randomizer: FiniteRandomizer, value: Any) -> IntArray:
+        """A report on ``value`` by a randomizer with finitely many outputs."""
+
+    def happens(self, chance: int, of: int) -> bool:
+        """True with probability chance / of."""
 
 
 class Silence:
@@ -77,6 +96,19 @@ class Silence:
         raise InvalidInput(
             f"this run was set up without noise, but its privatizer asked for {law.kind} noise; "
             "pass a noise source"
+        )
+
+    def randomize(self, randomizer: FiniteRandomizer, value: Any) -> NoReturn:
+        """Refuse likewise."""
+        raise InvalidInput(
+            "this run was set up without noise, but its privatizer randomizes; pass a noise source"
+        )
+
+    def happens(self, chance: int, of: int) -> NoReturn:
+        """Refuse likewise."""
+        raise InvalidInput(
+            "this run was set up without noise, but its privatizer draws a coin; pass a noise "
+            "source"
         )
 
 
@@ -94,8 +126,18 @@ class SimulatedNoise:
 
     def fill(self, law: GridLaw, out: IntArray) -> None:
         """Draw from the generator."""
-        fill = fill_laplace if law.kind == "laplace" else fill_gaussian
-        fill(law.scales, self._rng, out)
+        _FILL[law.kind](law.scales, self._rng, out)
+
+    def randomize(self, randomizer: FiniteRandomizer, value: Any) -> IntArray:
+        """Draw from the generator."""
+        return randomizer.encode(value, self._rng)
+
+    def happens(self, chance: int, of: int) -> bool:
+        """Draw from the generator; one uniform, whatever the chance."""
+        return self._rng.random() * of < chance
+
+
+_FILL = {"laplace": fill_laplace, "gaussian": fill_gaussian, "bounded": fill_bounded}
 
 
 class SecureNoise:
@@ -115,6 +157,11 @@ class SecureNoise:
 
     def fill(self, law: GridLaw, out: IntArray) -> None:
         """Draw cell groups of equal scale, each in one vector call."""
+        if law.kind == "bounded":
+            raise InvalidInput(
+                "there is no exact sampler for bounded noise, so it cannot protect anybody: use it "
+                "in simulation, or choose another randomizer"
+            )
         for scale in np.unique(law.scales):
             cells = np.flatnonzero(law.scales == scale)
             out[cells] = self._draw(law.kind, float(scale), len(cells))
@@ -129,6 +176,14 @@ class SecureNoise:
         drawn: list[int] = measurement([0] * count)
         return drawn
 
+    def randomize(self, randomizer: FiniteRandomizer, value: Any) -> IntArray:
+        """The randomizer's own exact sampler on operating-system entropy."""
+        return randomizer.encode_secure(value)
+
+    def happens(self, chance: int, of: int) -> bool:
+        """An exact coin."""
+        return secrets.randbelow(of) < chance
+
 
 class ReplayNoise:
     """Recorded draws, handed out in order and once: for tests and for comparing two callers."""
@@ -140,6 +195,17 @@ class ReplayNoise:
 
     def fill(self, law: GridLaw, out: IntArray) -> None:
         """Hand out the next recorded draw."""
+        out[:] = self._next()
+
+    def randomize(self, randomizer: FiniteRandomizer, value: Any) -> IntArray:
+        """Hand out the next recorded draw as the report."""
+        return self._next().copy()
+
+    def happens(self, chance: int, of: int) -> bool:
+        """Whether the next recorded draw, one number in [0, of), is below the chance."""
+        return int(self._next().item()) < chance
+
+    def _next(self) -> IntArray:
         if not self._draws:
             raise InvalidInput("all recorded noise was used: nothing is ever drawn twice")
-        out[:] = self._draws.pop(0)
+        return self._draws.pop(0)
