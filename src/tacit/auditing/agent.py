@@ -23,6 +23,9 @@ from tacit.validate import integer, number
 LEARNER_USERS = 3
 """Users of the whole-learner audit: enough for two reports to meet in the releases."""
 
+_ROUNDING = 1e-12
+"""Relative error of an exact epsilon that is worked out in floats."""
+
 _SECURE_SHARE, _LEARNER_SHARE = 10, 100
 _SECURE_CELLS = 4_000_000
 
@@ -34,15 +37,22 @@ class AgentAudit:
     Attributes:
         reports: one per target, each at its share of the error probability.
         confidence: the probability that every bound in ``reports`` is right.
+        exact_epsilon: of one report, from its probabilities, where it has finitely many outputs.
+        remarks: what was not audited, and why.
     """
 
     reports: tuple[AuditReport, ...]
     confidence: float
+    exact_epsilon: float | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
-        """The worst verdict of all."""
+        """The worst verdict of all, the exact one included."""
         verdicts = {report.verdict for report in self.reports}
+        claimed = self.reports[0].claimed_epsilon
+        if self.exact_epsilon is not None and self.exact_epsilon > claimed * (1 + _ROUNDING):
+            return "violated"
         return "violated" if "violated" in verdicts else self.reports[0].verdict
 
     def to_json(self) -> dict[str, Any]:
@@ -52,6 +62,8 @@ class AgentAudit:
             **first.to_json(),
             "confidence": self.confidence,
             "verdict": self.verdict,
+            "exact_epsilon": self.exact_epsilon,
+            "remarks": list(self.remarks),
             "also": [report.to_json() for report in others],
         }
 
@@ -85,7 +97,7 @@ def audit(
     if cells == 0:
         raise InvalidInput(f"{agent.name} collects nothing, so there is nothing to audit")
     rng = stream(seed, 0, "audit")
-    secure = secure and bound.guarantee.model != "none"
+    secure, remarks = _secure_path(bound, secure and bound.guarantee.model != "none")
     if bound.guarantee.model == "joint":
         plans = _joint_plans(problem, bound, trials, secure)
     else:
@@ -105,7 +117,20 @@ def audit(
                 rng=rng,
             )
         )
-    return AgentAudit(tuple(reports), confidence)
+    return AgentAudit(tuple(reports), confidence, _exact_epsilon(bound), remarks)
+
+
+def _secure_path(bound: BoundAgent, wanted: bool) -> tuple[bool, tuple[str, ...]]:
+    """Whether to audit secure noise, and what to say where there is none."""
+    if getattr(bound.privatizer, "kind", None) != "bounded":
+        return wanted, ()
+    return False, ("bounded noise has no exact sampler, so there is no secure path to audit",)
+
+
+def _exact_epsilon(bound: BoundAgent) -> float | None:
+    """Epsilon of one report by its worst pair of output laws, where the privatizer has it."""
+    channel = getattr(bound.privatizer, "channel", None)
+    return None if channel is None else float(channel().epsilon)
 
 
 Plans = list[tuple[ReportTarget | LearnerTarget, int]]

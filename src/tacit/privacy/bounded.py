@@ -206,6 +206,11 @@ def published_radius(epsilon: float, delta: float, states: int, actions: int) ->
     return math.sqrt(pairs * math.log(1.0 / delta)) / epsilon
 
 
+def log_density(y: Array) -> Array:
+    """Logarithm of the density of radius 1, up to a constant; -e^700 outside the support."""
+    return -_steepness(y)
+
+
 class _Losses(NamedTuple):
     """Masses of privacy losses on multiples of the step from ``lowest`` on, and at infinity."""
 
