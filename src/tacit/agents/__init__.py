@@ -7,6 +7,7 @@ from tacit.agents.ldp_psrl import LdpPSRL
 from tacit.agents.obi import OBI
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
+from tacit.agents.tacit_local import TacitLocal
 from tacit.agents.ucb_vi import UcbVI
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "LdpOBI",
     "LdpPSRL",
     "Optimal",
+    "TacitLocal",
     "UcbVI",
     "Uniform",
     "agents",

@@ -85,7 +85,7 @@ def test_tight_bits_spend_epsilon_over_6h_minus_2(horizon: int, epsilon: float) 
     said = mechanism.guarantee
     assert epsilon * (1 - 1e-9) < said.epsilon <= epsilon and said.delta == 0.0
     assert said.noise["epsilon per bit"] == pytest.approx(epsilon / (6 * horizon - 2))
-    assert mechanism.channel().epsilon == pytest.approx(said.epsilon, rel=1e-12)
+    assert mechanism.channels()[0].epsilon == pytest.approx(said.epsilon, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_the_guarantee_follows_the_bits_not_the_request() -> None:
     statistic = VisitCounts(TASK)
     weak = response(1.0, bits=response_bits(statistic, 2.0)).guarantee
     assert weak.epsilon == pytest.approx(2.0) and weak.requested_epsilon == 1.0
-    exact = response(2.0).channel().delta(1.0)
+    exact = response(2.0).channels()[0].delta(1.0)
     assert weak.delta_at_requested_epsilon == pytest.approx(exact, rel=1e-9) and exact > 4e-3
     assert "WEAKER than asked" in str(weak)
 

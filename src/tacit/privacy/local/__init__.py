@@ -7,11 +7,13 @@ from tacit.privacy.local.additive import (
     laplace_scales,
     proportional_radii,
 )
+from tacit.privacy.local.one_cell import OneCell
 from tacit.privacy.local.response import LocalResponse, differing_bits, response_bits
 
 __all__ = [
     "LocalAdditive",
     "LocalResponse",
+    "OneCell",
     "bounded_scales",
     "differing_bits",
     "gaussian_scales",

@@ -172,12 +172,12 @@ class LocalResponse:
     def _delta(self, true: float, epsilon: float, times: int) -> float:
         if epsilon >= true:
             return 0.0
-        pair = self.channel()
+        pair = self.randomizer.bits.channel()
         return pair.delta(epsilon) if times == 1 else pair.composed_delta(times, epsilon)
 
-    def channel(self) -> Pair:
+    def channels(self) -> tuple[Pair, ...]:
         """The output laws of a worst pair of trajectories, bit by bit (before they are summed)."""
-        return self.randomizer.bits.channel()
+        return (self.randomizer.bits.channel(),)
 
     def law(self, users: int) -> ResponseLaw:
         """The flips of that many users, summed."""
