@@ -78,8 +78,9 @@ class OneCell:
         S, A, H = statistic.states, task.sizes["actions"], statistic.horizon
         G = 1 if task.homogeneous else max(H - 1, 1)
         self.statistic = statistic
-        self.oracle: Oracle = best_oracle(epsilon / task.participations, 2 * S * S)
-        self.last_oracle: Oracle = best_oracle(epsilon / task.participations, 2 * S)
+        share = _share(epsilon, task.participations)
+        self.oracle: Oracle = best_oracle(share, 2 * S * S)
+        self.last_oracle: Oracle = best_oracle(share, 2 * S)
         self.layout = Layout(
             [
                 Block("transitions", (G, S, A, 2, S)),
@@ -110,7 +111,6 @@ class OneCell:
     def _account(self, task: Task, requested: float) -> Guarantee:
         oracles = self._oracles()
         times = task.participations
-        channels = [oracle.channel() for oracle in oracles.values()]
         return Guarantee(
             model="local",
             epsilon=times * max(oracle.epsilon for oracle in oracles.values()),
@@ -122,7 +122,7 @@ class OneCell:
             requested_epsilon=requested,
             requested_delta=0.0,
             delta_at_requested_epsilon=max(
-                channel.composed_delta(times, requested) for channel in channels
+                _composed_delta(oracle, times, requested) for oracle in oracles.values()
             ),
             participations=times,
             noise={
@@ -236,3 +236,18 @@ def chances(oracle: Oracle) -> Chances:
 
 def _words(oracle: Oracle) -> str:
     return f"{oracle.title} over {oracle.domain} cells"
+
+
+def _share(epsilon: float, times: int) -> float:
+    """What one of that many reports may cost, rounded so that the sum is not above epsilon."""
+    share = epsilon / times
+    while share * times > epsilon:
+        share = math.nextafter(share, 0.0)
+    return share
+
+
+def _composed_delta(oracle: Oracle, times: int, epsilon: float) -> float:
+    """Delta at epsilon after that many reports: 0 where the oracle's exact epsilon covers them."""
+    if times * oracle.epsilon <= epsilon:
+        return 0.0
+    return oracle.channel().composed_delta(times, epsilon)
