@@ -78,8 +78,9 @@ class OneCell:
         S, A, H = statistic.states, task.sizes["actions"], statistic.horizon
         G = 1 if task.homogeneous else max(H - 1, 1)
         self.statistic = statistic
-        self.oracle: Oracle = best_oracle(epsilon / task.participations, 2 * S * S)
-        self.last_oracle: Oracle = best_oracle(epsilon / task.participations, 2 * S)
+        share = _share(epsilon, task.participations)
+        self.oracle: Oracle = best_oracle(share, 2 * S * S)
+        self.last_oracle: Oracle = best_oracle(share, 2 * S)
         self.layout = Layout(
             [
                 Block("transitions", (G, S, A, 2, S)),
@@ -241,3 +242,11 @@ def chances(oracle: Oracle) -> Chances:
 
 def _words(oracle: Oracle) -> str:
     return f"{oracle.title} over {oracle.domain} cells"
+
+
+def _share(epsilon: float, times: int) -> float:
+    """What one of that many reports may cost, rounded so that the sum is not above epsilon."""
+    share = epsilon / times
+    while share * times > epsilon:
+        share = math.nextafter(share, 0.0)
+    return share
