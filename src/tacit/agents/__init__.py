@@ -5,6 +5,7 @@ from tacit.agents.catalogue import agents, make_agent
 from tacit.agents.ldp_obi import LdpOBI
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
+from tacit.agents.shuffle_obi import ShuffleOBI
 from tacit.agents.tacit_local import TacitLocal
 from tacit.agents.ucb_vi import UcbVI
 
@@ -13,6 +14,7 @@ __all__ = [
     "Agent",
     "LdpOBI",
     "Optimal",
+    "ShuffleOBI",
     "TacitLocal",
     "UcbVI",
     "Uniform",

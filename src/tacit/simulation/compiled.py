@@ -35,6 +35,7 @@ from tacit.privacy.finite import Oracle, SubsetSelection
 from tacit.privacy.local import LocalAdditive, OneCell
 from tacit.privacy.local.additive import GRID
 from tacit.privacy.local.one_cell import chances
+from tacit.privacy.shuffle import Shuffled
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation import batches, loops
 from tacit.simulation.loops import Blocks, IntBlocks, LocalNoise, Obi, Plan, Public, Raw
@@ -248,6 +249,8 @@ class OneCellRun(_CompiledRun):
         super().__init__(problem, agent, root, run, checkpoints)
         H, S, A = problem.horizon, problem.states, problem.actions
         mechanism, schedule = agent.privatizer, agent.schedule
+        if isinstance(mechanism, Shuffled):
+            mechanism = mechanism.local  # shuffling changes no sum, and batches open when full
         assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)
         G = mechanism.layout.blocks[0].shape[0]
         largest = 2 * S * S
@@ -330,6 +333,7 @@ _LOOPS: dict[tuple[object, ...], type[_CompiledRun]] = {
     (VisitCounts, LocalAdditive, ObiPlanner, every_user): ObiRun,
     (OneStep, OneCell, NoisyPosteriorPlanner, CappedBatches): OneCellRun,
     (OneStep, OneCell, DirectionalPlanner, CappedBatches): OneCellRun,
+    (OneStep, Shuffled, DirectionalPlanner, CappedBatches): OneCellRun,
     (Nothing, Exact, UniformPlanner, never_again): FixedRun,
     (Nothing, Exact, OptimalPlanner, never_again): FixedRun,
 }

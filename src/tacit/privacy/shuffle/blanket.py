@@ -8,7 +8,7 @@ the blanket reports of the others. ``proofs/shuffle.md`` has the argument.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -21,6 +21,9 @@ from tacit.errors import InvalidInput
 from tacit.privacy.finite import SubsetSelection
 from tacit.privacy.shuffle.positive_part import UNIT, expected_positive_part
 from tacit.validate import integer, number
+
+FINENESS = 32.0
+"""Grid steps of the convolution per standard deviation of one term: epsilon is off by 1e-4."""
 
 LARGEST_CROWD = 10**9
 """Users of one batch; more are counted as so many."""
@@ -55,7 +58,7 @@ class Blanket:
         """g: the share of reports that say nothing about their senders."""
         return float(sum(_share(report) for report in self.reports) / len(self.reports))
 
-    def delta(self, users: int, epsilon: float, fineness: float = 64.0) -> float:
+    def delta(self, users: int, epsilon: float, fineness: float = FINENESS) -> float:
         """An upper bound on the delta at epsilon of a shuffled batch of that many users.
 
         Against whoever sees the batch only after shuffling; ``users`` counts the person protected
@@ -73,10 +76,16 @@ class Blanket:
             return 0.0
         return _delta(self, n, epsilon, number(fineness, "fineness", low=1.0))
 
-    def epsilon_at(self, users: int, delta: float) -> float:
-        """The least epsilon this bound gives at delta; at delta = 0 that of the report alone."""
+    def epsilon_at(self, users: int, delta: float, near: float | None = None) -> float:
+        """The least epsilon this bound gives at delta; at delta = 0 that of the report alone.
+
+        Args:
+            users: as for :meth:`delta`.
+            delta: at which epsilon is wanted.
+            near: a guess, returned as it is if it is right to six digits.
+        """
         delta = number(delta, "delta", low=0.0, high=1.0)
-        return least_epsilon(lambda level: self.delta(users, level), delta, self.epsilon)
+        return least_epsilon(lambda level: self.delta(users, level), delta, self.epsilon, near)
 
     def alone(self, epsilon: float) -> float:
         """Exact delta of one report, unshuffled, on users that differ at every step."""
@@ -128,12 +137,16 @@ def _delta(blanket: Blanket, n: int, epsilon: float, fineness: float) -> float:
     return min(bound * (1.0 + 1e-12), blanket.alone(epsilon))
 
 
-def least_epsilon(delta_at: Callable[[float], float], delta: float, most: float) -> float:
+def least_epsilon(
+    delta_at: Callable[[float], float], delta: float, most: float, near: float | None = None
+) -> float:
     """The least epsilon at which a falling bound is at most delta; ``most`` always qualifies.
 
     The search is for the crossing of logarithms; where it stops is moved up until the bound itself
-    says yes.
+    says yes. A guess ``near`` that is right to six digits is returned.
     """
+    if near is not None and near < most and delta_at(near) <= delta < delta_at(near * (1 - 1e-6)):
+        return near
     if delta == 0.0 or most == 0.0 or delta_at(0.0) <= delta:
         return 0.0 if delta_at(0.0) <= delta else most
     floor = math.log(delta) - 50.0
@@ -142,8 +155,8 @@ def least_epsilon(delta_at: Callable[[float], float], delta: float, most: float)
         there = delta_at(level)
         return max(math.log(there) if there > 0.0 else floor, floor) - math.log(delta)
 
-    epsilon = float(brentq(excess, 0.0, most, xtol=1e-12 * most, rtol=1e-12))
-    step = 1e-12 * most
+    epsilon = float(brentq(excess, 0.0, most, xtol=1e-9 * most, rtol=1e-9))
+    step = 1e-9 * most
     while epsilon < most and delta_at(epsilon) > delta:
         epsilon, step = epsilon + step, 2 * step
     return min(epsilon, most)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 from scipy.optimize import brentq
 
 from tacit.privacy.finite import KaryResponse, SubsetSelection
-from tacit.privacy.shuffle.blanket import Blanket
+from tacit.privacy.shuffle.blanket import FINENESS, Blanket
 from tacit.validate import integer, number
 
-_COARSE = 16.0
-"""Grid of the search; the result is checked on it, and stated on a finer one."""
+_COARSE, _FINE = 16.0, FINENESS
+"""Grids of the search for the better family, and of its result."""
 
 
 class Crowd(NamedTuple):
@@ -41,29 +42,45 @@ def calibrate(crowd: Crowd, domain: int, most: float) -> SubsetSelection:
     number(crowd.delta, "delta", low=0.0, high=1.0, high_open=True)
     number(most, "most", low=0.0, low_open=True)
     families: tuple[type[SubsetSelection], ...] = (KaryResponse, SubsetSelection)
-    reports = [_largest(crowd, domain, most, family) for family in families]
-    return min(reports, key=lambda report: report.variance(1.0 / domain))
+    rough = [_largest(crowd, domain, most, family, _COARSE, crowd.epsilon) for family in families]
+    best = min(rough, key=lambda report: report.variance(1.0 / domain))
+    return _largest(crowd, domain, most, type(best), _FINE, best.epsilon)
 
 
+@lru_cache(maxsize=256)
 def _largest(
-    crowd: Crowd, domain: int, most: float, family: type[SubsetSelection]
+    crowd: Crowd,
+    domain: int,
+    most: float,
+    family: type[SubsetSelection],
+    fineness: float,
+    near: float,
 ) -> SubsetSelection:
-    """The report of largest local epsilon in a family; that of epsilon itself always qualifies."""
+    """The report of largest local epsilon in a family; that of epsilon itself always qualifies.
+
+    The search starts at ``near`` and ends on the private side of the bound on its own grid.
+    """
 
     def report(local: float) -> SubsetSelection:
         return family.calibrate(local, domain)
 
     def excess(local: float) -> float:
-        there = Blanket((report(local),)).delta(crowd.users, crowd.epsilon, _COARSE)
+        there = Blanket((report(local),)).delta(crowd.users, crowd.epsilon, fineness)
         floor = math.log(crowd.delta) - 50.0
         return max(math.log(there) if there > 0.0 else floor, floor) - math.log(crowd.delta)
 
     if most <= crowd.epsilon or crowd.delta == 0.0:
         return report(min(most, crowd.epsilon))
-    if excess(most) <= 0.0:
-        return report(most)
-    local = float(brentq(excess, crowd.epsilon, most, xtol=1e-7, rtol=1e-7))
-    step = 1e-7
-    while local > crowd.epsilon and excess(local) > 0.0:
-        local, step = local - step, 2 * step
-    return report(max(local, crowd.epsilon))
+    low, width = near, 1e-3 if near > crowd.epsilon else 0.25
+    while low > crowd.epsilon and excess(low) > 0.0:
+        low, width = max(low * (1.0 - width), crowd.epsilon), 4.0 * width
+    high = min(low * (1.0 + width), most)
+    while excess(high) <= 0.0:
+        if high == most:
+            return report(most)
+        low, high, width = high, min(high * (1.0 + 2.0 * width), most), 2.0 * width
+    local = float(brentq(excess, low, high, xtol=1e-9, rtol=1e-9))
+    step = 1e-9
+    while local > low and excess(local) > 0.0:
+        local, step = local - step, 2.0 * step
+    return report(max(local, low))

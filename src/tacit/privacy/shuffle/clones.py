@@ -6,7 +6,8 @@ the first kind with probability e / (e + 1) in one world and 1 / (e + 1) in the 
 messages of the first kind, the likelihood ratio of the worlds is (e N + T - N) / (N + (T - N) e).
 
 What differs is how many of the others send an anonymous message: with probability e^-eps0 each for
-an arbitrary purely eps0-private report (its clones), 2 / (e + 1) for one randomized bit (exactly).
+an arbitrary purely eps0-private report (its clones), 2 / (e + 1) for one randomized bit (then it is
+the privacy blanket of k-ary response on two cells).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.stats import binom
 
-from tacit.arrays import Array
+from tacit.arrays import Array, IntArray
 from tacit.privacy.finite.channel import ROUNDING
 from tacit.privacy.shuffle.blanket import LARGEST_CROWD, least_epsilon
 from tacit.validate import integer, number
@@ -69,11 +70,11 @@ class TwoCounts:
         return min(float(weights @ gain) + lost, 1.0)
 
     @cached_property
-    def _others(self) -> tuple[Array, Array, float]:
+    def _others(self) -> tuple[IntArray, Array, float]:
         """Numbers of anonymous messages, their probabilities, and the probability left out."""
         law = binom(self.users - 1, self.anonymous)
         low, high = max(int(law.ppf(_LOST)), 0), min(int(law.isf(_LOST)), self.users - 1)
-        start = np.arange(low, high + 1, -(-(high + 1 - low) // _GROUPS))
+        start = np.arange(low, high + 1, -(-(high + 1 - low) // _GROUPS), dtype=np.int64)
         edges = np.append(start - 1, high)
         below, above = law.cdf(edges), law.sf(edges)  # differences of the smaller of the two
         mass = np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
@@ -83,7 +84,8 @@ class TwoCounts:
         """Law of the privacy loss in whole steps, rounded up, and the mass at infinity."""
         e = math.exp(self.epsilon)
         others, weights, lost = self._others
-        masses: dict[int, float] = {}
+        edge = math.ceil(self.epsilon / step) + 2
+        masses = np.zeros(2 * edge + 1)
         for count, weight in zip(others, weights, strict=True):
             reach = 4.6 * math.sqrt(count) + 1.0  # 2 e^(-2 reach^2 / count) is below _LOST
             low, high = max(int(count / 2 - reach), 0), min(int(count / 2 + reach) + 1, int(count))
@@ -93,12 +95,9 @@ class TwoCounts:
             mass = weight * (1.0 + _ROUND) * (e * law[:-1] + law[1:]) / (e + 1.0)
             loss = np.log(e * first + rest) - np.log(first + rest * e)
             cells = np.ceil(loss / step + 1e-9).astype(np.int64)
-            base = int(cells[0])
-            for cell, part in enumerate(np.bincount(cells - base, mass)):
-                if part > 0.0:
-                    masses[base + cell] = masses.get(base + cell, 0.0) + float(part)
+            masses += np.bincount(cells + edge, mass, minlength=masses.size)
             lost += _LOST * float(weight)
-        return masses, lost
+        return {int(i) - edge: float(masses[i]) for i in np.flatnonzero(masses)}, lost
 
 
 def clone_delta(epsilon0: float, users: int, epsilon: float) -> float:
@@ -123,7 +122,7 @@ def _clones(epsilon0: float, users: int) -> TwoCounts:
 
 
 def bit_pair(epsilon: float, users: int) -> TwoCounts:
-    """One randomized bit per user, shuffled on its own: exact against the worst other users."""
+    """One randomized bit per user, shuffled on its own: dominates the laws of their sum."""
     epsilon = number(epsilon, "epsilon", low=0.0, low_open=True)
     anonymous = 2.0 / (math.exp(epsilon) + 1.0)
     return TwoCounts(integer(users, "users", low=1, high=LARGEST_CROWD), epsilon, anonymous)

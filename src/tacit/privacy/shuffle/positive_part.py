@@ -42,7 +42,7 @@ class _Tilted:
         return _log_sum(self.logs + extra * self.step * self.cells)
 
 
-def expected_positive_part(values: Array, weights: Array, n: int, fineness: float = 64.0) -> float:
+def expected_positive_part(values: Array, weights: Array, n: int, fineness: float) -> float:
     """An upper bound on E[(Z_1 + ... + Z_n)_+], tight to about n 2^-40 and the grid.
 
     Every value is split between its two neighbours on a grid, keeping the mean: that spreads the
@@ -114,7 +114,8 @@ def _on_grid(values: Array, weights: Array, step: float, theta: float) -> _Tilte
 
 @lru_cache(maxsize=1)
 def _roots(cells: int) -> npt.NDArray[np.complex128]:
-    return np.exp(-2j * np.pi * np.arange(cells) / cells)
+    roots: npt.NDArray[np.complex128] = np.exp(-2j * np.pi * np.arange(cells) / cells)
+    return roots
 
 
 def _inside(term: _Tilted, n: int, cells: int, last: int) -> float:
