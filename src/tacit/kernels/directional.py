@@ -6,6 +6,8 @@ noise of the one number that is used, the estimated next value, is bounded.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tacit.arrays import Array
@@ -20,7 +22,7 @@ UNKNOWN = 1e12
 def directional_z(bonus_scale: float, beta: float, sizes: tuple[int, int, int], e: int) -> float:
     """Z = c sqrt(2 L), L = ln(4 S A H e (e + 1) / beta), before the e-th update of the policy."""
     H, S, A = sizes
-    return bonus_scale * np.sqrt(2.0 * np.log(4.0 * S * A * H * e * (e + 1.0) / beta))
+    return bonus_scale * math.sqrt(2.0 * math.log(4.0 * S * A * H * e * (e + 1.0) / beta))
 
 
 @kernel

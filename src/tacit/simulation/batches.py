@@ -176,6 +176,7 @@ def one_cell_episodes(
     gap, regret, earned = now
     done, passed = at
     left = clock[0]
+    h = done % H
     for row in range(uniforms.shape[0]):
         if left == 0:
             if done == 0:
@@ -191,13 +192,13 @@ def one_cell_episodes(
             gap = now[0]
             left = next_batch(schedule, done)
         earned += rollout(truth, policy, uniforms[row], states, actions, rewards)
-        h = done % H
         share = step_reward(rewards, h)
         rho = 1 if share == REWARD_STEPS else 0
         if 0 < share < REWARD_STEPS:
             rho = 1 if rng.random() * REWARD_STEPS < share else 0
         counts[h, cell_index(states[h], rho, states[h + 1], S, h == H - 1)] += 1
         users[h] += 1
+        h = h + 1 if h < H - 1 else 0
         left -= 1
         regret += gap
         done += 1
