@@ -44,7 +44,8 @@ def calibrate(crowd: Crowd, domain: int, most: float) -> SubsetSelection:
     families: tuple[type[SubsetSelection], ...] = (KaryResponse, SubsetSelection)
     rough = [_largest(crowd, domain, most, family, _COARSE, crowd.epsilon) for family in families]
     best = min(rough, key=lambda report: report.variance(1.0 / domain))
-    return _largest(crowd, domain, most, type(best), _FINE, best.epsilon)
+    report = _largest(crowd, domain, most, type(best), _FINE, best.epsilon)
+    return KaryResponse(report.domain, 1, report.own) if report.size == 1 else report
 
 
 @lru_cache(maxsize=256)
