@@ -7,6 +7,7 @@ from tacit.agents.ldp_psrl import LdpPSRL
 from tacit.agents.obi import OBI
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
+from tacit.agents.shuffle_obi import ShuffleOBI
 from tacit.agents.tacit_local import TacitLocal
 from tacit.agents.ucb_vi import UcbVI
 
@@ -17,6 +18,7 @@ __all__ = [
     "LdpOBI",
     "LdpPSRL",
     "Optimal",
+    "ShuffleOBI",
     "TacitLocal",
     "UcbVI",
     "Uniform",

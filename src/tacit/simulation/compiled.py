@@ -36,6 +36,7 @@ from tacit.privacy.finite import Oracle, SubsetSelection
 from tacit.privacy.local import LocalAdditive, LocalResponse, OneCell
 from tacit.privacy.local.additive import GRID
 from tacit.privacy.local.one_cell import chances
+from tacit.privacy.shuffle import Shuffled
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation import batches, local_loops, loops
 from tacit.simulation.local_loops import Local
@@ -288,6 +289,8 @@ class OneCellRun(_CompiledRun):
         super().__init__(problem, agent, root, run, checkpoints)
         H, S, A = problem.horizon, problem.states, problem.actions
         mechanism, schedule = agent.privatizer, agent.schedule
+        if isinstance(mechanism, Shuffled):
+            mechanism = mechanism.local  # shuffling changes no sum, and batches open when full
         assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)
         G = mechanism.layout.blocks[0].shape[0]
         largest = 2 * S * S
@@ -373,6 +376,7 @@ _LOOPS: dict[tuple[object, ...], type[_CompiledRun]] = {
     (VisitCounts, LocalAdditive, PosteriorPlanner, every_user): LocalPsrlRun,
     (OneStep, OneCell, NoisyPosteriorPlanner, CappedBatches): OneCellRun,
     (OneStep, OneCell, DirectionalPlanner, CappedBatches): OneCellRun,
+    (OneStep, Shuffled, DirectionalPlanner, CappedBatches): OneCellRun,
     (Nothing, Exact, UniformPlanner, never_again): FixedRun,
     (Nothing, Exact, OptimalPlanner, never_again): FixedRun,
 }

@@ -71,16 +71,27 @@ class OneCell:
         statistic: whose cell is randomized.
         task: the public task.
         requested_epsilon: of everything one person sends.
+        oracles: for the steps before the last and for the last one; by default the best ones at
+            the requested epsilon.
     """
 
-    def __init__(self, statistic: OneStep, task: Task, *, requested_epsilon: float) -> None:
+    def __init__(
+        self,
+        statistic: OneStep,
+        task: Task,
+        *,
+        requested_epsilon: float,
+        oracles: tuple[Oracle, Oracle] | None = None,
+    ) -> None:
         epsilon = number(requested_epsilon, "requested_epsilon", low=0.0, low_open=True)
         S, A, H = statistic.states, task.sizes["actions"], statistic.horizon
         G = 1 if task.homogeneous else max(H - 1, 1)
         self.statistic = statistic
         share = _share(epsilon, task.participations)
-        self.oracle: Oracle = best_oracle(share, 2 * S * S)
-        self.last_oracle: Oracle = best_oracle(share, 2 * S)
+        self.oracle, self.last_oracle = oracles or (
+            best_oracle(share, 2 * S * S),
+            best_oracle(share, 2 * S),
+        )
         self.layout = Layout(
             [
                 Block("transitions", (G, S, A, 2, S)),
