@@ -62,7 +62,7 @@ class Forecast:
 def forecast(bound: BoundAgent) -> Forecast:
     """How fine the released averages can get, before anybody has taken part."""
     users, privatizer = bound.task.users, bound.privatizer
-    blocks = [block.name for block in bound.statistic.layout.blocks]
+    blocks = [block.name for block in bound.privatizer.layout.blocks]
 
     def std(block: str, count: int) -> float:
         return math.sqrt(float(privatizer.law(count).variance(block).max())) / count
