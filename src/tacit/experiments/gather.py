@@ -132,4 +132,3 @@ def _simulate(
         progress=note,
         stop=stop,
     )
-

@@ -10,6 +10,7 @@ from tacit.experiments.judge import ratio, reason, together
 from tacit.experiments.tabular_ldp import instances
 
 EPSILONS = (0.2, 2.0, 20.0)
+HORIZON = 2
 DELTA = 0.1
 """Asked for with Gaussian and bounded noise; the paper's value."""
 
@@ -38,6 +39,17 @@ def psrl(epsilon: float, size: Size) -> Curve:
     """LDP-PSRL as published."""
     agent = Named("ldp-psrl", {"epsilon": epsilon, "calibration": "paper"})
     return _curve(f"psrl@{epsilon:g}", "LDP-PSRL", agent, size)
+
+
+def tacit_local(epsilon: float, size: Size) -> Curve:
+    """Ours, at the epsilon that LDP-OBI's Laplace noise truly gives when asked for ``epsilon``."""
+    agent = Named("tacit-local", {"epsilon": true_epsilon(epsilon)})
+    return _curve(f"tacit-local@{epsilon:g}", "tacit-local", agent, size)
+
+
+def true_epsilon(epsilon: float) -> float:
+    """What Laplace noise of scale 6H / epsilon gives: the sensitivity is 6H - 2."""
+    return epsilon * (6 * HORIZON - 2) / (6 * HORIZON)
 
 
 def ucb_vi(size: Size) -> Curve:
@@ -105,4 +117,3 @@ def almost_linear_yet_learning(name: str, shown: str) -> Judge:
         )
 
     return judge
-

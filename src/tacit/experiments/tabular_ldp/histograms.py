@@ -15,7 +15,7 @@ from tacit.experiments import draw
 from tacit.experiments.evidence import Evidence
 from tacit.experiments.figure import Claim, Figure, Judge, Measurement, Size
 from tacit.experiments.judge import reason
-from tacit.experiments.tabular_ldp.curves import EPSILONS
+from tacit.experiments.tabular_ldp.curves import EPSILONS, HORIZON, true_epsilon
 from tacit.experiments.tabular_ldp.instances import screened
 from tacit.foretell import bind
 from tacit.privacy.local.additive import GRID, LocalAdditive
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 STATE, ACTION = 0, 1
-HORIZON = 2
 EPSILON_9 = 20.0
 CONFIDENCE = 0.999
 """Of the interval that a standard deviation is held against."""
@@ -108,14 +107,10 @@ def figure_8_picture(evidence: Evidence) -> Picture:
     for axes, epsilon, noisy in zip(panels, EPSILONS, found["noisy"], strict=True):
         axes.hist(noisy, bins=40, alpha=0.6, label=f"with noise, epsilon asked for {epsilon:g}")
         axes.hist(found["exact"], bins=40, alpha=0.6, label="exact, not private")
-        axes.set_title(f"true epsilon {_true_epsilon(epsilon):.3g}", fontsize="medium")
+        axes.set_title(f"true epsilon {true_epsilon(epsilon):.3g}", fontsize="medium")
         axes.set_xlabel("sum of rewards in state 0, action 1")
         axes.legend(fontsize="x-small")
     return picture
-
-
-def _true_epsilon(epsilon: float) -> float:
-    return epsilon * (6 * HORIZON - 2) / (6 * HORIZON)
 
 
 def noise_has_its_size(which: int) -> Judge:
@@ -167,8 +162,8 @@ FIGURE_8 = Figure(
     title="what Laplace noise does to the sum of rewards after 1000 episodes of UCB-VI",
     full=Size(episodes=1000, instances=1, runs=1000),
     quick=Size(episodes=1000, instances=1, runs=200),
-    full_time="",
-    quick_time="",
+    full_time="TODO",
+    quick_time="TODO",
     parts=figure_8_parts,
     draw=figure_8_picture,
     claims=(*(noise_has_its_size(i) for i in range(len(EPSILONS))), much_more_variation),
@@ -207,13 +202,17 @@ def figure_9_picture(evidence: Evidence) -> Picture:
     picture, panels = draw.canvas(
         2,
         f"R(0,1) of one user after Laplace noise, epsilon asked for {EPSILON_9:g}, "
-        f"true epsilon {_true_epsilon(EPSILON_9):.3g}",
+        f"true epsilon {true_epsilon(EPSILON_9):.3g}",
     )
     for axes, other in zip(panels, (1, 2), strict=True):
         for which, name in ((0, "X"), (other, "X'")):
             value = int(found["sums"][which])
             axes.hist(
-                found["reports"][which], bins=80, range=(-4, 6), alpha=0.6, density=True,
+                found["reports"][which],
+                bins=80,
+                range=(-4, 6),
+                alpha=0.6,
+                density=True,
                 label=f"{name}: true sum {value}",
             )
         axes.set_title(f"shift {other}", fontsize="medium")
@@ -274,8 +273,8 @@ FIGURE_9 = Figure(
     title="one report of two different trajectories at epsilon 20",
     full=Size(episodes=1, instances=1, runs=100_000),
     quick=Size(episodes=1, instances=1, runs=10_000),
-    full_time="",
-    quick_time="",
+    full_time="TODO",
+    quick_time="TODO",
     parts=figure_9_parts,
     draw=figure_9_picture,
     claims=(scale_and_shift, almost_indistinguishable),

@@ -18,6 +18,7 @@ from tacit.experiments.tabular_ldp.curves import DELTA, EPSILONS, RANDOMIZERS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
+
 def parts(epsilons: Sequence[float], size: Size) -> list[Curve]:
     """Every randomizer at every level."""
     return [curves.obi(name, epsilon, size) for epsilon in epsilons for name in RANDOMIZERS]
@@ -112,7 +113,7 @@ def equal_privacy(epsilon: float) -> Judge:
         }
         weak = [name for name, delta in found.items() if delta > asked[name] * (1 + 1e-6)]
         return Claim(
-            claim=f"epsilon {epsilon:g}: all four randomizers give the privacy they are compared at",
+            claim=f"epsilon {epsilon:g}: all four give the privacy they are compared at",
             expected=f"true delta at epsilon {epsilon:g}: 0 for Laplace and response, at most "
             f"{DELTA:g} for Gaussian and bounded",
             measured={f"delta of {name}": delta for name, delta in found.items()},
@@ -153,8 +154,8 @@ FIGURE_2 = Figure(
     title="LDP-OBI with four randomizers at three privacy levels",
     full=curves.PAPER,
     quick=curves.QUICK,
-    full_time="",
-    quick_time="",
+    full_time="TODO",
+    quick_time="TODO",
     parts=partial(parts, EPSILONS),
     draw=partial(regrets, EPSILONS),
     claims=tuple(judge for epsilon in EPSILONS for judge in claims(epsilon)),
@@ -169,8 +170,8 @@ def one_level(number: int, epsilon: float, *more: Judge) -> Figure:
         title=f"LDP-OBI with four randomizers at epsilon {epsilon:g}",
         full=curves.PAPER,
         quick=curves.QUICK,
-        full_time="",
-        quick_time="",
+        full_time="TODO",
+        quick_time="TODO",
         parts=partial(parts, (epsilon,)),
         draw=partial(regret_and_rate, epsilon),
         claims=(*claims(epsilon), *more),
