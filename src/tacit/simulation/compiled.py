@@ -19,6 +19,7 @@ from tacit.kernels.cells import CellEstimates
 from tacit.kernels.noisy_posterior import WEIGHT_STEPS
 from tacit.kernels.rollout import uniforms_per_episode
 from tacit.planners import (
+    DirectionalPlanner,
     NoisyPosteriorPlanner,
     ObiPlanner,
     OptimalPlanner,
@@ -263,13 +264,14 @@ class OneCellRun(_CompiledRun):
         self._batch = batches.Batch(
             policy=np.zeros((H, S), dtype=np.int64),
             weights=np.full((H, S), WEIGHT_STEPS, dtype=np.int64),
-            clock=np.zeros(1, dtype=np.int64),
+            clock=np.zeros(2, dtype=np.int64),
             counts=np.zeros((H, largest), dtype=np.int64),
             users=np.zeros(H, dtype=np.int64),
         )
         self._work = batches.Work(
             P=np.zeros((G, S, A, S)),
             R=np.zeros((1 if agent.task.homogeneous else H, S, A)),
+            N=np.zeros((1 if agent.task.homogeneous else H, S, A)),
             Q=np.zeros((H, S, A)),
             V=np.zeros((H + 1, S)),
             y=np.zeros(S),
@@ -280,6 +282,7 @@ class OneCellRun(_CompiledRun):
             rewards=np.zeros(H),
             hits=np.zeros(largest, dtype=np.int64),
         )
+        self._explore = _explore(agent)
         self._noise = stream(root, run, "noise")
 
     def _episodes(self, uniforms: Array) -> None:
@@ -288,8 +291,7 @@ class OneCellRun(_CompiledRun):
             uniforms,
             *self._oracles,
             self._schedule,
-            self.agent.task.homogeneous,
-            FLOOR,
+            self._explore,
             self.streams.ties,
             self.streams.posterior,
             self._noise,
@@ -299,6 +301,14 @@ class OneCellRun(_CompiledRun):
             self._work,
             self.score,
         )
+
+
+def _explore(agent: BoundAgent) -> batches.Explore:
+    planner, pooled = agent.planner, agent.task.homogeneous
+    if isinstance(planner, DirectionalPlanner):
+        scale, beta = float(planner.bonus_scale), float(planner.beta)
+        return batches.Explore(True, scale, beta, pooled, FLOOR)
+    return batches.Explore(False, 0.0, 0.0, pooled, FLOOR)
 
 
 def _sampler(oracle: Oracle) -> batches.Sampler:
@@ -319,6 +329,7 @@ _LOOPS: dict[tuple[object, ...], type[_CompiledRun]] = {
     (VisitCounts, Exact, PosteriorPlanner, every_user): PsrlRun,
     (VisitCounts, LocalAdditive, ObiPlanner, every_user): ObiRun,
     (OneStep, OneCell, NoisyPosteriorPlanner, CappedBatches): OneCellRun,
+    (OneStep, OneCell, DirectionalPlanner, CappedBatches): OneCellRun,
     (Nothing, Exact, UniformPlanner, never_again): FixedRun,
     (Nothing, Exact, OptimalPlanner, never_again): FixedRun,
 }

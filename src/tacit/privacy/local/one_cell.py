@@ -110,10 +110,14 @@ class OneCell:
     def _account(self, task: Task, requested: float) -> Guarantee:
         oracles = self._oracles()
         times = task.participations
-        channels = [oracle.channel() for oracle in oracles.values()]
+        epsilon = times * max(oracle.epsilon for oracle in oracles.values())
+        beyond = 0.0
+        if epsilon > requested:
+            channels = [oracle.channel() for oracle in oracles.values()]
+            beyond = max(channel.composed_delta(times, requested) for channel in channels)
         return Guarantee(
             model="local",
-            epsilon=times * max(oracle.epsilon for oracle in oracles.values()),
+            epsilon=epsilon,
             delta=0.0,
             mechanism="one step of the trajectory, reported by "
             + " and ".join(f"{_words(oracle)} ({name})" for name, oracle in oracles.items()),
@@ -121,9 +125,7 @@ class OneCell:
             "by classes of equal probability",
             requested_epsilon=requested,
             requested_delta=0.0,
-            delta_at_requested_epsilon=max(
-                channel.composed_delta(times, requested) for channel in channels
-            ),
+            delta_at_requested_epsilon=beyond,
             participations=times,
             noise={
                 f"{name} {what}": value
