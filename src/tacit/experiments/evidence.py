@@ -14,6 +14,9 @@ from tacit.experiments.figure import Curve, Measurement, Size
 from tacit.privacy.guarantee import Guarantee
 from tacit.simulation.result import Result
 
+LEAST = 1e-3
+"""Regret below this counts as this much where ratios are taken, so that they exist."""
+
 
 @dataclass(frozen=True, eq=False)
 class Runs:
@@ -66,7 +69,8 @@ class Runs:
         """Exponent x of regret ~ k^x between that share of the episodes and the last one."""
         last = int(self.episodes[-1])
         first = int(self.episodes[np.searchsorted(self.episodes, share * last)])
-        return float(np.log(self.at(last) / self.at(first)) / np.log(last / first))
+        rise = max(self.at(last), LEAST) / max(self.at(first), LEAST)
+        return float(np.log(rise) / np.log(last / first)) if last > first else float("nan")
 
     def to_json(self) -> dict[str, Any]:
         """The curve in numbers, problem by problem."""

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from tacit.experiments.evidence import Runs
-
-_LEAST = 1e-3
-"""Regret below this counts as this much, so that ratios exist."""
+from tacit.experiments.evidence import LEAST, Runs
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Ratio:
 
 def ratio(first: Runs, second: Runs) -> Ratio:
     """Regret of ``first`` over regret of ``second`` at the end, over their common problems."""
-    logs = np.log(np.maximum(first.final, _LEAST) / np.maximum(second.final, _LEAST))
+    logs = np.log(np.maximum(first.final, LEAST) / np.maximum(second.final, LEAST))
     n, mean = len(logs), float(logs.mean())
     half = float(stdtrit(n - 1, 0.975) * logs.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
     with np.errstate(over="ignore"):

@@ -33,6 +33,9 @@ EPSILON_9 = 20.0
 CONFIDENCE = 0.999
 """Of the interval that a standard deviation is held against."""
 
+SIGMAS = 4.0
+"""Standard errors that a mean may be off."""
+
 
 def _cell(bound: BoundAgent) -> int:
     """Where R(0, 1) sits in the flat vector of a report."""
@@ -224,14 +227,12 @@ def figure_9_picture(evidence: Evidence) -> Picture:
 def scale_and_shift(evidence: Evidence) -> Claim:
     """The law of one report."""
     found = evidence.arrays("reports")
-    centred = found["reports"] - found["sums"][:, np.newaxis]
-    scale = float(np.sqrt((centred**2).mean() / 2))
+    b, draws = 6 * HORIZON / EPSILON_9, found["reports"].shape[1]
+    scale = float(np.abs(found["reports"] - found["sums"][:, np.newaxis]).mean())
     means = found["reports"].mean(axis=1)
     shift = float(means.max() - means.min())
-    n = centred.size
-    margin = 4 / np.sqrt(n)
-    b = 6 * HORIZON / EPSILON_9
-    holds = bool(abs(scale / b - 1) < 2 * margin and shift < HORIZON + 4 * b * margin)
+    slack = SIGMAS / np.sqrt(draws)  # of one mean over the draws, relative to b
+    holds = bool(abs(scale / b - 1) < slack and shift < HORIZON + 2 * b * slack)
     return Claim(
         claim="Laplace noise of scale 6H / epsilon hides a shift of at most H",
         expected=f"scale {b:g}, shift at most {HORIZON}",
