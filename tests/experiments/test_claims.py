@@ -104,22 +104,23 @@ def test_figure_1_claims_hold_and_fail_where_they_should() -> None:
 
 
 def test_randomizers_are_compared_and_their_true_privacy_is_looked_at() -> None:
-    factors = {"bounded": 1.0, "laplace": 2.0, "gaussian": 3.0, "response": 4.0}
+    factors = {"bounded": 1.0, "undivided": 0.5, "laplace": 2.0, "gaussian": 3.0, "response": 4.0}
     truths = {"bounded": guarantee(0.28, 0.1), "gaussian": guarantee(0.01, 0.1)}
     found = evidence(
         *(
-            runs(f"{n}@2", times(f), spread=0.3 if n == "bounded" else 0.1, said=truths.get(n))
+            runs(f"{n}@2", times(f), spread=0.3 if f <= 1 else 0.1, said=truths.get(n))
             for n, f in factors.items()
         )
     )
-    best, second, scatter, equal = (judge(found) for judge in randomizers.claims(2.0))
-    assert best.holds is True and second.holds is True and scatter.holds is True
+    best, undivided, second, scatter, equal = (judge(found) for judge in randomizers.claims(2.0))
+    assert best.holds is undivided.holds is second.holds is scatter.holds is True
     assert scatter.measured["bounded"] == pytest.approx(0.3 * 2**0.5)
     assert equal.holds is False and "bounded" in equal.why and "gaussian" not in equal.why
     assert equal.measured["delta of bounded"] == 0.28
+    assert equal.measured["delta of undivided"] == pytest.approx(1.0, abs=1e-3)
     swapped = evidence(*(runs(f"{n}@2", times(5 - f), spread=0.1 / f) for n, f in factors.items()))
     verdicts = [judge(swapped).holds for judge in randomizers.claims(2.0)]
-    assert verdicts == [False, False, True, True]
+    assert verdicts == [False, False, False, True, True]
 
 
 def measured(key: str, **arrays: np.ndarray) -> Evidence:

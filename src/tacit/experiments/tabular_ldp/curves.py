@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tacit.errors import InvalidInput
 from tacit.experiments.evidence import Evidence, Runs
 from tacit.experiments.figure import Claim, Curve, Judge, Named, Size
 from tacit.experiments.judge import ratio, reason, together
@@ -19,6 +20,9 @@ PAPER = Size(episodes=10**8, instances=10, runs=2)
 
 QUICK = Size(episodes=10**6, instances=8, runs=1)
 
+QUICK_RANDOMIZERS = Size(episodes=3 * 10**5, instances=8, runs=2)
+"""Shorter, for more curves; two runs on each MDP show how far runs scatter."""
+
 RANDOMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
     # key: what the legend calls it, parameters of ldp-obi besides epsilon
     "laplace": ("Laplace", {"randomizer": "laplace"}),
@@ -33,6 +37,17 @@ def obi(randomizer: str, epsilon: float, size: Size) -> Curve:
     shown, parameters = RANDOMIZERS[randomizer]
     agent = Named("ldp-obi", {"epsilon": epsilon, "calibration": "paper", **parameters})
     return _curve(f"{randomizer}@{epsilon:g}", f"LDP-OBI {shown}", agent, size)
+
+
+def undivided(epsilon: float, size: Size) -> Curve:
+    """Bounded noise with eps' = epsilon, not epsilon / (3H): the paper does not say which (E15).
+
+    As published, the radius for a request of 3H epsilon is the one with eps' = epsilon.
+    """
+    asked = 3 * HORIZON * epsilon
+    agent = Named("ldp-obi", {**obi("bounded", asked, size).agent.parameters})
+    shown = f"LDP-OBI bounded, {epsilon:g} for every step (asked for as {asked:g})"
+    return _curve(f"undivided@{epsilon:g}", shown, agent, size)
 
 
 def psrl(epsilon: float, size: Size) -> Curve:
@@ -66,6 +81,14 @@ def _curve(key: str, label: str, agent: Named, size: Size) -> Curve:
         episodes=size.episodes,
         runs=size.runs,
     )
+
+
+def true_delta(runs: Runs) -> float:
+    """What the noise gives at the epsilon asked for."""
+    delta = runs.guarantee.delta_at_requested_epsilon
+    if delta is None:
+        raise InvalidInput(f"{runs.curve.key} states no delta at the epsilon asked for")
+    return delta
 
 
 def family(evidence: Evidence, name: str) -> list[Runs]:
