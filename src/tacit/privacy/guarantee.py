@@ -143,6 +143,25 @@ class Guarantee:
 
     __str__ = statement
 
+    def brief(self) -> str:
+        """The truth in a few words, for legends: never the request where the two differ."""
+        asked, asked_delta = self.requested_epsilon, self.requested_delta or 0.0
+        at = self.delta_at_requested_epsilon
+        if self.model == "none":
+            if asked is None or at is None:
+                return "not private"
+            return f"no finite epsilon; delta {_up(at, 3)} at epsilon {asked:g}"
+        if asked is not None and at is not None and asked_delta > 0:
+            differs = not math.isclose(at, asked_delta, rel_tol=1e-3)
+            note = f" (asked for {asked_delta:g})" if differs else ""
+            return f"epsilon {asked:g}, delta {_up(at, 3)}{note}"
+        said = f"epsilon {_up(self.epsilon, 3)}"
+        if self.delta > 0:
+            said += f", delta {_up(self.delta, 3)}"
+        if asked is None or math.isclose(asked, self.epsilon, rel_tol=1e-3):
+            return said
+        return f"{said} (asked for {asked:g})"
+
     def _headline(self) -> list[str]:
         if self.model == "none":
             return self._no_privacy()
