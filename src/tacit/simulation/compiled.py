@@ -186,20 +186,19 @@ class _LocalRun(_LearningRun):
 
 
 def _local(mechanism: Privatizer, kind: int, size: int) -> Local:
-    """What the users of a randomizer do; parts that it does not have stay empty."""
-    none, buffer = np.zeros(0, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    ones = np.ones(size, dtype=np.int64)
+    """What the users of a randomizer do; parts that it does not have stay empty.
+
+    All arrays are fresh and writable, so that one compiled loop serves every randomizer.
+    """
+    none, message = np.zeros(0, dtype=np.int64), np.zeros(size, dtype=np.int64)
     if isinstance(mechanism, LocalResponse):
-        pooled = mechanism.randomizer
-        steps, trials = pooled.steps, pooled.trials
-        work = np.zeros(size, dtype=np.int64)
-        return Local(
-            kind, np.zeros(0), none, steps, work, trials, pooled.bits.p, pooled.bits.q, buffer
-        )
-    scales, factors = np.zeros(0), ones
+        bits, ones = mechanism.randomizer.bits, np.zeros(size, dtype=np.int64)
+        steps, trials = mechanism.randomizer.steps.copy(), mechanism.randomizer.trials.copy()
+        return Local(kind, np.zeros(0), none, steps, ones, trials, bits.p, bits.q, message)
+    scales, factors = np.zeros(0), np.ones(size, dtype=np.int64)
     if isinstance(mechanism, LocalAdditive):
-        scales, factors = mechanism.noise_law.scales, mechanism.factors
-    return Local(kind, scales, factors, none, none, none, 1.0, 0.0, buffer)
+        scales, factors = mechanism.noise_law.scales.copy(), mechanism.factors.copy()
+    return Local(kind, scales, factors, none, none, none, 1.0, 0.0, message)
 
 
 class ObiRun(_LocalRun):
