@@ -6,6 +6,8 @@ from typing import Any
 
 from tacit.agents.base import Agent
 from tacit.agents.ldp_obi import LdpOBI
+from tacit.agents.ldp_psrl import LdpPSRL
+from tacit.agents.obi import OBI
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
 from tacit.agents.shuffle_obi import ShuffleOBI
@@ -19,7 +21,9 @@ PRIVACY_PARAMETERS = ("epsilon", "delta", "calibration")
 agents: Registry[Agent] = Registry("agent")
 agents.add("psrl", PSRL, "posterior sampling, not private")
 agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, not private")
+agents.add("obi", OBI, "optimistic backward induction on exact counts, not private")
 agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
+agents.add("ldp-psrl", LdpPSRL, "posterior sampling on locally randomized counts")
 agents.add("shuffle-obi", ShuffleOBI, "optimistic planning on shuffled one-step reports")
 agents.add("tacit-local", TacitLocal, "one report at full epsilon per user, noise-aware posterior")
 agents.add("uniform", Uniform, "reference: uniformly random actions")

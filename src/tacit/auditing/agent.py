@@ -29,6 +29,9 @@ from tacit.validate import integer, number
 LEARNER_USERS = 3
 """Users of the whole-learner audit: enough for two reports to meet in the releases."""
 
+_ROUNDING = 1e-12
+"""Relative error of an exact epsilon that is worked out in floats."""
+
 SHUFFLED_USERS = 1000
 """Users per step that a shuffled agent is fitted to: its batches are then small by default."""
 
@@ -43,15 +46,22 @@ class AgentAudit:
     Attributes:
         reports: one per target, each at its share of the error probability.
         confidence: the probability that every bound in ``reports`` is right.
+        exact_epsilon: of one report, from its probabilities, where it has finitely many outputs.
+        remarks: what was not audited, and why.
     """
 
     reports: tuple[AuditReport, ...]
     confidence: float
+    exact_epsilon: float | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
-        """The worst verdict of all."""
+        """The worst verdict of all, the exact one included."""
         verdicts = {report.verdict for report in self.reports}
+        claimed = self.reports[0].claimed_epsilon
+        if self.exact_epsilon is not None and self.exact_epsilon > claimed * (1 + _ROUNDING):
+            return "violated"
         return "violated" if "violated" in verdicts else self.reports[0].verdict
 
     def to_json(self) -> dict[str, Any]:
@@ -61,6 +71,8 @@ class AgentAudit:
             **first.to_json(),
             "confidence": self.confidence,
             "verdict": self.verdict,
+            "exact_epsilon": self.exact_epsilon,
+            "remarks": list(self.remarks),
             "also": [report.to_json() for report in others],
         }
 
@@ -97,7 +109,7 @@ def audit(
     if bound.statistic.layout.size == 0:
         raise InvalidInput(f"{agent.name} collects nothing, so there is nothing to audit")
     rng = stream(seed, 0, "audit")
-    secure = secure and bound.guarantee.model != "none"
+    secure, remarks = _secure_path(bound, secure and bound.guarantee.model != "none")
     if bound.guarantee.model == "joint":
         plans = _joint_plans(problem, bound, trials, secure)
     elif bound.guarantee.model == "shuffle":
@@ -113,7 +125,20 @@ def audit(
         reports.append(
             audit_target(target, claim.epsilon, claim.delta, runs, confidence=each, rng=rng)
         )
-    return AgentAudit(tuple(reports), confidence)
+    return AgentAudit(tuple(reports), confidence, _exact_epsilon(bound), remarks)
+
+
+def _secure_path(bound: BoundAgent, wanted: bool) -> tuple[bool, tuple[str, ...]]:
+    """Whether to audit secure noise, and what to say where there is none."""
+    if getattr(bound.privatizer, "kind", None) != "bounded":
+        return wanted, ()
+    return False, ("bounded noise has no exact sampler, so there is no secure path to audit",)
+
+
+def _exact_epsilon(bound: BoundAgent) -> float | None:
+    """Epsilon of one report by its worst pairs of output laws, where the privatizer has them."""
+    channels = getattr(bound.privatizer, "channels", None)
+    return None if channels is None else max(float(pair.epsilon) for pair in channels())
 
 
 AnyTarget = ReportTarget | LearnerTarget | BatchTarget

@@ -79,7 +79,7 @@ def check_target(path: str | Path) -> Path:
 
 
 def label(result: Result) -> str:
-    """Name, non-default parameters and the true epsilon of a curve."""
+    """Name, non-default parameters and the true guarantee of a curve."""
     from tacit.agents.catalogue import agents
 
     name = str(result.agent["name"])
@@ -89,9 +89,8 @@ def label(result: Result) -> str:
         for key, value in result.agent["parameters"].items()
         if (key not in known or value != known[key].default) and key != "epsilon"
     ]
-    epsilon = result.guarantee.epsilon
-    privacy = "not private" if result.guarantee.model == "none" else f"epsilon = {epsilon:.3g}"
-    return f"{name}{' (' + ', '.join(changed) + ')' if changed else ''}, {privacy}"
+    shown = f"{name} ({', '.join(changed)})" if changed else name
+    return f"{shown}, {result.guarantee.brief()}"
 
 
 def _title(result: Result) -> str:
