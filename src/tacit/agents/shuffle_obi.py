@@ -9,14 +9,8 @@ from tacit.agents.base import Agent
 from tacit.driver import BoundAgent, CappedBatches
 from tacit.planners import DirectionalPlanner, ObiPlanner
 from tacit.privacy.published import shuffle_claim
-from tacit.privacy.shuffle import (
-    Crowd,
-    ReshuffledBits,
-    hidden_among,
-    shuffled_cells,
-    useful_crowd,
-)
-from tacit.statistics import OneStep, VisitCounts
+from tacit.privacy.shuffle import ReshuffledBits, shuffled_cells, useful_crowd
+from tacit.statistics import EachStep, OneStep, VisitCounts
 from tacit.task import Task
 from tacit.validate import choice, integer, number
 
@@ -38,9 +32,12 @@ class ShuffleOBI(Agent):
             printed there, that of a single bit.
         delta: of the central guarantee, > 0.
         calibration: "tight" or "paper".
-        batch: users of a batch, rounded down to a multiple of the horizon; 0 chooses: enough per
-            step for privacy noise to be about as small as sampling noise (``useful_crowd``) plus
-            the colluders, but at most a fiftieth of all users.
+        steps: "own": every user draws the step to report with a coin of its own, and all users of a
+            batch hide each other; "assigned": steps are taken in turn, in public, and only users
+            of the same step do.
+        batch: users of a batch (with assigned steps rounded down to a multiple of the horizon); 0
+            chooses 15 sqrt(ln(1 / delta)) / epsilon for every step (``useful_crowd``), plus the
+            colluders, but at most a fiftieth of all users.
         colluders: users of a batch who may work together with the observer.
         local_epsilon: what one report may cost at most on its own, whoever sees it.
         bonus_scale: c of the widths z = c sqrt(2 L); 1 is where all confidence statements hold.
@@ -54,6 +51,7 @@ class ShuffleOBI(Agent):
     epsilon: float
     delta: float = 1e-6
     calibration: Literal["tight", "paper"] = "tight"
+    steps: Literal["own", "assigned"] = "own"
     batch: int = 0
     colluders: int = 0
     local_epsilon: float = 8.0
@@ -66,6 +64,7 @@ class ShuffleOBI(Agent):
         number(self.epsilon, "epsilon", low=0.0, low_open=True)
         number(self.delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
         choice(self.calibration, "calibration", ("tight", "paper"))
+        choice(self.steps, "steps", ("own", "assigned"))
         integer(self.batch, "batch", low=0)
         integer(self.colluders, "colluders", low=0)
         number(self.local_epsilon, "local_epsilon", low=0.0, low_open=True)
@@ -80,11 +79,13 @@ class ShuffleOBI(Agent):
         return {**super().parameters(), "width": width}
 
     def crowd(self, task: Task) -> int:
-        """Users of a batch who report about the same step."""
+        """Users of a batch who hide each other."""
+        crowds = task.horizon if self.steps == "assigned" else 1
         if self.batch:
-            return max(int(self.batch) // task.horizon, 1)
-        wanted = useful_crowd(self.epsilon, self.delta) + int(self.colluders)
-        return max(min(wanted, task.users // (FEWEST_BATCHES * task.horizon)), 1)
+            return max(int(self.batch) // crowds, 1)
+        enough = task.horizon * useful_crowd(self.epsilon, self.delta) // crowds
+        few = task.users // (FEWEST_BATCHES * crowds)
+        return max(min(enough + int(self.colluders), few), 1)
 
     def bind(self, task: Task) -> BoundAgent:
         """Randomized reports behind a shuffler."""
@@ -92,13 +93,14 @@ class ShuffleOBI(Agent):
         return self._published(task) if self.calibration == "paper" else self._tight(task)
 
     def _tight(self, task: Task) -> BoundAgent:
-        statistic, crowd, colluders = OneStep(task), self.crowd(task), int(self.colluders)
+        statistic = OneStep(task) if self.steps == "assigned" else EachStep(task)
         shuffler = shuffled_cells(
             statistic,
             task,
-            Crowd(hidden_among(crowd, colluders), float(self.epsilon), float(self.delta)),
-            crowd=crowd,
-            colluders=colluders,
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            crowd=self.crowd(task),
+            colluders=int(self.colluders),
             most=float(self.local_epsilon),
         )
         planner = DirectionalPlanner(bonus_scale=self.bonus_scale, beta=self.beta)
@@ -130,9 +132,8 @@ class ShuffleOBI(Agent):
                 f"{task.users:,} users; sending all reports anew before every episode hides "
                 "nobody, and what holds is the local guarantee",
             )
-        crowd = self.crowd(task)
-        batch = crowd * task.horizon
+        batch = self.crowd(task) * (task.horizon if self.steps == "assigned" else 1)
         return (
-            f"batches of {batch:,} users, {crowd:,} per step, opened when full; the last "
-            f"{task.users % batch:,} of {task.users:,} users are in a batch that is never opened",
+            f"batches of {batch:,} users, opened when full; the last {task.users % batch:,} of "
+            f"{task.users:,} users are in a batch that is never opened",
         )
