@@ -164,11 +164,7 @@ class Guarantee:
 
     def _headline(self) -> list[str]:
         if self.model == "none":
-            return [
-                "NO PRIVACY: epsilon is infinite.",
-                "No noise was added. What this learner publishes depends on exact user data and "
-                "may disclose any of it.",
-            ]
+            return self._no_privacy()
         trajectory = "any user's whole trajectory (states, actions and rewards)"
         if self.unit == "participation":
             trajectory = "the trajectory of any single participation"
@@ -183,6 +179,20 @@ class Guarantee:
         if self.participations > 1:
             lines.append(f"One person may take part {self.participations} times; all are covered.")
         return lines + self._beside_the_request()
+
+    def _no_privacy(self) -> list[str]:
+        if not self.noise:
+            return [
+                "NO PRIVACY: epsilon is infinite.",
+                "No noise was added. What this learner publishes depends on exact user data and "
+                "may disclose any of it.",
+            ]
+        return [
+            f"NO PRIVACY: no finite epsilon holds at delta {_up(self.delta, 3)}.",
+            "Noise was added, but too little: what is published may disclose exact user data.",
+            f"Mechanism: {self.mechanism}; accounting: {self.accountant}.",
+            *self._beside_the_request(),
+        ]
 
     def _beside_the_request(self) -> list[str]:
         """A sentence where the truth is not what was asked for."""
