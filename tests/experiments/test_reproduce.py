@@ -104,7 +104,7 @@ def test_the_json_contract_and_the_files(out: Path) -> None:
     assert second["measured"] == {"two": 2.0, "none": None}
     assert report["files"] == [str(path) for path in done.files]
     curve = report["curves"][1]
-    assert curve["label"] == "LDP-OBI: epsilon 1.67 (asked for 2)"
+    assert curve["label"] == "LDP-OBI: local epsilon 1.67 (asked for 2)"
     assert [len(row["regret"]) for row in curve["by_problem"]] == [2, 2]
     assert [row["problem"]["parameters"]["seed"] for row in curve["by_problem"]] == [1, 2]
     manifest = json.loads((folder / "manifest.json").read_text())
