@@ -10,31 +10,10 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.cli import main as cli
 
 
 def tacit_command(*words: str) -> list[str]:
     return [str(Path(sys.executable).with_name("tacit")), *words]
-
-
-class Output:
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Run the command in this process, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: str) -> Output:
-        monkeypatch.setattr(sys, "argv", ["tacit", *words])
-        with pytest.raises(SystemExit) as leave:
-            cli.main()
-        captured = capsys.readouterr()
-        return Output(leave.value.code, captured.out, captured.err)
-
-    return run
 
 
 SMALL = ("run", "random-mdp", "psrl", "--episodes", "200", "--seeds", "2")
