@@ -91,9 +91,7 @@ def plain_induction(transitions, v, w, pooled, z, model, H):
 def test_model_and_values_are_the_specified_ones(seed, pooled, G, stages, H):
     transitions, last, v, w = tables(seed, G)
     model = modelled(transitions, last, pooled, stages)
-    for found, expected in zip(
-        model, plain_model(transitions, last, pooled, stages), strict=True
-    ):
+    for found, expected in zip(model, plain_model(transitions, last, pooled, stages), strict=True):
         assert np.allclose(found, expected, rtol=1e-9, atol=1e-12, equal_nan=True)
     arguments = (transitions, v, w, pooled, 0.3, model, H)
     Q, V = induced(*arguments)
