@@ -7,7 +7,7 @@ import pytest
 
 from contracts.planner import PlannerContract
 from contracts.privatizer import no_questions, streams
-from tacit.agents import PSRL, Agent, LdpOBI, Optimal, TacitLocal, UcbVI, Uniform
+from tacit.agents import OBI, PSRL, Agent, LdpOBI, LdpPSRL, Optimal, TacitLocal, UcbVI, Uniform
 from tacit.driver import drive
 from tacit.planners import (
     DirectionalPlanner,
@@ -55,6 +55,31 @@ class TestObi(TabularContract):
 class TestObiGaussian(TestObi):
     def agent(self) -> Agent:
         return LdpOBI(epsilon=2.0, delta=1e-5, randomizer="gaussian", calibration="paper")
+
+
+class TestObiResponse(TestObi):
+    def agent(self) -> Agent:
+        return LdpOBI(epsilon=20.0, randomizer="randomized-response")
+
+
+class TestObiBounded(TestObi):
+    def agent(self) -> Agent:
+        return LdpOBI(epsilon=2.0, delta=0.1, randomizer="bounded", calibration="paper")
+
+
+class TestObiTight(TestObi):
+    def agent(self) -> Agent:
+        return LdpOBI(epsilon=20.0, width="tight")
+
+
+class TestObiExact(TestObi):
+    def agent(self) -> Agent:
+        return OBI()
+
+
+class TestLocalPosterior(TestPosterior):
+    def agent(self) -> Agent:
+        return LdpPSRL(epsilon=2.0)
 
 
 class TestNoisyPosterior(TabularContract):
