@@ -45,7 +45,7 @@ def _agent(name: str, epsilon: float) -> Named:
 
 
 def _users(size: Size) -> list[int]:
-    return [max(10, round(size.episodes * share)) for share in DECADES]
+    return sorted({max(10, round(size.episodes * share)) for share in DECADES})
 
 
 def parts(size: Size) -> list[Curve]:
