@@ -105,7 +105,7 @@ def picture(evidence: Evidence) -> Picture:
         axes.set_xlabel("users K")
         axes.set_ylabel("regret after K users")
         axes.grid(alpha=0.3)
-        axes.legend(fontsize="x-small")
+        draw.legend_below(axes)
     return drawing
 
 

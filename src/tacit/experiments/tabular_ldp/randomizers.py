@@ -79,7 +79,7 @@ def is_lowest(name: str, others: Sequence[str], said: str, epsilon: float) -> Ju
 
 
 _HINT = {
-    "bounded": "the budget is divided by 3H here, as Prop. 14 says: see the claim on the undivided one",
+    "bounded": "its budget is divided by 3H, as Prop. 14 says: see the claim on the undivided one",
     "undivided": "even with a larger budget than Prop. 14 allows",
     "laplace": "Gaussian noise has the proof's constant here; with that of Prop. 10, 4.7 times "
     "larger, the paper's order would be plausible (E1; our inference)",
