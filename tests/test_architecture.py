@@ -13,7 +13,7 @@ MODULES = {
     for path in PACKAGE.rglob("*.py")
 }
 MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
-PLANNING_KERNELS = ("planning", "optimism", "posterior", "noisy_posterior", "obi")
+PLANNING_KERNELS = ("planning", "optimism", "posterior", "noisy_posterior", "obi", "lsvi")
 
 
 def imports(path: Path) -> set[str]:
@@ -60,6 +60,7 @@ RAW = (
     "agents",
     "kernels.rollout",
     "kernels.counts",
+    "kernels.linear_sums",
     "kernels.sums",
 )
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.agents.base import Agent
+from tacit.agents.dp_lsvi import DpLsviAdaptive, DpLsviBatch, DpLsviUCBPlusPlus
 from tacit.agents.ldp_obi import LdpOBI
+from tacit.agents.lsvi import LsviUCB, LsviUCBPlusPlus
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
 from tacit.agents.tacit_linear import TacitLinear
@@ -20,6 +22,11 @@ agents: Registry[Agent] = Registry("agent")
 agents.add("psrl", PSRL, "posterior sampling, not private")
 agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, not private")
 agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
+agents.add("lsvi-ucb", LsviUCB, "linear MDPs: least-squares value iteration, not private")
+agents.add("lsvi-ucb++", LsviUCBPlusPlus, "the same, variance-weighted, rare switching, not private")
+agents.add("dp-lsvi-batch", DpLsviBatch, "private LSVI, a new plan after every batch")
+agents.add("dp-lsvi-adaptive", DpLsviAdaptive, "private LSVI, a new plan when a determinant doubled")
+agents.add("dp-lsvi-ucb++", DpLsviUCBPlusPlus, "private LSVI-UCB++: fresh noise, capped switches")
 agents.add("tacit-local", TacitLocal, "one report at full epsilon per user, noise-aware posterior")
 agents.add(
     "tacit-linear", TacitLinear, "linear MDPs: additive sums through a counter, optimistic prior"

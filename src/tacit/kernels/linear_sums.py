@@ -74,3 +74,41 @@ def add_steps(
                 for s in range(S):
                     following[g, i, s] += away
                 following[g, i, n] += np.int64(np.rint(xi * (1.0 - 1.0 / S))) - away
+
+
+@kernel
+def add_weighted_steps(
+    states: IntArray,
+    actions: IntArray,
+    rewards: Array,
+    phi: Array,
+    weights: Array,
+    largest: float,
+    gram: IntArray,
+    table: IntArray,
+    reward: IntArray,
+) -> None:
+    """Add w phi phi^T, w at (s, a, s') and w r at (s, a), per stage.
+
+    Tables: gram [H, p] packed, table [H, S, A, S], reward [H, S, A]. Weights w_h(s, a) [H, S, A]
+    are clipped into [0, ``largest``] and put on the grid first, rounded down.
+    """
+    S, A, d = phi.shape
+    root2 = math.sqrt(2.0)
+    H = min(states.shape[0] - 1, actions.shape[0], rewards.shape[0])
+    for h in range(H):
+        s = clip_index(states[h], S)
+        a = clip_index(actions[h], A)
+        w = weights[h, s, a]
+        steps = math.floor(min(max(w, 0.0), largest) * STEPS) if w == w else 0.0
+        table[h, s, a, clip_index(states[h + 1], S)] += np.int64(steps)
+        reward[h, s, a] += np.int64(np.rint(steps * clip_reward(rewards[h])))
+        x = phi[s, a]
+        k = 0
+        for i in range(d):
+            xi = steps * x[i]
+            gram[h, k] += np.int64(np.rint(xi * x[i]))
+            k += 1
+            for j in range(i + 1, d):
+                gram[h, k] += np.int64(np.rint(root2 * xi * x[j]))
+                k += 1

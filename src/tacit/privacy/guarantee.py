@@ -145,10 +145,11 @@ class Guarantee:
 
     def _headline(self) -> list[str]:
         if self.model == "none":
+            why = f"Mechanism: {self.mechanism}." if self.noise else "No noise was added."
             return [
                 "NO PRIVACY: epsilon is infinite.",
-                "No noise was added. What this learner publishes depends on exact user data and "
-                "may disclose any of it.",
+                f"{why} What this learner publishes depends on exact user data and may disclose "
+                "any of it.",
             ]
         trajectory = "any user's whole trajectory (states, actions and rewards)"
         if self.unit == "participation":

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
-from tacit.driver import BoundAgent, CappedBatches, GeometricBatches, every_user, never_again
+from tacit.driver import BoundAgent, CappedBatches, every_user, never_again
 from tacit.kernels.cells import CellEstimates
 from tacit.kernels.noisy_posterior import WEIGHT_STEPS
 from tacit.kernels.rollout import uniforms_per_episode
@@ -28,11 +28,9 @@ from tacit.planners import (
 )
 from tacit.planners.base import known_rewards
 from tacit.planners.noisy_posterior import FLOOR
-from tacit.planners.ridge import RidgePlanner
 from tacit.policy import StochasticPolicy, TabularPolicy
 from tacit.privacy import Exact, Query, Silence
 from tacit.privacy.finite import Oracle, SubsetSelection
-from tacit.privacy.joint import CountedSums
 from tacit.privacy.local import LocalAdditive, OneCell
 from tacit.privacy.local.additive import GRID
 from tacit.privacy.local.one_cell import chances
@@ -41,9 +39,10 @@ from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation import batches, loops
 from tacit.simulation.loops import Blocks, IntBlocks, LocalNoise, Obi, Plan, Public, Raw
 from tacit.simulation.runs import Run, new_score
-from tacit.simulation.scheduled import ScheduledRun
+from tacit.simulation.scheduled import linear_run
 from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics import Nothing, OneStep, VisitCounts
+from tacit.statistics.curated import CuratedTransitions
 from tacit.statistics.linear import LinearSums
 
 _UNIFORMS = 1 << 14
@@ -319,8 +318,7 @@ def _policy_cdf(policy: object, actions: int) -> Array:
     return cumulative(np.eye(actions)[policy.actions])
 
 
-_LOOPS: dict[tuple[object, ...], type[_CompiledRun] | type[ScheduledRun]] = {
-    (LinearSums, CountedSums, RidgePlanner, GeometricBatches): ScheduledRun,
+_LOOPS: dict[tuple[object, ...], type[_CompiledRun]] = {
     (VisitCounts, Exact, UcbViPlanner, every_user): UcbViRun,
     (VisitCounts, Exact, PosteriorPlanner, every_user): PsrlRun,
     (VisitCounts, LocalAdditive, ObiPlanner, every_user): ObiRun,
@@ -334,9 +332,11 @@ def compiled_run(
     problem: object, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
 ) -> Run | None:
     """The compiled run of this problem and agent, or None if there is none."""
+    if type(problem) not in (TabularMDP, LinearMDP):
+        return None
+    if type(agent.statistic) in (LinearSums, CuratedTransitions):
+        return linear_run(problem, agent, root, run, checkpoints)
     schedule = agent.schedule if isfunction(agent.schedule) else type(agent.schedule)
     parts = (type(agent.statistic), type(agent.privatizer), type(agent.planner), schedule)
     make = _LOOPS.get(parts)
-    if make is None or type(problem) not in (TabularMDP, LinearMDP):
-        return None
-    return make(problem, agent, root, run, checkpoints)
+    return None if make is None else make(problem, agent, root, run, checkpoints)

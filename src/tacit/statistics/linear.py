@@ -9,11 +9,16 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels.linear_sums import STEPS, Weights, add_steps
+from tacit.policy import uniform_policy
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.base import Block, Layout, Norm, Relation, Statistic, block_weights
 from tacit.statistics.pairs import FeaturePairs
 from tacit.task import Task, feature_table
 from tacit.trajectory import Trajectory
+
+
+TRIED = 64
+"""Users among whom the audit's worst pair is looked for."""
 
 
 class LinearSums:
@@ -116,13 +121,12 @@ class LinearSums:
         return steps * (max(math.sqrt(2.0) * self.weights.gram, *self.weights) + 1.0 / STEPS)
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
-        """At every stage the two steps that are furthest apart, in the generic case.
+        """The furthest two of many users.
 
-        Every step is described by its own (s, a, s', r) here, and consecutive ones need not fit
-        together: a user is any response to the actions, but states of one trajectory are shared by
-        neighbouring steps, so the pair alternates between the two ends of the search.
+        Neighbouring steps share a state, so no trajectory can be worst at every stage: the pair
+        comes close to the declared sensitivity and need not reach it.
         """
-        return worst_constant_pair(self)
+        return furthest_pair(self, self.horizon, *self.phi.shape[:2])
 
 
 def clipped_features(task: Task) -> Array:
@@ -137,20 +141,21 @@ def is_one_hot(phi: Array) -> bool:
     return bool(((phi != 0).sum(axis=2) == 1).all())
 
 
-def worst_constant_pair(statistic: LinearSums) -> tuple[Trajectory, Trajectory]:
-    """The furthest two among users who repeat one action in a two-state pattern."""
-    S, A, _ = statistic.phi.shape
-    H = statistic.horizon
-    publication: Publication | None = None
+def furthest_pair(
+    statistic: Statistic, horizon: int, states: int, actions: int
+) -> tuple[Trajectory, Trajectory]:
+    """The furthest two among users who alternate between two random steps; rewards 0 or 1."""
+    H, rng = horizon, np.random.default_rng(0)
+    nothing = Publication(0, uniform_policy(H, states, actions))
     users, vectors = [], []
-    rng = np.random.default_rng(0)
-    for trial in range(64):
-        ends = rng.integers(0, S, size=2) if trial else np.zeros(2, dtype=np.int64)
-        states = np.resize(ends, H + 1)
-        actions = np.resize(rng.integers(0, A, size=2), H)
-        user = Trajectory(states, actions, np.full(H, float(trial % 2)))
+    for trial in range(TRIED):
+        user = Trajectory(
+            np.resize(rng.integers(0, states, size=2), H + 1),
+            np.resize(rng.integers(0, actions, size=2), H),
+            np.full(H, float(trial % 2)),
+        )
         out = np.zeros(statistic.layout.size, dtype=np.int64)
-        statistic.contribute(user, publication, 0, out)  # type: ignore[arg-type]
+        statistic.contribute(user, nothing, 0, out)
         users.append(user)
         vectors.append(out * statistic.layout.units)
     points = np.array(vectors)
