@@ -2,17 +2,26 @@
 
 from tacit.agents.base import Agent
 from tacit.agents.catalogue import agents, make_agent
+from tacit.agents.dp_lsvi import DpLsviAdaptive, DpLsviBatch, DpLsviUCBPlusPlus
 from tacit.agents.ldp_obi import LdpOBI
+from tacit.agents.lsvi import LsviUCB, LsviUCBPlusPlus
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
+from tacit.agents.tacit_linear import TacitLinear
 from tacit.agents.tacit_local import TacitLocal
 from tacit.agents.ucb_vi import UcbVI
 
 __all__ = [
     "PSRL",
     "Agent",
+    "DpLsviAdaptive",
+    "DpLsviBatch",
+    "DpLsviUCBPlusPlus",
     "LdpOBI",
+    "LsviUCB",
+    "LsviUCBPlusPlus",
     "Optimal",
+    "TacitLinear",
     "TacitLocal",
     "UcbVI",
     "Uniform",

@@ -23,9 +23,13 @@ agents.add("psrl", PSRL, "posterior sampling, not private")
 agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, not private")
 agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
 agents.add("lsvi-ucb", LsviUCB, "linear MDPs: least-squares value iteration, not private")
-agents.add("lsvi-ucb++", LsviUCBPlusPlus, "the same, variance-weighted, rare switching, not private")
+agents.add(
+    "lsvi-ucb++", LsviUCBPlusPlus, "the same, variance-weighted, rare switching, not private"
+)
 agents.add("dp-lsvi-batch", DpLsviBatch, "private LSVI, a new plan after every batch")
-agents.add("dp-lsvi-adaptive", DpLsviAdaptive, "private LSVI, a new plan when a determinant doubled")
+agents.add(
+    "dp-lsvi-adaptive", DpLsviAdaptive, "private LSVI, a new plan when a determinant doubled"
+)
 agents.add("dp-lsvi-ucb++", DpLsviUCBPlusPlus, "private LSVI-UCB++: fresh noise, capped switches")
 agents.add("tacit-local", TacitLocal, "one report at full epsilon per user, noise-aware posterior")
 agents.add(

@@ -78,13 +78,6 @@ class _PrivateLsvi(Agent):
     def _scale(self) -> float:
         return DEFAULT_SCALE if self.bonus_scale is None else self.bonus_scale
 
-    @property
-    def _request(self) -> dict[str, float]:
-        return {
-            "requested_epsilon": float(self.epsilon),
-            "requested_delta": float(self.delta),
-        }
-
     def _sizes(self, task: Task) -> Sizes:
         return Sizes(dimension(task), task.horizon, task.users, self.beta)
 
@@ -97,7 +90,7 @@ class _PrivateLsvi(Agent):
 
 
 def _published_targets(horizon: int, std: float, rounds: int) -> Answers:
-    """r + V in [0, H + 1] at every stage, not centred."""
+    """R + V in [0, H + 1] at every stage, not centred."""
     stds, ranges = np.full(horizon, std), np.full(horizon, horizon + 1.0)
     return Answers({"value": ranges}, {"value": stds}, rounds, {"value": True}, centred=False)
 
@@ -136,7 +129,8 @@ class DpLsviBatch(_PrivateLsvi):
             answers,
             shares.price,
             batch=schedule.least,
-            **self._request,
+            requested_epsilon=float(self.epsilon),
+            requested_delta=float(self.delta),
         )
         shift = spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
         planner = LsviPlanner(1.0 + shift, 1.0, self._scale * H, Asked(answers.ranges))
@@ -154,7 +148,8 @@ class DpLsviBatch(_PrivateLsvi):
             answers,
             Price.separate(1.0, centred=False, rounding=rounding(statistic)),
             batch=schedule.least,
-            **self._request,
+            requested_epsilon=float(self.epsilon),
+            requested_delta=float(self.delta),
         )
         bonus = constants.bonus if self.bonus_scale is None else self._scale * task.horizon
         asked = Asked(answers.ranges, centred=False)
@@ -184,7 +179,12 @@ class DpLsviAdaptive(_PrivateLsvi):
         switches = switches_at_most(d, H, K, 1.0, ridge)
         answers = shares.answers(targets, switches)
         curator = Curator(
-            statistic, task, tree, shares.gram_std, answers, shares.price, **self._request
+            statistic,
+            task,
+            tree,
+            shares.gram_std,
+            answers,
+            shares.price, requested_epsilon=float(self.epsilon), requested_delta=float(self.delta),,
         )
         asked = Asked(answers.ranges)
         planner = LsviPlanner(ridge, 1.0, self._scale * H, asked, Switching(switches))
@@ -202,7 +202,8 @@ class DpLsviAdaptive(_PrivateLsvi):
             constants.gram_std,
             answers,
             Price.separate(1.0, centred=False, rounding=rounding(statistic)),
-            **self._request,
+            requested_epsilon=float(self.epsilon),
+            requested_delta=float(self.delta),
         )
         bonus = constants.bonus if self.bonus_scale is None else self._scale * task.horizon
         asked, switching = Asked(answers.ranges, centred=False), Switching(constants.switches)
@@ -243,7 +244,12 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         switches = switches_at_most(d, H, K, weight, ridge)
         answers = shares.answers(targets, switches)
         curator = Curator(
-            statistic, task, tree, shares.gram_std, answers, shares.price, **self._request
+            statistic,
+            task,
+            tree,
+            shares.gram_std,
+            answers,
+            shares.price, requested_epsilon=float(self.epsilon), requested_delta=float(self.delta),,
         )
         bonus = tuned_plus(self._scale, H)
         planner = LsviPlusPlanner(ridge, weight, bonus, Switching(switches), Asked(answers.ranges))
@@ -255,9 +261,7 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         rho = zcdp(self.epsilon, self.delta)
         each = rho / (4 * H * K)
         vector, square = (math.sqrt(2 * H**power / each) for power in (2, 4))
-        stds = {
-            name: np.full(H, square if name == "square" else vector) for name in targets.ranges
-        }
+        stds = {name: np.full(H, square if name == "square" else vector) for name in targets.ranges}
         answers = Answers(targets.ranges, stds, K, targets.rewards, centred=False)
         kind = ReusedNoise if self.reuse_noise else Curator
         curator = kind(
@@ -267,7 +271,8 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
             math.sqrt(1 / (2 * each)),
             answers,
             Price.separate(1.0 / H, centred=False, rounding=rounding(statistic)),
-            **self._request,
+            requested_epsilon=float(self.epsilon),
+            requested_delta=float(self.delta),
         )
         constants = plus_constants(self._sizes(task), rho)
         bonus = constants.bonus if self.bonus_scale is None else tuned_plus(self._scale, H)

@@ -17,7 +17,7 @@ from tacit.validate import number
 
 
 def dimension(task: Task) -> int:
-    """d."""
+    """D."""
     return int(feature_table(task).shape[2])
 
 
@@ -29,7 +29,7 @@ def check_bonus(bonus_scale: float | None, beta: float) -> None:
 
 
 def lsvi_bonus(task: Task, beta: float) -> float:
-    """d H sqrt(log(2 d K H / beta)) (spec linear_jdp 3.1, c = 1)."""
+    """D H sqrt(log(2 d K H / beta)) (spec linear_jdp 3.1, c = 1)."""
     d, H, K = dimension(task), task.horizon, task.users
     return d * H * math.sqrt(math.log(2 * d * K * H / beta))
 
@@ -48,7 +48,7 @@ def plus_bonus(d: int, H: int, K: int, beta: float) -> PlusBonus:
 
 
 def tuned_plus(scale: float, H: int) -> PlusBonus:
-    """c H for both values, weights from variances alone."""
+    """C H for both values, weights from variances alone."""
     return PlusBonus(scale * H, scale * H, 0.0, theory=False)
 
 

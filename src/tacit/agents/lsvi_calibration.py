@@ -35,7 +35,7 @@ class Targets:
 
 
 def one_target(horizon: int) -> Targets:
-    """r + V in [0, H - h] (h from 0), at every stage."""
+    """R + V in [0, H - h] (h from 0), at every stage."""
     return Targets({"value": np.arange(horizon, 0, -1.0)}, {"value": True})
 
 
@@ -73,7 +73,8 @@ class Shares:
 
 def rounding(statistic: CuratedTransitions) -> float:
     """What the integer grid can add to the distance of two sums or of two answers."""
-    return 4.0 * statistic.phi.shape[2] / STEPS
+    d: int = statistic.phi.shape[2]
+    return 4.0 * d / STEPS
 
 
 def tight_shares(

@@ -23,7 +23,7 @@ class Sizes:
 
 
 def zcdp(epsilon: float, delta: float) -> float:
-    """rho = (sqrt(L + eps) - sqrt L)^2, L = log(1 / delta): the papers' conversion."""
+    """Rho = (sqrt(L + eps) - sqrt L)^2, L = log(1 / delta): the papers' conversion."""
     log = math.log(1 / delta)
     return (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
 
@@ -70,7 +70,7 @@ class BatchConstants:
 def batch_count(sizes: Sizes, epsilon: float) -> int:
     """B = ceil((K eps)^(2/5) d^(3/5) H^(1/5)), at most one batch per user."""
     wanted = (sizes.K * epsilon) ** 0.4 * sizes.d**0.6 * sizes.H**0.2
-    return min(math.ceil(wanted), sizes.K)
+    return int(min(math.ceil(wanted), sizes.K))
 
 
 def batch_constants(sizes: Sizes, epsilon: float, delta: float) -> BatchConstants:
@@ -86,9 +86,7 @@ def batch_constants(sizes: Sizes, epsilon: float, delta: float) -> BatchConstant
     C = target * (math.sqrt(d) + 2 * math.sqrt(math.log(6 * K * H * d / p)))
     U = max(1.0, (2 * H * math.sqrt(d * K) + C) / ridge)
     chi = 242 * 18 * K**2 * d * U * H / p
-    return BatchConstants(
-        B, gram, target, ridge + Y, 24 * H * math.sqrt(d * ridge) * math.log(chi)
-    )
+    return BatchConstants(B, gram, target, ridge + Y, 24 * H * math.sqrt(d * ridge) * math.log(chi))
 
 
 @dataclass(frozen=True)

@@ -90,11 +90,13 @@ def add_weighted_steps(
 ) -> None:
     """Add w phi phi^T, w at (s, a, s') and w r at (s, a), per stage.
 
-    Tables: gram [H, p] packed, table [H, S, A, S], reward [H, S, A]. Weights w_h(s, a) [H, S, A]
-    are clipped into [0, ``largest``] and put on the grid first, rounded down.
+    Tables: gram [H, p] packed (p = d keeps the diagonal alone), table [H, S, A, S], reward [H, S,
+    A]. Weights w_h(s, a) [H, S, A] are clipped into [0, ``largest``] and put on the grid first,
+    rounded down.
     """
     S, A, d = phi.shape
     root2 = math.sqrt(2.0)
+    packed = gram.shape[1] > d
     H = min(states.shape[0] - 1, actions.shape[0], rewards.shape[0])
     for h in range(H):
         s = clip_index(states[h], S)
@@ -109,6 +111,7 @@ def add_weighted_steps(
             xi = steps * x[i]
             gram[h, k] += np.int64(np.rint(xi * x[i]))
             k += 1
-            for j in range(i + 1, d):
-                gram[h, k] += np.int64(np.rint(root2 * xi * x[j]))
-                k += 1
+            if packed:
+                for j in range(i + 1, d):
+                    gram[h, k] += np.int64(np.rint(root2 * xi * x[j]))
+                    k += 1

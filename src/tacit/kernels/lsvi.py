@@ -15,7 +15,7 @@ from tacit.kernels import kernel
 
 @kernel
 def cholesky_logdet(matrix: Array) -> float:
-    """log det of a positive definite matrix, NaN for others; ``matrix`` is overwritten."""
+    """Log det of a positive definite matrix, NaN for others; ``matrix`` is overwritten."""
     d = matrix.shape[0]
     total = 0.0
     for j in range(d):
@@ -36,10 +36,8 @@ def cholesky_logdet(matrix: Array) -> float:
 
 
 @kernel
-def log_determinants(
-    packed: Array, ridge: float, least: float, work: Array, logdet: Array
-) -> bool:
-    """log det(G + ridge I) of every stage; False if an eigenvalue is not above ``least``.
+def log_determinants(packed: Array, ridge: float, least: float, work: Array, logdet: Array) -> bool:
+    """Log det(G + ridge I) of every stage; False if an eigenvalue is not above ``least``.
 
     Args:
         packed: Gram matrices [H, p], off-diagonal entries times sqrt 2.

@@ -146,13 +146,15 @@ class LsviPlusPlanner:
         centre = np.clip(mean - shift, 0.0, ranges)
         variance = np.maximum(np.clip(context["square"], 0.0, ranges**2) - centre**2, 0.0)
         if not self.bonus.theory:
-            return 1.0 / np.maximum(variance, H).reshape(H, S, A)
+            weights: Array = 1.0 / np.maximum(variance, H).reshape(H, S, A)
+            return weights
         error = np.minimum(self.bonus.square * width, H**2)
         error += np.minimum(2 * H * self.bonus.check * width, H**2)
         gap = 4 * d**3 * H**2 * (mean - low + 2 * self.bonus.check * width)
         sigma2 = variance + error + np.clip(gap, 0.0, d**3 * H**3) + H
         sigma2 = np.maximum(sigma2, self._floor(task, d, width))
-        return 1.0 / sigma2.reshape(H, S, A)
+        weights = 1.0 / sigma2.reshape(H, S, A)
+        return weights
 
     def _floor(self, task: Task, d: int, width: Array) -> Array:
         """max(H^2, 4 d^6 H^4 |phi|): the square of the theorem's floor on sigma."""

@@ -12,7 +12,7 @@ from tacit.kernels.planning import greedy
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
-from tacit.release import Release
+from tacit.release import Release, ValueQuery
 from tacit.task import Task, feature_table
 
 
@@ -67,30 +67,40 @@ def ridge(gram: Array, phi: Array, ones: Array, prior: float, floor: float) -> R
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """What the release holds, in natural units, and how to ask for what it does not hold.
+
+    Attributes:
+        gram: factor of the block "gram" in the release.
+        next: factor of the block "next".
+        reward: factor of the block "reward".
+        answered: sums are asked for (one range R_h [H] per stage, centred) and not in the release.
+    """
+
+    gram: float
+    next: float
+    reward: float
+    answered: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class RidgePlanner:
     """Value iteration by ridge regression that shrinks towards the top of the range.
 
-    Spec linear_jdp, B1, B2 and B4. At stage h (rewards to come at most t) the prediction of r + V
-    is m + phi^T Lam^-1 y + (t - m) phi^T Lam^-1 (Lam - G~) v, with <v, phi> = 1: where there are no
-    data it is t, so nothing else has to drive exploration.
+    Spec linear_jdp, B1 to B4. At stage h, where what is predicted is at most t, the prediction is
+    m + phi^T Lam^-1 y + (t - m) phi^T Lam^-1 (Lam - G~) v, with <v, phi> = 1 and y the noisy sum of
+    phi (r + V(s') - m): without data it is t, so nothing else has to drive exploration. Known
+    rewards are added to the prediction of V instead.
 
     Attributes:
-        gram_weight: factor of the block "gram" in the release.
-        next_weight: factor of the block "next".
-        reward_weight: factor of the block "reward".
+        blocks: factors of the released blocks.
         prior: ridge lambda.
         floor: where eigenvalues are clipped, in units of the edge of the noise.
-        width: bonus in units of the noise's exact standard deviation in a prediction.
-        sampling: the same, drawn instead of added.
     """
 
-    gram_weight: float
-    next_weight: float
-    reward_weight: float
+    blocks: Blocks
     prior: float
     floor: float
-    width: float
-    sampling: float = 0.0
 
     def plan(
         self,
@@ -102,43 +112,48 @@ class RidgePlanner:
     ) -> Publication:
         """Backward induction on the released sums."""
         H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
-        phi = feature_table(task).reshape(S * A, -1)
-        d = phi.shape[1]
-        packed = release.blocks["gram"] / self.gram_weight
-        follow = release.blocks["next"] / self.next_weight
-        reward = release.blocks["reward"] / self.reward_weight
-        known = task.known.get("reward")
-        std = release.law.scale("gram")
-        edge = noise_edge(std / self.gram_weight, d, packed.shape[1] == d)
-        ones = np.linalg.lstsq(phi, np.ones(S * A), rcond=None)[0]
-        fit = ridge(unpacked(packed, d), phi, ones, self.prior, self.floor * edge)
-        spread = np.sqrt((fit.weights**2).sum(axis=2))
-        Q = np.empty((H, S, A))
-        V = np.zeros(S)
+        known, version = task.known.get("reward"), next_version(previous)
+        fit = self._fit(task, release)
+        Q, V = np.empty((H, S, A)), np.zeros(S)
         for h in reversed(range(H)):
             top = float(H - h) if known is None else float(H - h - 1)
-            g = 0 if len(packed) == 1 else h
-            middle, y, variance = 0.0, np.zeros(d), 0.0
-            if h < H - 1:
-                centred = V - V.mean()
-                middle += float(V.mean())
-                y += follow[g] @ centred
-                variance += (std / self.next_weight) ** 2 * float(centred @ centred)
-            if known is None:
-                middle += 0.5
-                y += reward[g]
-                variance += (std / self.reward_weight) ** 2
-            if g < len(packed):
-                noise = math.sqrt(variance)
-                y += self.sampling * noise * streams.posterior.standard_normal(d)
+            g = 0 if len(fit.weights) == 1 else h
+            q = np.full(S * A, top)
+            if top > 0 and release.users:
+                middle, y = self._sum(release, ask, version, h, V, known is None)
                 q = middle + fit.weights[g] @ y + (top - middle) * fit.residual[g]
-                q = np.clip(q + self.width * noise * spread[g], 0.0, top)
-            else:
-                q = np.zeros(S * A)
-            Q[h] = q.reshape(S, A)
+            Q[h] = np.clip(q, 0.0, top).reshape(S, A)
             if known is not None:
                 Q[h] += known[h if len(known) > 1 else 0]
             V = Q[h].max(axis=1)
         actions = np.zeros((H, S), dtype=np.int64)
         greedy(Q, streams.ties, actions)
-        return Publication(next_version(previous), TabularPolicy(actions))
+        return Publication(version, TabularPolicy(actions))
+
+    def _fit(self, task: Task, release: Release) -> Ridge:
+        S, A = task.sizes["states"], task.sizes["actions"]
+        phi = feature_table(task).reshape(S * A, -1)
+        d = phi.shape[1]
+        packed = release.blocks["gram"] / self.blocks.gram
+        std = release.law.scale("gram") / self.blocks.gram
+        floor = self.floor * noise_edge(std, d, packed.shape[1] == d)
+        ones = np.linalg.lstsq(phi, np.ones(S * A), rcond=None)[0]
+        return ridge(unpacked(packed, d), phi, ones, self.prior, floor)
+
+    def _sum(
+        self, release: Release, ask: Ask, version: int, h: int, V: Array, with_reward: bool
+    ) -> tuple[float, Array]:
+        """The centre m and the noisy sum of phi (r + V(s') - m)."""
+        if self.blocks.answered:
+            query = ValueQuery((version, "value", h), "value", h, V)
+            answer: Array = ask(query).blocks["answer"]
+            return self.blocks.answered[h] / 2, answer
+        middle, y = 0.0, np.zeros(release.blocks["next"].shape[1])
+        follow, reward = release.blocks["next"], release.blocks["reward"]
+        if h < len(follow) or len(follow) == 1:
+            middle = float(V.mean())
+            y += follow[h if len(follow) > 1 else 0] @ (V - middle) / self.blocks.next
+        if with_reward:
+            middle += 0.5
+            y += reward[h if len(reward) > 1 else 0] / self.blocks.reward
+        return middle, y

@@ -78,8 +78,8 @@ class LinearMDP(TabularMDP):
 
     @cached_property
     def _inverse(self) -> Array:
-        inverse: Array = np.linalg.pinv(self.features.reshape(-1, self.dimension))
-        return inverse
+        flat = self.features.reshape(-1, self.dimension)
+        return np.linalg.pinv(flat).astype(np.float64)
 
     @cached_property
     def mu(self) -> Array:

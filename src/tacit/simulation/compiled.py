@@ -332,7 +332,7 @@ def compiled_run(
     problem: object, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
 ) -> Run | None:
     """The compiled run of this problem and agent, or None if there is none."""
-    if type(problem) not in (TabularMDP, LinearMDP):
+    if not isinstance(problem, TabularMDP) or type(problem) not in (TabularMDP, LinearMDP):
         return None
     if type(agent.statistic) in (LinearSums, CuratedTransitions):
         return linear_run(problem, agent, root, run, checkpoints)

@@ -103,9 +103,7 @@ def curated_segment(
     _, now, at, checkpoints, regret_curve, reward_curve = score
     for row in range(uniforms.shape[0]):
         total = rollout(truth, policy, uniforms[row], states, actions, rewards)
-        add_weighted_steps(
-            states, actions, rewards, phi, weights, largest, gram, table, reward
-        )
+        add_weighted_steps(states, actions, rewards, phi, weights, largest, gram, table, reward)
         record(total, now, at, checkpoints, regret_curve, reward_curve)
 
 
@@ -185,9 +183,7 @@ def adaptive_segment(
     packed = stream.prefix.reshape(gram.shape)
     for row in range(uniforms.shape[0]):
         total = rollout(truth, policy, uniforms[row], states, actions, rewards)
-        add_weighted_steps(
-            states, actions, rewards, phi, weights, largest, gram, table, reward
-        )
+        add_weighted_steps(states, actions, rewards, phi, weights, largest, gram, table, reward)
         record(total, now, at, checkpoints, regret_curve, reward_curve)
         if at[0] == users:
             return row + 1
@@ -195,7 +191,7 @@ def adaptive_segment(
         if switches and look(packed, rule):
             return row + 1
         keep_prefix(stream, gram, level)
-    return uniforms.shape[0]
+    return len(uniforms)
 
 
 @kernel
@@ -221,9 +217,7 @@ def exact_segment(
     _, now, at, checkpoints, regret_curve, reward_curve = score
     for row in range(uniforms.shape[0]):
         total = rollout(truth, policy, uniforms[row], states, actions, rewards)
-        add_weighted_steps(
-            states, actions, rewards, phi, weights, largest, gram, table, reward
-        )
+        add_weighted_steps(states, actions, rewards, phi, weights, largest, gram, table, reward)
         record(total, now, at, checkpoints, regret_curve, reward_curve)
         if at[0] == users:
             return row + 1
@@ -232,4 +226,4 @@ def exact_segment(
                 prefix[h, k] = gram[h, k] * unit
         if switches and look(prefix, rule):
             return row + 1
-    return uniforms.shape[0]
+    return len(uniforms)

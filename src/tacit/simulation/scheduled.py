@@ -1,5 +1,4 @@
-"""Runs of linear agents: the pipeline's own parts at every new plan, users between two plans in one
-compiled call.
+"""Runs of linear agents: plans by the pipeline's own parts, users in between in compiled calls.
 
 They follow ``driver.drive`` and equal it bit by bit: publications are made by the privatizer and
 the planner themselves, and what is compiled adds up integers and draws from the same streams.

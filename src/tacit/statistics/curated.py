@@ -11,7 +11,7 @@ from tacit.arrays import Array, IntArray, frozen
 from tacit.kernels.linear_sums import STEPS, add_weighted_steps
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
-from tacit.statistics.linear import clipped_features, furthest_pair
+from tacit.statistics.linear import clipped_features, furthest_pair, is_one_hot
 from tacit.statistics.pairs import FeaturePairs
 from tacit.task import Task
 from tacit.trajectory import Trajectory
@@ -29,19 +29,21 @@ class CuratedTransitions:
     Args:
         task: the public task.
         largest_weight: bound on w, and the weight of every step where nothing is published.
+        diagonal: keep the diagonals of Gram matrices alone where features are one-hot.
     """
 
-    def __init__(self, task: Task, largest_weight: float = 1.0) -> None:
+    def __init__(self, task: Task, largest_weight: float = 1.0, *, diagonal: bool = False) -> None:
         self.phi = clipped_features(task)
         S, A, d = self.phi.shape
         H = task.horizon
+        packed = d if diagonal and is_one_hot(self.phi) else d * (d + 1) // 2
         self.horizon = H
         self.largest_weight = number(
             largest_weight, "largest_weight", low=0.0, high=1.0, low_open=True
         )
         self.layout = Layout(
             [
-                Block("gram", (H, d * (d + 1) // 2), 1.0 / STEPS),
+                Block("gram", (H, packed), 1.0 / STEPS),
                 Block("table", (H, S, A, S), 1.0 / STEPS),
                 Block("reward", (H, S, A), 1.0 / STEPS),
             ]
@@ -91,7 +93,7 @@ class CuratedTransitions:
         if norm == "l2":
             return l2
         cells = {"gram": d * (d + 1) // 2, "table": twice, "reward": twice}
-        return H * sum(factors[name] * moved[name] * math.sqrt(cells[name]) for name in moved)
+        return float(H * sum(factors[n] * moved[n] * math.sqrt(cells[n]) for n in moved))
 
     def largest_cell(self) -> float:
         """What one user can add to a cell at most."""

@@ -16,7 +16,6 @@ from tacit.statistics.pairs import FeaturePairs
 from tacit.task import Task, feature_table
 from tacit.trajectory import Trajectory
 
-
 TRIED = 64
 """Users among whom the audit's worst pair is looked for."""
 
@@ -111,7 +110,7 @@ class LinearSums:
         length2 = follow * (1 - 1 / S) + reward / 4
         if relation is Relation.ADD_REMOVE_ONE:
             norm2 = float(pairs.one.max())
-            return gram * norm2**2 + length2 * norm2
+            return float(gram * norm2**2 + length2 * norm2)
         least = (-follow / S if S > 1 else 0.0) - reward / 4
         return pairs.worst(gram * pairs.gram + pairs.vector(length2, least, length2))
 
@@ -130,7 +129,7 @@ class LinearSums:
 
 
 def clipped_features(task: Task) -> Array:
-    """phi [S, A, d], every vector of norm at most 1."""
+    """Features phi [S, A, d], every vector of norm at most 1."""
     phi = np.asarray(feature_table(task), dtype=np.float64)
     norms = np.linalg.norm(phi, axis=2, keepdims=True)
     return np.ascontiguousarray(phi / np.maximum(norms, 1.0))

@@ -32,16 +32,16 @@ class FeaturePairs:
         flat = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1.0)
         self.bounded_only = len(flat) ** 2 > MOST_PAIRS
         if self.bounded_only:
-            angles = np.linspace(-1.0, 1.0, 2001)
-            self.one = np.ones_like(angles)
-            self.two, self.inner = self.one, angles
+            self.inner: Array = np.linspace(-1.0, 1.0, 2001)
+            self.one: Array = np.ones_like(self.inner)
+            self.two: Array = self.one
             return
         with_nobody = np.vstack([flat, np.zeros(flat.shape[1])])
         inner = np.clip(with_nobody @ with_nobody.T, -1.0, 1.0)
         rows, columns = np.triu_indices(len(with_nobody))
-        self.inner: Array = inner[rows, columns]
-        self.one: Array = np.diag(inner)[rows]
-        self.two: Array = np.diag(inner)[columns]
+        self.inner = inner[rows, columns]
+        self.one = np.diag(inner)[rows]
+        self.two = np.diag(inner)[columns]
 
     @cached_property
     def gram(self) -> Array:

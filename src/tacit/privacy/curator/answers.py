@@ -41,7 +41,9 @@ class Answers:
         for target, ranges in self.ranges.items():
             stds = self.stds[target]
             if ranges.shape != stds.shape or (ranges < 0).any() or (stds[ranges > 0] <= 0).any():
-                raise InvalidInput(f"{target}: every stage that is asked needs a positive noise std")
+                raise InvalidInput(
+                    f"{target}: every stage that is asked needs a positive noise std"
+                )
 
     def centre(self, target: str, stage: int) -> float:
         """What is subtracted from the target."""

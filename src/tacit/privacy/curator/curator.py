@@ -113,15 +113,16 @@ class Curator:
         self._price = price
         self._gram_load = (strategy.column_norm() / gram_std) ** 2
         self._times = task.participations * (1 + accounting.DISCRETE)
-        self.mu = math.sqrt(self._cost(answers.rounds * answers.load()))
+        total = answers.rounds * answers.load()
+        self.mu = math.sqrt(sum(self._stage_cost(float(load)) for load in total))
         self.guarantee = self._account(task, float(requested_epsilon), float(requested_delta))
         needed = accounting.gaussian_epsilon(self.mu, float(requested_delta))
         spendable = max(needed, float(requested_epsilon)) * (1 + 1e-6)
         self._budget = Budget(spendable, float(requested_delta))
 
-    def _cost(self, load: Array) -> float:
-        """mu^2 of the Gram stream and answers of that load per stage."""
-        return self._times**2 * sum(self._price.stage(self._gram_load, float(x)) for x in load)
+    def _stage_cost(self, load: float) -> float:
+        """mu^2 of one stage: its Gram matrices, and answers of that load."""
+        return self._times**2 * self._price.stage(self._gram_load, load)
 
     def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
         return Guarantee(
@@ -156,6 +157,12 @@ class Curator:
         """The law of the noisiest Gram release."""
         return self.stream.law(users)
 
+    def answer_cells(self, users: int) -> int:
+        """How many numbers all answers to that many users' plans can have at most."""
+        questions = sum(int((ranges > 0).sum()) for ranges in self.answers.ranges.values())
+        d: int = self.statistic.phi.shape[2]
+        return min(self.answers.rounds, users - 1) * questions * d
+
     def init(self) -> CuratorSecret:
         """Empty tables, fresh counter, full budget."""
         size, stages = self.statistic.layout.size, self.statistic.horizon
@@ -182,7 +189,7 @@ class Curator:
             return self._answer(secret, query, noise)
         if query.id == secret.stream.counter.steps + 1:
             if query.id == 1:
-                self._spend(secret, self._cost(secret.load))
+                self._spend(secret, len(secret.load) * self._stage_cost(0.0))
             secret.answered.clear()
         return self.stream.release(secret.stream, query, noise)
 
@@ -190,10 +197,10 @@ class Curator:
         if query.id in secret.answered:
             return secret.answered[query.id]
         target, h = query.target, self._stage(query)
-        load = secret.load.copy()
-        load[h] += (self.answers.ranges[target][h] / self.answers.stds[target][h]) ** 2
-        self._spend(secret, max(self._cost(load) - self._cost(secret.load), 0.0))
-        secret.load = load
+        before = float(secret.load[h])
+        after = before + float(self.answers.ranges[target][h] / self.answers.stds[target][h]) ** 2
+        self._spend(secret, max(self._stage_cost(after) - self._stage_cost(before), 0.0))
+        secret.load[h] = after
         exact = self._regression(secret.sums, query)
         std = float(self.answers.stds[target][h])
         drawn = np.empty(len(exact), dtype=np.int64)
@@ -218,7 +225,7 @@ class Curator:
         secret.filter.commit(secret.filter.reserve(charge))
 
     def _regression(self, sums: IntArray, query: ValueQuery) -> Array:
-        """sum w phi (r + V(s') - R/2), from the tables."""
+        """Sum w phi (r + V(s') - R/2), from the tables."""
         views, h, target = self.statistic.layout.views(sums), query.stage, query.target
         values = self.answers.clip(target, h, np.asarray(query.values, dtype=np.float64))
         per_pair = views["table"][h] @ (values - self.answers.centre(target, h))

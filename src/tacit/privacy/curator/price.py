@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from tacit.arrays import Array
+from tacit.arrays import Array, IntArray
 from tacit.statistics.pairs import FeaturePairs
 
 
@@ -52,15 +53,21 @@ class Price:
             gram_load: 1 / std^2 of the Gram noise, times what the counter multiplies.
             target_load: sum of (R / std)^2 over the answers.
         """
-        gram = (self.weight * np.sqrt(self.gram) + self.rounding) ** 2
-        target = (self.weight * np.sqrt(self.target) + self.rounding) ** 2
+        gram, target = self._moved
         return float((gram_load * gram + target_load * target).max())
 
+    @cached_property
+    def _moved(self) -> tuple[Array, Array]:
+        """Squared distances, weighted and rounded."""
+        gram = (self.weight * np.sqrt(self.gram) + self.rounding) ** 2
+        target = (self.weight * np.sqrt(self.target) + self.rounding) ** 2
+        return gram, target
 
-def _frontier(gram: Array, target: Array) -> Array:
+
+def _frontier(gram: Array, target: Array) -> IntArray:
     """Indices of the pairs that no other pair beats in both."""
     order = np.lexsort((-target, -gram))
     best = np.maximum.accumulate(target[order])
     first = np.concatenate([[True], target[order][1:] > best[:-1]])
-    chosen: Array = order[first]
+    chosen: IntArray = order[first]
     return chosen
