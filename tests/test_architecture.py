@@ -13,7 +13,10 @@ MODULES = {
     for path in PACKAGE.rglob("*.py")
 }
 MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
-PLANNING_KERNELS = ("planning", "optimism", "posterior", "noisy_posterior", "obi", "lsvi")
+PLANNING_KERNELS = (
+    *("planning", "optimism", "posterior", "noisy_posterior", "directional"),
+    *("obi", "obi_tight", "obi_values", "lsvi"),
+)
 
 
 def imports(path: Path) -> set[str]:

@@ -7,9 +7,12 @@ from typing import Any
 from tacit.agents.base import Agent
 from tacit.agents.dp_lsvi import DpLsviAdaptive, DpLsviBatch, DpLsviUCBPlusPlus
 from tacit.agents.ldp_obi import LdpOBI
+from tacit.agents.ldp_psrl import LdpPSRL
 from tacit.agents.lsvi import LsviUCB, LsviUCBPlusPlus
+from tacit.agents.obi import OBI
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
+from tacit.agents.shuffle_obi import ShuffleOBI
 from tacit.agents.tacit_linear import TacitLinear
 from tacit.agents.tacit_local import TacitLocal
 from tacit.agents.ucb_vi import UcbVI
@@ -21,7 +24,10 @@ PRIVACY_PARAMETERS = ("epsilon", "delta", "calibration")
 agents: Registry[Agent] = Registry("agent")
 agents.add("psrl", PSRL, "posterior sampling, not private")
 agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, not private")
+agents.add("obi", OBI, "optimistic backward induction on exact counts, not private")
 agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
+agents.add("ldp-psrl", LdpPSRL, "posterior sampling on locally randomized counts")
+agents.add("shuffle-obi", ShuffleOBI, "optimistic planning on shuffled one-step reports")
 agents.add("lsvi-ucb", LsviUCB, "linear MDPs: least-squares value iteration, not private")
 agents.add(
     "lsvi-ucb++", LsviUCBPlusPlus, "the same, variance-weighted, rare switching, not private"

@@ -184,7 +184,9 @@ class DpLsviAdaptive(_PrivateLsvi):
             tree,
             shares.gram_std,
             answers,
-            shares.price, requested_epsilon=float(self.epsilon), requested_delta=float(self.delta),,
+            shares.price,
+            requested_epsilon=float(self.epsilon),
+            requested_delta=float(self.delta),
         )
         asked = Asked(answers.ranges)
         planner = LsviPlanner(ridge, 1.0, self._scale * H, asked, Switching(switches))
@@ -249,7 +251,9 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
             tree,
             shares.gram_std,
             answers,
-            shares.price, requested_epsilon=float(self.epsilon), requested_delta=float(self.delta),,
+            shares.price,
+            requested_epsilon=float(self.epsilon),
+            requested_delta=float(self.delta),
         )
         bonus = tuned_plus(self._scale, H)
         planner = LsviPlusPlanner(ridge, weight, bonus, Switching(switches), Asked(answers.ranges))

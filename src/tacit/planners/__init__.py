@@ -1,6 +1,7 @@
 """Release -> policy. Pure, public, and blind to raw data."""
 
 from tacit.planners.base import Ask, Planner, Streams
+from tacit.planners.directional import DirectionalPlanner
 from tacit.planners.fixed import OptimalPlanner, UniformPlanner
 from tacit.planners.noisy_posterior import NoisyPosteriorPlanner
 from tacit.planners.obi import ObiPlanner
@@ -9,6 +10,7 @@ from tacit.planners.posterior import PosteriorPlanner
 
 __all__ = [
     "Ask",
+    "DirectionalPlanner",
     "NoisyPosteriorPlanner",
     "ObiPlanner",
     "OptimalPlanner",

@@ -23,11 +23,12 @@ from tacit.kernels.cells import (
     step_reward,
 )
 from tacit.kernels.counts import REWARD_STEPS
+from tacit.kernels.directional import directional_induction, directional_z, mean_model
 from tacit.kernels.finite import sum_bits, sum_subsets
 from tacit.kernels.noisy_posterior import matched_weights, sample_noisy_model
 from tacit.kernels.planning import backward_induction, greedy
 from tacit.kernels.rollout import Truth, rollout
-from tacit.simulation.loops import Score, record, rescore
+from tacit.simulation.loops import Score, rescore
 
 
 class Sampler(NamedTuple):
@@ -42,7 +43,7 @@ class Sampler(NamedTuple):
 class Batch(NamedTuple):
     """What is public about the batch, and the raw counts of its users by step and cell.
 
-    ``clock`` holds the number of users still to be served by this policy, and of batches begun.
+    ``clock`` holds the number of users still to be served by this policy, and its version.
     """
 
     policy: IntArray
@@ -60,11 +61,22 @@ class Schedule(NamedTuple):
     share: float
 
 
+class Explore(NamedTuple):
+    """How the next policy is found: by posterior sampling, or optimistically."""
+
+    optimistic: bool
+    bonus_scale: float
+    beta: float
+    pooled: bool
+    floor: float
+
+
 class Work(NamedTuple):
     """Work space of the planner, and of one trajectory."""
 
     P: Array
     R: Array
+    N: Array
     Q: Array
     V: Array
     y: Array
@@ -111,24 +123,32 @@ def close_batch(
 
 
 @kernel
-def plan_posterior(
+def plan_batch(
     estimates: CellEstimates,
     users: float,
-    pooled: bool,
-    floor: float,
+    explore: Explore,
     ties: np.random.Generator,
     posterior: np.random.Generator,
     work: Work,
     batch: Batch,
 ) -> None:
-    """The steps of ``NoisyPosteriorPlanner``."""
+    """The steps of ``NoisyPosteriorPlanner``, or of ``DirectionalPlanner``."""
     transitions, last, variance, last_variance, first = estimates
-    P, R, Q, V, y, f = work.P, work.R, work.Q, work.V, work.y, work.f
-    sample_noisy_model(transitions, last, variance, last_variance, pooled, posterior, y, P, R)
-    Q[:] = np.inf
-    backward_induction(P, R, Q, V)
+    P, R, N, Q, V = work.P, work.R, work.N, work.Q, work.V
+    H, S, A = Q.shape
+    pooled = explore.pooled
+    if explore.optimistic:
+        z = directional_z(explore.bonus_scale, explore.beta, (H, S, A), batch.clock[1])
+        mean_model(transitions, last, pooled, P, R, N)
+        directional_induction(transitions, variance, last_variance, pooled, z, P, R, N, Q, V)
+    else:
+        sample_noisy_model(
+            transitions, last, variance, last_variance, pooled, posterior, work.y, P, R
+        )
+        Q[:] = np.inf
+        backward_induction(P, R, Q, V)
     greedy(Q, ties, batch.policy)
-    matched_weights(first, users, P, batch.policy, floor, f, batch.weights)
+    matched_weights(first, users, P, batch.policy, explore.floor, work.f, batch.weights)
 
 
 @kernel
@@ -138,8 +158,7 @@ def one_cell_episodes(
     step: Sampler,
     end: Sampler,
     schedule: Schedule,
-    pooled: bool,
-    floor: float,
+    explore: Explore,
     ties: np.random.Generator,
     posterior: np.random.Generator,
     rng: np.random.Generator,
@@ -154,25 +173,39 @@ def one_cell_episodes(
     states, actions, rewards = work.states, work.actions, work.rewards
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
     H, S = policy.shape
+    gap, regret, earned = now
+    done, passed = at
+    left = clock[0]
+    h = done % H
     for row in range(uniforms.shape[0]):
-        if clock[0] == 0:
-            if at[0] == 0:
+        if left == 0:
+            if done == 0:
                 work.Q[:] = 0.0
                 greedy(work.Q, ties, policy)
             else:
                 close_batch(step, end, batch, sums, rng, work.hits)
                 estimate_cells(sums, step.chances, end.chances, H == 1, estimates)
                 reporters = float(sums.first_users[0])
-                plan_posterior(estimates, reporters, pooled, floor, ties, posterior, work, batch)
+                clock[1] += 1
+                plan_batch(estimates, reporters, explore, ties, posterior, work, batch)
             rescore(truth, policy, optimum, work.values, now)
-            clock[0] = next_batch(schedule, at[0])
-        reward = rollout(truth, policy, uniforms[row], states, actions, rewards)
-        h = at[0] % H
+            gap = now[0]
+            left = next_batch(schedule, done)
+        earned += rollout(truth, policy, uniforms[row], states, actions, rewards)
         share = step_reward(rewards, h)
         rho = 1 if share == REWARD_STEPS else 0
         if 0 < share < REWARD_STEPS:
             rho = 1 if rng.random() * REWARD_STEPS < share else 0
         counts[h, cell_index(states[h], rho, states[h + 1], S, h == H - 1)] += 1
         users[h] += 1
-        clock[0] -= 1
-        record(reward, now, at, checkpoints, regret_curve, reward_curve)
+        h = h + 1 if h < H - 1 else 0
+        left -= 1
+        regret += gap
+        done += 1
+        if passed < checkpoints.shape[0] and checkpoints[passed] == done:
+            regret_curve[passed] = regret
+            reward_curve[passed] = earned
+            passed += 1
+    now[1], now[2] = regret, earned
+    at[0], at[1] = done, passed
+    clock[0] = left

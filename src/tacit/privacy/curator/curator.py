@@ -263,9 +263,10 @@ class ReusedNoise(Curator):
         return Guarantee(
             model="none",
             epsilon=math.inf,
-            delta=0.0,
-            mechanism="gaussian noise drawn once and added to every release: no finite epsilon",
-            accountant="none: the difference of two releases is exact user data",
+            delta=delta,
+            delta_at_requested_epsilon=1.0,
+            mechanism="gaussian noise drawn once and added to every release",
+            accountant="none, as the difference of two releases is exact user data",
             requested_epsilon=epsilon,
             requested_delta=delta,
             participations=task.participations,
