@@ -32,6 +32,7 @@ def add_steps(
     actions: IntArray,
     rewards: Array,
     phi: Array,
+    pooled: bool,
     weights: Weights,
     gram: IntArray,
     following: IntArray,
@@ -39,15 +40,14 @@ def add_steps(
 ) -> None:
     """Add phi phi^T, phi (e_{s'} - 1/S)^T and phi (r - 1/2) of every step (spec linear_jdp B2).
 
-    Blocks have one table per stage, or one for all stages: gram [G, p], following [G', d, S],
-    reward [G'', d]. Packed Gram matrices have p = d (d + 1) / 2, off-diagonal entries times sqrt 2;
-    p = d keeps the diagonal alone (enough where phi is one-hot). A stage beyond the end of a block
-    is left out of it, and so is a step whose next state is missing.
+    Blocks have one table per stage, or one for all stages (``pooled``): gram [G, p], following [G',
+    d, S], reward [G'', d]. Packed Gram matrices have p = d (d + 1) / 2, off-diagonal entries times
+    sqrt 2; p = d keeps the diagonal alone (enough where phi is one-hot). A stage beyond the end of
+    a block is left out of it, and so is a step whose next state is missing.
     """
     S, A, d = phi.shape
     root2 = math.sqrt(2.0)
     packed = gram.shape[1] > d
-    pooled = gram.shape[0] == 1
     H = min(states.shape[0], actions.shape[0], rewards.shape[0])
     for h in range(H):
         g = 0 if pooled else h

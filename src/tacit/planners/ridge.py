@@ -117,10 +117,10 @@ class RidgePlanner:
         Q, V = np.empty((H, S, A)), np.zeros(S)
         for h in reversed(range(H)):
             top = float(H - h) if known is None else float(H - h - 1)
-            g = 0 if len(fit.weights) == 1 else h
+            g = 0 if task.homogeneous and not self.blocks.answered else h
             q = np.full(S * A, top)
             if top > 0 and release.users:
-                middle, y = self._sum(release, ask, version, h, V, known is None)
+                middle, y = self._sum(release, ask, version, h, g, V)
                 q = middle + fit.weights[g] @ y + (top - middle) * fit.residual[g]
             Q[h] = np.clip(q, 0.0, top).reshape(S, A)
             if known is not None:
@@ -141,19 +141,19 @@ class RidgePlanner:
         return ridge(unpacked(packed, d), phi, ones, self.prior, floor)
 
     def _sum(
-        self, release: Release, ask: Ask, version: int, h: int, V: Array, with_reward: bool
+        self, release: Release, ask: Ask, version: int, h: int, g: int, V: Array
     ) -> tuple[float, Array]:
-        """The centre m and the noisy sum of phi (r + V(s') - m)."""
+        """The centre m and the noisy sum of phi (r + V(s') - m); g is the table of stage h."""
         if self.blocks.answered:
             query = ValueQuery((version, "value", h), "value", h, V)
             answer: Array = ask(query).blocks["answer"]
             return self.blocks.answered[h] / 2, answer
-        middle, y = 0.0, np.zeros(release.blocks["next"].shape[1])
         follow, reward = release.blocks["next"], release.blocks["reward"]
-        if h < len(follow) or len(follow) == 1:
+        middle, y = 0.0, np.zeros(follow.shape[1])
+        if g < len(follow):
             middle = float(V.mean())
-            y += follow[h if len(follow) > 1 else 0] @ (V - middle) / self.blocks.next
-        if with_reward:
+            y += follow[g] @ (V - middle) / self.blocks.next
+        if g < len(reward):
             middle += 0.5
-            y += reward[h if len(reward) > 1 else 0] / self.blocks.reward
+            y += reward[g] / self.blocks.reward
         return middle, y

@@ -144,5 +144,5 @@ def _nearly(table: Array, name: str) -> Array:
     if table.min() < -_ROUND or table.max() > 1 + _ROUND:
         worst = table.min() if table.min() < -_ROUND else table.max()
         raise InvalidInput(f"{name} reaches {worst:.6g}, but it must stay within [0, 1]")
-    table = np.clip(table, 0.0, 1.0)
-    return table / table.sum(axis=-1, keepdims=True) if name.startswith("P") else table
+    clipped: Array = np.clip(table, 0.0, 1.0)
+    return clipped

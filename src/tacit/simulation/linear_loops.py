@@ -69,6 +69,7 @@ def additive_segment(
     uniforms: Array,
     policy: IntArray,
     phi: Array,
+    pooled: bool,
     weights: Weights,
     gram: IntArray,
     following: IntArray,
@@ -81,7 +82,7 @@ def additive_segment(
     _, now, at, checkpoints, regret_curve, reward_curve = score
     for row in range(uniforms.shape[0]):
         total = rollout(truth, policy, uniforms[row], states, actions, rewards)
-        add_steps(states, actions, rewards, phi, weights, gram, following, reward)
+        add_steps(states, actions, rewards, phi, pooled, weights, gram, following, reward)
         record(total, now, at, checkpoints, regret_curve, reward_curve)
 
 

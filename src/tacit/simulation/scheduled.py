@@ -118,6 +118,7 @@ class AdditiveRun(SegmentRun):
             uniforms,
             self.policy,
             statistic.phi,
+            statistic.pooled,
             statistic.weights,
             views["gram"],
             views["next"],

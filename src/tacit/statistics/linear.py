@@ -69,6 +69,7 @@ class LinearSums:
             actions[:H],
             rewards[:H],
             self.phi,
+            self.pooled,
             self.weights,
             views["gram"],
             views["next"],
