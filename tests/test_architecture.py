@@ -15,7 +15,7 @@ MODULES = {
 MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
 PLANNING_KERNELS = (
     *("planning", "optimism", "posterior", "noisy_posterior", "directional"),
-    *("obi", "obi_tight", "obi_values"),
+    *("obi", "obi_tight", "obi_values", "lsvi"),
 )
 
 
@@ -63,6 +63,7 @@ RAW = (
     "agents",
     "kernels.rollout",
     "kernels.counts",
+    "kernels.linear_sums",
     "kernels.sums",
 )
 

@@ -54,6 +54,28 @@ class CappedBatches:
 
 
 @dataclass(frozen=True)
+class GeometricBatches:
+    """Publications after 1 user, then after max(t + 1, round(ratio t)) users.
+
+    The number of publications grows with the logarithm of the users (spec linear_jdp, B2).
+    """
+
+    ratio: float
+
+    def __call__(self, served: int) -> int:
+        """Size of the next batch."""
+        return max(1, round(self.ratio * served) - served)
+
+    def times(self, users: int) -> list[int]:
+        """After how many users there is a release, the last user excluded: nobody acts on it."""
+        found, served = [], self(0)
+        while served < users:
+            found.append(served)
+            served += self(served)
+        return found
+
+
+@dataclass(frozen=True)
 class BoundAgent:
     """An agent fitted to one task: the parts of the pipeline, plugged together."""
 

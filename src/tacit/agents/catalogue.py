@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.agents.base import Agent
+from tacit.agents.dp_lsvi import DpLsviAdaptive, DpLsviBatch, DpLsviUCBPlusPlus
 from tacit.agents.ldp_obi import LdpOBI
 from tacit.agents.ldp_psrl import LdpPSRL
+from tacit.agents.lsvi import LsviUCB, LsviUCBPlusPlus
 from tacit.agents.obi import OBI
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
 from tacit.agents.shuffle_obi import ShuffleOBI
+from tacit.agents.tacit_linear import TacitLinear
 from tacit.agents.tacit_local import TacitLocal
 from tacit.agents.ucb_vi import UcbVI
 from tacit.errors import InvalidInput
@@ -25,7 +28,19 @@ agents.add("obi", OBI, "optimistic backward induction on exact counts, not priva
 agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
 agents.add("ldp-psrl", LdpPSRL, "posterior sampling on locally randomized counts")
 agents.add("shuffle-obi", ShuffleOBI, "optimistic planning on shuffled one-step reports")
+agents.add("lsvi-ucb", LsviUCB, "linear MDPs: least-squares value iteration, not private")
+agents.add(
+    "lsvi-ucb++", LsviUCBPlusPlus, "the same, variance-weighted, rare switching, not private"
+)
+agents.add("dp-lsvi-batch", DpLsviBatch, "private LSVI, a new plan after every batch")
+agents.add(
+    "dp-lsvi-adaptive", DpLsviAdaptive, "private LSVI, a new plan when a determinant doubled"
+)
+agents.add("dp-lsvi-ucb++", DpLsviUCBPlusPlus, "private LSVI-UCB++: fresh noise, capped switches")
 agents.add("tacit-local", TacitLocal, "one report at full epsilon per user, noise-aware posterior")
+agents.add(
+    "tacit-linear", TacitLinear, "linear MDPs: additive sums through a counter, optimistic prior"
+)
 agents.add("uniform", Uniform, "reference: uniformly random actions")
 agents.add("optimal", Optimal, "reference: the true optimum, revealed to it")
 

@@ -3,6 +3,7 @@
 from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem, problems
 from tacit.problems.environments import TabularEnv
+from tacit.problems.linear import LinearMDP
 from tacit.problems.tabular import TabularMDP
 
-__all__ = ["Problem", "TabularEnv", "TabularMDP", "make_problem", "problems"]
+__all__ = ["LinearMDP", "Problem", "TabularEnv", "TabularMDP", "make_problem", "problems"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from tacit.problems.benchmarks import hard_tree, random_mdp, river_swim
 from tacit.problems.from_gymnasium import gymnasium_problem
+from tacit.problems.linear_benchmarks import low_rank, synthetic_linear
 from tacit.problems.tabular import TabularMDP
 from tacit.registry import Entry, Registry
 
@@ -14,6 +15,8 @@ problems: Registry[TabularMDP] = Registry("problem")
 problems.add("random-mdp", random_mdp, "random transitions and 0/1 rewards, one instance per seed")
 problems.add("river-swim", river_swim, "swim upstream for a large reward: exploration matters")
 problems.add("hard-tree", hard_tree, "the lower-bound tree: one leaf is slightly better")
+problems.add("synthetic-linear", synthetic_linear, "two states, 100 actions, ten known features")
+problems.add("low-rank", low_rank, "a random linear MDP: many states, few features")
 
 GYMNASIUM = Entry(
     "gym:ID", gymnasium_problem, "a Gymnasium toy-text environment, for example gym:FrozenLake-v1"

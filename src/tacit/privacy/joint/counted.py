@@ -65,8 +65,13 @@ def _shift(statistic: Statistic, strategy: Strategy, largest: int) -> float:
 
 
 def _largest(statistic: Statistic, batch: int) -> int:
-    """Bound on one cell of one item: a full batch of users, each with all its mass there."""
-    return math.ceil(batch * statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE) / GRID)
+    """Bound on one cell of one item: a full batch of users, each with all its mass there.
+
+    A statistic that knows a better bound on what one user adds to a cell says ``largest_cell()``.
+    """
+    own = getattr(statistic, "largest_cell", None)
+    per_user = own() if own else statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE)
+    return math.ceil(batch * per_user / GRID)
 
 
 def counted_noise_std(
