@@ -29,6 +29,7 @@ from tacit.privacy.local import LocalAdditive
 from tacit.privacy.local.additive import GRID
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation import loops
+from tacit.simulation.lq_runs import segment_run
 from tacit.simulation.loops import Blocks, IntBlocks, LocalNoise, Obi, Plan, Public, Raw
 from tacit.simulation.runs import Run, new_score
 from tacit.simulation.streams import planner_streams, stream
@@ -254,5 +255,5 @@ def compiled_run(
     parts = (type(agent.statistic), type(agent.privatizer), type(agent.planner), agent.schedule)
     make = _LOOPS.get(parts)
     if make is None or type(problem) is not TabularMDP:
-        return None
+        return segment_run(problem, agent, root, run, checkpoints)
     return make(problem, agent, root, run, checkpoints)

@@ -2,6 +2,16 @@
 
 from tacit.statistics.base import Block, Layout, Relation, Statistic
 from tacit.statistics.counts import VisitCounts
+from tacit.statistics.lq import ControlMoments, InstrumentedResponses
 from tacit.statistics.nothing import Nothing
 
-__all__ = ["Block", "Layout", "Nothing", "Relation", "Statistic", "VisitCounts"]
+__all__ = [
+    "Block",
+    "ControlMoments",
+    "InstrumentedResponses",
+    "Layout",
+    "Nothing",
+    "Relation",
+    "Statistic",
+    "VisitCounts",
+]
