@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.agents.base import Agent
+from tacit.agents.control_references import CertaintyEquivalence, DoNothing, Thompson
 from tacit.agents.ldp_obi import LdpOBI
+from tacit.agents.ofu_rl import OfuRL, PrivateOfuRL
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
 from tacit.agents.ucb_vi import UcbVI
@@ -18,8 +20,15 @@ agents: Registry[Agent] = Registry("agent")
 agents.add("psrl", PSRL, "posterior sampling, not private")
 agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, not private")
 agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
+agents.add("ofu-rl", OfuRL, "linear control by optimism, not private")
+agents.add("private-ofu-rl", PrivateOfuRL, "linear control by optimism on counted moments")
+agents.add(
+    "certainty-equivalence", CertaintyEquivalence, "linear control: estimate and plan, not private"
+)
+agents.add("thompson", Thompson, "linear control: posterior sampling, not private")
 agents.add("uniform", Uniform, "reference: uniformly random actions")
 agents.add("optimal", Optimal, "reference: the true optimum, revealed to it")
+agents.add("do-nothing", DoNothing, "reference for linear control: no input at all")
 
 
 def make_agent(name: str, **parameters: Any) -> Agent:

@@ -275,3 +275,24 @@ def optimal_cost_gradient(
                 X[i, j] = total
                 X[j, i] = total
     return start_cost(P, start, W)
+
+
+@kernel
+def linear_step(theta: Array, noise: Array, x: Array, u: Array, g: Array, after: Array) -> None:
+    """Next state Theta^T z + L v, with v uniform in the unit ball, from n + 2 normals.
+
+    The first n coordinates of a uniform point on the sphere in n + 2 dimensions are uniform in the
+    ball.
+    """
+    n, d = x.shape[0], u.shape[0]
+    size = 0.0
+    for i in range(n + 2):
+        size += g[i] * g[i]
+    shrink = 1.0 / math.sqrt(size) if size > 0.0 else 0.0
+    for i in range(n):
+        total = 0.0
+        for j in range(n):
+            total += theta[j, i] * x[j] + noise[i, j] * (g[j] * shrink)
+        for a in range(d):
+            total += theta[n + a, i] * u[a]
+        after[i] = total

@@ -107,27 +107,32 @@ def responses(
     states: Array,
     inputs: Array,
     reference: Array,
+    path: Array,
+    whitener: Array,
     instruments: Array,
     weights: Array,
     key: int,
     user: int,
     out: IntArray,
 ) -> None:
-    """Residuals against a public reference, projected on public instruments, clipped as a whole.
+    """Residuals against a public reference, projected on instruments, clipped as a whole.
 
-    e_h = x_{h+1} - Theta_ref^T z_h. The contribution is (w_0 phi^T e, w_1 q^T e), with phi [H, p]
-    public functions of time and q the user's public excitation, scaled to Euclidean norm at most 1
-    and rounded towards zero.
+    e_h = x_{h+1} - Theta_ref^T z_h. The contribution is (w_0 phi^T e, w_1 T sum_h (x_h - m_h)
+    e_h^T, w_2 q^T e): phi [H, p] are public functions of time, m a public path, T a public matrix
+    and q the user's public excitation. It is scaled as a whole to Euclidean norm at most 1 and
+    rounded towards zero.
 
     Args:
         states: [H+1, n].
         inputs: [H, d].
         reference: Theta_ref [D, n].
+        path: m [H, n].
+        whitener: T [n, n].
         instruments: phi [H, p].
-        weights: w_0, w_1.
+        weights: w_0, w_1, w_2.
         key: of the excitation.
         user: public number of the user.
-        out: flat: phi^T e [p, n], then q^T e [d, n].
+        out: flat: the three blocks [p, n], [n, n], [d, n].
     """
     H, d = inputs.shape
     n = states.shape[1]
@@ -135,7 +140,12 @@ def responses(
     out[:] = 0
     if not all_finite(states, inputs):
         return
-    e = np.empty((H, n))
+    q = np.zeros((H, d))
+    if weights[2] > 0.0:
+        directions(key, user, q)
+    value = np.zeros((p + n + d, n))
+    instrument = np.empty(p + n + d)
+    e = np.empty(n)
     for h in range(H):
         for i in range(n):
             total = states[h + 1, i]
@@ -143,25 +153,25 @@ def responses(
                 total -= reference[j, i] * states[h, j]
             for a in range(d):
                 total -= reference[n + a, i] * inputs[h, a]
-            e[h, i] = total
-    value = np.zeros((p + d, n))
-    for h in range(H):
+            e[i] = total
         for k in range(p):
+            instrument[k] = weights[0] * instruments[h, k]
+        for k in range(n):
+            total = 0.0
+            for j in range(n):
+                total += whitener[k, j] * (states[h, j] - path[h, j])
+            instrument[p + k] = weights[1] * total
+        for k in range(d):
+            instrument[p + n + k] = weights[2] * q[h, k]
+        for k in range(p + n + d):
             for i in range(n):
-                value[k, i] += weights[0] * instruments[h, k] * e[h, i]
-    if weights[1] > 0.0:
-        q = np.empty((H, d))
-        directions(key, user, q)
-        for h in range(H):
-            for k in range(d):
-                for i in range(n):
-                    value[p + k, i] += weights[1] * q[h, k] * e[h, i]
+                value[k, i] += instrument[k] * e[i]
     size = math.sqrt((value * value).sum())
     if not math.isfinite(size):
         return
     factor = LQ_STEPS / size if size > 1.0 else float(LQ_STEPS)
     cell = 0
-    for k in range(p + d):
+    for k in range(p + n + d):
         for i in range(n):
             out[cell] = np.int64(np.trunc(value[k, i] * factor))
             cell += 1

@@ -1,8 +1,7 @@
 """One user's episode of a linear system, from a row of standard normal numbers.
 
 An episode uses exactly 1 + H (n + 2) normals, whatever happens in it: one to choose the start, then
-n + 2 per step. The first n coordinates of a uniform point on the sphere in n + 2 dimensions are
-uniform in the unit ball, so a step's noise needs no rejection.
+n + 2 per step (``linear_step``).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import NamedTuple
 
 from tacit.arrays import Array
 from tacit.kernels import kernel
+from tacit.kernels.lq import linear_step
 
 
 class LinearTruth(NamedTuple):
@@ -44,22 +44,14 @@ def lq_start(truth: LinearTruth, g: float, x: Array) -> None:
 def lq_step(truth: LinearTruth, x: Array, u: Array, g: Array, after: Array) -> float:
     """One step: fill the next state from n + 2 normals and return the cost of this one."""
     n, d = x.shape[0], u.shape[0]
-    size = 0.0
-    for i in range(n + 2):
-        size += g[i] * g[i]
-    size = math.sqrt(size) if size > 0.0 else 1.0
     cost = 0.0
     for i in range(n):
-        total = 0.0
         for j in range(n):
             cost += x[i] * truth.Q[i, j] * x[j]
-            total += truth.theta[j, i] * x[j] + truth.noise[i, j] * (g[j] / size)
-        for a in range(d):
-            total += truth.theta[n + a, i] * u[a]
-        after[i] = total
     for a in range(d):
         for b in range(d):
             cost += u[a] * truth.R[a, b] * u[b]
+    linear_step(truth.theta, truth.noise, x, u, g, after)
     return cost
 
 

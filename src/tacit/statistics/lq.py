@@ -161,7 +161,7 @@ class InstrumentedResponses:
     """A user's residuals against a public model, projected on public instruments.
 
     What to subtract and what to project on is in the publication's context ("reference",
-    "instruments", "weights"), the excitation in its policy. Whatever they say, one contribution
+    "path", "whitener", "instruments", "weights"), the excitation in its policy. Whatever they say, one contribution
     has Euclidean norm at most 1 (proofs/lq.md).
     """
 
@@ -172,6 +172,7 @@ class InstrumentedResponses:
         self.layout = Layout(
             [
                 Block("response", (self.states, self.states), unit),
+                Block("cross", (self.states, self.states), unit),
                 Block("excited", (self.inputs, self.states), unit),
             ]
         )
@@ -186,22 +187,22 @@ class InstrumentedResponses:
         if not fits(trajectory, self.horizon, self.states, self.inputs):
             out[:] = 0
             return
-        reference, instruments, weights = self.recipe(publication)
         responses(
             trajectory.states,
             trajectory.actions,
-            reference,
-            instruments,
-            weights,
+            *self.recipe(publication),
             policy.key,
             coin,
             out,
         )
 
-    def recipe(self, publication: Publication) -> tuple[Array, Array, Array]:
-        """Reference, instruments and weights that a publication asks for."""
-        context = publication.context
-        return context["reference"], context["instruments"], context["weights"]
+    def recipe(self, publication: Publication) -> tuple[Array, Array, Array, Array, Array]:
+        """Reference, path, whitener, instruments and weights that a publication asks for."""
+        names = ("reference", "path", "whitener", "instruments", "weights")
+        reference, path, whitener, instruments, weights = (
+            publication.context[name] for name in names
+        )
+        return reference, path, whitener, instruments, weights
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
