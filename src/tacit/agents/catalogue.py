@@ -10,6 +10,7 @@ from tacit.agents.ldp_obi import LdpOBI
 from tacit.agents.ofu_rl import OfuRL, PrivateOfuRL
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
+from tacit.agents.tacit_control import TacitControl
 from tacit.agents.ucb_vi import UcbVI
 from tacit.errors import InvalidInput
 from tacit.registry import Registry
@@ -22,6 +23,7 @@ agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, 
 agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
 agents.add("ofu-rl", OfuRL, "linear control by optimism, not private")
 agents.add("private-ofu-rl", PrivateOfuRL, "linear control by optimism on counted moments")
+agents.add("tacit-control", TacitControl, "linear control from clipped responses, acts when it pays")
 agents.add(
     "certainty-equivalence", CertaintyEquivalence, "linear control: estimate and plan, not private"
 )

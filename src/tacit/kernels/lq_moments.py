@@ -110,6 +110,7 @@ def responses(
     path: Array,
     whitener: Array,
     instruments: Array,
+    usual: Array,
     weights: Array,
     key: int,
     user: int,
@@ -118,9 +119,10 @@ def responses(
     """Residuals against a public reference, projected on instruments, clipped as a whole.
 
     e_h = x_{h+1} - Theta_ref^T z_h. The contribution is (w_0 phi^T e, w_1 T sum_h (x_h - m_h)
-    e_h^T, w_2 q^T e): phi [H, p] are public functions of time, m a public path, T a public matrix
-    and q the user's public excitation. It is scaled as a whole to Euclidean norm at most 1 and
-    rounded towards zero.
+    e_h^T, w_2 q^T e) and, where there is room for it in ``out``, w_3 (sum_h e_h e_h^T - C), packed:
+    phi [H, p] are public functions of time, m a public path, T and C public matrices and q the
+    user's public excitation. It is scaled as a whole to Euclidean norm at most 1 and rounded
+    towards zero.
 
     Args:
         states: [H+1, n].
@@ -129,10 +131,11 @@ def responses(
         path: m [H, n].
         whitener: T [n, n].
         instruments: phi [H, p].
-        weights: w_0, w_1, w_2.
+        usual: C [n, n].
+        weights: w_0, w_1, w_2, w_3.
         key: of the excitation.
         user: public number of the user.
-        out: flat: the three blocks [p, n], [n, n], [d, n].
+        out: flat: the blocks [p, n], [n, n], [d, n] and, perhaps, n (n + 1) / 2 packed entries.
     """
     H, d = inputs.shape
     n = states.shape[1]
@@ -143,9 +146,11 @@ def responses(
     q = np.zeros((H, d))
     if weights[2] > 0.0:
         directions(key, user, q)
-    value = np.zeros((p + n + d, n))
+    value = np.zeros(out.shape[0])
     instrument = np.empty(p + n + d)
     e = np.empty(n)
+    packed = (p + n + d) * n
+    with_residual = out.shape[0] > packed
     for h in range(H):
         for i in range(n):
             total = states[h + 1, i]
@@ -165,13 +170,23 @@ def responses(
             instrument[p + n + k] = weights[2] * q[h, k]
         for k in range(p + n + d):
             for i in range(n):
-                value[k, i] += instrument[k] * e[i]
+                value[k * n + i] += instrument[k] * e[i]
+        if with_residual:
+            cell = packed
+            for i in range(n):
+                for j in range(i, n):
+                    value[cell] += e[i] * e[j]
+                    cell += 1
+    if with_residual:
+        cell = packed
+        for i in range(n):
+            for j in range(i, n):
+                isometric = 1.0 if i == j else math.sqrt(2.0)
+                value[cell] = weights[3] * isometric * (value[cell] - usual[i, j])
+                cell += 1
     size = math.sqrt((value * value).sum())
     if not math.isfinite(size):
         return
     factor = LQ_STEPS / size if size > 1.0 else float(LQ_STEPS)
-    cell = 0
-    for k in range(p + n + d):
-        for i in range(n):
-            out[cell] = np.int64(np.trunc(value[k, i] * factor))
-            cell += 1
+    for cell in range(out.shape[0]):
+        out[cell] = np.int64(np.trunc(value[cell] * factor))

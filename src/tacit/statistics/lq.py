@@ -160,22 +160,24 @@ class ControlMoments:
 class InstrumentedResponses:
     """A user's residuals against a public model, projected on public instruments.
 
-    What to subtract and what to project on is in the publication's context ("reference",
-    "path", "whitener", "instruments", "weights"), the excitation in its policy. Whatever they say, one contribution
+    Where the noise law is not revealed, also the second moment of the residuals themselves. What to
+    subtract and what to project on is in the publication's context ("reference",
+    "path", "whitener", "instruments", "usual", "weights"), the excitation in its policy. Whatever they say, one contribution
     has Euclidean norm at most 1 (proofs/lq.md).
     """
 
     def __init__(self, task: Task) -> None:
         self.horizon = task.horizon
         self.states, self.inputs = task.sizes["states"], task.sizes["inputs"]
-        unit = 1.0 / LQ_STEPS
-        self.layout = Layout(
-            [
-                Block("response", (self.states, self.states), unit),
-                Block("cross", (self.states, self.states), unit),
-                Block("excited", (self.inputs, self.states), unit),
-            ]
-        )
+        n, unit = self.states, 1.0 / LQ_STEPS
+        blocks = [
+            Block("response", (n, n), unit),
+            Block("cross", (n, n), unit),
+            Block("excited", (self.inputs, n), unit),
+        ]
+        if "noise" not in task.known:
+            blocks.append(Block("residual", (n * (n + 1) // 2,), unit))
+        self.layout = Layout(blocks)
 
     def contribute(
         self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
@@ -196,13 +198,13 @@ class InstrumentedResponses:
             out,
         )
 
-    def recipe(self, publication: Publication) -> tuple[Array, Array, Array, Array, Array]:
-        """Reference, path, whitener, instruments and weights that a publication asks for."""
-        names = ("reference", "path", "whitener", "instruments", "weights")
-        reference, path, whitener, instruments, weights = (
+    def recipe(self, publication: Publication) -> tuple[Array, Array, Array, Array, Array, Array]:
+        """Reference, path, whitener, instruments, usual residuals and weights to contribute by."""
+        names = ("reference", "path", "whitener", "instruments", "usual", "weights")
+        reference, path, whitener, instruments, usual, weights = (
             publication.context[name] for name in names
         )
-        return reference, path, whitener, instruments, weights
+        return reference, path, whitener, instruments, usual, weights
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
@@ -217,8 +219,12 @@ class InstrumentedResponses:
         return moved * max(weights.values()) * cells
 
     def worst_pair(self) -> tuple[VectorTrajectory, VectorTrajectory]:
-        """Huge states that point either way: both are clipped to norm 1, one minus the other."""
+        """One push of the second state, either way, from rest.
+
+        All blocks but the residuals' second moment change sign with it. That one does not, so the
+        push is large enough for clipping and not so large that squares prevail.
+        """
         inputs, costs = np.zeros((self.horizon, self.inputs)), np.zeros(self.horizon)
         states = np.zeros((self.horizon + 1, self.states))
-        states[1] = 1e6
+        states[1] = 1.5 / math.sqrt(self.states)
         return VectorTrajectory(states, inputs, costs), VectorTrajectory(-states, inputs, costs)
