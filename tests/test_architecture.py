@@ -13,7 +13,10 @@ MODULES = {
     for path in PACKAGE.rglob("*.py")
 }
 MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
-PLANNING_KERNELS = ("planning", "optimism", "posterior")
+PLANNING_KERNELS = (
+    *("planning", "optimism", "posterior"),
+    *("excitation", "lq", "lq_learning", "lq_optimism"),
+)
 
 
 def imports(path: Path) -> set[str]:
@@ -61,6 +64,8 @@ RAW = (
     "kernels.rollout",
     "kernels.counts",
     "kernels.sums",
+    "kernels.lq_moments",
+    "kernels.lq_rollout",
 )
 
 

@@ -23,7 +23,9 @@ agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, 
 agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
 agents.add("ofu-rl", OfuRL, "linear control by optimism, not private")
 agents.add("private-ofu-rl", PrivateOfuRL, "linear control by optimism on counted moments")
-agents.add("tacit-control", TacitControl, "linear control from clipped responses, acts when it pays")
+agents.add(
+    "tacit-control", TacitControl, "linear control from clipped responses, acts when it pays"
+)
 agents.add(
     "certainty-equivalence", CertaintyEquivalence, "linear control: estimate and plan, not private"
 )

@@ -112,9 +112,7 @@ class PrivateOfuRL(Agent):
         noise = published.control_joint(task.horizon, gain, self.epsilon, self.delta, levels)
         moment_std, target_std = noise.scales["moment std"], noise.scales["target std"]
         privatizer = self._sums(statistic, task, moment_std, 1, kind)
-        ridge = published_ridge(
-            moment_std, target_std, levels, _sizes(task), task.users, self.beta
-        )
+        ridge = published_ridge(moment_std, target_std, levels, _sizes(task), task.users, self.beta)
         planner = OfuPlanner(
             ridge, beta=self.beta, weight=1.0 + gain, off_diagonal=1.0, certify=self.certify
         )

@@ -12,6 +12,7 @@ from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, drive
 from tacit.errors import InvalidInput
 from tacit.planners.base import Ask, Planner, Streams
+from tacit.policy import LinearPolicy, Policy
 from tacit.privacy import Noise, ReplayNoise, SecureNoise, SimulatedNoise
 from tacit.privacy.local import LocalAdditive
 from tacit.problems.base import Problem
@@ -123,12 +124,17 @@ class LearnerTarget:
         agent = dataclasses.replace(self._bound, planner=watching)
         noise: Noise = SecureNoise() if self.source == "secure" else SimulatedNoise(rng)
         *_, last = drive(agent, live, noise, Streams(ties=rng, posterior=rng))
-        policy = np.asarray(getattr(last.policy, "actions", np.zeros(0)), dtype=np.float64)
-        return np.concatenate([*watching.seen[1:], policy.ravel()])
+        return np.concatenate([*watching.seen[1:], _numbers(last.policy)])
 
     def score(self, outputs: Array) -> Array | None:
         """Unknown: it is learned."""
         return None
+
+
+def _numbers(policy: Policy) -> Array:
+    """The table that a user acts on, flat."""
+    table = policy.gains if isinstance(policy, LinearPolicy) else getattr(policy, "actions", [])
+    return np.asarray(table, dtype=np.float64).ravel()
 
 
 class _Watching:

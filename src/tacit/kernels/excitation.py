@@ -1,8 +1,8 @@
 """Public excitation: a keyed function of a public key, the user's number and the step.
 
-Everybody can compute it, nobody's data touch it. It has to be unpredictable to nobody and
-independent of the data, so a counter-based mixer (splitmix64) is enough, and it is the same on a
-device, in the service and in compiled loops.
+Everybody can compute it, nobody's data touch it. It need not be unpredictable, only independent of
+the data, so a counter-based mixer of 32-bit words is enough; it gives the same numbers on a device
+without a compiler, in the service and in compiled loops.
 """
 
 from __future__ import annotations
@@ -16,15 +16,22 @@ from tacit.kernels import kernel
 
 
 @kernel
+def _mix(x: int) -> int:
+    """A bijection of 32-bit words in which every bit of the input stirs every bit of the output."""
+    x = ((x ^ (x >> 16)) * 0x21F0AAAD) & 0xFFFFFFFF
+    x = ((x ^ (x >> 15)) * 0x735A2D97) & 0xFFFFFFFF
+    return x ^ (x >> 15)
+
+
+@kernel
 def uniform_at(key: int, user: int, cell: int) -> float:
     """A number in (0, 1) that depends on its three arguments only."""
-    z = np.uint64(key)
-    for part in (user, cell):
-        z = (z ^ np.uint64(part)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-    return (float(z >> np.uint64(11)) + 0.5) * 2.0**-53
+    x = _mix((key & 0xFFFFFFFF) ^ 0x5BD1E995)
+    x = _mix(x ^ (key >> 32))
+    x = _mix((x + (user & 0xFFFFFFFF)) & 0xFFFFFFFF)
+    x = _mix(x ^ (user >> 32))
+    x = _mix((x + cell) & 0xFFFFFFFF)
+    return (x + 0.5) / 4294967296.0
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Finite-horizon linear quadratic control: Riccati, exact costs, gradients (spec lq_jdp, section 2).
+"""Finite-horizon linear quadratic control: Riccati, exact costs, gradients (spec lq_jdp).
 
 Theta = [A, B]^T is D x n with D = n + d, so that the next state is Theta^T z + w for z = (x, u).
 All matrices are tiny (n up to a handful), where plain loops beat calls to a linear algebra library

@@ -105,7 +105,9 @@ def expected_moments(
 
 
 @kernel
-def _gather(G: Array, target: Array, reference: Array, variance: float, info: Array, rhs: Array) -> None:
+def _gather(
+    G: Array, target: Array, reference: Array, variance: float, info: Array, rhs: Array
+) -> None:
     """Add the equations G Theta = target + G Theta_ref, of that variance, to the normal ones."""
     rows, D = G.shape
     n = target.shape[1]

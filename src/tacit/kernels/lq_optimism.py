@@ -306,8 +306,8 @@ def best_dual_bound(
 ) -> float:
     """The largest dual bound: a log grid of constant multipliers, refined; then step by step.
 
-    Pattern search: factors on one multiplier of all steps first, then (``stepwise``) of each step by
-    itself, and smaller factors where none of them helps.
+    Pattern search: factors on one multiplier of all steps first, then (``stepwise``) of each step
+    by itself, and smaller factors where none of them helps.
     """
     best = -math.inf
     at = np.zeros((H, 2))

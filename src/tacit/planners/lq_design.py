@@ -17,7 +17,7 @@ from tacit.kernels.lq_learning import (
     regret_curvature,
     scaled_costs,
 )
-from tacit.planners.lq_model import LinearTask
+from tacit.planners.lq_model import LinearTask, lower_root
 from tacit.planners.lq_posterior import Belief, moments_under
 
 MODELS, CURVED, USERS = 128, 32, 200
@@ -78,7 +78,7 @@ def prospect(
 ) -> Prospect:
     """Judge gains on models drawn from the belief: act only where it is predicted to pay."""
     normals = rng.standard_normal((MODELS, facts.D, facts.n))
-    models, lower = np.empty_like(normals), np.linalg.cholesky(belief.sigma)
+    models, lower = np.empty_like(normals), lower_root(belief.sigma)
     draw_models(belief.theta, lower, normals, facts.C_A, facts.C_B, models)
     costs, optimum = np.empty((MODELS, len(SCALES))), np.empty(MODELS)
     excited = np.empty(MODELS)
@@ -115,14 +115,14 @@ class Design(NamedTuple):
     quantile: float
 
     def weights(self, amplitude: int, shares: tuple[float, float, float], residual: bool) -> Array:
-        """Block weights with those shares at which the quantile of imagined users is not clipped."""
+        """Block weights of those shares that leave the quantile of imagined users unclipped."""
         sizes = self.sizes[amplitude]
         kept = 1.0 - RESIDUAL_SHARE if residual else 1.0
         parts = np.array([*(kept * share for share in shares), RESIDUAL_SHARE if residual else 0.0])
         each = np.quantile(sizes, self.quantile, axis=0)
         weights: Array = np.sqrt(parts) / np.maximum(each, 1e-12)
         together = np.sqrt(((weights * sizes) ** 2).sum(axis=1))
-        return weights / np.quantile(together, self.quantile)
+        return weights / float(np.quantile(together, self.quantile))
 
 
 def design(
@@ -173,7 +173,11 @@ class _Blocks(NamedTuple):
         stirred = self.squares @ self.wrong
         off = self.residual - self.residual.mean(axis=0)
         tables = [
-            [_norm(self.response + a * pushed), _norm(self.cross), _norm(self.excited + a * stirred)]
+            [
+                _norm(self.response + a * pushed),
+                _norm(self.cross),
+                _norm(self.excited + a * stirred),
+            ]
             for a in (0.0, *AMPLITUDES)
         ]
         return np.array([np.stack([*table, _norm(off)], axis=1) for table in tables])
@@ -197,12 +201,12 @@ def _imagine(
     H, n, d = facts.H, facts.n, facts.d
     normals = rng.standard_normal((USERS, facts.D, n))
     models = np.empty_like(normals)
-    lower = tuning.doubt * np.linalg.cholesky(belief.sigma)
+    lower = tuning.doubt * lower_root(belief.sigma)
     draw_models(belief.theta, lower, normals, facts.C_A, facts.C_B, models)
     q, key = np.empty((USERS, H, d)), int(rng.integers(2**62))
     for user in range(USERS):
         directions(key, user, q[user])
-    factor = np.linalg.cholesky(belief.W * (n + 2))
+    factor = lower_root(belief.W * (n + 2))
     response, cross = np.empty((USERS, n, n)), np.empty((USERS, n, n))
     excited, residual = np.empty((USERS, d, n)), np.empty((USERS, n, n))
     squares = np.empty((USERS, d, d))

@@ -30,7 +30,7 @@ class LinearTask(NamedTuple):
 
     @property
     def D(self) -> int:
-        """n + d."""
+        """N + d."""
         return self.n + self.d
 
 
@@ -66,6 +66,16 @@ def released_moments(
     scale = np.where(rows == columns, 1.0, off_diagonal)
     M[rows, columns] = M[columns, rows] = release.blocks["moment"] / scale
     return M, release.blocks["target"] / weight
+
+
+def inverted(matrices: Array) -> Array:
+    """Inverse of one matrix or of several."""
+    return np.asarray(np.linalg.inv(matrices), dtype=np.float64)
+
+
+def lower_root(matrix: Array) -> Array:
+    """Cholesky factor."""
+    return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
 
 
 def within_unit(theta: Array) -> Array:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tacit.arrays import Array
 from tacit.kernels.excitation import direction_sums
 from tacit.kernels.lq_learning import Served, Start, expected_moments, normal_equations
-from tacit.planners.lq_model import LinearTask, within_unit
+from tacit.planners.lq_model import LinearTask, inverted, within_unit
 from tacit.policy import LinearPolicy
 from tacit.publication import Publication
 from tacit.release import Release
@@ -48,9 +48,7 @@ def start_law(facts: LinearTask) -> Start:
     return Start(mean, facts.X1 - np.outer(mean, mean))
 
 
-def moments_under(
-    facts: LinearTask, theta: Array, W: Array, gains: Array
-) -> tuple[Array, Array]:
+def moments_under(facts: LinearTask, theta: Array, W: Array, gains: Array) -> tuple[Array, Array]:
     """Expected z_h [H, D] and sum_h Cov(x_h) [I, K_h^T] [n, D] without excitation."""
     mean, spread = np.empty((facts.H, facts.D)), np.empty((facts.n, facts.D))
     pushes = np.zeros((facts.H, facts.d))
@@ -58,9 +56,7 @@ def moments_under(
     return mean, spread
 
 
-def served_so_far(
-    facts: LinearTask, release: Release, previous: Publication, first: int
-) -> Served:
+def served_so_far(facts: LinearTask, release: Release, previous: Publication, first: int) -> Served:
     """The log of the previous publication with the batch that has just been released.
 
     Args:
@@ -105,7 +101,7 @@ def _residual(
     context: Mapping[str, npt.NDArray[Any]],
     users: int,
 ) -> Array:
-    """sum e e^T over the batch, unpacked; empty where it was not collected."""
+    """Sum e e^T over the batch, unpacked; empty where it was not collected."""
     if "residual" not in blocks:
         return np.zeros((0, 0))
     total = np.zeros((facts.n, facts.n))
@@ -139,9 +135,9 @@ def posterior(facts: LinearTask, served: Served, before: Belief, noise_std: floa
     first = prior(facts)
     theta, sigma, W = before.theta, first.sigma, before.W
     for _ in range(ROUNDS):
-        info, rhs = np.linalg.inv(first.sigma), np.zeros((facts.D, facts.n))
+        info, rhs = inverted(first.sigma), np.zeros((facts.D, facts.n))
         normal_equations(theta, served, start_law(facts), W, noise_std, info, rhs)
-        sigma = np.linalg.inv(info)
+        sigma = inverted(info)
         theta = within_unit(sigma @ rhs)
         W = noise_covariance(facts, served, theta, W, noise_std)
     return Belief(theta, sigma, W)
@@ -152,8 +148,8 @@ def noise_covariance(
 ) -> Array:
     """W from the released second moments of residuals, where its law was not revealed.
 
-    A batch's mean residual moment is W plus what its reference was wrong by. Batches are weighted by
-    precision, with the declared ball as a prior worth one episode; eigenvalues stay between a
+    A batch's mean residual moment is W plus what its reference was wrong by. Batches are weighted
+    by precision, with the declared ball as a prior worth one episode; eigenvalues stay between a
     hundredth of the declared ones and what the declared radius allows.
     """
     if served.residual.shape[1] == 0:

@@ -7,6 +7,7 @@ import numpy as np
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.planners.lq_model import (
     certainty_gains,
+    inverted,
     linear_task,
     released_moments,
     within_unit,
@@ -59,7 +60,7 @@ class CertaintyPlanner:
         """Estimate, plan as if it were true, excite a little."""
         facts = linear_task(task)
         M, N = released_moments(facts, release, 1.0, _SQRT2)
-        theta = within_unit(np.linalg.solve(M + self.ridge * np.eye(facts.D), N))
+        theta = within_unit(inverted(M + self.ridge * np.eye(facts.D)) @ N)
         amplitude = self.excitation * (20.0 / (20.0 + release.users)) ** (1.0 / 3.0)
         amplitude = min(amplitude, facts.gain)
         gains = certainty_gains(facts, theta, facts.gain - amplitude)

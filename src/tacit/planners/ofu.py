@@ -89,7 +89,12 @@ def plain_ridge(weight: float) -> Ridge:
 
 
 def published_ridge(
-    moment_std: float, target_std: float, levels: int, sizes: tuple[int, int], users: int, beta: float
+    moment_std: float,
+    target_std: float,
+    levels: int,
+    sizes: tuple[int, int],
+    users: int,
+    beta: float,
 ) -> Ridge:
     """The constants of spec lq_jdp 3.2; ``sizes`` are D and n, stds are per node."""
     D, n = sizes
@@ -199,7 +204,7 @@ def certificate(facts: LinearTask, region: Ellipsoid) -> float:
 
 
 def _mixture(region: Ellipsoid, share: float) -> Ellipsoid:
-    """share (|Theta - That|_V / radius)^2 + (1 - share) |Theta|_F^2 <= 1 as an ellipsoid."""
+    """Share (|Theta - That|_V / radius)^2 + (1 - share) |Theta|_F^2 <= 1 as an ellipsoid."""
     pull = share * region.lam / region.radius**2
     lam = pull + (1.0 - share)
     rotated = region.U.T @ region.centre

@@ -26,13 +26,14 @@ from tacit.planners.lq_design import (
     design,
     prospect,
 )
-from tacit.planners.lq_model import LinearTask, linear_task
+from tacit.planners.lq_model import LinearTask, inverted, linear_task
 from tacit.planners.lq_posterior import Belief, as_context, posterior, prior, served_so_far
 from tacit.policy import LinearPolicy
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task import Task
 
+TUNING = Tuning()
 FEWEST = 20
 """Users of the shortest batch."""
 
@@ -53,7 +54,7 @@ class TacitControlPlanner:
         tuning: constants.
     """
 
-    def __init__(self, noise_std: float, tuning: Tuning = Tuning()) -> None:
+    def __init__(self, noise_std: float, tuning: Tuning = TUNING) -> None:
         self.noise_std = noise_std
         self.tuning = tuning
 
@@ -68,12 +69,11 @@ class TacitControlPlanner:
         """The next batch: policy, projections, clipping weights and number of users."""
         facts, rng = linear_task(task), streams.posterior
         done, spent, belief, served = 0, 0.0, prior(facts), None
-        if previous is not None:
+        if previous is not None and release.users > 0:
             first = int(previous.context["done"])
             done, spent = first + release.users, float(previous.context["spent"])
             served = served_so_far(facts, release, previous, first)
-            context = previous.context
-            before = Belief(context["reference"], context["sigma"], context["W"])
+            before = Belief(*(previous.context[name] for name in ("reference", "sigma", "W")))
             belief = posterior(facts, served, before, self.noise_std)
         gains = self._gains(facts, belief)
         outlook = prospect(facts, belief, gains, self.tuning, rng)
@@ -160,7 +160,7 @@ class TacitControlPlanner:
         along = made.instruments.T @ made.mean
         across = made.whitener @ made.spread
         privacy = (self.noise_std / np.maximum(weights, 1e-12)) ** 2
-        info = np.linalg.inv(belief.sigma) + _times(
+        info = inverted(belief.sigma) + _times(
             N**2 / (privacy[:, 0] + N * made.noise), along.T @ along
         )
         info += _times(N**2 / (privacy[:, 1] + N * made.noise), across.T @ across)
@@ -170,7 +170,7 @@ class TacitControlPlanner:
         info += _times(
             (amplitude * N * each) ** 2 / (privacy[:, 2] + N * each * made.noise), inputs
         )
-        after = outlook.loss_after(np.linalg.inv(info))
+        after = outlook.loss_after(inverted(info))
         total: Array = N * (outlook.loss + outlook.price * amplitude**2) + (rest - N) * after
         return total
 

@@ -30,9 +30,7 @@ class LQEnv(gymnasium.Env[Array, Array]):
         shape = (problem.states,)
         self.observation_space = gymnasium.spaces.Box(-1.0, 1.0, shape, dtype=np.float64)
         reach = max(problem.gain, 1e-9)
-        self.action_space = gymnasium.spaces.Box(
-            -reach, reach, (problem.inputs,), dtype=np.float64
-        )
+        self.action_space = gymnasium.spaces.Box(-reach, reach, (problem.inputs,), dtype=np.float64)
         self._state = np.zeros(problem.states)
         self._step = problem.horizon
 

@@ -29,8 +29,8 @@ from tacit.privacy.local import LocalAdditive
 from tacit.privacy.local.additive import GRID
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation import loops
-from tacit.simulation.lq_runs import segment_run
 from tacit.simulation.loops import Blocks, IntBlocks, LocalNoise, Obi, Plan, Public, Raw
+from tacit.simulation.lq_runs import segment_run
 from tacit.simulation.runs import Run, new_score
 from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics import Nothing, VisitCounts

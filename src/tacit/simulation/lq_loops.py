@@ -50,7 +50,9 @@ class Moments(NamedTuple):
 
 
 @kernel
-def _live(truth: LinearTruth, acting: Acting, user: int, g: Array, life: Life, score: Score) -> None:
+def _live(
+    truth: LinearTruth, acting: Acting, user: int, g: Array, life: Life, score: Score
+) -> None:
     """One user's episode, and its score."""
     H, d = life.v.shape
     life.v[:] = acting.offsets

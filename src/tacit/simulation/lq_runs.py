@@ -97,9 +97,7 @@ class SegmentRun:
             clip = Moments(
                 statistic.gain, statistic.energy, statistic.weight, statistic.off_diagonal
             )
-            moments_segment(
-                truth, acting, first, rows, clip, self._life, self._sums, self.score
-            )
+            moments_segment(truth, acting, first, rows, clip, self._life, self._sums, self.score)
         elif isinstance(statistic, InstrumentedResponses):
             recipe = statistic.recipe(publication)
             responses_segment(

@@ -1,4 +1,4 @@
-"""Moments of a linear system's trajectory, with their joint sensitivity (spec lq_jdp, section 4)."""
+"""What users of linear systems contribute, and its sensitivity (spec lq_jdp, section 4)."""
 
 from __future__ import annotations
 
@@ -106,7 +106,9 @@ class ControlMoments:
         if relation is Relation.ADD_REMOVE_ONE:
             exact = math.sqrt((moment * most) ** 2 + target**2 * most * next_most)
         elif target**2 * next_most <= 2.0 * moment**2 * most:
-            exact = ROOT2 * (moment * most + target**2 * next_most / (2.0 * moment)) if moment else 0
+            exact = (
+                ROOT2 * (moment * most + target**2 * next_most / (2.0 * moment)) if moment else 0
+            )
         else:
             exact = 2.0 * target * math.sqrt(most * next_most)
         cells = math.sqrt(self.layout.size)
@@ -161,9 +163,9 @@ class InstrumentedResponses:
     """A user's residuals against a public model, projected on public instruments.
 
     Where the noise law is not revealed, also the second moment of the residuals themselves. What to
-    subtract and what to project on is in the publication's context ("reference",
-    "path", "whitener", "instruments", "usual", "weights"), the excitation in its policy. Whatever they say, one contribution
-    has Euclidean norm at most 1 (proofs/lq.md).
+    subtract and what to project on is in the publication's context ("reference", "path",
+    "whitener", "instruments", "usual", "weights"), the excitation in its policy. Whatever they
+    say, one contribution has Euclidean norm at most 1 (proofs/lq.md).
     """
 
     def __init__(self, task: Task) -> None:
