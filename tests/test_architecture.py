@@ -14,7 +14,8 @@ MODULES = {
 }
 MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
 PLANNING_KERNELS = (
-    *("planning", "optimism", "posterior"),
+    *("planning", "optimism", "posterior", "noisy_posterior", "directional"),
+    *("obi", "obi_tight", "obi_values"),
     *("excitation", "lq", "lq_learning", "lq_optimism"),
 )
 

@@ -41,6 +41,19 @@ def never_again(served: int) -> int:
 
 
 @dataclass(frozen=True)
+class CappedBatches:
+    """A share of the users so far, but at least ``least`` and at most ``most`` of them."""
+
+    least: int
+    most: int
+    share: float
+
+    def __call__(self, served: int) -> int:
+        """Size of the next batch."""
+        return max(self.least, min(int(self.share * served), self.most))
+
+
+@dataclass(frozen=True)
 class BoundAgent:
     """An agent fitted to one task: the parts of the pipeline, plugged together."""
 

@@ -7,10 +7,14 @@ from typing import Any
 from tacit.agents.base import Agent
 from tacit.agents.control_references import CertaintyEquivalence, DoNothing, Thompson
 from tacit.agents.ldp_obi import LdpOBI
+from tacit.agents.ldp_psrl import LdpPSRL
+from tacit.agents.obi import OBI
 from tacit.agents.ofu_rl import OfuRL, PrivateOfuRL
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
+from tacit.agents.shuffle_obi import ShuffleOBI
 from tacit.agents.tacit_control import TacitControl
+from tacit.agents.tacit_local import TacitLocal
 from tacit.agents.ucb_vi import UcbVI
 from tacit.errors import InvalidInput
 from tacit.registry import Registry
@@ -20,7 +24,11 @@ PRIVACY_PARAMETERS = ("epsilon", "delta", "calibration")
 agents: Registry[Agent] = Registry("agent")
 agents.add("psrl", PSRL, "posterior sampling, not private")
 agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, not private")
+agents.add("obi", OBI, "optimistic backward induction on exact counts, not private")
 agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
+agents.add("ldp-psrl", LdpPSRL, "posterior sampling on locally randomized counts")
+agents.add("shuffle-obi", ShuffleOBI, "optimistic planning on shuffled one-step reports")
+agents.add("tacit-local", TacitLocal, "one report at full epsilon per user, noise-aware posterior")
 agents.add("ofu-rl", OfuRL, "linear control by optimism, not private")
 agents.add("private-ofu-rl", PrivateOfuRL, "linear control by optimism on counted moments")
 agents.add(

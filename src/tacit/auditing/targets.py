@@ -14,7 +14,8 @@ from tacit.errors import InvalidInput
 from tacit.planners.base import Ask, Planner, Streams
 from tacit.policy import LinearPolicy, Policy
 from tacit.privacy import Noise, ReplayNoise, SecureNoise, SimulatedNoise
-from tacit.privacy.local import LocalAdditive
+from tacit.privacy.bounded import log_density
+from tacit.privacy.local import LocalAdditive, LocalResponse
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.release import Release
@@ -55,11 +56,13 @@ class ReportTarget:
         """Reports of independent users who all lived through the same trajectory."""
         privatizer, contribution = self._bound.privatizer, self._worlds[world]
         noise = self._noise(trials, rng)
-        reports = np.empty((trials, len(contribution)))
-        for trial in range(trials):
-            report = privatizer.encode(contribution, self._publication, noise)
-            reports[trial] = report.values
-        return reports
+        return np.array(
+            [
+                privatizer.encode(contribution, self._publication, noise).values
+                for _ in range(trials)
+            ],
+            dtype=np.float64,
+        )
 
     def _noise(self, trials: int, rng: np.random.Generator) -> Noise:
         if self.source == "simulated":
@@ -69,6 +72,11 @@ class ReportTarget:
     def score(self, outputs: Array) -> Array | None:
         """The log-likelihood ratio of the declared noise, where it is known."""
         privatizer = self._bound.privatizer
+        if isinstance(privatizer, LocalResponse):
+            pooled = privatizer.randomizer
+            moved = (self._worlds[1] - self._worlds[0]) / pooled.steps
+            per_bit = moved / np.maximum(pooled.trials, 1)
+            return np.asarray(2 * pooled.bits.epsilon_per_bit * outputs @ per_bit)
         if not isinstance(privatizer, LocalAdditive):
             return None
         zero, one = (world * privatizer.factors for world in self._worlds)
@@ -76,8 +84,11 @@ class ReportTarget:
         ratio: Array
         if privatizer.kind == "laplace":
             ratio = ((np.abs(outputs - zero) - np.abs(outputs - one)) / scale).sum(axis=1)
-        else:
+        elif privatizer.kind == "gaussian":
             ratio = ((outputs - (zero + one) / 2) * (one - zero) / scale**2).sum(axis=1)
+        else:
+            below, above = (log_density((outputs - world) / scale) for world in (zero, one))
+            ratio = (above - below).sum(axis=1)
         return ratio
 
 

@@ -4,6 +4,7 @@ from tacit.statistics.base import Block, Layout, Relation, Statistic
 from tacit.statistics.counts import VisitCounts
 from tacit.statistics.lq import ControlMoments, InstrumentedResponses
 from tacit.statistics.nothing import Nothing
+from tacit.statistics.one_step import OneStep
 
 __all__ = [
     "Block",
@@ -11,6 +12,7 @@ __all__ = [
     "InstrumentedResponses",
     "Layout",
     "Nothing",
+    "OneStep",
     "Relation",
     "Statistic",
     "VisitCounts",
