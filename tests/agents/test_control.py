@@ -194,7 +194,7 @@ def test_the_noise_is_the_least_that_suffices_and_revealing_is_optional() -> Non
     assert told.epsilon == guarantee.epsilon and "noise" in told.revealed
     with pytest.raises(InvalidInput, match="no use of dynamics"):
         tacit.guarantee(agent, SCALAR, 1000, reveal=["dynamics"])
-    with pytest.raises(InvalidInput, match="learns lq problems"):
+    with pytest.raises(InvalidInput, match="no fact .start. to reveal"):
         tacit.guarantee(agent, tacit.problem("random-mdp"), 1000)
 
 
