@@ -16,6 +16,7 @@ MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items(
 PLANNING_KERNELS = (
     *("planning", "optimism", "posterior", "noisy_posterior", "directional"),
     *("obi", "obi_tight", "obi_values", "lsvi"),
+    *("excitation", "lq", "lq_learning", "lq_optimism"),
 )
 
 
@@ -65,6 +66,8 @@ RAW = (
     "kernels.counts",
     "kernels.linear_sums",
     "kernels.sums",
+    "kernels.lq_moments",
+    "kernels.lq_rollout",
 )
 
 

@@ -111,13 +111,13 @@ def drive(agent: BoundAgent, users: Users, noise: Noise, streams: Streams) -> It
         release = privatizer.release(secret, Query(version), noise)
         publication = agent.planner.plan(task, release, ask, publication, streams)
         yield publication
-        batch = agent.schedule(served)
+        batch = agent.schedule(served) if publication.users is None else publication.users
         if batch < 1:
             raise InvalidInput(
                 f"the schedule asked for {batch} users after {served}, but it must be at least 1"
             )
         for _ in range(min(batch, task.users - served)):
-            trajectory = users(publication)
+            trajectory = users(publication.for_user(served))
             agent.statistic.contribute(trajectory, publication, served, contribution)
             report = privatizer.encode(contribution, publication, noise)
             secret = privatizer.absorb(secret, report, publication.version)

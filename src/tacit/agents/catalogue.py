@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.agents.base import Agent
+from tacit.agents.control_references import CertaintyEquivalence, DoNothing, Thompson
 from tacit.agents.dp_lsvi import DpLsviAdaptive, DpLsviBatch, DpLsviUCBPlusPlus
 from tacit.agents.ldp_obi import LdpOBI
 from tacit.agents.ldp_psrl import LdpPSRL
 from tacit.agents.lsvi import LsviUCB, LsviUCBPlusPlus
 from tacit.agents.obi import OBI
+from tacit.agents.ofu_rl import OfuRL, PrivateOfuRL
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
 from tacit.agents.shuffle_obi import ShuffleOBI
+from tacit.agents.tacit_control import TacitControl
 from tacit.agents.tacit_linear import TacitLinear
 from tacit.agents.tacit_local import TacitLocal
 from tacit.agents.ucb_vi import UcbVI
@@ -41,8 +44,18 @@ agents.add("tacit-local", TacitLocal, "one report at full epsilon per user, nois
 agents.add(
     "tacit-linear", TacitLinear, "linear MDPs: additive sums through a counter, optimistic prior"
 )
+agents.add("ofu-rl", OfuRL, "linear control by optimism, not private")
+agents.add("private-ofu-rl", PrivateOfuRL, "linear control by optimism on counted moments")
+agents.add(
+    "tacit-control", TacitControl, "linear control from clipped responses, acts when it pays"
+)
+agents.add(
+    "certainty-equivalence", CertaintyEquivalence, "linear control: estimate and plan, not private"
+)
+agents.add("thompson", Thompson, "linear control: posterior sampling, not private")
 agents.add("uniform", Uniform, "reference: uniformly random actions")
 agents.add("optimal", Optimal, "reference: the true optimum, revealed to it")
+agents.add("do-nothing", DoNothing, "reference for linear control: no input at all")
 
 
 def make_agent(name: str, **parameters: Any) -> Agent:

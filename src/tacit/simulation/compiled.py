@@ -42,6 +42,7 @@ from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation import batches, local_loops, loops
 from tacit.simulation.local_loops import Local
 from tacit.simulation.loops import Blocks, IntBlocks, Plan, Public, Raw
+from tacit.simulation.lq_runs import segment_run
 from tacit.simulation.runs import Run, new_score
 from tacit.simulation.scheduled import linear_run
 from tacit.simulation.streams import planner_streams, stream
@@ -392,7 +393,9 @@ def compiled_run(
     problem: object, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
 ) -> Run | None:
     """The compiled run of this problem and agent, or None if there is none."""
-    if not isinstance(problem, TabularMDP) or type(problem) not in (TabularMDP, LinearMDP):
+    if not isinstance(problem, TabularMDP):
+        return segment_run(problem, agent, root, run, checkpoints)
+    if type(problem) not in (TabularMDP, LinearMDP):
         return None
     if type(agent.statistic) in (LinearSums, CuratedTransitions):
         return linear_run(problem, agent, root, run, checkpoints)

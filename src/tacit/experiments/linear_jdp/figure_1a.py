@@ -65,7 +65,7 @@ def order(way: str) -> Judge:
     def judge(evidence: Evidence) -> Claim:
         luyo, ngo, plus = (evidence.curve(f"{way} {name}") for name in PRIVATE)
         ratios = {"DP-LSVI-UCB++ / Ngo": ratio(plus, ngo), "Ngo / Luyo": ratio(ngo, luyo)}
-        holds = together([r.below_one for r in ratios.values()])
+        holds = together([r.below(1.0) for r in ratios.values()])
         return Claim(
             claim=f"DP-LSVI-UCB++ beats Ngo, and Ngo beats Luyo ({way} constants)",
             expected="both ratios below 1, paired over instances",
@@ -89,8 +89,8 @@ def beats_non_private(evidence: Evidence) -> Claim:
         claim="DP-LSVI-UCB++ beats even non-private LSVI-UCB (tuned)",
         expected="ratio below 1, paired over instances",
         measured={"DP-LSVI-UCB++ / LSVI-UCB": r.value},
-        holds=r.below_one,
-        why=reason(r.below_one, "the noise is not free; the published plot is an artefact (E21)"),
+        holds=r.below(1.0),
+        why=reason(r.below(1.0), "the noise is not free; the published plot is an artefact (E21)"),
     )
 
 
@@ -98,7 +98,7 @@ def same_guarantee_spent_well(evidence: Evidence) -> Claim:
     """tacit-linear below every private learner."""
     mine = evidence.curve("tacit-linear")
     ratios = {LEARNERS[name]: ratio(mine, evidence.curve(f"tuned {name}")) for name in PRIVATE}
-    holds = together([r.below_one for r in ratios.values()])
+    holds = together([r.below(1.0) for r in ratios.values()])
     return Claim(
         claim="not in the paper: tacit-linear beats all three at the same epsilon and delta",
         expected="each ratio below 1, paired over instances",

@@ -163,8 +163,8 @@ def order_of_regret(randomizer: str) -> Judge:
 
 
 _WHY_ORDER = {
-    "bounded": "the noise itself grows like H, because every step gets epsilon / (3H): one power of "
-    "H is missing in the table (E9)",
+    "bounded": "the noise itself grows like H, because every step gets epsilon / (3H): one power "
+    "of H is missing in the table (E9)",
 }
 _WHY_LEVEL = {
     "gaussian": "the proof's constant is too small at this epsilon (E3)",
