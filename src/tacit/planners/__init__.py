@@ -5,14 +5,19 @@ from tacit.planners.fixed import OptimalPlanner, UniformPlanner
 from tacit.planners.obi import ObiPlanner
 from tacit.planners.optimistic import UcbViPlanner
 from tacit.planners.posterior import PosteriorPlanner
+from tacit.planners.targeted import MirrorPlanner, ValueTargetedPlanner
+from tacit.planners.transitions import TransitionPlanner
 
 __all__ = [
     "Ask",
+    "MirrorPlanner",
     "ObiPlanner",
     "OptimalPlanner",
     "Planner",
     "PosteriorPlanner",
     "Streams",
+    "TransitionPlanner",
     "UcbViPlanner",
     "UniformPlanner",
+    "ValueTargetedPlanner",
 ]

@@ -3,6 +3,14 @@
 from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem, problems
 from tacit.problems.environments import TabularEnv
+from tacit.problems.mixture import LinearMixtureMDP
 from tacit.problems.tabular import TabularMDP
 
-__all__ = ["Problem", "TabularEnv", "TabularMDP", "make_problem", "problems"]
+__all__ = [
+    "LinearMixtureMDP",
+    "Problem",
+    "TabularEnv",
+    "TabularMDP",
+    "make_problem",
+    "problems",
+]

@@ -7,6 +7,7 @@ from typing import Any
 
 from tacit.problems.benchmarks import hard_tree, random_mdp, river_swim
 from tacit.problems.from_gymnasium import gymnasium_problem
+from tacit.problems.mixtures import hard_mixture, linear_bandit, remap_walk
 from tacit.problems.tabular import TabularMDP
 from tacit.registry import Entry, Registry
 
@@ -14,6 +15,9 @@ problems: Registry[TabularMDP] = Registry("problem")
 problems.add("random-mdp", random_mdp, "random transitions and 0/1 rewards, one instance per seed")
 problems.add("river-swim", river_swim, "swim upstream for a large reward: exploration matters")
 problems.add("hard-tree", hard_tree, "the lower-bound tree: one leaf is slightly better")
+problems.add("remap-walk", remap_walk, "a linear mixture of four known kernels; S hardly matters")
+problems.add("hard-mixture", hard_mixture, "the lower-bound linear mixture: hidden signs per stage")
+problems.add("linear-bandit", linear_bandit, "a contextual linear bandit: the mixture with H = 1")
 
 GYMNASIUM = Entry(
     "gym:ID", gymnasium_problem, "a Gymnasium toy-text environment, for example gym:FrozenLake-v1"

@@ -1,0 +1,215 @@
+"""Widths of linear estimates, from public quantities only: the law of the noise and the task."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.features import RewardFeatures, TransitionFeatures, value_caps
+from tacit.kernels.mixture import Widths
+from tacit.release import Release
+from tacit.task import Task
+
+
+class Units(NamedTuple):
+    """Natural sums = factor * released sums, by family and stage; ``off`` packs the matrices."""
+
+    gram: Array
+    target: Array
+    reward_gram: Array
+    reward_target: Array
+    off: float
+
+
+class WidthRule(Protocol):
+    """How wide the estimates of a release are."""
+
+    def widths(
+        self,
+        task: Task,
+        release: Release,
+        p: TransitionFeatures,
+        r: RewardFeatures,
+        units: Units,
+    ) -> tuple[Widths, Widths]:
+        """Widths of transition and of reward estimates."""
+
+
+def stage_std(release: Release, block: str, factor: Array) -> Array:
+    """Largest std of the noise in a cell of every stage, natural units."""
+    variance = release.law.variance(block)
+    if variance.ndim == 0:
+        return np.sqrt(float(variance)) * factor
+    worst: Array = np.sqrt(variance.reshape(len(factor), -1).max(axis=1, initial=0.0)) * factor
+    return worst
+
+
+@dataclass(frozen=True)
+class TightWidths:
+    """Spec mixture_jdp 5.2, with the determinant form of the statistical term.
+
+    With no noise this is the radius of UCRL-VTR: sqrt(lambda) |theta| + R sqrt(2 ln(H / beta) + ln
+    det), R = (largest V) / 2.
+
+    Attributes:
+        bonus_scale: c, multiplies the whole width; 1 is the theorem.
+        beta: failure probability; None for 1 / K.
+        ridge: lambda.
+        releases: number of releases the statement is about, at most.
+    """
+
+    bonus_scale: float
+    beta: float | None
+    ridge: float
+    releases: int
+
+    def widths(
+        self,
+        task: Task,
+        release: Release,
+        p: TransitionFeatures,
+        r: RewardFeatures,
+        units: Units,
+    ) -> tuple[Widths, Widths]:
+        """Privacy costs an additive term that decays like 1 / n (W of spec mixture_jdp 5.2)."""
+        caps, H = value_caps(task), task.horizon
+        noises = [
+            stage_std(release, name, getattr(units, name)) if name in release.blocks else None
+            for name in ("gram", "target", "reward_gram", "reward_target")
+        ]
+        spread = 0.5 * caps[1:H]
+        longest = p.reach * caps[1:H]
+        p_theta = 1.0 if p.blocks > 1 else p.theta_norm
+        r_theta = 1.0 if r.blocks > 1 else r.theta_norm
+        rewards = np.full(H, 0.5), np.full(H, r.norm)
+        return (
+            self._family(task, p.width, p.blocks, p_theta, spread, longest, *noises[:2]),
+            self._family(task, r.width, r.blocks, r_theta, *rewards, *noises[2:]),
+        )
+
+    def _family(
+        self,
+        task: Task,
+        width: int,
+        blocks: int,
+        theta: float,
+        spread: Array,
+        longest: Array,
+        gram_std: Array | None,
+        target_std: Array | None,
+    ) -> Widths:
+        zero = np.zeros(len(spread))
+        s1 = zero if gram_std is None else gram_std
+        s2 = zero if target_std is None else target_std
+        beta = 1.0 / max(task.users, 2) if self.beta is None else self.beta
+        union = self.releases * task.horizon * blocks / beta
+        ridge = self.ridge
+        largest = s1 * (math.sqrt(2 * width) + math.sqrt(2 * math.log(8 * union)))
+        shift = largest + ridge
+        reach = math.sqrt(width) + math.sqrt(2 * math.log(4 * union))
+        return Widths(
+            scale=self.bonus_scale,
+            ridge=ridge,
+            shift=shift,
+            spread=spread,
+            log=2 * math.log(task.horizon * blocks / beta),
+            most=width * np.log1p(task.users * longest**2 / (width * ridge)),
+            fixed=np.sqrt(shift + largest) * theta + s2 * reach / math.sqrt(ridge),
+            direct=shift * theta + np.sqrt(s2**2 + (s1 * theta) ** 2) * reach,
+        )
+
+
+def _flat(scale: float, ridge: float, shift: Array, radius: Array) -> Widths:
+    """A width of radius |f|_{Lambda^-1} and nothing else."""
+    zero, infinite = np.zeros(len(shift)), np.full(len(shift), np.inf)
+    return Widths(scale, ridge, shift, zero, 0.0, zero, radius, infinite)
+
+
+@dataclass(frozen=True)
+class PrintedLocal:
+    """LDP-UCRL-VTR as published: shift 2 Gamma and the three terms of its proof (mixture_ldp 3.2).
+
+    Attributes:
+        bonus_scale: c, the paper tunes it by grid search.
+        beta: alpha of the paper.
+    """
+
+    bonus_scale: float
+    beta: float
+
+    def widths(
+        self,
+        task: Task,
+        release: Release,
+        p: TransitionFeatures,
+        r: RewardFeatures,
+        units: Units,
+    ) -> tuple[Widths, Widths]:
+        """q1 + q2 + q3; erratum E6 (log of 0 at k = 1) is guarded."""
+        H, d, alpha, sigma = task.horizon, p.dimension, self.beta, release.law.scale("gram")
+        most = float(value_caps(task)[0])
+        gamma = math.sqrt(release.users) * sigma * (math.sqrt(4 * d) + 2 * math.log(6 * H / alpha))
+        n = max(release.users, 1)
+        log = math.log(24 * n**2 * H / alpha)
+        q1 = p.theta_norm * math.sqrt(3 * gamma + 1.0)
+        q2 = 8 * most * math.sqrt(d * math.log1p(n * most**2 / d) * log) + 4 * most * log
+        q3 = sigma * math.sqrt(n * d * math.log(12 * d * H / alpha)) / math.sqrt(gamma + 1.0)
+        ones = np.ones(H - 1)
+        shift, radius = (2 * gamma + 1.0) * ones, (q1 + q2 + q3) * ones
+        widths = _flat(self.bonus_scale, 1.0, shift, radius)
+        return widths, _flat(self.bonus_scale, 1.0, np.ones(H), np.ones(H))
+
+
+@dataclass(frozen=True)
+class PrintedJoint:
+    """Private-LinOpt as published (mixture_jdp 3.1, 3.5): shift 2 Sigma, widths beta_p and beta_r.
+
+    Attributes:
+        bonus_scale: c; 1 is the theorem.
+        beta: alpha of the paper.
+        node_std: noise of a node (or of one user) per unit norm Delta_x.
+        terms: number m of noises assumed in a sum: levels of the tree, or K in the local model.
+    """
+
+    bonus_scale: float
+    beta: float
+    node_std: float
+    terms: int
+
+    def widths(
+        self,
+        task: Task,
+        release: Release,
+        p: TransitionFeatures,
+        r: RewardFeatures,
+        units: Units,
+    ) -> tuple[Widths, Widths]:
+        """Constant over the run: the paper assumes all m noises at every k."""
+        H, K, d1 = task.horizon, task.users, p.dimension
+        p_norms = d1 * H**2, math.sqrt(d1) * H**2
+        return (
+            self._family(H - 1, K, H, d1, p_norms, H / 2, K * H**2),
+            self._family(H, K, H, r.dimension, (1.0, 1.0), 0.5, K / r.dimension),
+        )
+
+    def _family(
+        self,
+        stages: int,
+        K: int,
+        H: int,
+        d: int,
+        norms: tuple[float, float],
+        spread: float,
+        mass: float,
+    ) -> Widths:
+        root, alpha = math.sqrt(self.terms) * self.node_std, self.beta
+        largest = root * norms[0] * (4 * math.sqrt(d) + math.sqrt(8 * math.log(8 * K * H / alpha)))
+        nu = root * norms[1] * (math.sqrt(d) + math.sqrt(2 * math.log(4 * K * H / alpha)))
+        radius = spread * math.sqrt(2 * math.log(H / alpha) + d * math.log1p(mass / largest))
+        radius += math.sqrt(3 * d * largest) + nu / math.sqrt(largest)
+        ones = np.ones(stages)
+        return _flat(self.bonus_scale, largest, 2 * largest * ones, radius * ones)
