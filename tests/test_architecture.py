@@ -13,7 +13,7 @@ MODULES = {
     for path in PACKAGE.rglob("*.py")
 }
 MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
-PLANNING_KERNELS = ("planning", "optimism", "posterior")
+PLANNING_KERNELS = ("planning", "optimism", "posterior", "noisy_posterior", "directional", "obi")
 
 
 def imports(path: Path) -> set[str]:

@@ -62,7 +62,6 @@ class Forecast:
 def forecast(bound: BoundAgent) -> Forecast:
     """How fine the released averages can get, before anybody has taken part."""
     users, privatizer = bound.task.users, bound.privatizer
-    blocks = [block.name for block in bound.statistic.layout.blocks]
 
     def std(block: str, count: int) -> float:
         return math.sqrt(float(privatizer.law(count).variance(block).max())) / count
@@ -70,6 +69,8 @@ def forecast(bound: BoundAgent) -> Forecast:
     def fine(block: str, precision: float, count: int) -> bool:
         return std(block, count) <= precision
 
+    every = [block.name for block in privatizer.layout.blocks]
+    blocks = [block for block in every if std(block, users) > 0.0] or every
     return Forecast(
         users=users,
         noise_std={block: std(block, users) for block in blocks},

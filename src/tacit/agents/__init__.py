@@ -5,6 +5,17 @@ from tacit.agents.catalogue import agents, make_agent
 from tacit.agents.ldp_obi import LdpOBI
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
+from tacit.agents.tacit_local import TacitLocal
 from tacit.agents.ucb_vi import UcbVI
 
-__all__ = ["PSRL", "Agent", "LdpOBI", "Optimal", "UcbVI", "Uniform", "agents", "make_agent"]
+__all__ = [
+    "PSRL",
+    "Agent",
+    "LdpOBI",
+    "Optimal",
+    "TacitLocal",
+    "UcbVI",
+    "Uniform",
+    "agents",
+    "make_agent",
+]

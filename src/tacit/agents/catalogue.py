@@ -8,6 +8,7 @@ from tacit.agents.base import Agent
 from tacit.agents.ldp_obi import LdpOBI
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
+from tacit.agents.tacit_local import TacitLocal
 from tacit.agents.ucb_vi import UcbVI
 from tacit.agents.vtr import LdpUcrlVTR, UcrlVTR
 from tacit.errors import InvalidInput
@@ -19,6 +20,7 @@ agents: Registry[Agent] = Registry("agent")
 agents.add("psrl", PSRL, "posterior sampling, not private")
 agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, not private")
 agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
+agents.add("tacit-local", TacitLocal, "one report at full epsilon per user, noise-aware posterior")
 agents.add("ucrl-vtr", UcrlVTR, "value-targeted regression on linear mixtures, not private")
 agents.add("ldp-ucrl-vtr", LdpUcrlVTR, "value-targeted regression on locally randomized reports")
 agents.add("uniform", Uniform, "reference: uniformly random actions")

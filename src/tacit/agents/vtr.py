@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tacit.agents.base import Agent
-from tacit.driver import BoundAgent
+from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
 from tacit.features import value_caps
 from tacit.planners import Planner, TransitionPlanner, ValueTargetedPlanner
 from tacit.planners.widths import PrintedLocal, TightWidths, Units, WidthRule
 from tacit.privacy import Exact, published
 from tacit.privacy.local import LocalShaped, shaped_std
-from tacit.schedule import Every
 from tacit.statistics import Statistic
 from tacit.statistics.targets import Scaling, Shape, ValueTargets
 from tacit.statistics.transitions import PolicyTransitions

@@ -1,7 +1,12 @@
-"""Audit of an agent as it is shipped: its reports, by both noise sources, and the whole learner."""
+"""Audit of an agent as it is shipped: its reports, by both noise sources, and the whole learner.
+
+The learner is made to publish after every user, whatever its schedule: nothing it releases is then
+left unseen by an audit of a few users.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +16,7 @@ import numpy as np
 from tacit.agents.base import Agent
 from tacit.auditing.auditor import AuditReport, audit_target
 from tacit.auditing.targets import LearnerTarget, ReportTarget
-from tacit.driver import BoundAgent
+from tacit.driver import BoundAgent, every_user
 from tacit.errors import InvalidInput
 from tacit.planners.base import Streams
 from tacit.privacy import Query, SimulatedNoise
@@ -81,8 +86,8 @@ def audit(
     trials = integer(trials, "trials", low=1000)
     confidence = number(confidence, "confidence", low=0.5, high=1.0, high_open=True)
     bound = agent.bind(problem.task(users=LEARNER_USERS, reveal=sorted(agent.needs)))
-    cells = bound.statistic.layout.size
-    if cells == 0:
+    bound = dataclasses.replace(bound, schedule=every_user)
+    if bound.statistic.layout.size == 0:
         raise InvalidInput(f"{agent.name} collects nothing, so there is nothing to audit")
     rng = stream(seed, 0, "audit")
     secure = secure and bound.guarantee.model != "none"

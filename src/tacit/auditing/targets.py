@@ -54,11 +54,13 @@ class ReportTarget:
         """Reports of independent users who all lived through the same trajectory."""
         privatizer, contribution = self._bound.privatizer, self._worlds[world]
         noise = self._noise(trials, rng)
-        reports = np.empty((trials, len(contribution)))
-        for trial in range(trials):
-            report = privatizer.encode(contribution, self._publication, noise)
-            reports[trial] = report.values
-        return reports
+        return np.array(
+            [
+                privatizer.encode(contribution, self._publication, noise).values
+                for _ in range(trials)
+            ],
+            dtype=np.float64,
+        )
 
     def _noise(self, trials: int, rng: np.random.Generator) -> Noise:
         if self.source == "simulated":

@@ -6,7 +6,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.kernels import kernel
-from tacit.kernels.simplex import project_to_simplex
+from tacit.kernels.noisy_posterior import project
 
 
 @kernel
@@ -27,7 +27,6 @@ def transition_induction(
     caps: Array,
     scale: float,
     row: Array,
-    work: Array,
     Q: Array,
     V: Array,
 ) -> None:
@@ -60,7 +59,7 @@ def transition_induction(
                     visits = max(max(seen, deviation), 1.0)
                     for n in range(S):
                         row[n] = counts[g, s, a, n] / visits + (1.0 - seen / visits) / S
-                    project_to_simplex(row, 1.0, work, row)
+                    project(row, 1.0)
                     mean = 0.0
                     for n in range(S):
                         mean += row[n] * V[h + 1, n]

@@ -1,7 +1,9 @@
 """Release -> policy. Pure, public, and blind to raw data."""
 
 from tacit.planners.base import Ask, Planner, Streams
+from tacit.planners.directional import DirectionalPlanner
 from tacit.planners.fixed import OptimalPlanner, UniformPlanner
+from tacit.planners.noisy_posterior import NoisyPosteriorPlanner
 from tacit.planners.obi import ObiPlanner
 from tacit.planners.optimistic import UcbViPlanner
 from tacit.planners.posterior import PosteriorPlanner
@@ -10,7 +12,9 @@ from tacit.planners.transitions import TransitionPlanner
 
 __all__ = [
     "Ask",
+    "DirectionalPlanner",
     "MirrorPlanner",
+    "NoisyPosteriorPlanner",
     "ObiPlanner",
     "OptimalPlanner",
     "Planner",

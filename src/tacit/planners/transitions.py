@@ -50,7 +50,6 @@ class TransitionPlanner:
             value_caps(task),
             self.bonus_scale,
             np.zeros(S),
-            np.zeros(S),
             Q,
             V,
         )

@@ -12,7 +12,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise, Source
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release
-from tacit.statistics.base import Relation, Statistic
+from tacit.statistics.base import Layout, Relation, Statistic
 from tacit.task import Task
 
 _NOISE_SPREAD = 50.0
@@ -102,6 +102,10 @@ class Privatizer(Protocol):
     @property
     def guarantee(self) -> Guarantee:
         """What is guaranteed to one user, over everything this privatizer may release."""
+
+    @property
+    def layout(self) -> Layout:
+        """Blocks of a release."""
 
     def law(self, users: int) -> NoiseLaw:
         """The law of the noise in a release that sums up that many users."""

@@ -7,15 +7,20 @@ through the stepwise driver.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from inspect import isfunction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
-from tacit.driver import BoundAgent, every_user, never_again
+from tacit.driver import BoundAgent, CappedBatches, every_user, never_again
+from tacit.kernels.cells import CellEstimates
+from tacit.kernels.noisy_posterior import WEIGHT_STEPS
 from tacit.kernels.rollout import uniforms_per_episode
 from tacit.planners import (
+    DirectionalPlanner,
+    NoisyPosteriorPlanner,
     ObiPlanner,
     OptimalPlanner,
     PosteriorPlanner,
@@ -23,16 +28,19 @@ from tacit.planners import (
     UniformPlanner,
 )
 from tacit.planners.base import known_rewards
+from tacit.planners.noisy_posterior import FLOOR
 from tacit.policy import StochasticPolicy, TabularPolicy
 from tacit.privacy import Exact, Query, Silence
-from tacit.privacy.local import LocalAdditive
+from tacit.privacy.finite import Oracle, SubsetSelection
+from tacit.privacy.local import LocalAdditive, OneCell
 from tacit.privacy.local.additive import GRID
+from tacit.privacy.local.one_cell import chances
 from tacit.problems.tabular import TabularMDP, cumulative
-from tacit.simulation import loops
+from tacit.simulation import batches, loops
 from tacit.simulation.loops import Blocks, IntBlocks, LocalNoise, Obi, Plan, Public, Raw
 from tacit.simulation.runs import Run, new_score
 from tacit.simulation.streams import planner_streams, stream
-from tacit.statistics import Nothing, VisitCounts
+from tacit.statistics import Nothing, OneStep, VisitCounts
 
 _UNIFORMS = 1 << 14
 """Number of uniforms drawn at once (128 kB: stays in the cache), whatever the chunk."""
@@ -231,6 +239,84 @@ class FixedRun(_CompiledRun):
         )
 
 
+class OneCellRun(_CompiledRun):
+    """tacit-local, batch by batch."""
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
+        H, S, A = problem.horizon, problem.states, problem.actions
+        mechanism, schedule = agent.privatizer, agent.schedule
+        assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)
+        G = mechanism.layout.blocks[0].shape[0]
+        largest = 2 * S * S
+        self._oracles = _sampler(mechanism.oracle), _sampler(mechanism.last_oracle)
+        self._schedule = batches.Schedule(schedule.least, schedule.most, schedule.share)
+        self._sums = mechanism.cell_sums(mechanism.init().sums)
+        self._estimates = CellEstimates(
+            transitions=np.zeros((G, S, A, 2, S)),
+            last=np.zeros((S, A, 2)),
+            variance=np.zeros((G, S, A)),
+            last_variance=np.zeros((S, A)),
+            first=np.zeros(S),
+        )
+        self._batch = batches.Batch(
+            policy=np.zeros((H, S), dtype=np.int64),
+            weights=np.full((H, S), WEIGHT_STEPS, dtype=np.int64),
+            clock=np.zeros(2, dtype=np.int64),
+            counts=np.zeros((H, largest), dtype=np.int64),
+            users=np.zeros(H, dtype=np.int64),
+        )
+        self._work = batches.Work(
+            P=np.zeros((G, S, A, S)),
+            R=np.zeros((1 if agent.task.homogeneous else H, S, A)),
+            N=np.zeros((1 if agent.task.homogeneous else H, S, A)),
+            Q=np.zeros((H, S, A)),
+            V=np.zeros((H + 1, S)),
+            y=np.zeros(S),
+            f=np.zeros((2, S)),
+            values=np.zeros((H + 1, S)),
+            states=np.zeros(H + 1, dtype=np.int64),
+            actions=np.zeros(H, dtype=np.int64),
+            rewards=np.zeros(H),
+            hits=np.zeros(largest, dtype=np.int64),
+        )
+        self._explore = _explore(agent)
+        self._noise = stream(root, run, "noise")
+
+    def _episodes(self, uniforms: Array) -> None:
+        batches.one_cell_episodes(
+            self.problem.truth,
+            uniforms,
+            *self._oracles,
+            self._schedule,
+            self._explore,
+            self.streams.ties,
+            self.streams.posterior,
+            self._noise,
+            self._batch,
+            self._sums,
+            self._estimates,
+            self._work,
+            self.score,
+        )
+
+
+def _explore(agent: BoundAgent) -> batches.Explore:
+    planner, pooled = agent.planner, agent.task.homogeneous
+    if isinstance(planner, DirectionalPlanner):
+        scale, beta = float(planner.bonus_scale), float(planner.beta)
+        return batches.Explore(True, scale, beta, pooled, FLOOR)
+    return batches.Explore(False, 0.0, 0.0, pooled, FLOOR)
+
+
+def _sampler(oracle: Oracle) -> batches.Sampler:
+    size = oracle.size if isinstance(oracle, SubsetSelection) else 0
+    blanket = oracle.blanket if isinstance(oracle, SubsetSelection) else 0.0
+    return batches.Sampler(oracle.domain, size, blanket, chances(oracle))
+
+
 def _policy_cdf(policy: object, actions: int) -> Array:
     if isinstance(policy, StochasticPolicy):
         return cumulative(policy.probabilities)
@@ -242,6 +328,8 @@ _LOOPS: dict[tuple[object, ...], type[_CompiledRun]] = {
     (VisitCounts, Exact, UcbViPlanner, every_user): UcbViRun,
     (VisitCounts, Exact, PosteriorPlanner, every_user): PsrlRun,
     (VisitCounts, LocalAdditive, ObiPlanner, every_user): ObiRun,
+    (OneStep, OneCell, NoisyPosteriorPlanner, CappedBatches): OneCellRun,
+    (OneStep, OneCell, DirectionalPlanner, CappedBatches): OneCellRun,
     (Nothing, Exact, UniformPlanner, never_again): FixedRun,
     (Nothing, Exact, OptimalPlanner, never_again): FixedRun,
 }
@@ -251,7 +339,8 @@ def compiled_run(
     problem: object, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
 ) -> Run | None:
     """The compiled run of this problem and agent, or None if there is none."""
-    parts = (type(agent.statistic), type(agent.privatizer), type(agent.planner), agent.schedule)
+    schedule = agent.schedule if isfunction(agent.schedule) else type(agent.schedule)
+    parts = (type(agent.statistic), type(agent.privatizer), type(agent.planner), schedule)
     make = _LOOPS.get(parts)
     if make is None or type(problem) is not TabularMDP:
         return None

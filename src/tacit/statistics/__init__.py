@@ -3,5 +3,6 @@
 from tacit.statistics.base import Block, Layout, Relation, Statistic
 from tacit.statistics.counts import VisitCounts
 from tacit.statistics.nothing import Nothing
+from tacit.statistics.one_step import OneStep
 
-__all__ = ["Block", "Layout", "Nothing", "Relation", "Statistic", "VisitCounts"]
+__all__ = ["Block", "Layout", "Nothing", "OneStep", "Relation", "Statistic", "VisitCounts"]

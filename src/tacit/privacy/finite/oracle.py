@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -84,6 +85,13 @@ class Randomizer(ABC):
 
 class Oracle(Randomizer):
     """A randomizer of one value in {0, ..., domain - 1}: a frequency oracle."""
+
+    title: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def covariance_outside(self) -> float:
+        """Covariance of one report's estimates of two cells, for a user in neither of them."""
 
     @abstractmethod
     def covariance(self, cell: int) -> Array:

@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class SubsetSelection(Oracle):
         own: chance of the own cell, in units of 2^-64.
     """
 
+    title: ClassVar[str] = "subset selection"
     domain: int
     size: int
     own: int
@@ -113,16 +114,23 @@ class SubsetSelection(Oracle):
         first, second, outputs = zip(*(c for c in classes if c[2] > 0), strict=True)
         return Pair(np.array(first), np.array(second), outputs)
 
+    @cached_property
+    def covariance_outside(self) -> float:
+        """Negative: the ones of a report are shared out."""
+        p, q = self.chances
+        others, size = self.domain - 1, self.size
+        both = Fraction(0)  # two given cells other than the own one are reported
+        if others > 1:
+            both = (p * (size - 2) + (1 - p) * size) * (size - 1) / (others * (others - 1))
+        return float((both - q * q) / (p - q) ** 2)
+
     def covariance(self, cell: int) -> Array:
         """Exact covariance [D, D] of one report's estimates; its rows add up to zero."""
         cell = self._cell(cell)
         p, q = self.chances
         others, size = self.domain - 1, self.size
         unit = (p - q) ** 2
-        both = Fraction(0)  # two given cells other than the own one are reported
-        if others > 1:
-            both = (p * (size - 2) + (1 - p) * size) * (size - 1) / (others * (others - 1))
-        matrix = np.full((self.domain, self.domain), float((both - q * q) / unit))
+        matrix = np.full((self.domain, self.domain), self.covariance_outside)
         np.fill_diagonal(matrix, self.variance_outside)
         matrix[cell, :] = matrix[:, cell] = float((p * Fraction(size - 1, others) - p * q) / unit)
         matrix[cell, cell] = self.variance_inside
@@ -175,6 +183,8 @@ class SubsetSelection(Oracle):
 @dataclass(frozen=True)
 class KaryResponse(SubsetSelection):
     """One cell: the own one, or else any other (k-ary randomized response); size is 1."""
+
+    title: ClassVar[str] = "k-ary response"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class UnaryEncoding(Oracle):
         flip: q in units of 2^-64.
     """
 
+    title: ClassVar[str] = "unary encoding"
     domain: int
     keep: int
     flip: int
@@ -87,6 +89,11 @@ class UnaryEncoding(Oracle):
         first = [p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)]
         second = [first[0], first[2], first[1], first[3]]
         return Pair(_logs(first), _logs(second), (1, 1, 1, 1))
+
+    @property
+    def covariance_outside(self) -> float:
+        """Bits are independent."""
+        return 0.0
 
     def covariance(self, cell: int) -> Array:
         """Exact covariance [D, D] of one report's estimates: bits are independent."""

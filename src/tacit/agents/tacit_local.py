@@ -1,0 +1,61 @@
+"""tacit-local: the local guarantee, spent well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from tacit.agents.base import Agent
+from tacit.driver import BoundAgent, CappedBatches
+from tacit.planners import DirectionalPlanner, NoisyPosteriorPlanner, Planner
+from tacit.privacy.local import OneCell
+from tacit.statistics import OneStep
+from tacit.task import Task
+from tacit.validate import choice, integer, number
+
+
+@dataclass(frozen=True)
+class TacitLocal(Agent):
+    """One report per user about one step, at full epsilon; posterior sampling that knows the noise.
+
+    Spec tabular_ldp, section 8, B1 to B4 and B6. Pure epsilon under local differential privacy.
+    Regret has no proof; privacy does not depend on it.
+
+    Attributes:
+        epsilon: privacy asked for.
+        exploration: "posterior" sampling, or "optimistic" planning.
+        bonus_scale: c of the optimistic widths z = c sqrt(2 L); 1 is where all of them hold.
+        beta: failure probability of the optimistic widths.
+        batch: most users who act on one policy.
+    """
+
+    name: ClassVar[str] = "tacit-local"
+    uses: ClassVar[frozenset[str] | None] = frozenset()
+    epsilon: float
+    exploration: Literal["posterior", "optimistic"] = "posterior"
+    bonus_scale: float = 0.2
+    beta: float = 0.1
+    batch: int = 200
+
+    def __post_init__(self) -> None:
+        number(self.epsilon, "epsilon", low=0.0, low_open=True)
+        choice(self.exploration, "exploration", ("posterior", "optimistic"))
+        number(self.bonus_scale, "bonus_scale", low=0.0, high=1e6)
+        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
+        integer(self.batch, "batch", low=1)
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Randomized cells, a fresh posterior draw after every batch."""
+        self.require_family(task, "tabular")
+        statistic = OneStep(task)
+        privatizer = OneCell(statistic, task, requested_epsilon=float(self.epsilon))
+        return BoundAgent(task, statistic, privatizer, self._planner(), self._schedule())
+
+    def _planner(self) -> Planner:
+        if self.exploration == "optimistic":
+            return DirectionalPlanner(bonus_scale=self.bonus_scale, beta=self.beta)
+        return NoisyPosteriorPlanner()
+
+    def _schedule(self) -> CappedBatches:
+        least = 200 if self.epsilon < 1.0 else 50 if self.epsilon < 10.0 else 5
+        return CappedBatches(min(least, self.batch), self.batch, 0.02)

@@ -1,0 +1,64 @@
+"""Optimistic planning on noisy counts, with the width of the one number that is used."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.kernels.directional import directional_induction, directional_z, mean_model
+from tacit.kernels.planning import greedy
+from tacit.planners.base import Ask, Streams, next_version
+from tacit.planners.noisy_posterior import first_publication, with_weights
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.task import Task
+
+
+class DirectionalPlanner:
+    """Plays the policy that looks best if every estimate errs in its favour.
+
+    Spec tabular_ldp B3 (optimistic) and B4: widths z sd with z = c sqrt(2 L),
+    L = ln(4 S A H e (e + 1) / beta) before the e-th batch.
+
+    Args:
+        bonus_scale: c; 1 is the width at which all confidence statements hold together.
+        beta: failure probability.
+    """
+
+    def __init__(self, *, bonus_scale: float, beta: float) -> None:
+        self.bonus_scale = bonus_scale
+        self.beta = beta
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """Optimistic backward induction, and a prediction of who will be where."""
+        H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
+        version = next_version(previous)
+        if release.users == 0:
+            return first_publication(version, (H, S, A), streams)
+        transitions, last = release.blocks["transitions"], release.blocks["last"]
+        P = np.empty((transitions.shape[0], S, A, S))
+        R = np.empty((1 if task.homogeneous else H, S, A))
+        N = np.empty_like(R)
+        mean_model(transitions, last, task.homogeneous, P, R, N)
+        Q = np.empty((H, S, A))
+        directional_induction(
+            transitions,
+            release.law.variance("transitions"),
+            release.law.variance("last"),
+            task.homogeneous,
+            directional_z(self.bonus_scale, self.beta, (H, S, A), max(version, 1)),
+            P,
+            R,
+            N,
+            Q,
+            np.empty((H + 1, S)),
+        )
+        actions = np.zeros((H, S), dtype=np.int64)
+        greedy(Q, streams.ties, actions)
+        return with_weights(version, actions, P, release)
