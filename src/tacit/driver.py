@@ -85,7 +85,8 @@ class Geometric:
 
     def boundaries(self) -> list[int]:
         """Numbers of users at which something is released; the last batch is never released."""
-        found, served = [], 0
+        found: list[int] = []
+        served = 0
         while True:
             served += self(served)
             if served >= self.total:

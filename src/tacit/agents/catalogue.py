@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.agents.base import Agent
+from tacit.agents.ldp_bandit import LdpBandit
 from tacit.agents.ldp_obi import LdpOBI
+from tacit.agents.linopt import LinOptPO, LinOptVI
+from tacit.agents.private_linopt import PrivateLinOptPO, PrivateLinOptVI
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
 from tacit.agents.tacit_local import TacitLocal
@@ -23,6 +26,11 @@ agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomiz
 agents.add("tacit-local", TacitLocal, "one report at full epsilon per user, noise-aware posterior")
 agents.add("ucrl-vtr", UcrlVTR, "value-targeted regression on linear mixtures, not private")
 agents.add("ldp-ucrl-vtr", LdpUcrlVTR, "value-targeted regression on locally randomized reports")
+agents.add("ldp-bandit", LdpBandit, "the linear bandit on locally randomized reports")
+agents.add("linopt-vi", LinOptVI, "linear mixtures with unknown rewards, not private")
+agents.add("linopt-po", LinOptPO, "the same by mirror-descent policy optimisation, not private")
+agents.add("private-linopt-vi", PrivateLinOptVI, "linopt-vi on noisy running sums")
+agents.add("private-linopt-po", PrivateLinOptPO, "linopt-po on noisy running sums")
 agents.add("uniform", Uniform, "reference: uniformly random actions")
 agents.add("optimal", Optimal, "reference: the true optimum, revealed to it")
 

@@ -62,6 +62,7 @@ class UcrlVTR(Agent):
         beta: failure probability; None for 1 / K.
         ridge: lambda.
         centre: regress V minus its midrange.
+        statistic: "gram": a full Gram matrix per stage; "block": only its non-zero blocks.
         every: users between two plans.
     """
 
@@ -71,17 +72,19 @@ class UcrlVTR(Agent):
     bonus_scale: float = 0.1
     beta: float | None = None
     ridge: float = 1.0
-    centre: bool = False
+    centre: bool = True
+    statistic: Literal["gram", "block"] = "gram"
     every: int = 1
 
     def __post_init__(self) -> None:
         check_widths(self.bonus_scale, self.beta, self.ridge, self.every)
+        choice(self.statistic, "statistic", ("gram", "block"))
         flag(self.centre, "centre")
 
     def bind(self, task: Task) -> BoundAgent:
-        """Exact sums of a full Gram matrix per stage."""
+        """Exact sums of a Gram matrix per stage."""
         self.require_family(task, "tabular")
-        shape = Shape(True, False, self.centre, True, "equal")
+        shape = Shape(self.statistic == "gram", False, self.centre, True, "equal")
         statistic = ValueTargets(task, shape)
         rule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
         planner = targeted_planner(statistic, rule)

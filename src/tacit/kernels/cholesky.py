@@ -78,7 +78,7 @@ def solve_transposed(L: Array, b: Array, out: Array) -> None:
 
 @kernel
 def log_determinant(L: Array) -> float:
-    """log det(L L^T)."""
+    """Log det(L L^T)."""
     total = 0.0
     for i in range(L.shape[0]):
         total += np.log(L[i, i])

@@ -83,7 +83,7 @@ def middle(V: Array, centre: bool) -> float:
     for s in range(1, V.shape[0]):
         low = min(low, V[s])
         high = max(high, V[s])
-    return 0.5 * (low + high)
+    return float(0.5 * (low + high))
 
 
 @kernel
@@ -104,7 +104,7 @@ def norm(x: Array) -> float:
     total = 0.0
     for j in range(x.shape[0]):
         total += x[j] * x[j]
-    return np.sqrt(total)
+    return float(np.sqrt(total))
 
 
 @kernel
@@ -128,7 +128,7 @@ def prepare(regression: Regression, stage: int, widths: Widths, work: Work) -> f
         solve_lower(L[b], y, theta[b])
         solve_transposed(L[b], theta[b], theta[b])
         largest = max(largest, log_determinant(L[b]) - w * np.log(widths.ridge))
-    return widths.spread[stage] * np.sqrt(widths.log + min(largest, widths.most[stage]))
+    return float(widths.spread[stage] * np.sqrt(widths.log + min(largest, widths.most[stage])))
 
 
 @kernel
@@ -150,7 +150,7 @@ def bonus(x: Array, b: int, stage: int, radius: float, widths: Widths, work: Wor
     if widths.direct[stage] < np.inf:
         solve_transposed(L, work.y, work.z)
         rest = min(rest, widths.direct[stage] * norm(work.z))
-    return widths.scale * (radius * length + rest)
+    return float(widths.scale * (radius * length + rest))
 
 
 @kernel

@@ -81,7 +81,7 @@ def value_targets(
     reward_gram: IntArray,
     reward_target: IntArray,
 ) -> None:
-    """Overwrite the blocks with one user's x x^T, x y, varphi varphi^T and varphi r (mixture_jdp 2).
+    """Overwrite the blocks with x x^T, x y, varphi varphi^T and varphi r of one user.
 
     x = phi_V(s_h, a_h) is clipped to the norm ``reach[0, h]`` and y = V(s_{h+1}) - mid to
     ``reach[1, h]``, both at most the declared bounds: the caller adds noise in proportion, so any

@@ -131,7 +131,7 @@ class MirrorPlanner(_Targeted):
         self.rate = rate
 
     def step_sizes(self, task: Task) -> Array:
-        """eta of every stage."""
+        """Eta of every stage."""
         H, A = task.horizon, task.sizes["actions"]
         if self.rate == "paper":
             return np.full(H, math.sqrt(2 * math.log(A) / (task.users * H**2)))

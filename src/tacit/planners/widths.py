@@ -43,9 +43,11 @@ def stage_std(release: Release, block: str, factor: Array) -> Array:
     """Largest std of the noise in a cell of every stage, natural units."""
     variance = release.law.variance(block)
     if variance.ndim == 0:
-        return np.sqrt(float(variance)) * factor
-    worst: Array = np.sqrt(variance.reshape(len(factor), -1).max(axis=1, initial=0.0)) * factor
-    return worst
+        worst: Array = np.full(len(factor), float(variance))
+    else:
+        worst = variance.max(axis=tuple(range(1, variance.ndim)), initial=0.0)
+    std: Array = np.sqrt(worst) * factor
+    return std
 
 
 @dataclass(frozen=True)
@@ -149,19 +151,28 @@ class PrintedLocal:
         r: RewardFeatures,
         units: Units,
     ) -> tuple[Widths, Widths]:
-        """q1 + q2 + q3; erratum E6 (log of 0 at k = 1) is guarded."""
-        H, d, alpha, sigma = task.horizon, p.dimension, self.beta, release.law.scale("gram")
-        most = float(value_caps(task)[0])
+        """Transitions have values up to V_1; rewards (the bandit) are rescaled to [-1, 1]."""
+        H, most = task.horizon, float(value_caps(task)[0])
+        p_shift, p_radius = self._terms(task, release, p.dimension, p.theta_norm, most)
+        r_shift, r_radius = self._terms(task, release, r.dimension, r.theta_norm / r.span, 1.0)
+        return (
+            _flat(self.bonus_scale, 1.0, np.full(H - 1, p_shift), np.full(H - 1, p_radius)),
+            _flat(self.bonus_scale, 1.0, np.full(H, r_shift), np.full(H, r.span * r_radius)),
+        )
+
+    def _terms(
+        self, task: Task, release: Release, d: int, theta: float, most: float
+    ) -> tuple[float, float]:
+        """Lambda's shift and q1 + q2 + q3; erratum E6 (log of 0 at k = 1) is guarded."""
+        H, alpha = task.horizon, self.beta
+        sigma = release.law.scale(next(iter(release.blocks)))
         gamma = math.sqrt(release.users) * sigma * (math.sqrt(4 * d) + 2 * math.log(6 * H / alpha))
         n = max(release.users, 1)
         log = math.log(24 * n**2 * H / alpha)
-        q1 = p.theta_norm * math.sqrt(3 * gamma + 1.0)
+        q1 = theta * math.sqrt(3 * gamma + 1.0)
         q2 = 8 * most * math.sqrt(d * math.log1p(n * most**2 / d) * log) + 4 * most * log
         q3 = sigma * math.sqrt(n * d * math.log(12 * d * H / alpha)) / math.sqrt(gamma + 1.0)
-        ones = np.ones(H - 1)
-        shift, radius = (2 * gamma + 1.0) * ones, (q1 + q2 + q3) * ones
-        widths = _flat(self.bonus_scale, 1.0, shift, radius)
-        return widths, _flat(self.bonus_scale, 1.0, np.ones(H), np.ones(H))
+        return 2 * gamma + 1.0, q1 + q2 + q3
 
 
 @dataclass(frozen=True)

@@ -103,8 +103,8 @@ class LinearMixtureMDP(TabularMDP):
             assert reward_theta is not None
             mean_theta = _stages(reward_theta, "reward_theta", H, varphi.shape[2])
             offset = validate.number(reward_offset, "reward_offset", low=0.0, high=1.0)
-            means = offset + np.einsum("sad,hd->hsa", varphi, mean_theta)
-            means = means[0] if len(mean_theta) == 1 else means
+            table = offset + np.einsum("sad,hd->hsa", varphi, mean_theta)
+            means = table[0] if len(mean_theta) == 1 else table
             public["reward_features"] = varphi
             public["reward_offset"] = np.asarray(offset)
             public["reward_theta_norm"] = np.asarray(

@@ -53,8 +53,8 @@ class Shape:
             declared bounds.
         scaling: what a contribution is divided by. "split": the sensitivity of its family, so that
             each family gets an equal share of mu^2 (mixture_jdp 4.2); "equal": its norm
-            (mixture_ldp 4.3); "raw": nothing (mixture_ldp 3.2); "printed": Delta of mixture_jdp
-            3.5.
+            (mixture_ldp 4.3); "raw": nothing, rewards in [-1, 1] (mixture_ldp 3.2, 3.3);
+            "printed": Delta of mixture_jdp 3.5.
     """
 
     whole: bool
@@ -128,7 +128,7 @@ class ValueTargets:
         gram, target = 1.0 / b**2, 1.0 / (b * v)
         r_gram, r_target = ones / norm**2, ones / (norm * span)
         if kind == "raw":
-            gram, target, r_gram, r_target = np.ones(H - 1), np.ones(H - 1), ones, ones
+            gram, target = np.ones(H - 1), np.ones(H - 1)
         elif kind == "printed":
             d1 = self.transitions.dimension
             gram = np.full(H - 1, 1.0 / (d1 * H**2))
@@ -172,7 +172,8 @@ class ValueTargets:
         if not self.shape.public:
             return self._declared
         published = np.nan_to_num(publication.context["reach"], nan=0.0)
-        return np.clip(published, LEAST_SHARE**0.5 * self._declared, self._declared)
+        clipped: Array = np.clip(published, LEAST_SHARE**0.5 * self._declared, self._declared)
+        return clipped
 
     def weights(self, publication: Publication) -> Array:
         """Size of every cell relative to its declared bound, from the publication alone.
