@@ -107,8 +107,9 @@ def test_tables_list_what_there_is(section: str, what: str) -> None:
 def test_the_guarantee_column_is_true() -> None:
     import tacit
 
-    problem = tacit.problem("random-mdp")
+    fits = {"ldp-bandit": "linear-bandit"}
     for entry, row in zip(agents, rows("Agents"), strict=True):
+        problem = tacit.problem(fits.get(entry.name, "random-mdp"))
         asked = {"epsilon": 1.0} if "epsilon" in entry.parameters else {}
         guarantee = tacit.guarantee(entry.factory(**asked), problem, episodes=10)
         said = "none" if guarantee.model == "none" else f"epsilon {guarantee.epsilon:g}"

@@ -194,7 +194,7 @@ class ValueTargets:
     ) -> float:
         """Jointly over families and stages; closed forms of spec mixture_ldp 4.1, mixture_jdp 4.1.
 
-        L1 is bounded by sqrt(cells) L2. One grid step per cell is added for rounding.
+        L1 is bounded by sqrt(cells) L2. What rounding to the grid can add is included.
         """
         w = block_weights(self.layout, norm, relation, scale)
         s, one = self.scales, relation is Relation.ADD_REMOVE_ONE
@@ -210,10 +210,20 @@ class ValueTargets:
             lone += (target * self.rewards.norm * self.rewards.span) ** 2
             stage = lone if one else self._reward_stage(gram, target)
             total += self.task.horizon * stage
-        cells = self.layout.size
-        rounding = math.sqrt(cells) / STEPS * max(w.values(), default=0.0)
+        rounding = self._rounding() * max(w.values(), default=0.0)
         l2 = math.sqrt(total) + rounding if total > 0.0 else 0.0
-        return l2 if norm == "l2" else math.sqrt(cells) * l2
+        return l2 if norm == "l2" else math.sqrt(self.layout.size) * l2
+
+    def _rounding(self) -> float:
+        """Half a grid step per cell that either user touches, at the least public weight."""
+        H, S, _ = pairs(self.task)
+        n = S if self.transitions.geometry == "one-hot" else self.transitions.width
+        touched = (H - 1) * (n * (n + 3) // 2)
+        if self.shape.rewards:
+            one_hot = "reward_features" not in self.task.known
+            m = 1 if one_hot else self.rewards.width
+            touched += H * (m * (m + 3) // 2)
+        return math.sqrt(touched) / STEPS / (LEAST_SHARE if self.shape.public else 1.0)
 
     def _stage(self, gram: float, target: float) -> float:
         """Squared distance of one stage whose (x x^T, x y) have norms (gram, target) at most."""

@@ -115,6 +115,12 @@ class LocalShaped:
                 "there is nothing to report: with horizon 1 there are no transitions to learn"
             )
         self.noise_std = number(noise_std, "noise_std", low=0.0, low_open=True)
+        self._least = FINE["gaussian"] * GRID / self.noise_std
+        if self._least > 1.0:
+            raise InvalidInput(
+                f"noise of std {noise_std:g} is too small for the grid of 2^-24; choose a smaller "
+                "epsilon"
+            )
         factors = self.layout.units / GRID
         if not np.array_equal(factors, np.rint(factors)):
             raise InvalidInput("the statistic's grid must be made of whole steps of 2^-24")
@@ -148,10 +154,11 @@ class LocalShaped:
         )
 
     def weights(self, publication: Publication) -> Array:
-        """Public size of every cell."""
-        if isinstance(self.statistic, Weighted):
-            return self.statistic.weights(publication)
-        return np.ones(self.layout.size)
+        """Public size of every cell, raised to what the grid can resolve where it is positive."""
+        if not isinstance(self.statistic, Weighted):
+            return np.ones(self.layout.size)
+        weights = self.statistic.weights(publication)
+        return np.where(weights > 0.0, np.maximum(weights, self._least), 0.0)
 
     def law(self, users: int) -> ShapedLaw:
         """The law of that many reports of full weight: no release is noisier."""
@@ -163,13 +170,7 @@ class LocalShaped:
 
     def grid_law(self, weights: Array) -> GridLaw:
         """Noise of the cells with positive weight, in grid steps."""
-        scales = self.noise_std / GRID * weights[weights > 0.0]
-        if scales.min() < FINE["gaussian"]:
-            raise InvalidInput(
-                f"noise of std {scales.min() * GRID:g} is too small for the grid of 2^-24; choose "
-                "a smaller epsilon"
-            )
-        return GridLaw("gaussian", scales)
+        return GridLaw("gaussian", self.noise_std / GRID * weights[weights > 0.0])
 
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """On the device: contribution plus noise where the public weight is positive, else 0."""
