@@ -24,6 +24,21 @@ def clip_reward(reward: float) -> float:
 
 
 @kernel
+def add_policy_transitions(states: IntArray, policy: IntArray, out: IntArray) -> None:
+    """Add one-hots of (s_h, s_{h+1}) of many users (rows) under a = policy_h(s_h) [H-1, S, A, S].
+
+    The action is that of the policy, whatever the users did; missing steps stay in state 0.
+    """
+    stages, S, A, _ = out.shape
+    length = states.shape[1]
+    for row in range(states.shape[0]):
+        for h in range(stages):
+            s = clip_index(states[row, h], S) if h < length else 0
+            n = clip_index(states[row, h + 1], S) if h + 1 < length else 0
+            out[h, s, clip_index(policy[h, s], A), n] += 1
+
+
+@kernel
 def count_visits(
     states: IntArray,
     actions: IntArray,

@@ -66,7 +66,7 @@ def clipped_values(V: Array, cap: float, out: Array) -> None:
 
 
 @kernel
-def value_targets(
+def add_value_targets(
     states: IntArray,
     actions: IntArray,
     rewards: Array,
@@ -81,7 +81,7 @@ def value_targets(
     reward_gram: IntArray,
     reward_target: IntArray,
 ) -> None:
-    """Overwrite the blocks with x x^T, x y, varphi varphi^T and varphi r of one user.
+    """Add x x^T, x y, varphi varphi^T and varphi r of one user to the blocks (mixture_jdp 2).
 
     x = phi_V(s_h, a_h) is clipped to the norm ``reach[0, h]`` and y = V(s_{h+1}) - mid to
     ``reach[1, h]``, both at most the declared bounds: the caller adds noise in proportion, so any
@@ -93,10 +93,6 @@ def value_targets(
     H = caps.shape[0] - 1
     S = phi.shape[1]
     A = phi.shape[0] // S
-    gram[:] = 0
-    target[:] = 0
-    reward_gram[:] = 0
-    reward_target[:] = 0
     steps = min(H, actions.shape[0], rewards.shape[0], states.shape[0])
     for h in range(steps):
         pair = clip_index(states[h], S) * A + clip_index(actions[h], A)
@@ -119,3 +115,38 @@ def value_targets(
             y = min(max(values[clip_index(states[h + 1], S)] - mid, -most), most)
             add_packed(x, scales.gram[h], scales.off, gram[h, b])
             add_vector(x, scales.target[h] * y, target[h, b])
+
+
+@kernel
+def add_many_value_targets(
+    states: IntArray,
+    actions: IntArray,
+    rewards: Array,
+    V: Array,
+    reach: Array,
+    features: TargetFeatures,
+    scales: TargetScales,
+    values: Array,
+    x: Array,
+    gram: IntArray,
+    target: IntArray,
+    reward_gram: IntArray,
+    reward_target: IntArray,
+) -> None:
+    """The same for many users, one per row; each is clipped and rounded by itself."""
+    for row in range(states.shape[0]):
+        add_value_targets(
+            states[row],
+            actions[row],
+            rewards[row],
+            V,
+            reach,
+            features,
+            scales,
+            values,
+            x,
+            gram,
+            target,
+            reward_gram,
+            reward_target,
+        )

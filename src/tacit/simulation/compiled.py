@@ -35,12 +35,17 @@ from tacit.privacy.finite import Oracle, SubsetSelection
 from tacit.privacy.local import LocalAdditive, OneCell
 from tacit.privacy.local.additive import GRID
 from tacit.privacy.local.one_cell import chances
+from tacit.problems.mixture import LinearMixtureMDP
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation import batches, loops
 from tacit.simulation.loops import Blocks, IntBlocks, LocalNoise, Obi, Plan, Public, Raw
 from tacit.simulation.runs import Run, new_score
+from tacit.simulation.segments import SEGMENTED, SegmentRun
 from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics import Nothing, OneStep, VisitCounts
+from tacit.statistics.multi_target import MultiTargets
+from tacit.statistics.targets import ValueTargets
+from tacit.statistics.transitions import PolicyTransitions
 
 _UNIFORMS = 1 << 14
 """Number of uniforms drawn at once (128 kB: stays in the cache), whatever the chunk."""
@@ -335,6 +340,9 @@ _LOOPS: dict[tuple[object, ...], type[_CompiledRun]] = {
 }
 
 
+_IN_SEGMENTS = (MultiTargets, PolicyTransitions, ValueTargets)
+
+
 def compiled_run(
     problem: object, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
 ) -> Run | None:
@@ -342,6 +350,10 @@ def compiled_run(
     schedule = agent.schedule if isfunction(agent.schedule) else type(agent.schedule)
     parts = (type(agent.statistic), type(agent.privatizer), type(agent.planner), schedule)
     make = _LOOPS.get(parts)
-    if make is None or type(problem) is not TabularMDP:
+    if not isinstance(problem, TabularMDP) or type(problem) not in (TabularMDP, LinearMixtureMDP):
         return None
-    return make(problem, agent, root, run, checkpoints)
+    if make is not None:
+        return make(problem, agent, root, run, checkpoints)
+    if type(agent.statistic) in _IN_SEGMENTS and type(agent.privatizer) in SEGMENTED:
+        return SegmentRun(problem, agent, root, run, checkpoints)
+    return None

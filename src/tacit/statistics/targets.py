@@ -18,7 +18,12 @@ from tacit.features import (
     transition_features,
     value_caps,
 )
-from tacit.kernels.targets import STEPS, TargetFeatures, TargetScales, value_targets
+from tacit.kernels.targets import (
+    STEPS,
+    TargetFeatures,
+    TargetScales,
+    add_many_value_targets,
+)
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
 from tacit.statistics.distances import (
@@ -77,7 +82,7 @@ class ValueTargets:
     """
 
     def __init__(self, task: Task, shape: Shape) -> None:
-        H, S, _ = pairs(task)
+        H = task.horizon
         self.task = task
         self.shape = shape
         self.caps = self._value_caps()
@@ -110,7 +115,6 @@ class ValueTargets:
             self.longest,
             self.highest,
         )
-        self._values, self._x = np.zeros(S), np.zeros(p.width)
         self._none = np.zeros((0, 1, 1), dtype=np.int64)
         self._declared = np.stack([self.longest, self.highest])
 
@@ -150,17 +154,30 @@ class ValueTargets:
         self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
     ) -> None:
         """Overwrite ``out`` with the clipped sums of one user."""
+        out[:] = 0
+        states, actions, rewards = trajectory.states, trajectory.actions, trajectory.rewards
+        self.add_many(states[None], actions[None], rewards[None], publication, out)
+
+    def add_many(
+        self,
+        states: IntArray,
+        actions: IntArray,
+        rewards: Array,
+        publication: Publication,
+        out: IntArray,
+    ) -> None:
+        """Add the contributions of many users, one trajectory per row."""
         views = self.layout.views(out)
-        value_targets(
-            trajectory.states,
-            trajectory.actions,
-            trajectory.rewards,
+        add_many_value_targets(
+            states,
+            actions,
+            rewards,
             publication.context["V"],
             self._reach(publication),
             self.features,
             self.scales,
-            self._values,
-            self._x,
+            np.zeros(self.task.sizes["states"]),
+            np.zeros(self.transitions.width),
             views["gram"],
             views["target"],
             views.get("reward_gram", self._none),

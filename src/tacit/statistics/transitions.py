@@ -10,7 +10,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.features import pairs
-from tacit.kernels.counts import clip_index
+from tacit.kernels.counts import add_policy_transitions
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
@@ -42,15 +42,21 @@ class PolicyTransitions:
         self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
     ) -> None:
         """Overwrite ``out`` with a 1 per stage; missing steps count as staying in state 0."""
-        H, S, A = self.sizes
-        table, actions = self.layout.views(out)["transitions"], self._actions(publication)
-        table[:] = 0
-        states = np.zeros(H, dtype=np.int64)
-        lived = trajectory.states[:H]
-        states[: len(lived)] = lived
-        for h in range(H - 1):
-            s, n = clip_index(states[h], S), clip_index(states[h + 1], S)
-            table[h, s, clip_index(actions[h, s], A), n] = 1
+        out[:] = 0
+        states, actions, rewards = trajectory.states, trajectory.actions, trajectory.rewards
+        self.add_many(states[None], actions[None], rewards[None], publication, out)
+
+    def add_many(
+        self,
+        states: IntArray,
+        actions: IntArray,
+        rewards: Array,
+        publication: Publication,
+        out: IntArray,
+    ) -> None:
+        """Add the contributions of many users, one trajectory per row."""
+        table = self.layout.views(out)["transitions"]
+        add_policy_transitions(states, self._actions(publication), table)
 
     def weights(self, publication: Publication) -> Array:
         """1 where the policy can put a user, else 0."""
