@@ -14,8 +14,9 @@ MODULES = {
 }
 MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
 PLANNING_KERNELS = (
-    *("planning", "optimism", "posterior", "noisy_posterior", "directional", "obi"),
-    *("cholesky", "mixture", "transitions"),
+    *("planning", "optimism", "posterior", "noisy_posterior", "directional"),
+    *("obi", "obi_tight", "obi_values"),
+    *("cholesky", "mixture", "transitions", "vfree", "joint_counts"),
 )
 
 
@@ -50,7 +51,9 @@ def under(name: str, *packages: str) -> bool:
 BLIND = sorted(
     name
     for name in MODULES
-    if under(name, "planners", "policy", "publication", "release", "task", "features")
+    if under(
+        name, "planners", "policy", "publication", "release", "task", "features", "multi_target"
+    )
     or under(name, *(f"kernels.{kernel}" for kernel in PLANNING_KERNELS))
 )
 RAW = (
@@ -65,6 +68,7 @@ RAW = (
     "kernels.counts",
     "kernels.sums",
     "kernels.targets",
+    "kernels.multi_target",
 )
 
 
@@ -83,11 +87,12 @@ ARROW = {
     # package: what it may import, besides itself and arrays, errors, validate, kernels
     "kernels": (),
     "features": ("task",),
-    "statistics": ("features", "publication", "policy", "task", "trajectory"),
+    "multi_target": ("features", "task"),
+    "statistics": ("features", "multi_target", "publication", "policy", "task", "trajectory"),
     "privacy": (
         *("features", "publication", "policy", "release", "statistics", "task", "trajectory"),
     ),
-    "planners": ("features", "publication", "policy", "release", "task"),
+    "planners": ("features", "multi_target", "publication", "policy", "release", "task"),
     "problems": ("policy", "registry", "task", "trajectory"),
     "agents": (
         *("driver", "features", "planners", "policy", "privacy", "publication", "registry"),

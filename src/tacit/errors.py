@@ -39,6 +39,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if not near and len(name) > 3:
+        near = [known for known in names if name in known][:3]
     if near:
         return "; did you mean " + " or ".join(repr(n) for n in near) + "?"
     return "; known: " + ", ".join(names) if names else "; nothing is registered"

@@ -7,15 +7,18 @@ import pytest
 
 from contracts.planner import PlannerContract
 from contracts.privatizer import no_questions, streams
-from tacit.agents import PSRL, Agent, LdpOBI, Optimal, UcbVI, Uniform
+from tacit.agents import OBI, PSRL, Agent, LdpOBI, LdpPSRL, Optimal, TacitLocal, UcbVI, Uniform
+from tacit.driver import drive
 from tacit.planners import (
+    DirectionalPlanner,
+    NoisyPosteriorPlanner,
     ObiPlanner,
     OptimalPlanner,
     PosteriorPlanner,
     UcbViPlanner,
     UniformPlanner,
 )
-from tacit.privacy import Exact, Query, Silence
+from tacit.privacy import Exact, Query, Silence, SimulatedNoise
 from tacit.problems import Problem, TabularMDP, make_problem
 from tacit.statistics import VisitCounts
 
@@ -52,6 +55,45 @@ class TestObi(TabularContract):
 class TestObiGaussian(TestObi):
     def agent(self) -> Agent:
         return LdpOBI(epsilon=2.0, delta=1e-5, randomizer="gaussian", calibration="paper")
+
+
+class TestObiResponse(TestObi):
+    def agent(self) -> Agent:
+        return LdpOBI(epsilon=20.0, randomizer="randomized-response")
+
+
+class TestObiBounded(TestObi):
+    def agent(self) -> Agent:
+        return LdpOBI(epsilon=2.0, delta=0.1, randomizer="bounded", calibration="paper")
+
+
+class TestObiTight(TestObi):
+    def agent(self) -> Agent:
+        return LdpOBI(epsilon=20.0, width="tight")
+
+
+class TestObiExact(TestObi):
+    def agent(self) -> Agent:
+        return OBI()
+
+
+class TestLocalPosterior(TestPosterior):
+    def agent(self) -> Agent:
+        return LdpPSRL(epsilon=2.0)
+
+
+class TestNoisyPosterior(TabularContract):
+    subject: ClassVar[type] = NoisyPosteriorPlanner
+
+    def agent(self) -> Agent:
+        return TacitLocal(epsilon=2.0, batch=5)
+
+
+class TestDirectional(TabularContract):
+    subject: ClassVar[type] = DirectionalPlanner
+
+    def agent(self) -> Agent:
+        return TacitLocal(epsilon=2.0, batch=5, exploration="optimistic")
 
 
 class TestUniform(TabularContract):
@@ -91,6 +133,20 @@ class TestPosteriorPerStage(TestUcbViPerStage):
         return PSRL()
 
 
+class TestNoisyPosteriorPerStage(TestUcbViPerStage):
+    subject: ClassVar[type] = NoisyPosteriorPlanner
+
+    def agent(self) -> Agent:
+        return TacitLocal(epsilon=2.0, batch=5)
+
+
+class TestDirectionalPerStage(TestUcbViPerStage):
+    subject: ClassVar[type] = DirectionalPlanner
+
+    def agent(self) -> Agent:
+        return TacitLocal(epsilon=2.0, batch=5, exploration="optimistic")
+
+
 def test_ucb_vi_width_is_seven_h_l() -> None:
     task = make_problem("river-swim").task(users=1000)
     planner = UcbViPlanner(bonus_scale=0.5, beta=0.1)
@@ -125,3 +181,37 @@ def test_a_revealed_reward_is_used_as_it_is() -> None:
     publication = bound.planner.plan(told, release, no_questions, None, streams())
     # with no data at all, the last stage needs no transitions: Q is exactly the known reward
     assert np.array_equal(publication.context["Q"][-1], problem.R[0])
+
+
+def local_publications(exploration: str, epsilon: float, users: int):
+    """Of tacit-local where all start in state 0; action 1 pays and leads there, 0 neither."""
+    problem = TabularMDP([[[0, 1], [1, 0]]] * 2, [[0.0, 1.0]] * 2, 3)
+    bound = TacitLocal(epsilon, exploration=exploration, batch=20).bind(problem.task(users))
+    rng, noise = np.random.default_rng(0), SimulatedNoise(np.random.default_rng(1))
+    lives = drive(bound, lambda p: problem.rollout(p.policy, rng), noise, streams())
+    return list(lives)
+
+
+@pytest.mark.parametrize("exploration", ["posterior", "optimistic"])
+def test_local_planners_start_with_weight_one_and_then_predict_who_is_where(exploration) -> None:
+    first, *rest = local_publications(exploration, 8.0, 600)
+    assert (first.context["weights"] == 1024).all() and first.context["weights"].shape == (3, 2)
+    assert [p.version for p in rest] == list(range(1, len(rest) + 1))
+    last = rest[-1]
+    assert (last.policy.actions[:, 0] == 1).all()  # it has learned
+    weights = last.context["weights"]
+    assert weights.dtype == np.int64
+    assert (weights[:, 0] > 900).all() and (weights[:, 1] < 124).all() and weights.min() >= 20
+
+
+def test_the_first_policies_of_local_planners_are_drawn_at_random() -> None:
+    problem = make_problem("random-mdp", states=3, actions=2, horizon=3, seed=4)
+    for exploration in ("posterior", "optimistic"):
+        bound = TacitLocal(1.0, exploration=exploration).bind(problem.task(10))
+        release = bound.privatizer.release(bound.privatizer.init(), Query(0), Silence())
+        tables = [
+            bound.planner.plan(bound.task, release, no_questions, None, streams(seed)).policy
+            for seed in range(200)
+        ]
+        share = np.mean([table.actions for table in tables], axis=0)
+        assert np.abs(share - 0.5).max() < 6 * 0.5 / np.sqrt(200)  # chance below 1e-7

@@ -32,6 +32,13 @@ AGENTS = {
     "ldp-obi paper": tacit.agent(
         "ldp-obi", epsilon=5.0, delta=1e-5, randomizer="gaussian", calibration="paper"
     ),
+    "ldp-obi bits": tacit.agent("ldp-obi", epsilon=20.0, randomizer="randomized-response"),
+    "ldp-obi bounded": tacit.agent(
+        "ldp-obi", epsilon=5.0, delta=0.1, randomizer="bounded", calibration="paper"
+    ),
+    "ldp-obi tight": tacit.agent("ldp-obi", epsilon=20.0, width="tight"),
+    "ldp-psrl": tacit.agent("ldp-psrl", epsilon=5.0),
+    "obi": tacit.agent("obi"),
     "uniform": tacit.agent("uniform"),
     "optimal": tacit.agent("optimal"),
 }
@@ -40,7 +47,7 @@ AGENTS = {
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_compiled_loops_equal_the_driver_to_the_last_bit(problem: str, agent: str) -> None:
-    if agent.startswith("ldp-obi") and problem == "per stage":
+    if agent.startswith(("ldp", "obi")) and problem == "per stage":
         with pytest.raises(InvalidInput, match="declared homogeneous"):
             simulate(PROBLEMS[problem], AGENTS[agent], 10)
         return

@@ -8,7 +8,13 @@ from tacit.problems import make_problem
 from tacit.simulation.compiled import compiled_run
 from tacit.simulation.streams import planner_streams
 
-AGENTS = [("ucb-vi", {"bonus_scale": 0.01}), ("psrl", {}), ("ldp-obi", {"epsilon": 20.0})]
+LOCAL = [
+    ("ldp-obi", {"epsilon": 20.0}),
+    ("ldp-obi", {"epsilon": 20.0, "randomizer": "randomized-response"}),
+    ("ldp-obi", {"epsilon": 20.0, "delta": 0.1, "randomizer": "bounded"}),
+    ("ldp-psrl", {"epsilon": 20.0}),
+]
+AGENTS = [("ucb-vi", {"bonus_scale": 0.01}), ("psrl", {}), ("obi", {}), *LOCAL]
 GRID = np.array([10_000])
 
 
@@ -58,9 +64,10 @@ def test_the_release_is_what_decides(name, parameters) -> None:
     assert len(policies) > 1
 
 
-def test_the_raw_contribution_reaches_the_sums_only_with_noise() -> None:
+@pytest.mark.parametrize(("name", "parameters"), LOCAL)
+def test_the_raw_contribution_reaches_the_sums_only_with_noise(name, parameters) -> None:
     """In the loop of a local randomizer the accumulated sums are not the exact counts."""
-    run = warm_run("ldp-obi", {"epsilon": 20.0}, episodes=30)
+    run = warm_run(name, parameters, episodes=30)
     visits = run.public.blocks.visits
     assert visits.sum() != 30 * run.problem.horizon
     spread = np.sqrt(run.agent.privatizer.law(30).variance("visits"))

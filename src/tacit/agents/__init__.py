@@ -3,16 +3,22 @@
 from tacit.agents.base import Agent
 from tacit.agents.catalogue import agents, make_agent
 from tacit.agents.ldp_obi import LdpOBI
+from tacit.agents.ldp_psrl import LdpPSRL
+from tacit.agents.obi import OBI
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
+from tacit.agents.shuffle_obi import ShuffleOBI
 from tacit.agents.tacit_local import TacitLocal
 from tacit.agents.ucb_vi import UcbVI
 
 __all__ = [
+    "OBI",
     "PSRL",
     "Agent",
     "LdpOBI",
+    "LdpPSRL",
     "Optimal",
+    "ShuffleOBI",
     "TacitLocal",
     "UcbVI",
     "Uniform",

@@ -48,3 +48,10 @@ class Agent(ABC):
                 f"{self.name} learns {family} problems, but this problem is {task.family}; "
                 "`tacit list agents` shows which agent learns which family"
             )
+
+    def require_homogeneous(self, task: Task) -> None:
+        """Refuse tasks whose stages may differ: this agent adds them up."""
+        if not task.homogeneous:
+            raise InvalidInput(
+                f"{self.name} adds up the stages, so it needs a problem declared homogeneous"
+            )

@@ -7,10 +7,14 @@ from typing import Any
 from tacit.agents.base import Agent
 from tacit.agents.ldp_bandit import LdpBandit
 from tacit.agents.ldp_obi import LdpOBI
+from tacit.agents.ldp_psrl import LdpPSRL
 from tacit.agents.linopt import LinOptPO, LinOptVI
+from tacit.agents.obi import OBI
 from tacit.agents.private_linopt import PrivateLinOptPO, PrivateLinOptVI
 from tacit.agents.psrl import PSRL
 from tacit.agents.references import Optimal, Uniform
+from tacit.agents.shuffle_obi import ShuffleOBI
+from tacit.agents.tacit_joint import TacitJoint
 from tacit.agents.tacit_local import TacitLocal
 from tacit.agents.ucb_vi import UcbVI
 from tacit.agents.vtr import LdpUcrlVTR, UcrlVTR
@@ -22,7 +26,10 @@ PRIVACY_PARAMETERS = ("epsilon", "delta", "calibration")
 agents: Registry[Agent] = Registry("agent")
 agents.add("psrl", PSRL, "posterior sampling, not private")
 agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, not private")
+agents.add("obi", OBI, "optimistic backward induction on exact counts, not private")
 agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
+agents.add("ldp-psrl", LdpPSRL, "posterior sampling on locally randomized counts")
+agents.add("shuffle-obi", ShuffleOBI, "optimistic planning on shuffled one-step reports")
 agents.add("tacit-local", TacitLocal, "one report at full epsilon per user, noise-aware posterior")
 agents.add("ucrl-vtr", UcrlVTR, "value-targeted regression on linear mixtures, not private")
 agents.add("ldp-ucrl-vtr", LdpUcrlVTR, "value-targeted regression on locally randomized reports")
@@ -31,6 +38,9 @@ agents.add("linopt-vi", LinOptVI, "linear mixtures with unknown rewards, not pri
 agents.add("linopt-po", LinOptPO, "the same by mirror-descent policy optimisation, not private")
 agents.add("private-linopt-vi", PrivateLinOptVI, "linopt-vi on noisy running sums")
 agents.add("private-linopt-po", PrivateLinOptPO, "linopt-po on noisy running sums")
+agents.add(
+    "tacit-joint", TacitJoint, "noisy running sums, few releases, planning that knows the noise"
+)
 agents.add("uniform", Uniform, "reference: uniformly random actions")
 agents.add("optimal", Optimal, "reference: the true optimum, revealed to it")
 

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from tacit.agents.base import Agent
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.planners import ObiPlanner
-from tacit.privacy import published
-from tacit.privacy.local import LocalAdditive, gaussian_scales, laplace_scales
-from tacit.statistics import Statistic, VisitCounts
+from tacit.planners.obi import Width
+from tacit.privacy import Privatizer, published
+from tacit.privacy.bounded import published_radius
+from tacit.privacy.local import (
+    LocalAdditive,
+    LocalResponse,
+    bounded_scales,
+    differing_bits,
+    gaussian_scales,
+    laplace_scales,
+    proportional_radii,
+    response_bits,
+)
+from tacit.statistics import VisitCounts
 from tacit.task import Task
 from tacit.validate import choice, number
+
+Randomizer = Literal["laplace", "gaussian", "randomized-response", "bounded"]
+RANDOMIZERS = ("laplace", "gaussian", "randomized-response", "bounded")
 
 
 @dataclass(frozen=True)
@@ -24,61 +39,108 @@ class LdpOBI(Agent):
 
     Attributes:
         epsilon: privacy asked for.
-        delta: asked for; only Gaussian noise needs one.
-        randomizer: "laplace" or "gaussian".
+        delta: asked for; Gaussian and bounded noise need one, the others have none.
+        randomizer: "laplace", "gaussian", "randomized-response", or "bounded" (simulated only).
         calibration: "tight" adds the least noise; "paper" is as published, noise and bonus.
         alpha: shift of the denominators, > 1 (the paper gives no value).
         beta: failure probability.
+        width: "published", "corrected" or "tight" bonus; by default what the calibration says:
+            published for "paper", corrected for "tight".
     """
 
     name: ClassVar[str] = "ldp-obi"
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     delta: float = 0.0
-    randomizer: Literal["laplace", "gaussian"] = "laplace"
+    randomizer: Randomizer = "laplace"
     calibration: Literal["tight", "paper"] = "tight"
     alpha: float = 2.0
     beta: float = 0.1
+    width: Width | None = None
 
     def __post_init__(self) -> None:
         number(self.epsilon, "epsilon", low=0.0, low_open=True)
         number(self.delta, "delta", low=0.0, high=1.0, high_open=True)
         number(self.alpha, "alpha", low=1.0, low_open=True)
         number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
-        choice(self.randomizer, "randomizer", ("laplace", "gaussian"))
+        choice(self.randomizer, "randomizer", RANDOMIZERS)
         choice(self.calibration, "calibration", ("tight", "paper"))
-        if self.randomizer == "gaussian" and self.delta == 0.0:
-            raise InvalidInput("gaussian noise needs a delta > 0, for example 1e-5")
-        if self.randomizer == "laplace" and self.delta > 0.0:
-            raise InvalidInput("laplace noise is purely epsilon-private: leave delta out")
+        if self.width is not None:
+            choice(self.width, "width", ("published", "corrected", "tight"))
+        pure = self.randomizer in ("laplace", "randomized-response")
+        if not pure and self.delta == 0.0:
+            raise InvalidInput(f"{self.randomizer} noise needs a delta > 0, for example 1e-5")
+        if pure and self.delta > 0.0:
+            raise InvalidInput(f"{self.randomizer} is purely epsilon-private: leave delta out")
+
+    @property
+    def chosen_width(self) -> Width:
+        """The width asked for, else the one that goes with the calibration."""
+        return self.width or ("published" if self.calibration == "paper" else "corrected")
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name, with the width that is used."""
+        return {**super().parameters(), "width": self.chosen_width}
 
     def bind(self, task: Task) -> BoundAgent:
-        """Noisy counts, planning after every user."""
+        """Randomized counts, planning after every user."""
         self.require_family(task, "tabular")
-        if not task.homogeneous:
-            raise InvalidInput(
-                "ldp-obi adds up the stages, so it needs a problem declared homogeneous"
-            )
+        self.require_homogeneous(task)
         statistic = VisitCounts(task)
-        privatizer = LocalAdditive(
+        return BoundAgent(task, statistic, self._privatizer(statistic, task), self._planner())
+
+    def _planner(self) -> ObiPlanner:
+        return ObiPlanner(alpha=self.alpha, beta=self.beta, width=self.chosen_width)
+
+    def _privatizer(self, statistic: VisitCounts, task: Task) -> Privatizer:
+        asked = float(self.epsilon)
+        if self.randomizer == "randomized-response":
+            if self.calibration == "tight":
+                bits = response_bits(statistic, asked, task.participations)
+            else:
+                noise = published.tabular_response(task.horizon, asked)
+                per_bit = noise.scales["epsilon per bit"]
+                bits = response_bits(statistic, per_bit * differing_bits(statistic))
+            return LocalResponse(statistic, task, bits, requested_epsilon=asked)
+        tight = self.calibration == "tight"
+        scales = self._tight(statistic, task) if tight else self._published(statistic, task)
+        return LocalAdditive(
             statistic,
             task,
             self.randomizer,
-            self._scales(statistic, task),
-            requested_epsilon=float(self.epsilon),
+            scales,
+            requested_epsilon=asked,
             requested_delta=float(self.delta),
         )
-        planner = ObiPlanner(alpha=self.alpha, beta=self.beta, printed=self.calibration == "paper")
-        return BoundAgent(task, statistic, privatizer, planner)
 
-    def _scales(self, statistic: Statistic, task: Task) -> dict[str, float]:
-        horizon, times = task.horizon, task.participations
-        if self.calibration == "tight":
-            if self.randomizer == "laplace":
-                return laplace_scales(statistic, self.epsilon, times)
-            return gaussian_scales(statistic, self.epsilon, self.delta, times)
+    def _tight(self, statistic: VisitCounts, task: Task) -> Mapping[str, float]:
+        times = task.participations
         if self.randomizer == "laplace":
-            scale = published.tabular_laplace(horizon, self.epsilon).scales["scale"]
+            return laplace_scales(statistic, self.epsilon, times)
+        if self.randomizer == "gaussian":
+            return gaussian_scales(statistic, self.epsilon, self.delta, times)
+        return bounded_scales(statistic, self.epsilon, self.delta, times)
+
+    def _published(self, statistic: VisitCounts, task: Task) -> Mapping[str, float]:
+        """The bounded radius has C = 1 and the budget epsilon / (3H) of one step and table."""
+        H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
+        if self.randomizer == "bounded":
+            radius = published_radius(self.epsilon / (3 * H), self.delta, S, A)
+            return proportional_radii(statistic, radius)
+        if self.randomizer == "laplace":
+            scale = published.tabular_laplace(H, self.epsilon).scales["scale"]
         else:
-            scale = published.tabular_gaussian(horizon, self.epsilon, self.delta).scales["std"]
+            scale = published.tabular_gaussian(H, self.epsilon, self.delta).scales["std"]
         return {block.name: scale for block in statistic.layout.blocks}
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """From when on the bonus leaves something to learn from."""
+        law = self.bind(task).privatizer.law(1)
+        planner, horizon = self._planner(), task.horizon
+        below_most, below_one = (planner.break_even(task, law, t) for t in (float(horizon), 1.0))
+        return (
+            f"{self.chosen_width} widths, alpha {self.alpha:g}, beta {self.beta:g}: even for a "
+            f"pair (s, a) visited at every step, the bonus of step 1 falls below the largest "
+            f"possible value H = {horizon} at episode {below_most:.3g}, and below 1 at episode "
+            f"{below_one:.3g}; {task.users:,} episodes are planned",
+        )

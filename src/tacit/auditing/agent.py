@@ -15,11 +15,12 @@ import numpy as np
 
 from tacit.agents.base import Agent
 from tacit.auditing.auditor import AuditReport, audit_target
+from tacit.auditing.shuffle import BatchTarget
 from tacit.auditing.targets import LearnerTarget, ReportTarget
 from tacit.driver import BoundAgent, every_user
 from tacit.errors import InvalidInput
 from tacit.planners.base import Streams
-from tacit.privacy import Query, SimulatedNoise
+from tacit.privacy import Guarantee, Query, SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.simulation.streams import stream
@@ -27,6 +28,12 @@ from tacit.validate import integer, number
 
 LEARNER_USERS = 3
 """Users of the whole-learner audit: enough for two reports to meet in the releases."""
+
+_ROUNDING = 1e-12
+"""Relative error of an exact epsilon that is worked out in floats."""
+
+SHUFFLED_USERS = 1000
+"""Users per step that a shuffled agent is fitted to: its batches are then small by default."""
 
 _SECURE_SHARE, _LEARNER_SHARE = 10, 100
 _SECURE_CELLS = 4_000_000
@@ -39,15 +46,22 @@ class AgentAudit:
     Attributes:
         reports: one per target, each at its share of the error probability.
         confidence: the probability that every bound in ``reports`` is right.
+        exact_epsilon: of one report, from its probabilities, where it has finitely many outputs.
+        remarks: what was not audited, and why.
     """
 
     reports: tuple[AuditReport, ...]
     confidence: float
+    exact_epsilon: float | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
-        """The worst verdict of all."""
+        """The worst verdict of all, the exact one included."""
         verdicts = {report.verdict for report in self.reports}
+        claimed = self.reports[0].claimed_epsilon
+        if self.exact_epsilon is not None and self.exact_epsilon > claimed * (1 + _ROUNDING):
+            return "violated"
         return "violated" if "violated" in verdicts else self.reports[0].verdict
 
     def to_json(self) -> dict[str, Any]:
@@ -57,6 +71,8 @@ class AgentAudit:
             **first.to_json(),
             "confidence": self.confidence,
             "verdict": self.verdict,
+            "exact_epsilon": self.exact_epsilon,
+            "remarks": list(self.remarks),
             "also": [report.to_json() for report in others],
         }
 
@@ -86,13 +102,18 @@ def audit(
     trials = integer(trials, "trials", low=1000)
     confidence = number(confidence, "confidence", low=0.5, high=1.0, high_open=True)
     bound = agent.bind(problem.task(users=LEARNER_USERS, reveal=sorted(agent.needs)))
+    if bound.guarantee.model == "shuffle":
+        users = SHUFFLED_USERS * bound.task.horizon
+        bound = agent.bind(problem.task(users=users, reveal=sorted(agent.needs)))
     bound = dataclasses.replace(bound, schedule=every_user)
     if bound.statistic.layout.size == 0:
         raise InvalidInput(f"{agent.name} collects nothing, so there is nothing to audit")
     rng = stream(seed, 0, "audit")
-    secure = secure and bound.guarantee.model != "none"
+    secure, remarks = _secure_path(bound, secure and bound.guarantee.model != "none")
     if bound.guarantee.model == "joint":
         plans = _joint_plans(problem, bound, trials, secure)
+    elif bound.guarantee.model == "shuffle":
+        plans = _shuffle_plans(bound, trials, secure, _first_publication(bound, rng))
     else:
         plans = _local_plans(problem, bound, trials, secure, _first_publication(bound, rng))
     each = 1 - (1 - confidence) / len(plans)
@@ -100,31 +121,58 @@ def audit(
     for target, runs in plans:
         if progress is not None:
             progress(f"{target.name}, {target.source} noise, {runs:,} trials")
+        claim = _claim(bound.guarantee, target)
         reports.append(
-            audit_target(
-                target,
-                bound.guarantee.epsilon,
-                bound.guarantee.delta,
-                runs,
-                confidence=each,
-                rng=rng,
-            )
+            audit_target(target, claim.epsilon, claim.delta, runs, confidence=each, rng=rng)
         )
-    return AgentAudit(tuple(reports), confidence)
+    return AgentAudit(tuple(reports), confidence, _exact_epsilon(bound), remarks)
 
 
-Plans = list[tuple[ReportTarget | LearnerTarget, int]]
+def _secure_path(bound: BoundAgent, wanted: bool) -> tuple[bool, tuple[str, ...]]:
+    """Whether to audit secure noise, and what to say where there is none."""
+    if getattr(bound.privatizer, "kind", None) != "bounded":
+        return wanted, ()
+    return False, ("bounded noise has no exact sampler, so there is no secure path to audit",)
+
+
+def _exact_epsilon(bound: BoundAgent) -> float | None:
+    """Epsilon of one report by its worst pairs of output laws, where the privatizer has them."""
+    channels = getattr(bound.privatizer, "channels", None)
+    return None if channels is None else max(float(pair.epsilon) for pair in channels())
+
+
+AnyTarget = ReportTarget | LearnerTarget | BatchTarget
+Plans = list[tuple[AnyTarget, int]]
+
+
+def _claim(guarantee: Guarantee, target: AnyTarget) -> Guarantee:
+    """What is said of a target: before the shuffler a report has its local guarantee only."""
+    if guarantee.model == "shuffle" and isinstance(target, ReportTarget):
+        return guarantee.also[0]
+    return guarantee
+
+
+def _report_plans(bound: BoundAgent, trials: int, secure: bool, publication: Publication) -> Plans:
+    """One report, by both sources."""
+    plans: Plans = [(ReportTarget(bound, publication, "simulated"), trials)]
+    if secure:
+        affordable = max(_SECURE_CELLS // bound.statistic.layout.size, 1000)
+        runs = min(max(trials // _SECURE_SHARE, 1000), affordable)
+        plans.append((ReportTarget(bound, publication, "secure"), runs))
+    return plans
+
+
+def _shuffle_plans(bound: BoundAgent, trials: int, secure: bool, publication: Publication) -> Plans:
+    """The report before the shuffler, and a batch after it."""
+    plans = _report_plans(bound, trials, secure, publication)
+    return [*plans, (BatchTarget(bound, publication), max(trials // _LEARNER_SHARE, 300))]
 
 
 def _local_plans(
     problem: Problem, bound: BoundAgent, trials: int, secure: bool, publication: Publication
 ) -> Plans:
     """The report, by both sources, and the learner."""
-    plans: Plans = [(ReportTarget(bound, publication, "simulated"), trials)]
-    if secure:
-        affordable = max(_SECURE_CELLS // bound.statistic.layout.size, 1000)
-        runs = min(max(trials // _SECURE_SHARE, 1000), affordable)
-        plans.append((ReportTarget(bound, publication, "secure"), runs))
+    plans = _report_plans(bound, trials, secure, publication)
     return [*plans, (LearnerTarget(problem, bound), max(trials // _LEARNER_SHARE, 300))]
 
 

@@ -13,7 +13,8 @@ from tacit.driver import BoundAgent, drive
 from tacit.errors import InvalidInput
 from tacit.planners.base import Ask, Planner, Streams
 from tacit.privacy import Noise, ReplayNoise, SecureNoise, SimulatedNoise
-from tacit.privacy.local import LocalAdditive
+from tacit.privacy.bounded import log_density
+from tacit.privacy.local import LocalAdditive, LocalResponse
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.release import Release
@@ -70,6 +71,11 @@ class ReportTarget:
     def score(self, outputs: Array) -> Array | None:
         """The log-likelihood ratio of the declared noise, where it is known."""
         privatizer = self._bound.privatizer
+        if isinstance(privatizer, LocalResponse):
+            pooled = privatizer.randomizer
+            moved = (self._worlds[1] - self._worlds[0]) / pooled.steps
+            per_bit = moved / np.maximum(pooled.trials, 1)
+            return np.asarray(2 * pooled.bits.epsilon_per_bit * outputs @ per_bit)
         if not isinstance(privatizer, LocalAdditive):
             return None
         zero, one = (world * privatizer.factors for world in self._worlds)
@@ -77,8 +83,11 @@ class ReportTarget:
         ratio: Array
         if privatizer.kind == "laplace":
             ratio = ((np.abs(outputs - zero) - np.abs(outputs - one)) / scale).sum(axis=1)
-        else:
+        elif privatizer.kind == "gaussian":
             ratio = ((outputs - (zero + one) / 2) * (one - zero) / scale**2).sum(axis=1)
+        else:
+            below, above = (log_density((outputs - world) / scale) for world in (zero, one))
+            ratio = (above - below).sum(axis=1)
         return ratio
 
 

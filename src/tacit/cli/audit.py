@@ -32,6 +32,13 @@ def audit_and_print(case: Case, trials: str, confidence: str, seed: str, *, as_j
     console.print(f"[bold]Audit of {agent.name} on {problem.name}[/bold]", soft_wrap=True)
     for report in found.reports:
         console.print(f"  {_line(report)}", markup=False, soft_wrap=True)
+    if found.exact_epsilon is not None:
+        console.print(
+            f"  exact: the probabilities of one report give epsilon {found.exact_epsilon:.9g}",
+            soft_wrap=True,
+        )
+    for remark in found.remarks:
+        console.print(f"  not audited: {remark}", markup=False, soft_wrap=True)
     console.print(
         f"  verdict: [bold]{found.verdict}[/bold] (all bounds hold together with confidence "
         f"{found.confidence:g})",

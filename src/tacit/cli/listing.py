@@ -1,4 +1,4 @@
-"""``tacit list``: what there is, with parameters and defaults."""
+"""``tacit list``: what there is, with parameters and defaults, or with the time it takes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.console import Console
 
 from tacit.agents.catalogue import agents
 from tacit.errors import UnknownName
+from tacit.experiments import figures
 from tacit.problems.catalogue import GYMNASIUM, problems
 from tacit.registry import Entry
 
@@ -22,12 +23,15 @@ def entries(what: str) -> list[Entry[Any]]:
         "problems": [*problems, GYMNASIUM],
     }
     if what not in kinds:
-        raise UnknownName("list", what, kinds)
+        raise UnknownName("list", what, [*kinds, "figures"])
     return list(kinds[what])
 
 
 def print_list(what: str, *, as_json: bool) -> None:
     """Print them as a table, or as one JSON object."""
+    if what == "figures":
+        _print_figures(as_json=as_json)
+        return
     rows = [_row(entry) for entry in entries(what)]
     if as_json:
         print(json.dumps({what: rows}))
@@ -37,6 +41,27 @@ def print_list(what: str, *, as_json: bool) -> None:
         console.print(f"[bold]{row['name']}[/bold]  {row['summary']}", soft_wrap=True)
         for parameter in row["parameters"]:
             console.print(f"    {_line(parameter)}", markup=False, soft_wrap=True)
+
+
+def _print_figures(*, as_json: bool) -> None:
+    if as_json:
+        rows = [
+            {
+                "name": figure.id,
+                "summary": figure.title,
+                "paper": figure.paper,
+                "quick": figure.quick_time,
+                "full": figure.full_time,
+            }
+            for figure in figures
+        ]
+        print(json.dumps({"figures": rows}))
+        return
+    console = Console(highlight=False)
+    for figure in figures:
+        console.print(f"[bold]{figure.id}[/bold]  {figure.title}", soft_wrap=True)
+        console.print(f"    --quick: {figure.quick_time}", soft_wrap=True)
+        console.print(f"    full: {figure.full_time}", soft_wrap=True)
 
 
 def _row(entry: Entry[Any]) -> dict[str, Any]:

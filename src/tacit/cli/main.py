@@ -56,10 +56,10 @@ def demo(
 
 @app.command("list")
 def list_(
-    what: Annotated[str, typer.Argument(help="agents or problems", metavar="WHAT")],
+    what: Annotated[str, typer.Argument(help="agents, problems or figures", metavar="WHAT")],
     as_json: given.Json = False,
 ) -> None:
-    """List agents or problems with their parameters and defaults.
+    """List agents and problems with their parameters and defaults, or figures with their times.
 
     Example: tacit list agents
     """
@@ -202,6 +202,28 @@ def audit(
     )
     if not audit_and_print(case, trials, confidence, seed, as_json=as_json):
         raise typer.Exit(1)
+
+
+@app.command()
+def reproduce(
+    figure: Annotated[str, typer.Argument(metavar="FIGURE", help="See: tacit list figures")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small size, in less than two minutes.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for pictures, claims and finished parts.")
+    ] = Path("tacit-figures"),
+    workers: given.Workers = None,
+    as_json: given.Json = False,
+) -> None:
+    """Run a figure of a paper, draw it, and say of each claim whether it holds.
+
+    A claim that does not hold is a finding, not a failure: the status is 0. Interrupted, the same
+    command goes on where it stopped. Example: tacit reproduce tabular-ldp/figure-1 --quick
+    """
+    from tacit.cli.reproduce import reproduce_and_print
+
+    reproduce_and_print(figure, quick=quick, out=out, workers=workers, as_json=as_json)
 
 
 def main() -> None:

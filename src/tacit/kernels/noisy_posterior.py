@@ -23,8 +23,12 @@ WEIGHT_STEPS = 2**10
 def project(y: Array, total: float) -> None:
     """Overwrite y by the nearest point (Euclidean) with entries >= 0 that add up to total > 0.
 
-    The point is max(y - t, 0); the shift t is found by dropping entries that fall below zero.
+    The point is max(y - t, 0); the shift t is found by dropping entries that fall below zero. The
+    largest entry is moved to 0 first: then t < 0 whatever is rounded, and it is never dropped.
     """
+    top = np.max(y)
+    for i in range(y.shape[0]):
+        y[i] -= top
     low = -np.inf
     while True:
         count = 0
@@ -49,18 +53,21 @@ def project(y: Array, total: float) -> None:
 def sample_dirichlet(alpha: Array, rng: np.random.Generator, out: Array) -> None:
     """A draw of Dirichlet(alpha) into ``out``; entries of alpha may be very small, not all 0."""
     total = 0.0
+    weight = 0.0
     for i in range(alpha.shape[0]):
         out[i] = rng.standard_gamma(alpha[i])
         total += out[i]
+        weight += alpha[i]
     if total > 0.0:
         for i in range(alpha.shape[0]):
             out[i] /= total
         return
-    best = 0  # every gamma underflowed: the limit law puts all mass on one entry
-    for i in range(1, alpha.shape[0]):
-        if alpha[i] > alpha[best]:
-            best = i
-    out[best] = 1.0
+    mark = rng.random() * weight  # every gamma underflowed: the limit law is all mass on one entry
+    chosen = 0
+    while chosen < alpha.shape[0] - 1 and mark >= alpha[chosen]:
+        mark -= alpha[chosen]
+        chosen += 1
+    out[chosen] = 1.0
 
 
 @kernel

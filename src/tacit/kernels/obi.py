@@ -9,12 +9,36 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.kernels import kernel
 
+LAPLACE, GAUSSIAN, BOUNDED, RESPONSE, EXACT = range(5)
+
+KINDS = {
+    "laplace": LAPLACE,
+    "gaussian": GAUSSIAN,
+    "bounded": BOUNDED,
+    "randomized-response": RESPONSE,
+    "none": EXACT,
+}
+"""Noise laws by name, as kernels know them."""
+
+
+class CellNoise(NamedTuple):
+    """The law of one report's noise, as much as widths need of it.
+
+    ``scale`` is that of a cell of R~ and N_r~, ``next_scale`` that of a cell of N_p~: the b of
+    Laplace noise, a standard deviation, a radius, or the range 1 / (p - q) of a debiased bit.
+    """
+
+    kind: int
+    scale: float
+    next_scale: float
+
 
 class Precision(NamedTuple):
     """How far the released tables may be from the truth, and the constants of the bonus.
 
     ``c1`` to ``c4`` bound the noise of R~, N_r~, sum_s' N_p~ and one cell of N_p~; ``alpha`` > 1
-    shifts denominators; ``log`` is ln(4 pi^2 S A H k^3 / (3 beta)).
+    shifts denominators, which are then raised to ``least``; ``log`` is
+    ln(4 pi^2 S A H k^3 / (3 beta)).
     """
 
     c1: float
@@ -23,27 +47,29 @@ class Precision(NamedTuple):
     c4: float
     alpha: float
     log: float
+    least: float
 
 
 @kernel
 def obi_precision(
-    gaussian: bool,
-    scale: float,
+    noise: CellNoise,
     n: int,
     sizes: tuple[int, int, int],
     alpha: float,
     beta: float,
     printed: bool,
 ) -> Precision:
-    """Widths before episode k = n + 1, from n reports with noise of that scale (spec 3.4).
+    """Widths before episode k = n + 1, from n reports with noise of that law (spec 3.4).
 
     Laplace: c1 = c2 = max(sqrt k, L1) sqrt(8 L1) b, c3 = max(sqrt(kS), L2) sqrt(8 L2) b, c4 =
     c3 / sqrt S. Gaussian: sigma sqrt(2 n L), at least 1; as printed without the 2 and with L1
-    throughout (erratum E4).
+    throughout (erratum E4). Randomized response: w sqrt(n H / 2 ln(8SA / d)), at least 1, with the
+    range w = (e+1) / (e-1) of a debiased bit; as printed (2e-1) / (e-1) = (w+3) / 2 and 4SA
+    (erratum E5). Bounded: R sqrt(2 n L), which is 0 before the first report. Without noise all are
+    0, and the least denominator is 1.
 
     Args:
-        gaussian: Gaussian noise, else Laplace.
-        scale: standard deviation or Laplace scale of one report's cell.
+        noise: of one report.
         n: number of reports.
         sizes: S, A, H.
         alpha: shift of the denominators.
@@ -53,20 +79,50 @@ def obi_precision(
     S, A, H = sizes
     k = n + 1.0
     confidence = 3.0 * beta / (2.0 * np.pi**2 * k**2)
-    one = np.log(6.0 * S * A / confidence)
-    every = np.log(6.0 * S * S * A / confidence)
     log = np.log(4.0 * np.pi**2 * S * A * H * k**3 / (3.0 * beta))
-    if gaussian:
-        factor = 1.0 if printed else 2.0
-        wide = one if printed else every
-        c1 = max(scale * np.sqrt(factor * n * one), 1.0)
-        c3 = max(scale * np.sqrt(factor * n * S * wide), 1.0)
-        c4 = max(scale * np.sqrt(factor * n * wide), 1.0)
+    c1 = c3 = c4 = 0.0
+    least = -np.inf
+    if noise.kind == RESPONSE:
+        family = (4.0 if printed else 8.0) * S * A / confidence
+        width = 0.5 * (noise.scale + 3.0) if printed else noise.scale
+        sums = width * np.sqrt(0.5 * n * H * np.log(family))
+        c1 = max(1.0, sums)
+        c3 = max(1.0, S * sums)
+        c4 = max(1.0, width * np.sqrt(0.5 * n * H * np.log(S * family)))
+    elif noise.kind == EXACT:
+        least = 1.0
     else:
-        c1 = max(np.sqrt(k), one) * np.sqrt(8.0 * one) * scale
-        c3 = max(np.sqrt(k * S), every) * np.sqrt(8.0 * every) * scale
-        c4 = c3 / np.sqrt(float(S))
-    return Precision(c1, c1, c3, c4, alpha, log)
+        one = np.log(6.0 * S * A / confidence)
+        every = np.log(6.0 * S * S * A / confidence)
+        if noise.kind == GAUSSIAN:
+            factor = 1.0 if printed else 2.0
+            wide = one if printed else every
+            c1 = max(noise.scale * np.sqrt(factor * n * one), 1.0)
+            c3 = max(noise.scale * np.sqrt(factor * n * S * wide), 1.0)
+            c4 = max(noise.scale * np.sqrt(factor * n * wide), 1.0)
+        elif noise.kind == BOUNDED:
+            c1 = noise.scale * np.sqrt(2.0 * n * one)
+            c4 = noise.next_scale * np.sqrt(2.0 * n * every)
+            c3 = c4 * np.sqrt(float(S))
+        else:
+            c1 = max(np.sqrt(k), one) * np.sqrt(8.0 * one) * noise.scale
+            c3 = max(np.sqrt(k * S), every) * np.sqrt(8.0 * every) * noise.scale
+            c4 = c3 / np.sqrt(float(S))
+    return Precision(c1, c1, c3, c4, alpha, log, least)
+
+
+@kernel
+def optimistic_reward(reward: float, dr: float, precision: Precision) -> float:
+    """r~ + beta_r of a pair with shifted denominator dr > 0."""
+    noise = (precision.alpha + 1.0) * precision.c2
+    return float((reward + noise + precision.c1) / dr + np.sqrt(2.0 * precision.log / dr))
+
+
+@kernel
+def transition_bonus(dp: float, S: int, precision: Precision) -> float:
+    """beta_p of a pair with shifted denominator dp > 0."""
+    noise = S * precision.c4 + (precision.alpha + 1.0) * precision.c3
+    return float(np.sqrt(14.0 * S * precision.log / dp) + noise / dp)
 
 
 @kernel
@@ -88,7 +144,6 @@ def obi_induction(
     H, S, A = Q.shape
     for s in range(S):
         V[H, s] = 0.0
-    shift = precision.alpha + 1.0
     for h in range(H - 1, -1, -1):
         most = float(H - h)
         weight = most if printed else most - 1.0
@@ -98,16 +153,13 @@ def obi_induction(
                 total = 0.0
                 for n in range(S):
                     total += transitions[0, s, a, n]
-                dr = visits[0, s, a] + precision.alpha * precision.c2
-                dp = total + precision.alpha * precision.c3
+                dr = max(visits[0, s, a] + precision.alpha * precision.c2, precision.least)
+                dp = max(total + precision.alpha * precision.c3, precision.least)
                 value = most
                 if dr > 0.0 and (dp > 0.0 or weight == 0.0):
-                    value = (reward[0, s, a] + shift * precision.c2 + precision.c1) / dr
-                    value += np.sqrt(2.0 * precision.log / dr)
+                    value = optimistic_reward(reward[0, s, a], dr, precision)
                     if weight > 0.0:
-                        bonus = np.sqrt(14.0 * S * precision.log / dp)
-                        bonus += (S * precision.c4 + shift * precision.c3) / dp
-                        value += weight * bonus
+                        value += weight * transition_bonus(dp, S, precision)
                     if h < H - 1:
                         for n in range(S):
                             value += transitions[0, s, a, n] / dp * V[h + 1, n]

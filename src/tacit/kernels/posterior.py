@@ -9,6 +9,10 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.kernels import kernel
 
+FLOOR = 1e-9
+"""Least value of a posterior parameter, and of a draw that is divided by: noisy counts can be
+negative (spec 3.5)."""
+
 
 class Prior(NamedTuple):
     """Dirichlet(alpha0) transitions and normal-gamma(mu0 = 0, lambda0, nu0, beta0) rewards."""
@@ -35,7 +39,8 @@ def sample_model(
 
     Posterior of spec tabular_ldp 3.5 with mu0 = 0: alpha = alpha0 + N_p, lambda = lambda0 + N_r,
     nu = nu0 + N_r / 2, mu = R~ / lambda, beta = beta0 + R2~ / 2 - R~^2 / (2 lambda); then
-    p ~ Dirichlet(alpha), tau ~ Gamma(nu, rate beta), r ~ N(mu, 1 / (lambda tau)).
+    p ~ Dirichlet(alpha), tau ~ Gamma(nu, rate beta), r ~ N(mu, 1 / (lambda tau)). Parameters are
+    raised to FLOOR, which exact counts never need.
     """
     G, S, A = visits.shape
     for g in range(G):
@@ -43,7 +48,7 @@ def sample_model(
             for a in range(A):
                 total = 0.0
                 for n in range(S):
-                    draw = rng.standard_gamma(prior.alpha0 + transitions[g, s, a, n])
+                    draw = rng.standard_gamma(max(prior.alpha0 + transitions[g, s, a, n], FLOOR))
                     P[g, s, a, n] = draw
                     total += draw
                 if total > 0.0:
@@ -55,9 +60,9 @@ def sample_model(
                     R[g, s, a] = known_reward[g, s, a]
                     continue
                 count = visits[g, s, a]
-                precision = prior.lambda0 + count
-                shape = prior.nu0 + 0.5 * count
+                precision = max(prior.lambda0 + count, FLOOR)
+                shape = max(prior.nu0 + 0.5 * count, FLOOR)
                 mean = reward[g, s, a] / precision
                 rate = prior.beta0 + 0.5 * (reward_squares[g, s, a] - mean * reward[g, s, a])
-                tau = rng.standard_gamma(shape) / rate
+                tau = max(rng.standard_gamma(shape), FLOOR) / max(rate, FLOOR)
                 R[g, s, a] = mean + rng.standard_normal() / np.sqrt(precision * tau)

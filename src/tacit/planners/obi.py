@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
+import math
+from typing import Literal
+
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.kernels.obi import Precision, obi_induction, obi_precision
+from tacit.kernels.obi import KINDS, CellNoise
+from tacit.kernels.obi_values import WIDTHS, Rule, first_bonus, obi_values
 from tacit.kernels.planning import greedy
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
-from tacit.release import Release
+from tacit.release import NoiseLaw, Release
 from tacit.task import Task
+
+Width = Literal["published", "corrected", "tight"]
+
+
+def cell_noise(law: NoiseLaw) -> CellNoise:
+    """What widths need of a law."""
+    if law.name not in KINDS:
+        raise InvalidInput(f"ldp-obi has no widths for {law.name!r} noise")
+    return CellNoise(KINDS[law.name], law.scale("visits"), law.scale("transitions"))
+
+
+LATEST = 10**16
+"""Episodes beyond which a bonus counts as never small enough."""
 
 
 class ObiPlanner:
     """LDP-OBI's planner (spec tabular_ldp 3.2, 3.4): widths from the declared law of the noise.
 
     Args:
-        alpha: shift of the denominators, > 1.
+        alpha: shift of the denominators, > 1; "tight" widths have none.
         beta: failure probability.
-        printed: the paper's widths and last-step bonus, instead of the corrected ones (E4, E8).
+        width: the "published" widths and last-step bonus, the "corrected" ones (E4, E5, E8), or
+            the "tight" ones (B7).
     """
 
-    def __init__(self, *, alpha: float, beta: float, printed: bool) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.printed = printed
-
-    def precision(self, task: Task, release: Release) -> Precision:
-        """Widths before the next episode, from the number of reports and the law of their noise."""
-        if release.law.name not in ("laplace", "gaussian"):
-            raise InvalidInput(f"ldp-obi has no widths for {release.law.name!r} noise")
-        return obi_precision(
-            release.law.name == "gaussian",
-            release.law.scale("visits"),
-            release.users,
-            (task.sizes["states"], task.sizes["actions"], task.horizon),
-            self.alpha,
-            self.beta,
-            self.printed,
-        )
+    def __init__(self, *, alpha: float, beta: float, width: Width) -> None:
+        self.rule = Rule(WIDTHS[width], float(alpha), float(beta))
 
     def plan(
         self,
@@ -53,15 +55,39 @@ class ObiPlanner:
         """Optimistic backward induction on the released tables."""
         H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
         Q = np.empty((H, S, A))
-        obi_induction(
+        obi_values(
             release.blocks["reward"],
             release.blocks["visits"],
             release.blocks["transitions"],
-            self.precision(task, release),
-            self.printed,
+            cell_noise(release.law),
+            release.users,
+            self.rule,
             Q,
             np.empty((H + 1, S)),
         )
         actions = np.zeros((H, S), dtype=np.int64)
         greedy(Q, streams.ties, actions)
         return Publication(next_version(previous), TabularPolicy(actions))
+
+    def break_even(self, task: Task, law: NoiseLaw, target: float) -> float:
+        """The episode from which on the bonus of step 1 is at most ``target``, infinite if never.
+
+        For a pair (s, a) that every user visits at every step (spec tabular_ldp, section 6): all
+        others come later.
+        """
+        noise = cell_noise(law)
+        sizes = (task.sizes["states"], task.sizes["actions"], task.horizon)
+
+        def small(users: int) -> bool:
+            return first_bonus(noise, users, sizes, self.rule) <= target
+
+        high = 1
+        while not small(high):
+            high *= 2
+            if high > LATEST:
+                return math.inf
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if small(middle) else (middle, high)
+        return high + 1.0

@@ -8,6 +8,7 @@ convolved. Simulated sampling only: a secure sampler on integers does not exist 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from dataclasses import dataclass
@@ -119,6 +120,30 @@ def bounded_delta(radii: Array, shifts: Array, epsilon: float, points: int = 409
     return min(1.0, infinite + float(np.sum(total * gain)) + ROUNDING)
 
 
+@functools.lru_cache(maxsize=128)
+def bounded_epsilon(radii: tuple[float, ...], shifts: tuple[float, ...], delta: float) -> float:
+    """The least epsilon (to one part in 10^6, never below) at which delta holds.
+
+    Infinite where none up to 500 does: bounded supports that part do not come back together.
+    """
+    delta = number(delta, "delta", low=2.0 * ROUNDING, high=1.0)
+
+    def holds(epsilon: float) -> bool:
+        return bounded_delta(np.array(radii), np.array(shifts), epsilon) <= delta
+
+    if holds(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while not holds(high):
+        if high == LARGEST_EPSILON:
+            return math.inf
+        low, high = high, min(2.0 * high, LARGEST_EPSILON)
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
 def tabular_shifts(horizon: int) -> tuple[Array, Array]:
     """The worst shifts of (R, N_r) and of N_p when one trajectory of that horizon is replaced.
 
@@ -131,16 +156,26 @@ def tabular_shifts(horizon: int) -> tuple[Array, Array]:
     return np.full(4, float(horizon)), np.full(2, horizon - 1.0)
 
 
-def tabular_delta(radius: float, ratio: float, horizon: int, epsilon: float) -> float:
-    """True delta of the tabular report: radius R1 on R and N_r, ratio * R1 on N_p, jointly."""
+def tabular_delta(
+    radius: float, ratio: float, horizon: int, epsilon: float, participations: int = 1
+) -> float:
+    """True delta of the tabular report: radius R1 on R and N_r, ratio * R1 on N_p, jointly.
+
+    A person who takes part m times moves all cells m times, each time under fresh noise.
+    """
     radius = number(radius, "radius", low=0.0, low_open=True)
     ratio = number(ratio, "ratio", low=0.0, low_open=True)
     first, second = tabular_shifts(horizon)
     radii = np.concatenate([np.full(first.size, radius), np.full(second.size, ratio * radius)])
-    return bounded_delta(radii, np.concatenate([first, second]), epsilon)
+    shifts = np.concatenate([first, second])
+    times = integer(participations, "participations", low=1)
+    return bounded_delta(np.tile(radii, times), np.tile(shifts, times), epsilon)
 
 
-def calibrate_radius(epsilon: float, delta: float, horizon: int, ratio: float) -> float:
+@functools.lru_cache(maxsize=128)
+def calibrate_radius(
+    epsilon: float, delta: float, horizon: int, ratio: float, participations: int = 1
+) -> float:
     """The least R1 (to one part in 10^6, never below) whose true delta at epsilon is <= delta.
 
     The published choice of the ratio R2 / R1 is sqrt(S). delta falls as the radius grows, so the
@@ -148,17 +183,18 @@ def calibrate_radius(epsilon: float, delta: float, horizon: int, ratio: float) -
     """
     epsilon = number(epsilon, "epsilon", low=0.0, high=LARGEST_EPSILON)
     delta = number(delta, "delta", low=2.0 * ROUNDING, high=1.0, high_open=True)
+
+    def enough(radius: float) -> bool:
+        return tabular_delta(radius, ratio, horizon, epsilon, participations) <= delta
+
     low = high = float(integer(horizon, "horizon", low=1))
-    while tabular_delta(high, ratio, horizon, epsilon) > delta:
+    while not enough(high):
         low, high = high, 2.0 * high
-    while tabular_delta(low, ratio, horizon, epsilon) <= delta:
+    while enough(low):
         low, high = low / 2.0, low
     while high > low * (1.0 + 1e-6):
         middle = math.sqrt(low * high)
-        if tabular_delta(middle, ratio, horizon, epsilon) <= delta:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 
 
@@ -168,6 +204,11 @@ def published_radius(epsilon: float, delta: float, states: int, actions: int) ->
     delta = number(delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
     pairs = integer(states, "states", low=1) * integer(actions, "actions", low=1)
     return math.sqrt(pairs * math.log(1.0 / delta)) / epsilon
+
+
+def log_density(y: Array) -> Array:
+    """Logarithm of the density of radius 1, up to a constant; -e^700 outside the support."""
+    return -_steepness(y)
 
 
 class _Losses(NamedTuple):

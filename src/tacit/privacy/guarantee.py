@@ -143,13 +143,28 @@ class Guarantee:
 
     __str__ = statement
 
+    def brief(self) -> str:
+        """The truth in a few words, for legends: never the request where the two differ."""
+        asked, asked_delta = self.requested_epsilon, self.requested_delta or 0.0
+        at = self.delta_at_requested_epsilon
+        if self.model == "none":
+            if asked is None or at is None:
+                return "not private"
+            return f"no finite epsilon; delta {_up(at, 3)} at epsilon {asked:g}"
+        if asked is not None and at is not None and asked_delta > 0:
+            differs = not math.isclose(at, asked_delta, rel_tol=1e-3)
+            note = f" (asked for {asked_delta:g})" if differs else ""
+            return f"epsilon {asked:g}, delta {_up(at, 3)}{note}"
+        said = f"epsilon {_up(self.epsilon, 3)}"
+        if self.delta > 0:
+            said += f", delta {_up(self.delta, 3)}"
+        if asked is None or math.isclose(asked, self.epsilon, rel_tol=1e-3):
+            return said
+        return f"{said} (asked for {asked:g})"
+
     def _headline(self) -> list[str]:
         if self.model == "none":
-            return [
-                "NO PRIVACY: epsilon is infinite.",
-                "No noise was added. What this learner publishes depends on exact user data and "
-                "may disclose any of it.",
-            ]
+            return self._no_privacy()
         trajectory = "any user's whole trajectory (states, actions and rewards)"
         if self.unit == "participation":
             trajectory = "the trajectory of any single participation"
@@ -164,6 +179,20 @@ class Guarantee:
         if self.participations > 1:
             lines.append(f"One person may take part {self.participations} times; all are covered.")
         return lines + self._beside_the_request()
+
+    def _no_privacy(self) -> list[str]:
+        if not self.noise:
+            return [
+                "NO PRIVACY: epsilon is infinite.",
+                "No noise was added. What this learner publishes depends on exact user data and "
+                "may disclose any of it.",
+            ]
+        return [
+            f"NO PRIVACY: no finite epsilon holds at delta {_up(self.delta, 3)}.",
+            "Noise was added, but too little: what is published may disclose exact user data.",
+            f"Mechanism: {self.mechanism}; accounting: {self.accountant}.",
+            *self._beside_the_request(),
+        ]
 
     def _beside_the_request(self) -> list[str]:
         """A sentence where the truth is not what was asked for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from tacit.errors import InvalidInput
@@ -19,7 +20,12 @@ FORMATS = (".png", ".pdf", ".svg")
 
 
 def plot_regret(
-    results: Sequence[Result], path: str | Path, *, log: bool = False, baseline: bool = True
+    results: Sequence[Result],
+    path: str | Path,
+    *,
+    log: bool = False,
+    baseline: bool = True,
+    caption: str = "",
 ) -> Path:
     """Draw cumulative regret of several results on one problem into a file.
 
@@ -28,6 +34,7 @@ def plot_regret(
         path: where to; the ending chooses the format (.png, .pdf, .svg).
         log: logarithmic axes.
         baseline: also draw the regret of the baseline policy (for tables: uniform actions).
+        caption: text under the axes.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -54,6 +61,8 @@ def plot_regret(
     axes.set_title(_title(drawn[0]), fontsize="medium")
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
+    if caption:
+        figure.supxlabel("\n".join(wrap(caption, 110)), fontsize="x-small", ha="left", x=0.02)
     figure.savefig(target)
     return target
 
@@ -70,7 +79,7 @@ def check_target(path: str | Path) -> Path:
 
 
 def label(result: Result) -> str:
-    """Name, non-default parameters and the true epsilon of a curve."""
+    """Name, non-default parameters and the true guarantee of a curve."""
     from tacit.agents.catalogue import agents
 
     name = str(result.agent["name"])
@@ -78,11 +87,10 @@ def label(result: Result) -> str:
     changed = [
         f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"
         for key, value in result.agent["parameters"].items()
-        if key not in known or value != known[key].default
+        if (key not in known or value != known[key].default) and key != "epsilon"
     ]
-    epsilon = result.guarantee.epsilon
-    privacy = "not private" if result.guarantee.model == "none" else f"epsilon = {epsilon:.3g}"
-    return f"{name}{' (' + ', '.join(changed) + ')' if changed else ''}, {privacy}"
+    shown = f"{name} ({', '.join(changed)})" if changed else name
+    return f"{shown}, {result.guarantee.brief()}"
 
 
 def _title(result: Result) -> str:

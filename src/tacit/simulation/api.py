@@ -37,6 +37,7 @@ def simulate(
     reveal: Iterable[str] = (),
     progress: Progress | None = None,
     compiled: bool = True,
+    stop: threading.Event | None = None,
 ) -> Result:
     """Run ``agent`` on ``problem`` and score every policy exactly against the optimum.
 
@@ -54,6 +55,7 @@ def simulate(
         reveal: facts of the problem told to the learner, for example ``["reward"]``.
         progress: called now and then with (episodes done, cumulative regret), means over runs.
         compiled: False runs the stepwise driver even where a compiled loop exists (same results).
+        stop: set it from another thread to end the runs early, as Ctrl-C does in the main one.
 
     Returns:
         Curves, guarantee and everything needed to report them.
@@ -64,7 +66,7 @@ def simulate(
     threads = integer(workers, "workers", low=1) if workers is not None else os.cpu_count() or 1
     bound = bind(agent, problem, K, reveal)
     grid = checkpoint_grid(K, checkpoints)
-    stop = threading.Event()
+    stop = stop or threading.Event()
     runs = [_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
     began = time.perf_counter()
     finished = advance_all(runs, K, threads, stop, progress)

@@ -29,23 +29,23 @@ from tacit.planners import (
 )
 from tacit.planners.base import known_rewards
 from tacit.planners.noisy_posterior import FLOOR
+from tacit.planners.obi import cell_noise
 from tacit.policy import StochasticPolicy, TabularPolicy
-from tacit.privacy import Exact, Query, Silence
+from tacit.privacy import Exact, Privatizer, Query, Silence
 from tacit.privacy.finite import Oracle, SubsetSelection
-from tacit.privacy.local import LocalAdditive, OneCell
+from tacit.privacy.local import LocalAdditive, LocalResponse, OneCell
 from tacit.privacy.local.additive import GRID
 from tacit.privacy.local.one_cell import chances
+from tacit.privacy.shuffle import Shuffled
 from tacit.problems.mixture import LinearMixtureMDP
 from tacit.problems.tabular import TabularMDP, cumulative
-from tacit.simulation import batches, loops
-from tacit.simulation.loops import Blocks, IntBlocks, LocalNoise, Obi, Plan, Public, Raw
+from tacit.simulation import batches, local_loops, loops
+from tacit.simulation.local_loops import Local
+from tacit.simulation.loops import Blocks, IntBlocks, Plan, Public, Raw
 from tacit.simulation.runs import Run, new_score
-from tacit.simulation.segments import SEGMENTED, SegmentRun
+from tacit.simulation.segments import segment_run
 from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics import Nothing, OneStep, VisitCounts
-from tacit.statistics.multi_target import MultiTargets
-from tacit.statistics.targets import ValueTargets
-from tacit.statistics.transitions import PolicyTransitions
 
 _UNIFORMS = 1 << 14
 """Number of uniforms drawn at once (128 kB: stays in the cache), whatever the chunk."""
@@ -172,33 +172,71 @@ class PsrlRun(_LearningRun):
         )
 
 
-class ObiRun(_LearningRun):
-    """LDP-OBI: the same buffers, but sums and release are of randomized messages."""
+class _LocalRun(_LearningRun):
+    """The same buffers, but sums and release are of messages that users randomized."""
 
     def __init__(
         self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
     ) -> None:
         super().__init__(problem, agent, root, run, checkpoints)
-        mechanism, planner = agent.privatizer, agent.planner
-        assert isinstance(mechanism, LocalAdditive) and isinstance(planner, ObiPlanner)
-        self.public = self.public._replace(units=np.full(mechanism.layout.size, GRID))
-        self._local = LocalNoise(
-            mechanism.kind == "gaussian",
-            mechanism.noise_law.scales,
-            mechanism.factors,
-            np.zeros(mechanism.layout.size, dtype=np.int64),
-        )
-        scale = mechanism.law(1).scale("visits")
-        self._obi = Obi(scale, float(planner.alpha), float(planner.beta), planner.printed)
+        mechanism = agent.privatizer
+        if isinstance(mechanism, LocalAdditive):
+            self.public = self.public._replace(units=np.full(mechanism.layout.size, GRID))
+        self._cell = cell_noise(mechanism.law(1))
+        self._local = _local(mechanism, self._cell.kind, agent.statistic.layout.size)
         self._noise = stream(root, run, "noise")
 
+
+def _local(mechanism: Privatizer, kind: int, size: int) -> Local:
+    """What the users of a randomizer do; parts that it does not have stay empty."""
+    none, buffer = np.zeros(0, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    ones = np.ones(size, dtype=np.int64)
+    if isinstance(mechanism, LocalResponse):
+        pooled = mechanism.randomizer
+        steps, trials = pooled.steps, pooled.trials
+        work = np.zeros(size, dtype=np.int64)
+        return Local(
+            kind, np.zeros(0), none, steps, work, trials, pooled.bits.p, pooled.bits.q, buffer
+        )
+    scales, factors = np.zeros(0), ones
+    if isinstance(mechanism, LocalAdditive):
+        scales, factors = mechanism.noise_law.scales, mechanism.factors
+    return Local(kind, scales, factors, none, none, none, 1.0, 0.0, buffer)
+
+
+class ObiRun(_LocalRun):
+    """LDP-OBI with any randomizer, and OBI without one."""
+
     def _episodes(self, uniforms: Array) -> None:
-        loops.obi_episodes(
+        assert isinstance(self.agent.planner, ObiPlanner)
+        local_loops.obi_episodes(
             self.problem.truth,
             uniforms,
-            self._obi,
+            self._cell,
+            self.agent.planner.rule,
             self._local,
             self.streams.ties,
+            self._noise,
+            self.raw,
+            self.public,
+            self.plan,
+            self.values,
+            self.score,
+        )
+
+
+class LocalPsrlRun(_LocalRun):
+    """LDP-PSRL."""
+
+    def _episodes(self, uniforms: Array) -> None:
+        assert isinstance(self.agent.planner, PosteriorPlanner)
+        local_loops.local_psrl_episodes(
+            self.problem.truth,
+            uniforms,
+            self.agent.planner.prior,
+            self._local,
+            self.streams.ties,
+            self.streams.posterior,
             self._noise,
             self.raw,
             self.public,
@@ -253,6 +291,8 @@ class OneCellRun(_CompiledRun):
         super().__init__(problem, agent, root, run, checkpoints)
         H, S, A = problem.horizon, problem.states, problem.actions
         mechanism, schedule = agent.privatizer, agent.schedule
+        if isinstance(mechanism, Shuffled):
+            mechanism = mechanism.local  # shuffling changes no sum, and batches open when full
         assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)
         G = mechanism.layout.blocks[0].shape[0]
         largest = 2 * S * S
@@ -332,15 +372,16 @@ def _policy_cdf(policy: object, actions: int) -> Array:
 _LOOPS: dict[tuple[object, ...], type[_CompiledRun]] = {
     (VisitCounts, Exact, UcbViPlanner, every_user): UcbViRun,
     (VisitCounts, Exact, PosteriorPlanner, every_user): PsrlRun,
+    (VisitCounts, Exact, ObiPlanner, every_user): ObiRun,
     (VisitCounts, LocalAdditive, ObiPlanner, every_user): ObiRun,
+    (VisitCounts, LocalResponse, ObiPlanner, every_user): ObiRun,
+    (VisitCounts, LocalAdditive, PosteriorPlanner, every_user): LocalPsrlRun,
     (OneStep, OneCell, NoisyPosteriorPlanner, CappedBatches): OneCellRun,
     (OneStep, OneCell, DirectionalPlanner, CappedBatches): OneCellRun,
+    (OneStep, Shuffled, DirectionalPlanner, CappedBatches): OneCellRun,
     (Nothing, Exact, UniformPlanner, never_again): FixedRun,
     (Nothing, Exact, OptimalPlanner, never_again): FixedRun,
 }
-
-
-_IN_SEGMENTS = (MultiTargets, PolicyTransitions, ValueTargets)
 
 
 def compiled_run(
@@ -354,6 +395,4 @@ def compiled_run(
         return None
     if make is not None:
         return make(problem, agent, root, run, checkpoints)
-    if type(agent.statistic) in _IN_SEGMENTS and type(agent.privatizer) in SEGMENTED:
-        return SegmentRun(problem, agent, root, run, checkpoints)
-    return None
+    return segment_run(problem, agent, root, run, checkpoints)

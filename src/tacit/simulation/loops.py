@@ -15,8 +15,6 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
 from tacit.kernels.counts import count_visits
-from tacit.kernels.noise import add_scaled, fill_gaussian, fill_laplace
-from tacit.kernels.obi import obi_induction, obi_precision
 from tacit.kernels.optimism import optimistic_model
 from tacit.kernels.planning import backward_induction, greedy, policy_values, start_value
 from tacit.kernels.posterior import Prior, sample_model
@@ -172,63 +170,6 @@ def psrl_episodes(
         reward = rollout(truth, policy, uniforms[row], states, actions, rewards)
         count_visits(states, actions, rewards, H, c_reward, c_squares, c_visits, c_next)
         absorb(sums, contribution)
-        scale(sums, units, release)
-        record(reward, now, at, checkpoints, regret_curve, reward_curve)
-
-
-class LocalNoise(NamedTuple):
-    """What a user of an additive local randomizer adds: scales and factors in grid steps."""
-
-    gaussian: bool
-    scales: Array
-    factors: IntArray
-    message: IntArray
-
-
-class Obi(NamedTuple):
-    """The constants of LDP-OBI's planner; ``scale`` is that of one cell, in natural units."""
-
-    scale: float
-    alpha: float
-    beta: float
-    printed: bool
-
-
-@kernel
-def obi_episodes(
-    truth: Truth,
-    uniforms: Array,
-    obi: Obi,
-    local: LocalNoise,
-    ties: np.random.Generator,
-    rng: np.random.Generator,
-    raw: Raw,
-    public: Public,
-    plan: Plan,
-    values: Array,
-    score: Score,
-) -> None:
-    """One episode of LDP-OBI per row of ``uniforms``; ``raw.sums`` adds up randomized messages."""
-    states, actions, rewards, contribution, (c_reward, c_squares, c_visits, c_next), sums = raw
-    units, release, (r_reward, _, r_visits, r_next), _ = public
-    _, _, Q, V, policy = plan
-    optimum, now, at, checkpoints, regret_curve, reward_curve = score
-    gaussian, scales, factors, message = local
-    scale_of_cell, alpha, beta, printed = obi
-    H, S, A = Q.shape
-    for row in range(uniforms.shape[0]):
-        precision = obi_precision(gaussian, scale_of_cell, at[0], (S, A, H), alpha, beta, printed)
-        obi_induction(r_reward, r_visits, r_next, precision, printed, Q, V)
-        if greedy(Q, ties, policy) or at[0] == 0:
-            rescore(truth, policy, optimum, values, now)
-        reward = rollout(truth, policy, uniforms[row], states, actions, rewards)
-        count_visits(states, actions, rewards, H, c_reward, c_squares, c_visits, c_next)
-        if gaussian:
-            fill_gaussian(scales, rng, message)
-        else:
-            fill_laplace(scales, rng, message)
-        add_scaled(contribution, factors, message)
-        absorb(sums, message)
         scale(sums, units, release)
         record(reward, now, at, checkpoints, regret_curve, reward_curve)
 

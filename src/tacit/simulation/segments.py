@@ -32,6 +32,10 @@ from tacit.simulation.loops import record
 from tacit.simulation.runs import new_score
 from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics.base import Bulk
+from tacit.statistics.joint_counts import JointCounts
+from tacit.statistics.multi_target import MultiTargets
+from tacit.statistics.targets import ValueTargets
+from tacit.statistics.transitions import PolicyTransitions
 
 _ROWS = 4096
 """Users per slice at most."""
@@ -143,8 +147,17 @@ class SegmentRun:
         self.agent.statistic.add_many(*lived, self._publication, self._sums)
 
 
-SEGMENTED = (Exact, CountedSums, LocalShaped)
-"""Privatizers whose batches can be absorbed at once."""
+_STATISTICS = (JointCounts, MultiTargets, PolicyTransitions, ValueTargets)
+_PRIVATIZERS = (Exact, CountedSums, LocalShaped)
+
+
+def segment_run(
+    problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+) -> SegmentRun | None:
+    """A run in segments if the agent's parts allow it; exact types, as for compiled loops."""
+    if type(agent.statistic) in _STATISTICS and type(agent.privatizer) in _PRIVATIZERS:
+        return SegmentRun(problem, agent, root, run, checkpoints)
+    return None
 
 
 def _absorb(

@@ -41,8 +41,8 @@ def save(result: Result, folder: Path, *, overwrite: bool = False) -> Path:
     unfinished = folder / (CURVES + ".part")
     result.frame().to_parquet(unfinished, index=False)
     unfinished.replace(folder / CURVES)
-    _write_json(folder / RESULT, result.to_json())
-    _write_json(folder / MANIFEST, _manifest(result))
+    write_json(folder / RESULT, result.to_json())
+    write_json(folder / MANIFEST, _manifest(result))
     return folder
 
 
@@ -98,6 +98,13 @@ def _manifest(result: Result) -> dict[str, Any]:
         "tacit": __version__,
         **{key: report[key] for key in kept},
         "guarantee_digest": result.guarantee.digest(),
+        **made_with(),
+    }
+
+
+def made_with() -> dict[str, Any]:
+    """Versions and machine, for manifests."""
+    return {
         "versions": {
             "python": platform.python_version(),
             **{name: metadata.version(name) for name in ("numpy", "numba", "scipy")},
@@ -110,7 +117,8 @@ def _manifest(result: Result) -> dict[str, Any]:
     }
 
 
-def _write_json(path: Path, data: dict[str, Any]) -> None:
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Write a JSON file that appears complete or not at all."""
     part = path.with_name(path.name + ".part")
     part.write_text(json.dumps(data, indent=2) + "\n")
     part.replace(path)

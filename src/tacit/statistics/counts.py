@@ -21,6 +21,13 @@ class VisitCounts:
     One table serves all stages when the task is declared homogeneous, else every stage has its
     own. Rewards are clipped into [0, 1] and counted in steps of 2^-24; states and actions are
     clipped into range; at most H steps are read.
+
+    Attributes:
+        horizon: H.
+        stages: number of tables, 1 or H.
+        masses: by block, the most that one trajectory adds to all cells together. Replacing it
+            takes at most that much out of some cells and puts at most that much into others.
+        layout: blocks of the contribution.
     """
 
     def __init__(self, task: Task, *, squares: bool = False) -> None:
@@ -28,14 +35,14 @@ class VisitCounts:
         G = 1 if task.homogeneous else H
         self.horizon = H
         self.stages = G
-        self._mass = {"reward": H, "visits": H, "transitions": H - 1}
+        self.masses = {"reward": H, "visits": H, "transitions": H - 1}
         blocks = [
             Block("reward", (G, S, A), 1.0 / REWARD_STEPS),
             Block("visits", (G, S, A)),
             Block("transitions", (G, S, A, S)),
         ]
         if squares:
-            self._mass["reward_squares"] = H
+            self.masses["reward_squares"] = H
             blocks.append(Block("reward_squares", (G, S, A), 1.0 / REWARD_STEPS))
         self.layout = Layout(blocks)
         self._sizes = (S, A)
@@ -71,10 +78,10 @@ class VisitCounts:
         weights = block_weights(self.layout, norm, relation, scale)
         moved = 2 if relation is Relation.REPLACE_ONE else 1
         if norm == "l1":
-            return moved * sum(weights[name] * mass for name, mass in self._mass.items())
+            return moved * sum(weights[name] * mass for name, mass in self.masses.items())
         power = 2 if self.stages == 1 else 1
         return math.sqrt(
-            moved * sum(weights[name] ** 2 * mass**power for name, mass in self._mass.items())
+            moved * sum(weights[name] ** 2 * mass**power for name, mass in self.masses.items())
         )
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:

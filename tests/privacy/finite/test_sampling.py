@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from contracts.moments import moments_fit
 from tacit.errors import InvalidInput
 from tacit.kernels import finite as kernels
 from tacit.privacy.finite import BinaryResponse, KaryResponse, SubsetSelection, UnaryEncoding
@@ -98,19 +99,6 @@ def test_simulated_bits_follow_the_exact_law():
     reports = np.array([response.encode(truth, rng) for _ in range(DRAWS)])
     law = response.pmf([truth])[0]
     assert fits(frequencies(reports, response.outputs()), law)
-
-
-def moments_fit(sums, mean, covariance):
-    """Largest deviation of sample mean and of sample covariance, in standard errors.
-
-    Sums of many reports are close to normal: a sample covariance has variance
-    (c_ii c_jj + c_ij^2) / (N - 1). Beyond 6 by chance: below 2e-9 per entry, 1e-7 per test.
-    """
-    N = len(sums)
-    spread = np.sqrt(np.diag(covariance))
-    means = np.abs(sums.mean(axis=0) - mean) / (spread / math.sqrt(N))
-    error = np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / (N - 1))
-    return means.max(), (np.abs(np.cov(sums.T) - covariance) / error).max()
 
 
 BATCHES = {

@@ -1,8 +1,9 @@
-"""Laplace and Gaussian noise on the whole contribution vector, added by the user.
+"""Laplace, Gaussian or bounded noise on the whole contribution vector, added by the user.
 
 One joint charge covers everything a user sends: the statistic is asked for its sensitivity with
 every block divided by its noise scale, which gives epsilon (Laplace, L1) or mu (Gaussian, L2)
-directly. No budget is split by hand.
+directly. For bounded noise the privacy losses of all cells that can move are convolved. No budget
+is split by hand.
 """
 
 from __future__ import annotations
@@ -17,22 +18,29 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
 from tacit.kernels.noise import add_scaled
-from tacit.privacy import accounting
+from tacit.privacy import accounting, bounded
 from tacit.privacy.base import Query, Report, Secret, require_room
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import GridLaw, Kind, Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Relation, Statistic
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 from tacit.validate import number
 
 GRID = 2.0**-24
 """Reports are whole steps of this size, in every block."""
 
-FINE: dict[Kind, int] = {"laplace": 64, "gaussian": 2**16}
+FINE: dict[Kind, int] = {"laplace": 64, "gaussian": 2**16, "bounded": 64}
 """Least noise scale in steps. Discrete Laplace noise is exact on any grid, only its variance is
-rounded; the delta of discrete Gaussian noise is off by a relative 1 / steps^2, here below 1e-9."""
+rounded; the delta of discrete Gaussian noise is off by a relative 1 / steps^2, here below 1e-9.
+Bounded noise is only ever a rounded draw, which is exact on any grid."""
+
+_SCALE_NAMES: dict[Kind, str] = {"laplace": "scale", "gaussian": "std", "bounded": "radius"}
+
+_VARIANCES: dict[Kind, float] = {"laplace": 2.0, "gaussian": 1.0, "bounded": bounded.VARIANCE}
+"""Variance of noise of scale 1."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class AdditiveLaw:
 
     def variance(self, block: str) -> Array:
         """Exact variance of every entry of a block."""
-        one = self.scales[block] ** 2 * (2.0 if self.name == "laplace" else 1.0)
+        one = self.scales[block] ** 2 * _VARIANCES[self.name]
         return np.asarray(self.users * one)
 
 
@@ -75,6 +83,21 @@ def gaussian_scales(
     return _equal(statistic, sigma)
 
 
+def bounded_scales(
+    statistic: VisitCounts, epsilon: float, delta: float, participations: int = 1
+) -> dict[str, float]:
+    """The least radii for (epsilon, delta) in the published proportion."""
+    ratio = math.sqrt(statistic.layout.blocks[0].shape[1])
+    radius = bounded.calibrate_radius(epsilon, delta, statistic.horizon, ratio, participations)
+    return proportional_radii(statistic, radius)
+
+
+def proportional_radii(statistic: VisitCounts, radius: float) -> dict[str, float]:
+    """R1 for rewards and visits, R2 = sqrt(S) R1 for transitions (spec tabular_ldp 3.3)."""
+    states = statistic.layout.blocks[0].shape[1]
+    return {**_equal(statistic, radius), "transitions": math.sqrt(states) * radius}
+
+
 def _equal(statistic: Statistic, scale: float) -> dict[str, float]:
     return {block.name: scale for block in statistic.layout.blocks}
 
@@ -91,16 +114,31 @@ def _gaussian_mu(statistic: Statistic, scales: Mapping[str, float]) -> float:
     return statistic.sensitivity("l2", Relation.REPLACE_ONE, _inverse(scales))
 
 
+def _moves(
+    statistic: Statistic, scales: Mapping[str, float], times: int
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Radii and shifts of the cells that move when a trajectory is replaced, that many times.
+
+    Per block, its whole mass leaves one cell and enters another: no other trajectories are worse
+    (proofs/bounded_noise.md).
+    """
+    if not isinstance(statistic, VisitCounts):
+        raise InvalidInput("the guarantee of bounded noise is known for visit counts only")
+    cells = [(scales[name], float(mass)) for name, mass in statistic.masses.items()] * 2 * times
+    radii, shifts = zip(*cells, strict=True)
+    return radii, shifts
+
+
 class LocalAdditive:
     """Every user adds independent noise to every cell, then sends; the collector adds up.
 
     Args:
         statistic: what is sent; asked for its own sensitivity.
         task: the public task.
-        kind: "laplace" or "gaussian".
-        scales: noise scale of every block, in natural units (b or standard deviation).
+        kind: "laplace", "gaussian", or "bounded" (simulated only).
+        scales: noise scale of every block, in natural units (b, standard deviation or radius).
         requested_epsilon: what was asked for; the guarantee is computed from ``scales`` alone.
-        requested_delta: likewise; also the delta at which a Gaussian guarantee is stated.
+        requested_delta: likewise; also the delta at which a guarantee with one is stated.
     """
 
     def __init__(
@@ -133,20 +171,25 @@ class LocalAdditive:
     def _account(self, statistic: Statistic, task: Task, epsilon: float, delta: float) -> Guarantee:
         times = task.participations
         epsilon = number(epsilon, "requested_epsilon", low=0.0, low_open=True)
-        if self.kind == "gaussian":
+        if self.kind != "laplace":
             delta = number(delta, "requested_delta", low=0.0, high=1.0, low_open=True)
         if self.kind == "laplace":
             true = times * _laplace_epsilon(statistic, self.scales)
             at_request = accounting.pure_delta(true, epsilon)
             stated, how = 0.0, "pure: L1 sensitivity over scale, joint over all blocks"
-        else:
+        elif self.kind == "gaussian":
             mu = math.sqrt(times) * _gaussian_mu(statistic, self.scales)
             mu *= 1 + accounting.DISCRETE
             true = accounting.gaussian_epsilon(mu, delta)
             at_request = accounting.gaussian_delta(mu, epsilon)
             stated, how = delta, f"exact Gaussian trade-off at mu = {mu:.6g}, joint over all blocks"
+        else:
+            radii, shifts = _moves(statistic, self.scales, times)
+            true = bounded.bounded_epsilon(radii, shifts, delta)
+            at_request = bounded.bounded_delta(np.array(radii), np.array(shifts), epsilon)
+            stated, how = delta, "convolved privacy losses of all cells that can move, rounded up"
         return Guarantee(
-            model="local",
+            model="local" if math.isfinite(true) else "none",
             epsilon=true,
             delta=stated,
             mechanism=f"{self.kind} noise on every cell of one report per user",
@@ -156,16 +199,12 @@ class LocalAdditive:
             delta_at_requested_epsilon=at_request,
             unit="user",
             participations=times,
-            noise={f"{name} {self._scale_name}": s for name, s in self.scales.items()},
+            noise={f"{name} {_SCALE_NAMES[self.kind]}": s for name, s in self.scales.items()},
             assumptions=(
                 "every participation sends exactly one report, and a retry resends the same bytes",
             ),
             revealed=task.revealed,
         )
-
-    @property
-    def _scale_name(self) -> str:
-        return "scale" if self.kind == "laplace" else "std"
 
     def law(self, users: int) -> AdditiveLaw:
         """Independent noise of that many users, summed."""

@@ -28,7 +28,7 @@ from tacit.kernels.counts import REWARD_STEPS
 from tacit.kernels.noisy_posterior import WEIGHT_STEPS
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Query, Report, Secret
-from tacit.privacy.finite import Oracle, best_oracle
+from tacit.privacy.finite import Oracle, Pair, best_oracle
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise, weakest
 from tacit.publication import Publication
@@ -71,15 +71,27 @@ class OneCell:
         statistic: whose cell is randomized.
         task: the public task.
         requested_epsilon: of everything one person sends.
+        oracles: for the steps before the last and for the last one; by default the best ones at
+            the requested epsilon.
     """
 
-    def __init__(self, statistic: OneStep, task: Task, *, requested_epsilon: float) -> None:
+    def __init__(
+        self,
+        statistic: OneStep,
+        task: Task,
+        *,
+        requested_epsilon: float,
+        oracles: tuple[Oracle, Oracle] | None = None,
+    ) -> None:
         epsilon = number(requested_epsilon, "requested_epsilon", low=0.0, low_open=True)
         S, A, H = statistic.states, task.sizes["actions"], statistic.horizon
         G = 1 if task.homogeneous else max(H - 1, 1)
         self.statistic = statistic
-        self.oracle: Oracle = best_oracle(epsilon / task.participations, 2 * S * S)
-        self.last_oracle: Oracle = best_oracle(epsilon / task.participations, 2 * S)
+        share = _share(epsilon, task.participations)
+        self.oracle, self.last_oracle = oracles or (
+            best_oracle(share, 2 * S * S),
+            best_oracle(share, 2 * S),
+        )
         self.layout = Layout(
             [
                 Block("transitions", (G, S, A, 2, S)),
@@ -113,8 +125,7 @@ class OneCell:
         epsilon = times * max(oracle.epsilon for oracle in oracles.values())
         beyond = 0.0
         if epsilon > requested:
-            channels = [oracle.channel() for oracle in oracles.values()]
-            beyond = max(channel.composed_delta(times, requested) for channel in channels)
+            beyond = max(pair.composed_delta(times, requested) for pair in self.channels())
         return Guarantee(
             model="local",
             epsilon=epsilon,
@@ -138,6 +149,10 @@ class OneCell:
             ),
             revealed=task.revealed,
         )
+
+    def channels(self) -> tuple[Pair, ...]:
+        """The output laws of a worst pair of cells, for each kind of report."""
+        return tuple(oracle.channel() for oracle in self._oracles().values())
 
     def _oracles(self) -> dict[str, Oracle]:
         last = {"last step": self.last_oracle}
@@ -238,3 +253,11 @@ def chances(oracle: Oracle) -> Chances:
 
 def _words(oracle: Oracle) -> str:
     return f"{oracle.title} over {oracle.domain} cells"
+
+
+def _share(epsilon: float, times: int) -> float:
+    """What one of that many reports may cost, rounded so that the sum is not above epsilon."""
+    share = epsilon / times
+    while share * times > epsilon:
+        share = math.nextafter(share, 0.0)
+    return share

@@ -1,0 +1,75 @@
+"""LDP-PSRL: posterior sampling under local differential privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from tacit.agents.base import Agent
+from tacit.driver import BoundAgent
+from tacit.kernels.posterior import Prior
+from tacit.planners import PosteriorPlanner
+from tacit.privacy import published
+from tacit.privacy.local import LocalAdditive, laplace_scales
+from tacit.statistics import VisitCounts
+from tacit.task import Task
+from tacit.validate import choice, number
+
+
+@dataclass(frozen=True)
+class LdpPSRL(Agent):
+    """Users add Laplace noise to their counts; the learner samples from a wide posterior.
+
+    Spec tabular_ldp 3.5. Pools stages, so the task must be declared homogeneous. The prior grows
+    with the number of users, which must therefore be known in advance.
+
+    Attributes:
+        epsilon: privacy asked for.
+        calibration: "tight" adds the least noise; "paper" is as published.
+        beta: failure probability in the prior.
+    """
+
+    name: ClassVar[str] = "ldp-psrl"
+    uses: ClassVar[frozenset[str] | None] = frozenset()
+    epsilon: float
+    calibration: Literal["tight", "paper"] = "tight"
+    beta: float = 0.1
+
+    def __post_init__(self) -> None:
+        number(self.epsilon, "epsilon", low=0.0, low_open=True)
+        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
+        choice(self.calibration, "calibration", ("tight", "paper"))
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Noisy counts, a fresh draw after every user."""
+        self.require_family(task, "tabular")
+        self.require_homogeneous(task)
+        statistic = VisitCounts(task, squares=True)
+        scales = laplace_scales(statistic, self.epsilon, task.participations)
+        if self.calibration == "paper":
+            noise = published.tabular_psrl(task.horizon, self.epsilon)
+            scales = dict.fromkeys(scales, noise.scales["scale"])
+        privatizer = LocalAdditive(
+            statistic, task, "laplace", scales, requested_epsilon=float(self.epsilon)
+        )
+        planner = PosteriorPlanner(self.prior(task, scales["visits"]))
+        return BoundAgent(task, statistic, privatizer, planner)
+
+    def prior(self, task: Task, scale: float) -> Prior:
+        """The published prior: pseudo-counts as large as the noise of all users may become."""
+        S, A = task.sizes["states"], task.sizes["actions"]
+        one = math.log(6 * S * A / self.beta)
+        every = math.log(6 * S * S * A / self.beta)
+        alpha0 = max(math.sqrt(task.users * S), every) * math.sqrt(8 * every) * scale
+        lambda0 = max(math.sqrt(task.users), one) * math.sqrt(8 * one) * scale
+        return Prior(alpha0, lambda0, lambda0, 5 * lambda0)
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """How much data the prior is worth."""
+        b = self.bind(task).privatizer.law(1).scale("visits")
+        prior, pairs = self.prior(task, b), task.sizes["states"] * task.sizes["actions"]
+        return (
+            f"the prior counts as {prior.lambda0:.4g} visits to every pair (s, a); "
+            f"{task.users:,} episodes give {task.users * task.horizon / pairs:.4g} on average",
+        )

@@ -1,0 +1,40 @@
+"""OBI: optimistic backward induction without privacy, the fair yardstick of LDP-OBI."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tacit.agents.base import Agent
+from tacit.driver import BoundAgent
+from tacit.planners import ObiPlanner
+from tacit.privacy import Exact
+from tacit.statistics import VisitCounts
+from tacit.task import Task
+from tacit.validate import number
+
+
+@dataclass(frozen=True)
+class OBI(Agent):
+    """LDP-OBI with nothing to hide: no noise, no width for it, denominators max(N, 1).
+
+    Spec tabular_ldp 3.6. Pools stages, so the task must be declared homogeneous.
+
+    Attributes:
+        beta: failure probability.
+    """
+
+    name: ClassVar[str] = "obi"
+    uses: ClassVar[frozenset[str] | None] = frozenset()
+    beta: float = 0.1
+
+    def __post_init__(self) -> None:
+        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Exact counts, optimistic planning after every user."""
+        self.require_family(task, "tabular")
+        self.require_homogeneous(task)
+        statistic = VisitCounts(task)
+        planner = ObiPlanner(alpha=1.0, beta=self.beta, width="published")
+        return BoundAgent(task, statistic, Exact(statistic, task), planner)

@@ -1,0 +1,17 @@
+"""Figures by id."""
+
+from __future__ import annotations
+
+from tacit.errors import UnknownName
+from tacit.experiments import tabular_ldp
+from tacit.experiments.figure import Figure
+
+figures: tuple[Figure, ...] = (*tabular_ldp.FIGURES,)
+
+
+def find(name: str) -> Figure:
+    """The figure of that id, or an error that suggests the nearest ones."""
+    by_id = {figure.id: figure for figure in figures}
+    if name not in by_id:
+        raise UnknownName("figure", name, by_id)
+    return by_id[name]

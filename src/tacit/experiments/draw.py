@@ -1,0 +1,59 @@
+"""Panels of curves: mean over problems, and the smallest and largest run as a band."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tacit.experiments.evidence import Runs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Picture
+
+
+def canvas(columns: int, title: str, rows: int = 1) -> tuple[Picture, list[Axes]]:
+    """An empty picture and its panels, row by row."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    picture = Figure(figsize=(6.0 * columns, 5.2 * rows), dpi=120, layout="constrained")
+    FigureCanvasAgg(picture)
+    picture.suptitle(title, fontsize="large")
+    return picture, [picture.add_subplot(rows, columns, i + 1) for i in range(rows * columns)]
+
+
+def regret_panel(axes: Axes, curves: Sequence[Runs], title: str, *, legend: bool = True) -> None:
+    """Cumulative regret on linear axes, as the papers draw it."""
+    for runs in curves:
+        _band(axes, runs, per_episode=False, label=runs.label if legend else "")
+    axes.set_ylabel("cumulative regret")
+    _finish(axes, title, legend)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+
+
+def rate_panel(axes: Axes, curves: Sequence[Runs], title: str, *, legend: bool = True) -> None:
+    """Regret per episode, R_k / k, on logarithmic axes."""
+    for runs in curves:
+        _band(axes, runs, per_episode=True, label=runs.label if legend else "")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_ylabel("regret per episode, R_k / k")
+    _finish(axes, title, legend)
+
+
+def _band(axes: Axes, runs: Runs, *, per_episode: bool, label: str) -> None:
+    k = runs.episodes
+    scale = 1.0 / k if per_episode else 1.0
+    (line,) = axes.plot(k, runs.mean * scale, label=label or None)
+    low, high = runs.runs.min(axis=0) * scale, runs.runs.max(axis=0) * scale
+    axes.fill_between(k, low, high, color=line.get_color(), alpha=0.12, lw=0)
+
+
+def _finish(axes: Axes, title: str, legend: bool) -> None:
+    axes.set_title(title, fontsize="medium")
+    axes.set_xlabel("users (episodes)")
+    axes.grid(alpha=0.3)
+    if legend:
+        axes.legend(fontsize="x-small")

@@ -1,0 +1,143 @@
+"""What a figure is: what is computed, how it is drawn, and which claims it must bear out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tacit.arrays import Array
+from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+    from tacit.experiments.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Named:
+    """A registered problem or agent, and the parameters that make it."""
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of a figure is computed.
+
+    Attributes:
+        episodes: users per run.
+        instances: problems that a curve is averaged over.
+        runs: independent runs on each problem, or draws of a measurement.
+    """
+
+    episodes: int
+    instances: int
+    runs: int
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Runs of one agent, averaged over several problems.
+
+    Attributes:
+        key: how claims refer to it; unique in its figure.
+        label: what the legend calls it; the true guarantee is added to it.
+        agent: who learns.
+        problems: on what; problem i has the root seed ``seed + i``, whoever learns.
+        episodes: users per run.
+        runs: runs on each problem.
+        seed: root of the random streams of the first problem.
+        reveal: facts told to the learner.
+    """
+
+    key: str
+    label: str
+    agent: Named
+    problems: tuple[Named, ...]
+    episodes: int
+    runs: int
+    seed: int = 0
+    reveal: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Numbers that are not regret: a seeded function of JSON parameters that returns arrays.
+
+    Attributes:
+        key: how claims refer to it; unique in its figure.
+        label: what the progress line calls it.
+        measure: a function of a module, called with the parameters.
+        parameters: its keyword arguments, plain JSON values.
+    """
+
+    key: str
+    label: str
+    measure: Callable[..., Mapping[str, Array]]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+Part: TypeAlias = Curve | Measurement
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper beside what was measured.
+
+    Attributes:
+        claim: the statement, in our words.
+        expected: what the measurement must show for it to hold.
+        measured: the numbers it is judged by.
+        holds: None where this size cannot decide.
+        why: the reason, wherever it does not plainly hold.
+    """
+
+    claim: str
+    expected: str
+    measured: Mapping[str, float]
+    holds: bool | None
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        if self.holds is not True and not self.why:
+            raise InvalidInput(f"the claim {self.claim!r} does not hold, and must say why")
+
+
+Judge: TypeAlias = Callable[["Evidence"], Claim]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or table of a paper.
+
+    Attributes:
+        id: what people type, "paper/figure-n".
+        title: what it shows, in one sentence.
+        full: the size of the paper.
+        quick: a size that takes less than two minutes on two cores.
+        full_time: how long the full size takes, and how that is known.
+        quick_time: likewise.
+        parts: what is computed at a size.
+        draw: the picture.
+        claims: what must show up, one function each.
+        notes: facts a reader of the result should know, at a size.
+    """
+
+    id: str
+    title: str
+    full: Size
+    quick: Size
+    full_time: str
+    quick_time: str
+    parts: Callable[[Size], Sequence[Part]]
+    draw: Callable[[Evidence], Picture]
+    claims: Sequence[Judge]
+    notes: Callable[[Size], Sequence[str]] = lambda size: ()
+
+    @property
+    def paper(self) -> str:
+        """Which paper it is from."""
+        return self.id.partition("/")[0]

@@ -1,0 +1,282 @@
+"""Figures 8 and 9: what Laplace noise does to the reward sum of state 0, action 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import chi2
+
+from tacit.agents.catalogue import make_agent
+from tacit.arrays import Array
+from tacit.driver import BoundAgent
+from tacit.errors import InvalidInput
+from tacit.experiments import draw
+from tacit.experiments.evidence import Evidence
+from tacit.experiments.figure import Claim, Figure, Judge, Measurement, Size
+from tacit.experiments.judge import reason
+from tacit.experiments.tabular_ldp.curves import EPSILONS, HORIZON, true_epsilon
+from tacit.experiments.tabular_ldp.instances import screened
+from tacit.foretell import bind
+from tacit.privacy.local.additive import GRID, LocalAdditive
+from tacit.privacy.noise import GridLaw, SimulatedNoise
+from tacit.problems import TabularMDP, make_problem
+from tacit.simulation.checkpoints import checkpoints
+from tacit.simulation.compiled import UcbViRun
+from tacit.simulation.streams import stream
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+STATE, ACTION = 0, 1
+EPSILON_9 = 20.0
+CONFIDENCE = 0.999
+"""Of the interval that a standard deviation is held against."""
+
+SIGMAS = 4.0
+"""Standard errors that a mean may be off."""
+
+
+def _cell(bound: BoundAgent) -> int:
+    """Where R(0, 1) sits in the flat vector of a report."""
+    cells = np.arange(bound.statistic.layout.size)
+    return int(bound.statistic.layout.views(cells)["reward"][0, STATE, ACTION])
+
+
+def _laplace(problem: TabularMDP, epsilon: float, episodes: int) -> tuple[LocalAdditive, int]:
+    """LDP-OBI's privatizer as published, and the cell of R(0, 1) in its reports."""
+    agent = make_agent("ldp-obi", epsilon=epsilon, calibration="paper")
+    bound = bind(agent, problem, episodes)
+    assert isinstance(bound.privatizer, LocalAdditive)
+    return bound.privatizer, _cell(bound)
+
+
+def summed_rewards(
+    seed: int, episodes: int, repetitions: int, epsilons: list[float]
+) -> dict[str, Array]:
+    """R(0, 1) after UCB-VI, exact and with the noise that its users would have added.
+
+    Args:
+        seed: of the random MDP.
+        episodes: users of one run.
+        repetitions: runs.
+        epsilons: privacy levels.
+
+    Returns:
+        "exact" [repetitions] and "noisy" [epsilons, repetitions].
+    """
+    problem = make_problem("random-mdp", seed=seed)
+    exact = np.array([_ucb_vi_reward(problem, episodes, run) for run in range(repetitions)])
+    noisy = []
+    for epsilon in epsilons:
+        privatizer, cell = _laplace(problem, epsilon, episodes)
+        law = GridLaw("laplace", np.full(episodes, privatizer.noise_law.scales[cell]))
+        noise = SimulatedNoise(stream(seed, 0, f"figure 8, epsilon {epsilon:g}"))
+        draws = np.empty((repetitions, episodes), dtype=np.int64)
+        for run in range(repetitions):
+            noise.fill(law, draws[run])
+        noisy.append(exact + draws.sum(axis=1) * GRID)
+    return {"exact": exact, "noisy": np.array(noisy)}
+
+
+def _ucb_vi_reward(problem: TabularMDP, episodes: int, run: int) -> float:
+    """The raw sum of the simulated users' rewards, which the figure compares with the noisy one."""
+    bound = bind(make_agent("ucb-vi"), problem, episodes)
+    learner = UcbViRun(problem, bound, 0, run, checkpoints(episodes))
+    learner.advance(episodes)
+    return float(learner.raw.sums[_cell(bound)] * bound.statistic.layout.units[_cell(bound)])
+
+
+def figure_8_parts(size: Size) -> list[Measurement]:
+    """One measurement, on the first MDP where R(0, 1) is not always zero."""
+    seed = next(
+        instance.seed
+        for instance in screened(20)[0]
+        if make_problem("random-mdp", seed=instance.seed).R[0, STATE, ACTION] > 0
+    )
+    parameters = {
+        "seed": seed,
+        "episodes": size.episodes,
+        "repetitions": size.runs,
+        "epsilons": list(EPSILONS),
+    }
+    return [Measurement("sums", "UCB-VI and noise", summed_rewards, parameters)]
+
+
+def figure_8_picture(evidence: Evidence) -> Picture:
+    """One histogram per level over the noiseless one."""
+    found = evidence.arrays("sums")
+    picture, panels = draw.canvas(len(EPSILONS), "R(0,1) summed over users, noisy and exact")
+    for axes, epsilon, noisy in zip(panels, EPSILONS, found["noisy"], strict=True):
+        axes.hist(noisy, bins=40, alpha=0.6, label=f"with noise, epsilon asked for {epsilon:g}")
+        axes.hist(found["exact"], bins=40, alpha=0.6, label="exact, not private")
+        axes.set_title(f"true epsilon {true_epsilon(epsilon):.3g}", fontsize="medium")
+        axes.set_xlabel("sum of rewards in state 0, action 1")
+        axes.legend(fontsize="x-small")
+    return picture
+
+
+def noise_has_its_size(which: int) -> Judge:
+    """The standard deviation of the noise in the sum."""
+
+    def judge(evidence: Evidence) -> Claim:
+        found = evidence.arrays("sums")
+        noise = found["noisy"][which] - found["exact"]
+        std = float(np.sqrt((noise**2).mean()))
+        n, epsilon = len(noise), EPSILONS[which]
+        expected = np.sqrt(evidence.size.episodes) * np.sqrt(2) * 6 * HORIZON / epsilon
+        tail = (1 - CONFIDENCE) / 2
+        low, high = (float(expected * np.sqrt(chi2.ppf(q, n) / n)) for q in (tail, 1 - tail))
+        holds = low <= std <= high
+        return Claim(
+            claim=f"epsilon {epsilon:g}: the noisy sum varies by sqrt(2k) 6H / epsilon",
+            expected=f"{expected:.4g}; within {low:.4g} to {high:.4g} for {n} repetitions",
+            measured={"std of the noise": std, "std of the exact sum": float(found["exact"].std())},
+            holds=holds,
+            why=reason(holds, f"outside the {CONFIDENCE:.1%} interval: the noise is another one"),
+        )
+
+    return judge
+
+
+def much_more_variation(evidence: Evidence) -> Claim:
+    """What the paper reads off the histograms."""
+    found = evidence.arrays("sums")
+    exact = float(found["exact"].std())
+    measured = {
+        f"noisy std / exact std at {e:g}": float(noisy.std()) / max(exact, 1e-9)
+        for e, noisy in zip(EPSILONS, found["noisy"], strict=True)
+    }
+    holds = min(measured.values()) > 2
+    return Claim(
+        claim="there is much more variation in the private statistics",
+        expected="standard deviation more than twice the exact one, at every epsilon",
+        measured=measured,
+        holds=holds,
+        why=reason(
+            holds,
+            "at epsilon 20 the noise is of the order of what the learner's own choices vary",
+        ),
+    )
+
+
+FIGURE_8 = Figure(
+    id="tabular-ldp/figure-8",
+    title="what Laplace noise does to the sum of rewards after 1000 episodes of UCB-VI",
+    full=Size(episodes=1000, instances=1, runs=1000),
+    quick=Size(episodes=1000, instances=1, runs=200),
+    full_time="TODO",
+    quick_time="TODO",
+    parts=figure_8_parts,
+    draw=figure_8_picture,
+    claims=(*(noise_has_its_size(i) for i in range(len(EPSILONS))), much_more_variation),
+)
+
+
+def privatized_rewards(sums: list[int], draws: int, epsilon: float) -> dict[str, Array]:
+    """R~(0, 1) of single users whose true sums are given.
+
+    Args:
+        sums: the true R_X(0, 1) of each user.
+        draws: reports per user.
+        epsilon: privacy asked for.
+    """
+    problem = make_problem("random-mdp")
+    if not all(0 <= value <= problem.horizon for value in sums):
+        raise InvalidInput(f"one user's rewards sum up to 0..{problem.horizon}, got {sums}")
+    privatizer, cell = _laplace(problem, epsilon, draws)
+    law = GridLaw("laplace", np.full(draws, privatizer.noise_law.scales[cell]))
+    noise = SimulatedNoise(stream(0, 0, "figure 9"))
+    reports = np.empty((len(sums), draws), dtype=np.int64)
+    for report in reports:
+        noise.fill(law, report)
+    return {"reports": np.array(sums)[:, np.newaxis] + reports * GRID, "sums": np.array(sums)}
+
+
+def figure_9_parts(size: Size) -> list[Measurement]:
+    """Users who were never, once and always rewarded in state 0, action 1."""
+    parameters = {"sums": [0, 1, 2], "draws": size.runs, "epsilon": EPSILON_9}
+    return [Measurement("reports", "Laplace reports", privatized_rewards, parameters)]
+
+
+def figure_9_picture(evidence: Evidence) -> Picture:
+    """The histograms of two trajectories, one and two rewards apart."""
+    found = evidence.arrays("reports")
+    picture, panels = draw.canvas(
+        2,
+        f"R(0,1) of one user after Laplace noise, epsilon asked for {EPSILON_9:g}, "
+        f"true epsilon {true_epsilon(EPSILON_9):.3g}",
+    )
+    for axes, other in zip(panels, (1, 2), strict=True):
+        for which, name in ((0, "X"), (other, "X'")):
+            value = int(found["sums"][which])
+            axes.hist(
+                found["reports"][which],
+                bins=80,
+                range=(-4, 6),
+                alpha=0.6,
+                density=True,
+                label=f"{name}: true sum {value}",
+            )
+        axes.set_title(f"shift {other}", fontsize="medium")
+        axes.set_xlabel("reported sum of rewards in state 0, action 1")
+        axes.legend(fontsize="x-small")
+    return picture
+
+
+def scale_and_shift(evidence: Evidence) -> Claim:
+    """The law of one report."""
+    found = evidence.arrays("reports")
+    b, draws = 6 * HORIZON / EPSILON_9, found["reports"].shape[1]
+    scale = float(np.abs(found["reports"] - found["sums"][:, np.newaxis]).mean())
+    means = found["reports"].mean(axis=1)
+    shift = float(means.max() - means.min())
+    slack = SIGMAS / np.sqrt(draws)  # of one mean over the draws, relative to b
+    holds = bool(abs(scale / b - 1) < slack and shift < HORIZON + 2 * b * slack)
+    return Claim(
+        claim="Laplace noise of scale 6H / epsilon hides a shift of at most H",
+        expected=f"scale {b:g}, shift at most {HORIZON}",
+        measured={"scale": scale, "largest shift": shift},
+        holds=holds,
+        why=reason(holds, "the reports follow another law"),
+    )
+
+
+def almost_indistinguishable(evidence: Evidence) -> Claim:
+    """Whether two trajectories look alike, judged by the best guess from one report."""
+    found = evidence.arrays("reports")
+    right = {
+        f"right guesses, shift {other}": _best_guess(found["reports"][0], found["reports"][other])
+        for other in (1, 2)
+    }
+    holds = max(right.values()) < 0.6
+    return Claim(
+        claim="after the noise, two distinct trajectories are almost indistinguishable",
+        expected="whose report it is can be guessed right in less than 60% of the cases",
+        measured=right,
+        holds=holds,
+        why=reason(
+            holds,
+            "at epsilon 20 one reward more is 1.7 noise scales: one cell of one report gives the "
+            "two trajectories away (exact chances 1 - exp(-shift/1.2)/2: 0.783 and 0.906)",
+        ),
+    )
+
+
+def _best_guess(first: Array, second: Array) -> float:
+    """Share of right guesses with the best threshold, midway between the two true values."""
+    middle = (np.median(first) + np.median(second)) / 2
+    return float(((first < middle).mean() + (second >= middle).mean()) / 2)
+
+
+FIGURE_9 = Figure(
+    id="tabular-ldp/figure-9",
+    title="one report of two different trajectories at epsilon 20",
+    full=Size(episodes=1, instances=1, runs=100_000),
+    quick=Size(episodes=1, instances=1, runs=10_000),
+    full_time="TODO",
+    quick_time="TODO",
+    parts=figure_9_parts,
+    draw=figure_9_picture,
+    claims=(scale_and_shift, almost_indistinguishable),
+)

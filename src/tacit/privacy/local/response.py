@@ -1,0 +1,206 @@
+"""Randomized response on every step of a trajectory (spec tabular_ldp 3.3, Algorithm 5).
+
+Each cell of a table stands for one bit per step. The collector only ever adds up the bits of a
+cell, so the device sends their sum: a function of the randomized bits, hence as private as they
+are. One joint charge covers all bits of a report.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.errors import InvalidInput
+from tacit.kernels import sums
+from tacit.kernels.response import debias, respond, round_sums
+from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.finite import BinaryResponse, Pair
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.noise import Noise, weakest
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.statistics.base import Relation
+from tacit.statistics.counts import VisitCounts
+from tacit.task import Task
+from tacit.validate import number
+
+
+@dataclass(frozen=True)
+class ResponseLaw:
+    """Independent flips of every bit, summed over the bits of a cell and over that many users.
+
+    Attributes:
+        bits: the randomizer of one user's bits.
+        trials: bits per cell, by block.
+        users: number of reports.
+    """
+
+    bits: BinaryResponse
+    trials: Mapping[str, int]
+    users: int
+    name: str = "randomized-response"
+
+    def scale(self, block: str) -> float:
+        """The range 1 / (p - q) = (e + 1) / (e - 1) of one debiased bit."""
+        return 1.0 / (self.bits.p - self.bits.q)
+
+    def variance(self, block: str) -> Array:
+        """Exact variance of every entry of a block, given the bits that were flipped.
+
+        Rounding a reward to a bit comes before; it adds at most 1/4 per user and cell.
+        """
+        return np.asarray(self.users * self.trials[block] * self.bits.variance_outside)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledResponse:
+    """Flips the bits behind pooled counts and adds them up again, cell by cell.
+
+    Attributes:
+        bits: the randomizer of the row of all bits.
+        trials: bits of each cell.
+        steps: grid steps of one whole count, for each cell.
+    """
+
+    bits: BinaryResponse
+    trials: IntArray
+    steps: IntArray
+
+    def encode(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
+        """Simulated: round real sums to whole numbers, then draw the sums of the flipped bits."""
+        ones, hits = np.empty_like(counts), np.empty_like(counts)
+        round_sums(counts, self.steps, rng, ones)
+        respond(ones, self.trials, self.bits.p, self.bits.q, rng, hits)
+        return hits
+
+    def encode_secure(self, counts: IntArray) -> IntArray:
+        """The same with exact coins on the operating system's entropy, bit by bit."""
+        ones, rest = np.divmod(counts, self.steps)
+        for cell in np.flatnonzero(rest):
+            ones[cell] += secrets.randbelow(int(self.steps[cell])) < rest[cell]
+        cell_of_bit = np.repeat(np.arange(len(counts)), self.trials)
+        place = np.arange(len(cell_of_bit)) - (np.cumsum(self.trials) - self.trials)[cell_of_bit]
+        reported = self.bits.encode_secure((place < ones[cell_of_bit]).astype(np.int64))
+        return np.bincount(cell_of_bit[reported == 1], minlength=len(counts)).astype(np.int64)
+
+
+def differing_bits(statistic: VisitCounts) -> int:
+    """The most bits in which two users can differ: 6H - 2, unless there are fewer bits.
+
+    A trajectory sets at most as many bits of a block as its mass, rounded rewards included, so the
+    L1 sensitivity of the counts bounds the number of bits.
+    """
+    return min(int(statistic.sensitivity("l1", Relation.REPLACE_ONE)), _row_length(statistic))
+
+
+def response_bits(
+    statistic: VisitCounts, epsilon: float, participations: int = 1
+) -> BinaryResponse:
+    """The least noise at pure epsilon over that many participations, equal in all bits."""
+    epsilon = number(epsilon, "epsilon", low=0.0, low_open=True) / participations
+    if participations > 1:
+        epsilon = math.nextafter(epsilon, 0.0)
+    differing = differing_bits(statistic)
+    return BinaryResponse.calibrate(epsilon, _row_length(statistic), differing)
+
+
+def _row_length(statistic: VisitCounts) -> int:
+    if statistic.stages > 1:
+        raise InvalidInput("randomized response needs counts that are pooled over the stages")
+    return sum(statistic.masses[block.name] * block.size for block in statistic.layout.blocks)
+
+
+class LocalResponse:
+    """Every user flips the bits of their steps and sends the sums; the collector adds up.
+
+    Args:
+        statistic: what is sent, pooled over stages.
+        task: the public task.
+        bits: the randomizer; the guarantee is computed from its exact probabilities.
+        requested_epsilon: what was asked for.
+    """
+
+    def __init__(
+        self,
+        statistic: VisitCounts,
+        task: Task,
+        bits: BinaryResponse,
+        *,
+        requested_epsilon: float,
+    ) -> None:
+        self.layout = statistic.layout
+        self.trials = {b.name: statistic.masses[b.name] for b in self.layout.blocks}
+        cells = [np.full(b.size, self.trials[b.name]) for b in self.layout.blocks]
+        steps = np.rint(1.0 / self.layout.units).astype(np.int64)
+        self.randomizer = PooledResponse(bits, np.concatenate(cells), steps)
+        self.guarantee = self._account(task, requested_epsilon)
+
+    def _account(self, task: Task, epsilon: float) -> Guarantee:
+        bits, times = self.randomizer.bits, task.participations
+        epsilon = number(epsilon, "requested_epsilon", low=0.0, low_open=True)
+        true = bits.epsilon if times == 1 else math.nextafter(times * bits.epsilon, math.inf)
+        return Guarantee(
+            model="local",
+            epsilon=true,
+            delta=0.0,
+            mechanism="randomized response on every step's cells, one report per user",
+            accountant=f"pure: {bits.differing} bits can differ, exact probabilities",
+            requested_epsilon=epsilon,
+            requested_delta=0.0,
+            delta_at_requested_epsilon=self._delta(true, epsilon, times),
+            unit="user",
+            participations=times,
+            noise={
+                "chance of a true bit": bits.p,
+                "epsilon per bit": bits.epsilon_per_bit,
+                **{
+                    f"{name} std": math.sqrt(float(self.law(1).variance(name)))
+                    for name in self.trials
+                },
+            },
+            assumptions=(
+                "every participation sends exactly one report, and a retry resends the same bytes",
+            ),
+            revealed=task.revealed,
+        )
+
+    def _delta(self, true: float, epsilon: float, times: int) -> float:
+        if epsilon >= true:
+            return 0.0
+        pair = self.randomizer.bits.channel()
+        return pair.delta(epsilon) if times == 1 else pair.composed_delta(times, epsilon)
+
+    def channels(self) -> tuple[Pair, ...]:
+        """The output laws of a worst pair of trajectories, bit by bit (before they are summed)."""
+        return (self.randomizer.bits.channel(),)
+
+    def law(self, users: int) -> ResponseLaw:
+        """The flips of that many users, summed."""
+        return ResponseLaw(self.randomizer.bits, self.trials, users)
+
+    def init(self) -> Secret:
+        """Zero sums."""
+        return Secret(np.zeros(self.layout.size, dtype=np.int64))
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """On the device: how many flipped bits of every cell are set."""
+        return Report(noise.randomize(self.randomizer, contribution), noise.source)
+
+    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
+        """Add up what is already randomized."""
+        sums.absorb(secret.sums, report.take())
+        secret.users += 1
+        secret.source = weakest(secret.source, report.source)
+        return secret
+
+    def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
+        """The debiased sums so far."""
+        bits, values = self.randomizer.bits, np.empty(self.layout.size)
+        debias(secret.sums, self.randomizer.trials, secret.users, bits.p, bits.q, values)
+        law = self.law(secret.users)
+        return Release(secret.users, self.layout.views(values), law, secret.source)

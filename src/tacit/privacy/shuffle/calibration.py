@@ -1,0 +1,87 @@
+"""The least noisy report whose shuffled batch keeps a central guarantee."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+from scipy.optimize import brentq
+
+from tacit.privacy.finite import KaryResponse, SubsetSelection
+from tacit.privacy.shuffle.blanket import FINENESS, Blanket
+from tacit.validate import integer, number
+
+_COARSE, _FINE = 16.0, FINENESS
+"""Grids of the search for the better family, and of its result."""
+
+
+class Crowd(NamedTuple):
+    """What hides a report: how many users ran the same randomizer, and what is asked of them."""
+
+    users: int
+    epsilon: float
+    delta: float
+
+
+def calibrate(crowd: Crowd, domain: int, most: float) -> SubsetSelection:
+    """The report of least variance whose shuffled crowd is (epsilon, delta)-private.
+
+    Two families compete: k-ary response, which has the largest blanket, and the subset size that is
+    best without a shuffler, which wins where the crowd is too small to hide anybody. At a fixed
+    central guarantee other sizes were at most a tenth better in our search over domains 4 to 72,
+    crowds 100 to 10,000 and epsilon 0.1 to 2, and usually worse than k-ary response.
+
+    Args:
+        crowd: how many users, and the central epsilon and delta they must reach.
+        domain: number of cells.
+        most: never let a report cost more than this on its own.
+    """
+    integer(crowd.users, "users", low=1)
+    number(crowd.epsilon, "epsilon", low=0.0, low_open=True)
+    number(crowd.delta, "delta", low=0.0, high=1.0, high_open=True)
+    number(most, "most", low=0.0, low_open=True)
+    families: tuple[type[SubsetSelection], ...] = (KaryResponse, SubsetSelection)
+    rough = [_largest(crowd, domain, most, family, _COARSE, crowd.epsilon) for family in families]
+    best = min(rough, key=lambda report: report.variance(1.0 / domain))
+    report = _largest(crowd, domain, most, type(best), _FINE, best.epsilon)
+    return KaryResponse(report.domain, 1, report.own) if report.size == 1 else report
+
+
+@lru_cache(maxsize=256)
+def _largest(
+    crowd: Crowd,
+    domain: int,
+    most: float,
+    family: type[SubsetSelection],
+    fineness: float,
+    near: float,
+) -> SubsetSelection:
+    """The report of largest local epsilon in a family; that of epsilon itself always qualifies.
+
+    The search starts at ``near`` and ends on the private side of the bound on its own grid.
+    """
+
+    def report(local: float) -> SubsetSelection:
+        return family.calibrate(local, domain)
+
+    def excess(local: float) -> float:
+        there = Blanket((report(local),)).delta(crowd.users, crowd.epsilon, fineness)
+        floor = math.log(crowd.delta) - 50.0
+        return max(math.log(there) if there > 0.0 else floor, floor) - math.log(crowd.delta)
+
+    if most <= crowd.epsilon or crowd.delta == 0.0:
+        return report(min(most, crowd.epsilon))
+    low, width = near, 1e-3 if near > crowd.epsilon else 0.25
+    while low > crowd.epsilon and excess(low) > 0.0:
+        low, width = max(low * (1.0 - width), crowd.epsilon), 4.0 * width
+    high = min(low * (1.0 + width), most)
+    while excess(high) <= 0.0:
+        if high == most:
+            return report(most)
+        low, high, width = high, min(high * (1.0 + 2.0 * width), most), 2.0 * width
+    local = float(brentq(excess, low, high, xtol=1e-9, rtol=1e-9))
+    step = 1e-9
+    while local > low and excess(local) > 0.0:
+        local, step = local - step, 2.0 * step
+    return report(max(local, low))

@@ -1,0 +1,264 @@
+"""The shuffler: one-cell reports are held back, then opened together in no order (B8).
+
+What leaves a device is the report of ``OneCell`` and nothing else. The shuffler is trusted to keep
+reports until their batch is full and to forget who sent which; everybody else sees batches only
+after it. Each user keeps the local guarantee of the report besides, against the shuffler too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.arrays import IntArray
+from tacit.errors import InvalidInput
+from tacit.kernels import sums
+from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.finite import SubsetSelection
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.local import OneCell
+from tacit.privacy.local.one_cell import CellLaw
+from tacit.privacy.noise import Noise, Source, weakest
+from tacit.privacy.shuffle.blanket import Blanket
+from tacit.privacy.shuffle.calibration import Crowd, calibrate
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.statistics import OneStep
+from tacit.task import Task
+from tacit.validate import integer, number
+
+
+class SealedReport(Report):
+    """A report on its way to the shuffler, with the public step its id assigns."""
+
+    __slots__ = ("step",)
+
+    def __init__(self, values: IntArray, source: Source, step: int) -> None:
+        super().__init__(values, source)
+        self.step = step
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedBatch:
+    """What the shuffler puts out: the reports of a full batch, sorted.
+
+    Sorting forgets the order of arrival completely, as a random permutation does: what is left is
+    how often each report occurs.
+
+    Attributes:
+        version: of the publication all its users acted on.
+        reports: one row each, in lexicographic order.
+    """
+
+    version: int
+    reports: IntArray
+
+
+class Pile(Secret):
+    """The sums of opened batches, and the reports that still wait (``held`` of them per step).
+
+    ``opened`` is the last batch.
+    """
+
+    __slots__ = ("waiting", "held", "version", "opened")
+
+    def __init__(self, size: int, steps: int) -> None:
+        super().__init__(np.zeros(size, dtype=np.int64))
+        self.waiting: list[SealedReport] = []
+        self.held = [0] * steps
+        self.version = 0
+        self.opened: OpenedBatch | None = None
+
+
+class Shuffled:
+    """Holds one-cell reports back until a batch is full, and opens it all at once.
+
+    A batch has exactly ``crowd`` users for every step, all under one publication. Its size is fixed
+    before it starts; a last batch that stays short is never opened, and its reports are lost.
+
+    Args:
+        local: makes the reports; its oracles must be subset selection.
+        task: the public task.
+        crowd: users of a batch who report about the same step.
+        colluders: users of a batch who may work together with whoever looks at it.
+        requested_epsilon: central, of everything one person sends.
+        requested_delta: likewise; at which the central guarantee is stated.
+    """
+
+    def __init__(
+        self,
+        local: OneCell,
+        task: Task,
+        *,
+        crowd: int,
+        colluders: int = 0,
+        requested_epsilon: float,
+        requested_delta: float,
+    ) -> None:
+        self.local = local
+        self.layout = local.layout
+        self.statistic = local.statistic
+        self.crowd = integer(crowd, "crowd", low=1)
+        self.hidden = hidden_among(crowd, colluders)
+        self.batch = self.crowd * self.statistic.horizon
+        self.guarantee = self._account(task, colluders, requested_epsilon, requested_delta)
+
+    def _account(self, task: Task, colluders: int, epsilon: float, delta: float) -> Guarantee:
+        times = task.participations
+        epsilon = number(epsilon, "requested_epsilon", low=0.0, low_open=True)
+        delta = number(delta, "requested_delta", low=0.0, high=1.0, high_open=True)
+        crowds = [Blanket((oracle,)) for oracle in self._oracles()]
+        worst = max(c.epsilon_at(self.hidden, delta / times, epsilon / times) for c in crowds)
+        at_request = max(c.delta(self.hidden, epsilon / times) for c in crowds)
+        view = self.local.guarantee
+        return Guarantee(
+            model="shuffle",
+            epsilon=times * worst,
+            delta=delta,
+            mechanism=f"{view.mechanism}; opened in batches of {self.batch:,} users, "
+            f"{self.crowd:,} for every step",
+            accountant=f"privacy blanket of {self.hidden:,} users with the same policy and step, "
+            "by tilted convolution, rounded up; worst step"
+            + (f"; {times} participations added up" if times > 1 else ""),
+            requested_epsilon=epsilon,
+            requested_delta=delta,
+            delta_at_requested_epsilon=min(1.0, times * at_request),
+            participations=times,
+            noise=dict(view.noise),
+            assumptions=(
+                *view.assumptions,
+                "the shuffler opens a batch only when it is full, and shows nothing but its "
+                "reports in sorted order",
+                "nothing travels with a report: no name, time, address or order",
+                f"at most {colluders:,} other users of a batch work together with whoever looks "
+                "at it",
+            ),
+            revealed=task.revealed,
+            also=(_unasked(view),),
+        )
+
+    def _oracles(self) -> list[SubsetSelection]:
+        oracles = []
+        for oracle in (self.local.oracle, self.local.last_oracle):
+            if not isinstance(oracle, SubsetSelection):
+                raise InvalidInput("shuffled reports must be subset selection or k-ary response")
+            oracles.append(oracle)
+        return oracles[1:] if self.statistic.horizon == 1 else oracles
+
+    def law(self, users: int) -> CellLaw:
+        """That of the reports: shuffling changes no sum."""
+        return self.local.law(users)
+
+    def init(self) -> Pile:
+        """Zero sums, nobody waiting."""
+        return Pile(self.local.sums.size, self.statistic.horizon)
+
+    def encode(
+        self, contribution: IntArray, publication: Publication, noise: Noise
+    ) -> SealedReport:
+        """On the device: the one-cell report."""
+        step = int(np.argmax(self.statistic.layout.views(contribution)["step"]))
+        report = self.local.encode(contribution, publication, noise)
+        return SealedReport(report.values, report.source, step)
+
+    def absorb(self, secret: Secret, report: Report, version: int) -> Pile:
+        """Let a report wait, and open the batch if it was the last one missing."""
+        if not isinstance(secret, Pile) or not isinstance(report, SealedReport):
+            raise InvalidInput("a shuffler takes its own reports into a state of its own")
+        if secret.waiting and version != secret.version:
+            raise InvalidInput(
+                f"the open batch is made under version {secret.version}, this report under "
+                f"{version}: only reports under one policy hide each other"
+            )
+        if secret.held[report.step] >= self.crowd:
+            raise InvalidInput(
+                f"the open batch already has its {self.crowd:,} reports about step "
+                f"{report.step}; report ids must take the steps in turn"
+            )
+        report.take()
+        secret.waiting.append(report)
+        secret.held[report.step] += 1
+        secret.version = version
+        if len(secret.waiting) == self.batch:
+            self._open(secret)
+        return secret
+
+    def _open(self, secret: Pile) -> None:
+        batch = open_batch(secret.version, [report.values for report in secret.waiting])
+        sums.absorb(secret.sums, batch.reports.sum(axis=0))
+        secret.users += self.batch
+        secret.source = weakest(secret.source, *(report.source for report in secret.waiting))
+        secret.waiting.clear()
+        secret.held = [0] * self.statistic.horizon
+        secret.opened = batch
+
+    def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
+        """The counts of opened batches; reports that wait do not move it."""
+        return self.local.release(secret, query, noise)
+
+
+def open_batch(version: int, reports: list[IntArray]) -> OpenedBatch:
+    """Sort the reports of a batch: all that is kept of it is which ones there are."""
+    rows = np.array(reports)
+    return OpenedBatch(version, rows[np.lexsort(rows.T[::-1])])
+
+
+def hidden_among(crowd: int, colluders: int) -> int:
+    """Users who hide each other where some of the crowd may be turned against the rest."""
+    colluders = integer(colluders, "colluders", low=0)
+    if colluders >= crowd:
+        raise InvalidInput(
+            f"{colluders:,} colluders among {crowd:,} users per step leave nobody to hide among; "
+            "make the batch larger"
+        )
+    return crowd - colluders
+
+
+def shuffled_cells(
+    statistic: OneStep, task: Task, asked: Crowd, *, crowd: int, colluders: int, most: float
+) -> Shuffled:
+    """The least noise whose shuffled batches keep the asked central guarantee.
+
+    Args:
+        statistic: what is reported.
+        task: the public task.
+        asked: central epsilon and delta over all participations, and who hides each other.
+        crowd: users of a batch per step.
+        colluders: among them.
+        most: local epsilon that one report never exceeds.
+    """
+    S, times = statistic.states, task.participations
+    each = Crowd(asked.users, asked.epsilon / times, asked.delta / times)
+    oracles = calibrate(each, 2 * S * S, most), calibrate(each, 2 * S, most)
+    spent = times * max(oracle.epsilon for oracle in oracles)
+    local = OneCell(statistic, task, requested_epsilon=spent, oracles=oracles)
+    return Shuffled(
+        local,
+        task,
+        crowd=crowd,
+        colluders=colluders,
+        requested_epsilon=asked.epsilon,
+        requested_delta=asked.delta,
+    )
+
+
+def _unasked(view: Guarantee) -> Guarantee:
+    """The local view: nobody asked for a particular level of it."""
+    return dataclasses.replace(
+        view, requested_epsilon=None, requested_delta=None, delta_at_requested_epsilon=None
+    )
+
+
+def useful_crowd(epsilon: float, delta: float) -> int:
+    """Users per step at which privacy noise falls below the sampling noise of one report.
+
+    At 8 ln(1 / delta) / epsilon^2 the variance of a k-ary report was 0.25 to 0.35 for epsilon from
+    0.1 to 1 in our search, about that of a coin; smaller crowds pay for privacy, larger ones for
+    waiting.
+    """
+    epsilon = number(epsilon, "epsilon", low=0.0, low_open=True)
+    delta = number(delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
+    return math.ceil(8.0 * math.log(1.0 / delta) / epsilon**2)

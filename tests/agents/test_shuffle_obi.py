@@ -1,0 +1,135 @@
+"""The agent: its batches, its guarantee, and its compiled loop beside the stepwise driver."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.agents import ShuffleOBI
+from tacit.errors import InvalidInput
+from tacit.privacy.shuffle import Blanket, Shuffled
+from tacit.simulation.compiled import OneCellRun, compiled_run
+
+PROBLEM = tacit.problem("random-mdp", seed=21)
+
+
+def bound(agent: ShuffleOBI, users: int = 1000):
+    return agent.bind(PROBLEM.task(users=users))
+
+
+def test_the_guarantee_is_central_and_shows_the_local_view() -> None:
+    said = tacit.guarantee(ShuffleOBI(1.0, 1e-6, batch=400), PROBLEM, 10_000)
+    assert said.model == "shuffle" and said.epsilon == pytest.approx(1.0) and said.delta == 1e-6
+    assert said.delta_at_requested_epsilon <= 1e-6
+    assert [view.model for view in said.also] == ["local"]
+    assert 2.0 < said.also[0].epsilon < 3.0 and said.also[0].delta == 0.0
+    again = tacit.privacy.guarantee.Guarantee.from_json(json.loads(json.dumps(said.to_json())))
+    assert again == said
+
+
+def test_larger_batches_buy_less_noise_and_colluders_cost_some() -> None:
+    local = [
+        tacit.guarantee(ShuffleOBI(0.5, 1e-6, batch=b), PROBLEM, 10_000).also[0].epsilon
+        for b in (2, 200, 2000)
+    ]
+    assert local[0] == pytest.approx(0.5, rel=1e-3) and local[0] < local[1] < local[2]
+    spied = tacit.guarantee(ShuffleOBI(0.5, 1e-6, batch=2000, colluders=900), PROBLEM, 10_000)
+    assert local[0] < spied.also[0].epsilon < local[1] * 1.1 < local[2]
+    capped = tacit.guarantee(ShuffleOBI(0.5, 1e-6, 2000, local_epsilon=1.0), PROBLEM, 10_000)
+    assert capped.also[0].epsilon == pytest.approx(1.0) and capped.epsilon < 0.5
+    assert "stronger than asked" in str(capped)
+
+
+def test_batches_are_whole_multiples_of_the_horizon() -> None:
+    assert ShuffleOBI(1.0, batch=7).crowd(PROBLEM.task(users=1000)) == 3
+    assert bound(ShuffleOBI(1.0, batch=7)).schedule(0) == 6
+    assert ShuffleOBI(1.0, batch=1).crowd(PROBLEM.task(users=1000)) == 1
+    wanted = math.ceil(8 * math.log(1e6))
+    assert ShuffleOBI(1.0).crowd(PROBLEM.task(users=10**6)) == wanted
+    assert ShuffleOBI(1.0, colluders=5).crowd(PROBLEM.task(users=10**6)) == wanted + 5
+    assert ShuffleOBI(1.0).crowd(PROBLEM.task(users=1000)) == 10  # a fiftieth, over two steps
+
+
+def test_the_accounting_uses_the_crowd_of_one_step() -> None:
+    mechanism = bound(ShuffleOBI(1.0, 1e-6, batch=400)).privatizer
+    assert isinstance(mechanism, Shuffled) and mechanism.hidden == 200
+    for oracle in (mechanism.local.oracle, mechanism.local.last_oracle):
+        assert Blanket((oracle,)).delta(200, 1.0) <= 1e-6 < Blanket((oracle,)).delta(199, 1.0)
+
+
+def test_without_noise_the_compiled_loop_is_the_driver() -> None:
+    """At epsilon 60 no report is ever randomized, so even the aggregated loop is bit-equal."""
+    agent = ShuffleOBI(60.0, 1e-6, batch=10, local_epsilon=60.0)
+    assert type(compiled_run(PROBLEM, bound(agent), 0, 0, np.array([10]))) is OneCellRun
+    runs = [tacit.simulate(PROBLEM, agent, 407, seeds=2, compiled=c) for c in (True, False)]
+    assert np.array_equal(runs[0].regret, runs[1].regret)
+    assert np.array_equal(runs[0].reward, runs[1].reward)
+
+
+def test_with_noise_both_loops_have_one_law() -> None:
+    """Mean regret of 40 short runs either way, 5 standard errors apart at most."""
+    agent = ShuffleOBI(2.0, 1e-6, batch=10)
+    means, errors = [], []
+    for compiled in (True, False):
+        last = tacit.simulate(PROBLEM, agent, 200, seeds=40, compiled=compiled).regret[:, -1]
+        means.append(last.mean())
+        errors.append(last.std(ddof=1) / math.sqrt(40))
+    assert abs(means[0] - means[1]) <= 5 * math.hypot(*errors)
+    assert min(errors) > 0.0
+
+
+def test_it_learns_where_the_local_agent_at_the_same_epsilon_does_not() -> None:
+    """Per-episode regret of the last tenth of 60,000 users, both asked for epsilon 1."""
+    shuffled = tacit.simulate(PROBLEM, tacit.agent("shuffle-obi", epsilon=1.0), 60_000, seeds=2)
+    local = tacit.simulate(PROBLEM, tacit.agent("ldp-obi", epsilon=1.0), 60_000, seeds=2)
+    one, other = (r.regret_per_episode(54_000, 60_000).mean() for r in (shuffled, local))
+    assert one < 0.2 * other
+    assert shuffled.guarantee.simulated and shuffled.guarantee.also[0].simulated
+
+
+def test_stage_dependent_problems_are_learned_too() -> None:
+    problem = tacit.problem("river-swim", states=3, horizon=3, inhomogeneous=True)
+    result = tacit.simulate(problem, ShuffleOBI(2.0, batch=30), 300, seeds=1)
+    assert np.isfinite(result.regret).all()
+
+
+def test_the_notes_say_who_is_never_opened() -> None:
+    (note,) = ShuffleOBI(1.0, batch=400).notes(PROBLEM.task(users=1000))
+    assert "batches of 400 users, 200 per step" in note and "last 200 of 1,000" in note
+
+
+def test_audits_of_the_report_and_of_an_opened_batch() -> None:
+    agent = ShuffleOBI(1.0, 1e-2, batch=6)
+    found = tacit.audit(agent, PROBLEM, trials=20_000, confidence=0.999)
+    assert found.verdict == "consistent"
+    assert [report.source for report in found.reports] == ["simulated", "secure", "simulated"]
+    before, _, after = found.reports
+    assert before.delta == 0.0 and after.delta == 1e-2
+    assert before.claimed_epsilon == pytest.approx(bound(agent).guarantee.also[0].epsilon)
+    assert after.claimed_epsilon == pytest.approx(1.0) and "opened batch of 6" in after.target
+    assert 0.7 * before.claimed_epsilon < before.lower_bound <= before.claimed_epsilon
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({}, "shuffle-obi is private and needs an epsilon"),
+        ({"epsilon": 0.0}, "epsilon = 0"),
+        ({"epsilon": 1.0, "delta": 0.0}, "delta = 0"),
+        ({"epsilon": 1.0, "batch": -1}, "batch = -1"),
+        ({"epsilon": 1.0, "colluders": 0.5}, "colluders = 0.5"),
+        ({"epsilon": 1.0, "local_epsilon": 0.0}, "local_epsilon = 0"),
+        ({"epsilon": 1.0, "bonus_scale": math.nan}, "bonus_scale = nan"),
+        ({"epsilon": 1.0, "beta": 0.0}, "beta = 0"),
+    ],
+)
+def test_bad_parameters(parameters: dict, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        tacit.agent("shuffle-obi", **parameters)
+
+
+def test_a_batch_of_colluders_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="nobody to hide among"):
+        bound(ShuffleOBI(1.0, batch=10, colluders=5))

@@ -1,0 +1,292 @@
+"""The shuffler: what it holds back, what it opens, and what an observer of its output can tell."""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from contracts.privatizer import PrivatizerContract
+from privacy.shuffle.exact import worst_delta
+from tacit.errors import InvalidInput
+from tacit.kernels.noisy_posterior import WEIGHT_STEPS
+from tacit.policy import TabularPolicy
+from tacit.privacy import Query, Report, SecureNoise, SimulatedNoise
+from tacit.privacy.finite import KaryResponse, UnaryEncoding
+from tacit.privacy.local import OneCell
+from tacit.privacy.shuffle import (
+    Blanket,
+    Crowd,
+    Pile,
+    Shuffled,
+    hidden_among,
+    open_batch,
+    shuffled_cells,
+    useful_crowd,
+)
+from tacit.publication import Publication
+from tacit.statistics import OneStep, Statistic
+from tacit.task import Task
+from tacit.trajectory import Trajectory
+
+
+def task(horizon: int = 2, states: int = 2, users: int = 100, participations: int = 1) -> Task:
+    sizes = {"states": states, "actions": 2}
+    return Task("tabular", horizon, sizes, True, users, participations=participations)
+
+
+def shuffler(
+    horizon: int = 2,
+    crowd: int = 3,
+    epsilon: float = 1.0,
+    delta: float = 1e-3,
+    participations: int = 1,
+    colluders: int = 0,
+) -> Shuffled:
+    facts = task(horizon, participations=participations)
+    asked = Crowd(hidden_among(crowd, colluders), epsilon, delta)
+    return shuffled_cells(OneStep(facts), facts, asked, crowd=crowd, colluders=colluders, most=8.0)
+
+
+def publication(horizon: int = 2, states: int = 2, version: int = 0) -> Publication:
+    table = TabularPolicy(np.zeros((horizon, states), dtype=np.int64))
+    weights = np.full((horizon, states), WEIGHT_STEPS, dtype=np.int64)
+    return Publication(version, table, {"weights": weights})
+
+
+def contribution(statistic: OneStep, coin: int, state: int = 0, reward: float = 1.0) -> np.ndarray:
+    H = statistic.horizon
+    life = Trajectory(np.full(H + 1, state), np.zeros(H, dtype=np.int64), np.full(H, reward))
+    out = np.zeros(statistic.layout.size, dtype=np.int64)
+    statistic.contribute(life, publication(H), coin, out)
+    return out
+
+
+def noise(seed: int = 0) -> SimulatedNoise:
+    return SimulatedNoise(np.random.default_rng(seed))
+
+
+def reports(privatizer: Shuffled, count: int, seed: int = 0) -> list[Report]:
+    source, H = noise(seed), privatizer.statistic.horizon
+    return [
+        privatizer.encode(contribution(privatizer.statistic, k, k % 2), publication(H), source)
+        for k in range(count)
+    ]
+
+
+def filled(privatizer: Shuffled, waiting: list[Report]) -> Pile:
+    secret = privatizer.init()
+    for report in waiting:
+        privatizer.absorb(secret, report, 0)
+    return secret
+
+
+class TestShuffled(PrivatizerContract):
+    """One step, a crowd of one: every report opens a batch, so the contract's counts hold."""
+
+    subject: ClassVar[type] = Shuffled
+
+    def statistic(self) -> Statistic:
+        return OneStep(task(horizon=1))
+
+    def make(self, statistic: Statistic) -> Shuffled:
+        return shuffler(horizon=1, crowd=1)
+
+    def noise(self) -> SimulatedNoise:
+        return noise(3)
+
+    def publication(self) -> Publication:
+        return publication(1)
+
+    def contributions(self, count: int = 5) -> list[np.ndarray]:
+        return [contribution(self.statistic(), k, k % 2, 0.3 * k % 1) for k in range(count)]
+
+    def test_all_noise_comes_from_the_given_source(self) -> None:
+        """Two sources in the same state give the same report, and leave in the same state."""
+        privatizer = self.make(self.statistic())
+        one, two = np.random.default_rng(5), np.random.default_rng(5)
+        for row in self.contributions():
+            first = privatizer.encode(row, self.publication(), SimulatedNoise(one))
+            second = privatizer.encode(row, self.publication(), SimulatedNoise(two))
+            assert np.array_equal(first.values, second.values)
+        assert one.bit_generator.state == two.bit_generator.state
+
+    def test_the_release_is_complete_public_and_read_only(self) -> None:
+        privatizer = self.make(self.statistic())
+        release = self.release(privatizer, self.absorbed(privatizer, self.noise(), [0, 1, 2]))
+        assert release.users == 3
+        assert set(release.blocks) == {block.name for block in privatizer.layout.blocks}
+        for block in release.blocks.values():
+            with pytest.raises(ValueError, match="read-only"):
+                block[...] = 0
+
+
+def test_a_batch_never_opens_early_and_then_all_at_once() -> None:
+    privatizer = shuffler(horizon=2, crowd=3)
+    assert privatizer.batch == 6
+    secret, before = privatizer.init(), None
+    for k, report in enumerate(reports(privatizer, 14)):
+        privatizer.absorb(secret, report, k // 6)
+        release = privatizer.release(secret, Query(k), noise())
+        assert release.users == 6 * ((k + 1) // 6)
+        if before is not None and (k + 1) % 6 != 0:
+            assert all(np.array_equal(release.blocks[b], before.blocks[b]) for b in before.blocks)
+        before = release
+    assert len(secret.waiting) == 2 and secret.opened.version == 1  # a short batch stays shut
+
+
+def test_waiting_reports_do_not_move_what_is_released() -> None:
+    """The release just before the last report is the same whatever the others say."""
+    privatizer = shuffler(horizon=2, crowd=3)
+    seen = []
+    for seed in range(5):
+        secret = filled(privatizer, reports(privatizer, 5, seed))
+        release = privatizer.release(secret, Query(0), noise())
+        seen.append(np.concatenate([block.ravel() for block in release.blocks.values()]))
+    assert all(np.array_equal(seen[0], other) for other in seen)
+
+
+def test_the_opened_batch_does_not_tell_the_order_of_arrival() -> None:
+    privatizer = shuffler(horizon=2, crowd=3)
+    outputs = []
+    for order in ([0, 1, 2, 3, 4, 5], [5, 0, 3, 2, 1, 4], [1, 3, 5, 0, 2, 4]):
+        made = reports(privatizer, 6)
+        secret = filled(privatizer, [made[i] for i in order])
+        outputs.append((secret.opened.reports, secret.sums))
+    for rows, sums in outputs:
+        assert np.array_equal(rows, outputs[0][0]) and np.array_equal(sums, outputs[0][1])
+    assert np.array_equal(outputs[0][0].sum(axis=0), outputs[0][1])
+
+
+def test_sorting_keeps_every_report() -> None:
+    rows = [np.array(row) for row in ([2, 0], [0, 1], [2, 0], [0, 0])]
+    batch = open_batch(7, rows)
+    assert batch.version == 7 and batch.reports.tolist() == [[0, 0], [0, 1], [2, 0], [2, 0]]
+
+
+def test_duplicates_strangers_and_reports_under_another_policy_are_refused() -> None:
+    privatizer = shuffler(horizon=2, crowd=3)
+    made = reports(privatizer, 8)
+    secret = filled(privatizer, made[:3])
+    with pytest.raises(InvalidInput, match="already absorbed"):
+        privatizer.absorb(secret, made[1], 0)
+    with pytest.raises(InvalidInput, match="made under version 0, this report under 1"):
+        privatizer.absorb(secret, made[3], 1)
+    with pytest.raises(InvalidInput, match="its own reports"):
+        privatizer.absorb(secret, Report(made[3].values), 0)
+    assert len(secret.waiting) == 3 and secret.users == 0
+    for report in made[3:6]:  # the refused one may still be absorbed where it belongs
+        privatizer.absorb(secret, report, 0)
+    assert secret.users == 6
+    with pytest.raises(InvalidInput, match="already absorbed"):
+        privatizer.absorb(secret, made[0], 0)
+
+
+def test_a_batch_has_its_full_crowd_for_every_step() -> None:
+    """Six reports about one step would be six, but those about the other would be none."""
+    privatizer = shuffler(horizon=2, crowd=3)
+    same = [
+        privatizer.encode(contribution(privatizer.statistic, 0), publication(), noise(k))
+        for k in range(4)
+    ]
+    secret = filled(privatizer, same[:3])
+    with pytest.raises(InvalidInput, match="already has its 3 reports about step 0"):
+        privatizer.absorb(secret, same[3], 0)
+
+
+def test_the_guarantee_is_that_of_one_step_and_not_of_the_batch() -> None:
+    """Exact delta of a tiny batch, from its reports; claiming n = B would be refuted."""
+    privatizer = shuffler(horizon=2, crowd=3, epsilon=0.6, delta=0.2)
+    said = privatizer.guarantee
+    assert said.model == "shuffle" and said.epsilon == pytest.approx(0.6)
+    assert privatizer.hidden == 3 and "privacy blanket of 3 users" in said.accountant
+    report = privatizer.local.last_oracle
+    exact = worst_delta(report.pmf(), 3, said.epsilon, [(0, 1)])
+    assert exact <= said.delta
+    mutant = Shuffled(privatizer.local, task(), crowd=6, requested_epsilon=0.6, requested_delta=0.2)
+    claimed = mutant.guarantee.delta_at_requested_epsilon
+    assert claimed < exact  # what a bound with n = B = 6 would have said
+
+
+def test_the_exact_law_of_the_shipped_output_keeps_the_claim_and_half_the_noise_does_not() -> None:
+    """Everything an observer of a batch of 2 x 3 users can see, enumerated from the oracles."""
+    privatizer = shuffler(horizon=2, crowd=3, epsilon=0.5, delta=0.1)
+    said = privatizer.guarantee
+    steps = privatizer.local.oracle, privatizer.local.last_oracle
+    for oracle in steps:
+        assert isinstance(oracle, KaryResponse)
+        assert worst_delta(oracle.pmf(), 3, said.epsilon, [(0, 1)]) <= said.delta
+        loud = KaryResponse.calibrate(2 * oracle.epsilon, oracle.domain)
+        assert worst_delta(loud.pmf(), 3, said.epsilon, [(0, 1)]) > said.delta
+
+
+def test_sampled_batches_have_the_enumerated_law() -> None:
+    """2,000 opened batches of three users against the exact law of their counts.
+
+    Chi-square on the number of reports of the first cell; fails once in 10^6 when right.
+    """
+    privatizer = shuffler(horizon=1, crowd=3, epsilon=0.8, delta=0.2)
+    oracle, source = privatizer.local.last_oracle, noise(11)
+    counts, trials = np.zeros(4), 2000
+    for _ in range(trials):
+        secret = privatizer.init()
+        for k in range(3):
+            row = contribution(privatizer.statistic, k, reward=0.0)
+            privatizer.absorb(secret, privatizer.encode(row, publication(1), source), 0)
+        views = privatizer.local.sums.views(secret.sums)
+        counts[views["last"][0, 0, 0] // WEIGHT_STEPS] += 1
+    expected = [
+        trials * math.comb(3, j) * oracle.p**j * (1 - oracle.p) ** (3 - j) for j in range(4)
+    ]
+    assert ((counts - expected) ** 2 / expected).sum() < 30.7
+
+
+def test_secure_reports_are_labelled_and_one_simulated_report_spoils_a_batch() -> None:
+    privatizer = shuffler(horizon=1, crowd=2)
+    rows = [contribution(privatizer.statistic, k) for k in range(2)]
+    for sources, label in (
+        ((SecureNoise(),) * 2, "secure"),
+        ((SecureNoise(), noise()), "simulated"),
+    ):
+        secret = privatizer.init()
+        for row, source in zip(rows, sources, strict=True):
+            privatizer.absorb(secret, privatizer.encode(row, publication(1), source), 0)
+        assert privatizer.release(secret, Query(0), noise()).source == label
+
+
+def test_colluders_and_participations_cost() -> None:
+    plain = shuffler(crowd=100, epsilon=1.0, delta=1e-6)
+    spied = shuffler(crowd=100, epsilon=1.0, delta=1e-6, colluders=60)
+    again = shuffler(crowd=100, epsilon=1.0, delta=1e-6, participations=2)
+    local = [p.guarantee.also[0].epsilon for p in (plain, spied, again)]
+    assert spied.hidden == 40 and local[1] < local[0]
+    assert again.guarantee.epsilon == pytest.approx(1.0) and again.guarantee.participations == 2
+    once = Crowd(100, 0.5, 5e-7)
+    assert Blanket((again.local.oracle,)).delta(once.users, once.epsilon) <= once.delta
+    assert local[2] == pytest.approx(2 * again.local.oracle.epsilon, rel=0.1)
+    with pytest.raises(InvalidInput, match="nobody to hide among"):
+        hidden_among(5, 5)
+
+
+def test_the_statement_shows_both_views() -> None:
+    said = shuffler(crowd=200, epsilon=1.0, delta=1e-6).guarantee
+    (view,) = said.also
+    assert view.model == "local" and view.delta == 0.0 and view.epsilon > 2.0
+    assert view.requested_epsilon is None
+    text = str(said)
+    assert "shuffle model" in text and "Also: (" in text and "local model" in text
+    assert "opened in batches of 400 users, 200 for every step" in text
+
+
+def test_other_oracles_are_refused() -> None:
+    facts = task()
+    oracles = UnaryEncoding.calibrate(1.0, 8), UnaryEncoding.calibrate(1.0, 4)
+    local = OneCell(OneStep(facts), facts, requested_epsilon=1.0, oracles=oracles)
+    with pytest.raises(InvalidInput, match="subset selection"):
+        Shuffled(local, facts, crowd=3, requested_epsilon=1.0, requested_delta=1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 1e-6), (1.0, 1e-6), (1.0, 1e-9)])
+def test_the_default_crowd_brings_privacy_noise_down_to_sampling_noise(epsilon, delta) -> None:
+    made = shuffler(crowd=useful_crowd(epsilon, delta), epsilon=epsilon, delta=delta)
+    assert 0.2 < made.local.oracle.variance_outside < 0.4

@@ -1,0 +1,81 @@
+"""Noise sources: what each draws, what each refuses."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tacit.errors import InvalidInput
+from tacit.privacy import GridLaw, ReplayNoise, SecureNoise, Silence, SimulatedNoise
+from tacit.privacy.finite import KaryResponse, UnaryEncoding
+
+KARY = KaryResponse.calibrate(1.5, 4)
+
+
+def simulated(seed=0):
+    return SimulatedNoise(np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("source", ["simulated", "secure"])
+def test_coins_have_the_chance_they_are_given(source):
+    """Exact binomial test at 1e-6; half and twice the chance would be refused."""
+    noise = SecureNoise() if source == "secure" else simulated(3)
+    for chance, of in ((1, 4), (3, 5)):
+        happened = sum(noise.happens(chance, of) for _ in range(2000))
+        assert stats.binomtest(happened, 2000, chance / of).pvalue > 1e-6
+        assert stats.binomtest(happened, 2000, chance / of / 2).pvalue < 1e-6
+    assert not any(noise.happens(0, 7) for _ in range(50))
+    assert all(noise.happens(7, 7) for _ in range(50))
+
+
+def test_a_secure_coin_is_one_comparison_of_integers(monkeypatch):
+    for drawn, expected in ((0, True), (4, True), (5, False), (16, False)):
+        monkeypatch.setattr("secrets.randbelow", lambda of, drawn=drawn: drawn)
+        assert SecureNoise().happens(5, 17) is expected
+
+
+def test_a_simulated_coin_uses_one_uniform_whatever_the_chance():
+    for chance in (0, 1, 5):
+        rng, fresh = np.random.default_rng(2), np.random.default_rng(2)
+        SimulatedNoise(rng).happens(chance, 5)
+        fresh.random()
+        assert rng.random() == fresh.random()
+
+
+def test_simulated_reports_are_those_of_the_randomizer():
+    for oracle in (KARY, UnaryEncoding.calibrate(1.0, 4)):
+        report = simulated(5).randomize(oracle, 2)
+        assert np.array_equal(report, oracle.encode(2, np.random.default_rng(5)))
+
+
+def test_secure_reports_take_the_exact_sampler_and_no_seed(monkeypatch):
+    monkeypatch.setattr("secrets.randbits", lambda bits: 0)  # the coin falls on the own cell
+    assert SecureNoise().randomize(KARY, 2).tolist() == [0, 0, 1, 0]
+    assert SecureNoise().source == "secure"
+
+
+def test_replay_hands_out_coins_and_reports_in_order_and_once():
+    recorded = np.array([0, 1, 0, 0])
+    noise = ReplayNoise([np.array(3), recorded, np.array([3])])
+    assert noise.happens(4, 9)
+    report = noise.randomize(KARY, 2)
+    report[:] = 7  # a copy: the recording cannot be written to
+    assert recorded.tolist() == [0, 1, 0, 0]
+    assert not noise.happens(3, 9)
+    for ask in (lambda: noise.happens(1, 2), lambda: noise.randomize(KARY, 0)):
+        with pytest.raises(InvalidInput, match="nothing is ever drawn twice"):
+            ask()
+
+
+def test_silence_refuses_everything():
+    with pytest.raises(InvalidInput, match="its privatizer randomizes; pass a noise source"):
+        Silence().randomize(KARY, 0)
+    with pytest.raises(InvalidInput, match="draws a coin; pass a noise source"):
+        Silence().happens(1, 2)
+
+
+def test_bounded_noise_is_a_law_of_the_grid_in_simulation_only():
+    law, out = GridLaw("bounded", np.array([1e6, 2e6] * 500)), np.zeros(1000, dtype=np.int64)
+    simulated(1).fill(law, out)
+    assert np.abs(out[::2]).max() < 1e6 < np.abs(out[1::2]).max() < 2e6
+    with pytest.raises(InvalidInput, match="no exact sampler for bounded noise"):
+        SecureNoise().fill(law, out)
