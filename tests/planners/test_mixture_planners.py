@@ -6,7 +6,13 @@ import numpy as np
 
 from contracts.planner import PlannerContract
 from tacit.agents import Agent, make_agent
-from tacit.planners import MirrorPlanner, TransitionPlanner, ValueTargetedPlanner
+from tacit.planners import (
+    JointCountsPlanner,
+    MirrorPlanner,
+    TransitionPlanner,
+    ValueTargetedPlanner,
+    VFreePlanner,
+)
 from tacit.problems import LinearMixtureMDP, Problem, TabularMDP, make_problem
 
 
@@ -89,3 +95,37 @@ def test_ties_of_a_saturated_plan_are_drawn_at_random() -> None:
     ]
     share = np.mean(tables, axis=0)[:5]  # the last stage is not tied
     assert 0.3 < share.min() and share.max() < 0.7
+
+
+class TestVFree(MixtureContract):
+    subject: ClassVar[type] = VFreePlanner
+
+    def agent(self) -> Agent:
+        return make_agent("tacit-joint", epsilon=100.0, first=5)
+
+
+class TestVFreeKnownRewards(TestVFree):
+    """Rewards revealed, stage by stage."""
+
+    def task(self, problem: Problem):
+        return problem.task(users=30, reveal=["reward"])
+
+    def problem(self) -> Problem:
+        return make_problem("hard-mixture", dimension=3, horizon=3, gap=0.05, seed=1)
+
+    def other_problem(self) -> Problem:
+        return make_problem("hard-mixture", dimension=3, horizon=3, gap=0.05, seed=3)
+
+
+class TestJointCounts(TestTransitions):
+    subject: ClassVar[type] = JointCountsPlanner
+
+    def agent(self) -> Agent:
+        return make_agent("tacit-joint", epsilon=100.0, first=5)
+
+
+class TestJointCountsPerStage(TestTransitionsPerStage):
+    subject: ClassVar[type] = JointCountsPlanner
+
+    def agent(self) -> Agent:
+        return make_agent("tacit-joint", epsilon=100.0, first=5)

@@ -38,9 +38,7 @@ agents.add("linopt-vi", LinOptVI, "linear mixtures with unknown rewards, not pri
 agents.add("linopt-po", LinOptPO, "the same by mirror-descent policy optimisation, not private")
 agents.add("private-linopt-vi", PrivateLinOptVI, "linopt-vi on noisy running sums")
 agents.add("private-linopt-po", PrivateLinOptPO, "linopt-po on noisy running sums")
-agents.add(
-    "tacit-joint", TacitJoint, "noisy running sums, few releases, planning that knows the noise"
-)
+agents.add("tacit-joint", TacitJoint, "running sums with few releases, noise-aware planning")
 agents.add("uniform", Uniform, "reference: uniformly random actions")
 agents.add("optimal", Optimal, "reference: the true optimum, revealed to it")
 

@@ -47,8 +47,8 @@ def add_multi_targets(
 ) -> None:
     """Add the contributions of many users, one trajectory per row (spec mixture_jdp B1).
 
-    Blocks have one table for all stages if ``pooled``, else one per stage; with one per stage the transition of the
-    last stage, which nobody plans with, is left out. Reward blocks may be empty.
+    Blocks have one table for all stages if ``pooled``, else one per stage; then the transition of
+    the last stage, which nobody plans with, is left out. Reward blocks may be empty.
     """
     S = tables.target.shape[1]
     A = tables.target.shape[0] // S
@@ -56,7 +56,7 @@ def add_multi_targets(
         steps = min(horizon, min(actions.shape[1], states.shape[1] - 1))
         for h in range(steps):
             pair = clip_index(states[row, h], S) * A + clip_index(actions[row, h], A)
-            if pooled or h < gram.shape[0]:
+            if gram.shape[0] > 0 and (pooled or h < gram.shape[0]):
                 g = 0 if pooled else h
                 add_row(tables.gram[pair], gram[g])
                 add_row(tables.target[pair, clip_index(states[row, h + 1], S)], target[g])

@@ -106,8 +106,8 @@ class VFreePlanner:
         cells[:, 0, self.columns[gram]] = release.blocks[gram]
         sums = np.zeros((stages, 1, d))
         sums[:, 0, self.columns[target]] = release.blocks[target]
-        factors = [np.full(stages, 1.0 / self.scales[name]) for name in (gram, target)]
-        return Regression(cells, sums, *factors, math.sqrt(2))
+        first, second = (np.full(stages, 1.0 / self.scales[name]) for name in (gram, target))
+        return Regression(cells, sums, first, second, math.sqrt(2))
 
     def _widths(
         self,

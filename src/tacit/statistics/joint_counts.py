@@ -18,7 +18,7 @@ from tacit.trajectory import Trajectory
 
 
 class JointCounts:
-    """N(s,a,s') over all H steps, and sums of r - 1/2: one-hot features make B1 of mixture_jdp this.
+    """N(s,a,s') over all H steps, and sums of r - 1/2: B1 of mixture_jdp with one-hot features.
 
     A transition moves two cells by 1, a reward (centred at 1/2, which halves it) one cell by at
     most 1 or two by at most 1/2. Both are scaled so that noise of one size in all cells spends the

@@ -49,7 +49,7 @@ class MultiTargets:
             "reward_gram": _pack(np.einsum("ki,kj->kij", g.varphi, g.varphi)),
             "reward_target": g.varphi,
         }
-        families = SHARES if g.rewards else ("gram", "target")
+        families = [name for name in SHARES if _wanted(name, H, g.rewards)]
         whole = sum(shares[name] for name in families)
         self._rows: dict[str, Array] = {}
         for name in families:
@@ -57,7 +57,7 @@ class MultiTargets:
             self.columns[name] = np.flatnonzero(np.abs(flat).max(axis=0) > 1e-12)
             kept = rows[name][..., self.columns[name]]
             widest = math.sqrt(squared_diameter(self._alone(name, kept)))
-            self.scales[name] = math.sqrt(shares[name] / whole) / max(widest, 1e-12)
+            self.scales[name] = math.sqrt(shares[name] / whole) / widest
             self._rows[name] = self.scales[name] * kept
         stages = {"gram": H - 1, "target": H - 1, "reward_gram": H, "reward_target": H}
         self.layout = Layout(
@@ -74,22 +74,23 @@ class MultiTargets:
         self._none = np.zeros((0, 1), dtype=np.int64)
 
     def _alone(self, name: str, rows: Array) -> Array:
-        """All contributions of one family by one step."""
+        """All contributions of one family by one step, or by none."""
         if name == "reward_target":
             offset = self.geometry.offset
-            return np.vstack([-offset * rows, (1 - offset) * rows])
-        return rows.reshape(-1, rows.shape[-1])
+            rows = np.vstack([-offset * rows, (1 - offset) * rows])
+        return np.vstack([rows.reshape(-1, rows.shape[-1]), np.zeros((1, rows.shape[-1]))])
 
     def _tables(self) -> StepTables:
         def grid(rows: Array) -> IntArray:
             return np.rint(rows * STEPS).astype(np.int64)
 
         rows, offset = self._rows, self.geometry.offset
-        none = np.zeros((len(rows["gram"]), 1))
+        SA, S, _ = self.geometry.full.shape
+        none = np.zeros((SA, 1))
         target = rows.get("reward_target", none)
         return StepTables(
-            gram=grid(rows["gram"]),
-            target=grid(rows["target"]),
+            gram=grid(rows.get("gram", none)),
+            target=grid(rows.get("target", np.zeros((SA, S, 1)))),
             reward_gram=grid(rows.get("reward_gram", none)),
             reward_low=-offset * target * STEPS,
             reward_high=(1.0 - offset) * target * STEPS,
@@ -120,8 +121,8 @@ class MultiTargets:
             self.task.horizon,
             self.pooled,
             self.tables,
-            views["gram"],
-            views["target"],
+            views.get("gram", self._none),
+            views.get("target", self._none),
             views.get("reward_gram", self._none),
             views.get("reward_target", self._none),
         )
@@ -136,7 +137,10 @@ class MultiTargets:
         _, S, A = pairs(self.task)
         rows, offset = self._rows, self.geometry.offset
         moved = np.repeat(np.arange(S * A), S)
-        steps = {"gram": rows["gram"][moved], "target": rows["target"].reshape(S * A * S, -1)}
+        steps = {}
+        if "gram" in rows:
+            steps["gram"] = rows["gram"][moved]
+            steps["target"] = rows["target"].reshape(S * A * S, -1)
         if "reward_gram" in rows:
             steps["reward_gram"] = rows["reward_gram"][moved]
             paid = rows["reward_target"][moved]
@@ -196,6 +200,11 @@ class MultiTargets:
             return Trajectory(states, np.full(H, a), np.full(H, float(reward)))
 
         return repeat(best[1]), repeat(best[2])
+
+
+def _wanted(family: str, horizon: int, rewards: bool) -> bool:
+    """Transitions matter if there is a second step, rewards if they are not known."""
+    return rewards if family.startswith("reward") else horizon > 1
 
 
 def _pack(matrices: Array) -> Array:
