@@ -16,7 +16,7 @@ MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items(
 PLANNING_KERNELS = (
     *("planning", "optimism", "posterior", "noisy_posterior", "directional"),
     *("obi", "obi_tight", "obi_values"),
-    *("cholesky", "mixture", "transitions", "vfree", "joint_counts"),
+    *("cholesky", "mixture", "transitions", "vfree", "joint_counts", "widths"),
 )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.features import RewardFeatures, TransitionFeatures, value_caps
 from tacit.kernels.mixture import Widths
+from tacit.kernels.widths import fill_tight, printed_terms
 from tacit.release import Release
 from tacit.task import Task
 
@@ -50,6 +51,20 @@ def stage_std(release: Release, block: str, factor: Array) -> Array:
     return std
 
 
+def block_theta(features: TransitionFeatures | RewardFeatures) -> float:
+    """Bound on the parameter within a block; where one-hot features are split it is 1."""
+    return 1.0 if features.blocks > 1 else features.theta_norm
+
+
+def reaches(
+    task: Task, p: TransitionFeatures, r: RewardFeatures
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Half the range of a target and the largest norm of a feature, by stage, for both families."""
+    H = task.horizon
+    caps = value_caps(task)[1:H]
+    return (0.5 * caps, p.reach * caps), (np.full(H, 0.5), np.full(H, r.norm))
+
+
 @dataclass(frozen=True)
 class TightWidths:
     """Spec mixture_jdp 5.2, with the determinant form of the statistical term.
@@ -78,19 +93,14 @@ class TightWidths:
         units: Units,
     ) -> tuple[Widths, Widths]:
         """Privacy costs an additive term that decays like 1 / n (W of spec mixture_jdp 5.2)."""
-        caps, H = value_caps(task), task.horizon
         noises = [
             stage_std(release, name, getattr(units, name)) if name in release.blocks else None
             for name in ("gram", "target", "reward_gram", "reward_target")
         ]
-        spread = 0.5 * caps[1:H]
-        longest = p.reach * caps[1:H]
-        p_theta = 1.0 if p.blocks > 1 else p.theta_norm
-        r_theta = 1.0 if r.blocks > 1 else r.theta_norm
-        rewards = np.full(H, 0.5), np.full(H, r.norm)
+        p_reach, r_reach = reaches(task, p, r)
         return (
-            self._family(task, p.width, p.blocks, p_theta, spread, longest, *noises[:2]),
-            self._family(task, r.width, r.blocks, r_theta, *rewards, *noises[2:]),
+            self._family(task, p.width, p.blocks, block_theta(p), *p_reach, *noises[:2]),
+            self._family(task, r.width, r.blocks, block_theta(r), *r_reach, *noises[2:]),
         )
 
     def _family(
@@ -105,24 +115,43 @@ class TightWidths:
         target_std: Array | None,
     ) -> Widths:
         zero = np.zeros(len(spread))
-        s1 = zero if gram_std is None else gram_std
-        s2 = zero if target_std is None else target_std
-        beta = 1.0 / max(task.users, 2) if self.beta is None else self.beta
-        union = self.releases * task.horizon * blocks / beta
-        ridge = self.ridge
-        largest = s1 * (math.sqrt(2 * width) + math.sqrt(2 * math.log(8 * union)))
-        shift = largest + ridge
-        reach = math.sqrt(width) + math.sqrt(2 * math.log(4 * union))
-        return Widths(
-            scale=self.bonus_scale,
-            ridge=ridge,
-            shift=shift,
-            spread=spread,
-            log=2 * math.log(task.horizon * blocks / beta),
-            most=width * np.log1p(task.users * longest**2 / (width * ridge)),
-            fixed=np.sqrt(shift + largest) * theta + s2 * reach / math.sqrt(ridge),
-            direct=shift * theta + np.sqrt(s2**2 + (s1 * theta) ** 2) * reach,
+        widths = self.blank(task, width, blocks, spread, longest)
+        fill_tight(
+            zero if gram_std is None else gram_std,
+            zero if target_std is None else target_std,
+            *self.roots(task, width, blocks),
+            theta,
+            self.ridge,
+            widths.shift,
+            widths.fixed,
+            widths.direct,
         )
+        return widths
+
+    def roots(self, task: Task, width: int, blocks: int) -> tuple[float, float]:
+        """Bounds on the spectral norm of a unit noise matrix, and on a unit noise vector."""
+        union = self.releases * task.horizon * blocks / self._beta(task)
+        return (
+            math.sqrt(2 * width) + math.sqrt(2 * math.log(8 * union)),
+            math.sqrt(width) + math.sqrt(2 * math.log(4 * union)),
+        )
+
+    def blank(self, task: Task, width: int, blocks: int, spread: Array, longest: Array) -> Widths:
+        """Widths whose noise terms are still to be filled in."""
+        ridge, stages = self.ridge, len(spread)
+        return Widths(
+            scale=float(self.bonus_scale),
+            ridge=float(ridge),
+            shift=np.zeros(stages),
+            spread=spread,
+            log=2 * math.log(task.horizon * blocks / self._beta(task)),
+            most=width * np.log1p(task.users * longest**2 / (width * ridge)),
+            fixed=np.zeros(stages),
+            direct=np.zeros(stages),
+        )
+
+    def _beta(self, task: Task) -> float:
+        return 1.0 / max(task.users, 2) if self.beta is None else self.beta
 
 
 def _flat(scale: float, ridge: float, shift: Array, radius: Array) -> Widths:
@@ -163,16 +192,10 @@ class PrintedLocal:
     def _terms(
         self, task: Task, release: Release, d: int, theta: float, most: float
     ) -> tuple[float, float]:
-        """Lambda's shift and q1 + q2 + q3; erratum E6 (log of 0 at k = 1) is guarded."""
-        H, alpha = task.horizon, self.beta
         sigma = release.law.scale(next(iter(release.blocks)))
-        gamma = math.sqrt(release.users) * sigma * (math.sqrt(4 * d) + 2 * math.log(6 * H / alpha))
-        n = max(release.users, 1)
-        log = math.log(24 * n**2 * H / alpha)
-        q1 = theta * math.sqrt(3 * gamma + 1.0)
-        q2 = 8 * most * math.sqrt(d * math.log1p(n * most**2 / d) * log) + 4 * most * log
-        q3 = sigma * math.sqrt(n * d * math.log(12 * d * H / alpha)) / math.sqrt(gamma + 1.0)
-        return 2 * gamma + 1.0, q1 + q2 + q3
+        return printed_terms(
+            release.users, float(sigma), d, float(theta), most, task.horizon, float(self.beta)
+        )
 
 
 @dataclass(frozen=True)

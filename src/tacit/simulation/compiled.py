@@ -42,6 +42,7 @@ from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation import batches, local_loops, loops
 from tacit.simulation.local_loops import Local
 from tacit.simulation.loops import Blocks, IntBlocks, Plan, Public, Raw
+from tacit.simulation.mixture_runs import value_targeted_run
 from tacit.simulation.runs import Run, new_score
 from tacit.simulation.segments import segment_run
 from tacit.simulation.streams import planner_streams, stream
@@ -395,4 +396,5 @@ def compiled_run(
         return None
     if make is not None:
         return make(problem, agent, root, run, checkpoints)
-    return segment_run(problem, agent, root, run, checkpoints)
+    fast = value_targeted_run(problem, agent, root, run, checkpoints)
+    return fast or segment_run(problem, agent, root, run, checkpoints)

@@ -115,8 +115,8 @@ class LocalShaped:
                 "there is nothing to report: with horizon 1 there are no transitions to learn"
             )
         self.noise_std = number(noise_std, "noise_std", low=0.0, low_open=True)
-        self._least = FINE["gaussian"] * GRID / self.noise_std
-        if self._least > 1.0:
+        self.least = FINE["gaussian"] * GRID / self.noise_std
+        if self.least > 1.0:
             raise InvalidInput(
                 f"noise of std {noise_std:g} is too small for the grid of 2^-24; choose a smaller "
                 "epsilon"
@@ -158,7 +158,7 @@ class LocalShaped:
         if not isinstance(self.statistic, Weighted):
             return np.ones(self.layout.size)
         weights = self.statistic.weights(publication)
-        return np.where(weights > 0.0, np.maximum(weights, self._least), 0.0)
+        return np.where(weights > 0.0, np.maximum(weights, self.least), 0.0)
 
     def law(self, users: int) -> ShapedLaw:
         """The law of that many reports of full weight: no release is noisier."""
