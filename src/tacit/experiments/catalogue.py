@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tacit.errors import UnknownName
-from tacit.experiments import tabular_ldp
+from tacit.experiments import mixture, tabular_ldp
 from tacit.experiments.figure import Figure
 
-figures: tuple[Figure, ...] = (*tabular_ldp.FIGURES,)
+figures: tuple[Figure, ...] = (*tabular_ldp.FIGURES, *mixture.FIGURES)
 
 
 def find(name: str) -> Figure:
