@@ -17,6 +17,7 @@ PLANNING_KERNELS = (
     *("planning", "optimism", "posterior", "noisy_posterior", "directional"),
     *("obi", "obi_tight", "obi_values", "lsvi"),
     *("excitation", "lq", "lq_learning", "lq_optimism"),
+    *("cholesky", "mixture", "transitions", "vfree", "joint_counts", "widths"),
 )
 
 
@@ -51,7 +52,9 @@ def under(name: str, *packages: str) -> bool:
 BLIND = sorted(
     name
     for name in MODULES
-    if under(name, "planners", "policy", "publication", "release", "task")
+    if under(
+        name, "planners", "policy", "publication", "release", "task", "features", "multi_target"
+    )
     or under(name, *(f"kernels.{kernel}" for kernel in PLANNING_KERNELS))
 )
 RAW = (
@@ -68,6 +71,8 @@ RAW = (
     "kernels.sums",
     "kernels.lq_moments",
     "kernels.lq_rollout",
+    "kernels.targets",
+    "kernels.multi_target",
 )
 
 
@@ -85,13 +90,17 @@ def test_the_import_walk_sees_what_it_must() -> None:
 ARROW = {
     # package: what it may import, besides itself and arrays, errors, validate, kernels
     "kernels": (),
-    "statistics": ("publication", "policy", "task", "trajectory"),
-    "privacy": ("publication", "policy", "release", "statistics", "task", "trajectory"),
-    "planners": ("publication", "policy", "release", "task"),
+    "features": ("task",),
+    "multi_target": ("features", "task"),
+    "statistics": ("features", "multi_target", "publication", "policy", "task", "trajectory"),
+    "privacy": (
+        *("features", "publication", "policy", "release", "statistics", "task", "trajectory"),
+    ),
+    "planners": ("features", "multi_target", "publication", "policy", "release", "task"),
     "problems": ("policy", "registry", "task", "trajectory"),
     "agents": (
-        *("driver", "planners", "policy", "privacy", "publication", "registry", "release"),
-        *("statistics", "task", "trajectory"),
+        *("driver", "features", "planners", "policy", "privacy", "publication", "registry"),
+        *("release", "statistics", "task", "trajectory"),
     ),
 }
 COMMON = ("arrays", "errors", "validate", "kernels")

@@ -64,6 +64,7 @@ class Replay(Recorder):
         self.absorb = lambda secret, report, version: secret
 
     def release(self, secret: Secret, query: Query, noise: object) -> Release:
+        self.inner.release(secret, query, noise)  # so that it goes on, but nobody looks at it
         return self.releases[query.id]
 
 

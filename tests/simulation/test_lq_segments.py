@@ -5,7 +5,7 @@ import pytest
 
 import tacit
 from tacit.problems import LQSystem
-from tacit.simulation.lq_runs import SegmentRun, segment_run
+from tacit.simulation.lq_runs import SegmentRun, control_run
 
 AGENTS = [("certainty-equivalence", {}), ("tacit-control", {"epsilon": 5.0})]
 GRID = np.array([2000])
@@ -29,7 +29,7 @@ def plant(drift: float = 0.2) -> LQSystem:
 def warm(name: str, parameters: dict, truth: LQSystem | None = None) -> SegmentRun:
     problem = plant()
     bound = tacit.agent(name, **parameters).bind(problem.task(2000, ["start"]))
-    run = segment_run(problem, bound, 0, 0, GRID)
+    run = control_run(problem, bound, 0, 0, GRID)
     assert isinstance(run, SegmentRun)
     run.advance(40)
     run._left = 0  # the next user is served after a new publication
@@ -71,7 +71,7 @@ def test_the_release_is_what_decides(name, parameters) -> None:
 @pytest.mark.parametrize(("name", "parameters"), AGENTS)
 def test_chunks_do_not_matter(name, parameters) -> None:
     one, two = (
-        segment_run(
+        control_run(
             plant(),
             tacit.agent(name, **parameters).bind(plant().task(300, ["start"])),
             1,

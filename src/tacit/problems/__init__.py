@@ -6,12 +6,14 @@ from tacit.problems.environments import TabularEnv
 from tacit.problems.linear import LinearMDP
 from tacit.problems.lq import LQSystem
 from tacit.problems.lq_environment import LQEnv
+from tacit.problems.mixture import LinearMixtureMDP
 from tacit.problems.tabular import TabularMDP
 
 __all__ = [
     "LQEnv",
     "LQSystem",
     "LinearMDP",
+    "LinearMixtureMDP",
     "Problem",
     "TabularEnv",
     "TabularMDP",

@@ -10,6 +10,7 @@ from tacit.problems.benchmarks import hard_tree, random_mdp, river_swim
 from tacit.problems.from_gymnasium import gymnasium_problem
 from tacit.problems.linear_benchmarks import low_rank, synthetic_linear
 from tacit.problems.lq_benchmarks import lq_double_integrator, lq_scalar, lq_thermal, random_lq
+from tacit.problems.mixtures import hard_mixture, linear_bandit, remap_walk
 from tacit.registry import Entry, Registry
 
 problems: Registry[Problem] = Registry("problem")
@@ -24,6 +25,9 @@ problems.add(
 )
 problems.add("lq-thermal", lq_thermal, "linear control: two heated zones, air and wall")
 problems.add("random-lq", random_lq, "linear control: a random stable system per seed")
+problems.add("remap-walk", remap_walk, "a linear mixture of four known kernels; S hardly matters")
+problems.add("hard-mixture", hard_mixture, "the lower-bound linear mixture: hidden signs per stage")
+problems.add("linear-bandit", linear_bandit, "a contextual linear bandit: the mixture with H = 1")
 
 GYMNASIUM: Entry[Problem] = Entry(
     "gym:ID", gymnasium_problem, "a Gymnasium toy-text environment, for example gym:FrozenLake-v1"

@@ -107,7 +107,7 @@ class SegmentRun:
             idle_segment(truth, acting, first, rows, self._life, self.score)
 
 
-def segment_run(
+def control_run(
     problem: object, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
 ) -> Run | None:
     """The run in segments, if statistic and privatizer are of the kinds that it serves."""
