@@ -7,14 +7,20 @@ import numpy as np
 from tacit.kernels.directional import directional_induction, directional_z, mean_model
 from tacit.kernels.planning import greedy
 from tacit.planners.base import Ask, Streams, next_version
-from tacit.planners.noisy_posterior import first_publication, with_weights
+from tacit.planners.noisy_posterior import (
+    first_publication,
+    model_space,
+    predicted,
+    released_counts,
+)
+from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task import Task
 
 
 class DirectionalPlanner:
-    """Plays the policy that looks best if every estimate errs in its favour.
+    """Plays the policy that looks best if every estimate errs in its favour; asks in turn.
 
     Spec tabular_ldp B3 (optimistic) and B4: widths z sd with z = c sqrt(2 L),
     L = ln(4 S A H e (e + 1) / beta) before the e-th batch.
@@ -41,24 +47,13 @@ class DirectionalPlanner:
         version = next_version(previous)
         if release.users == 0:
             return first_publication(version, (H, S, A), streams)
-        transitions, last = release.blocks["transitions"], release.blocks["last"]
-        P = np.empty((transitions.shape[0], S, A, S))
-        R = np.empty((1 if task.homogeneous else H, S, A))
-        N = np.empty_like(R)
-        mean_model(transitions, last, task.homogeneous, P, R, N)
+        counts = released_counts(release)
+        P, R = model_space(release)
+        mean_model(counts, P, R)
+        z = directional_z(self.bonus_scale, self.beta, (H, S, A), max(version, 1))
         Q = np.empty((H, S, A))
-        directional_induction(
-            transitions,
-            release.law.variance("transitions"),
-            release.law.variance("last"),
-            task.homogeneous,
-            directional_z(self.bonus_scale, self.beta, (H, S, A), max(version, 1)),
-            P,
-            R,
-            N,
-            Q,
-            np.empty((H + 1, S)),
-        )
+        directional_induction(counts, z, P, R, Q, np.empty((H + 1, S)))
         actions = np.zeros((H, S), dtype=np.int64)
         greedy(Q, streams.ties, actions)
-        return with_weights(version, actions, P, release)
+        _, occupancy = predicted(release, P, actions)
+        return Publication(version, TabularPolicy(actions), {"occupancy": occupancy})

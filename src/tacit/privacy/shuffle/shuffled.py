@@ -16,8 +16,9 @@ import numpy as np
 from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
+from tacit.kernels.questions import JOINT, KINDS, REWARD
 from tacit.privacy.base import Query, Report, Secret
-from tacit.privacy.finite import SubsetSelection
+from tacit.privacy.finite import KaryResponse, SubsetSelection
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.local import OneCell
 from tacit.privacy.local.one_cell import CellLaw
@@ -142,11 +143,12 @@ class Shuffled:
 
     def _oracles(self) -> list[SubsetSelection]:
         oracles = []
-        for oracle in (self.local.oracle, self.local.last_oracle):
+        for kind in (REWARD,) if self.statistic.horizon == 1 else (JOINT, REWARD):
+            oracle = self.local.oracles[kind]
             if not isinstance(oracle, SubsetSelection):
                 raise InvalidInput("shuffled reports must be subset selection or k-ary response")
             oracles.append(oracle)
-        return oracles[1:] if self.statistic.horizon == 1 else oracles
+        return oracles
 
     def law(self, users: int) -> CellLaw:
         """That of the reports: shuffling changes no sum."""
@@ -160,7 +162,10 @@ class Shuffled:
         self, contribution: IntArray, publication: Publication, noise: Noise
     ) -> SealedReport:
         """On the device: the one-cell report."""
-        step = int(np.argmax(self.statistic.layout.views(contribution)["step"]))
+        if "questions" in publication.context:
+            raise InvalidInput("behind a shuffler all steps are asked about in turn, jointly")
+        question = self.statistic.layout.views(contribution)["question"]
+        step = int(np.argmax(question)) // KINDS
         report = self.local.encode(contribution, publication, noise)
         return SealedReport(report.values, report.source, step)
 
@@ -232,9 +237,12 @@ def shuffled_cells(
     """
     S, times = statistic.states, task.participations
     each = Crowd(asked.users, asked.epsilon / times, asked.delta / times)
-    oracles = calibrate(each, 2 * S * S, most), calibrate(each, 2 * S, most)
-    spent = times * max(oracle.epsilon for oracle in oracles)
-    local = OneCell(statistic, task, requested_epsilon=spent, oracles=oracles)
+    joint, reward = calibrate(each, 2 * S * S, most), calibrate(each, 2 * S, most)
+    spent = max(joint.epsilon, reward.epsilon)
+    never_asked = KaryResponse.calibrate(min(joint.epsilon, reward.epsilon), max(S * S, 2))
+    local = OneCell(
+        statistic, task, requested_epsilon=times * spent, oracles=(joint, never_asked, reward)
+    )
     return Shuffled(
         local,
         task,
