@@ -34,7 +34,7 @@ class TacitLocal(Agent):
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     exploration: Literal["posterior", "optimistic"] = "posterior"
-    bonus_scale: float = 0.2
+    bonus_scale: float = 0.1
     beta: float = 0.1
     batch: int = 200
 
@@ -55,7 +55,9 @@ class TacitLocal(Agent):
 
     def _planner(self, weighing: Weighing) -> Planner:
         if self.exploration == "optimistic":
-            return DirectionalPlanner(bonus_scale=self.bonus_scale, beta=self.beta)
+            return DirectionalPlanner(
+                bonus_scale=self.bonus_scale, beta=self.beta, weighing=weighing
+            )
         return NoisyPosteriorPlanner(weighing)
 
     def _schedule(self) -> CappedBatches:

@@ -17,11 +17,13 @@ from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, SPREAD, Weighing
 IN_TURN = 0.1
 """Share of the questions that is spread over all steps whatever the prediction."""
 
+TYPICAL = 0.1
+"""Variance of a reward around its mean, where it is not known: at most 1/4, often nothing."""
+
 
 @kernel
 def doubt(total: float, noise: float) -> float:
     """What is left of the prior variance 1/4 of a chance after a count of that total and noise."""
-    total = max(total, 0.0)
     noise += 1e-12
     return SPREAD * noise / (noise + SPREAD * total * total)
 
@@ -41,7 +43,7 @@ def stakes(
     A reward matters as often as it is met, f_h(s); a next-state law in proportion to the spread of
     the values it leads to.
     """
-    moves, rewards, moves_variance, rewards_variance, moves_seen, rewards_seen = counts
+    moves, rewards, moves_variance, rewards_variance, moves_unit, rewards_unit = counts
     H, S = policy.shape
     A = moves.shape[2]
     at_moves[:] = 0.0
@@ -66,11 +68,12 @@ def stakes(
                 total = 0.0
                 for n in range(S):
                     total += moves[g, s, a, n]
-                noise = moves_variance[g, s, a] + max(moves_seen[g, s, a], 0.0) / S
+                total = max(total, 0.0)
+                noise = moves_variance[g, s, a] + moves_unit[g, s, a] * total / S
                 at_moves[g, s, a] = (at_moves[g, s, a] * doubt(total, noise)) ** 2
             for g in range(at_rewards.shape[0]):
-                total = rewards[g, s, a, 0] + rewards[g, s, a, 1]
-                noise = rewards_variance[g, s, a] + 0.1 * max(rewards_seen[g, s, a], 0.0)
+                total = max(rewards[g, s, a, 0] + rewards[g, s, a, 1], 0.0)
+                noise = rewards_variance[g, s, a] + TYPICAL * rewards_unit[g, s, a] * total
                 at_rewards[g, s, a] = (at_rewards[g, s, a] * doubt(total, noise)) ** 2
 
 

@@ -125,6 +125,17 @@ def unbiased(hits: float, reports: float, cells: int, oracle: Chances) -> float:
 
 
 @kernel
+def visit_weight(seen: float, total: float, square: float, weight: float) -> float:
+    """Weight of the average visit behind a weighted count: sum w^2 n_visits / sum w n_visits.
+
+    Both sums are noisy. Visits are likelier where reports weigh more, so the average over visits is
+    at least that over reports, sum w^2 n / sum w n, which is public and exact; and at most 1.
+    """
+    least = square / weight if weight > 0.0 else 1.0
+    return min(max(seen / total, least), 1.0) if total > 0.0 else least
+
+
+@kernel
 def estimate_cells(
     sums: CellSums,
     joint: Chances,
@@ -139,43 +150,51 @@ def estimate_cells(
     """
     S, A = sums.first.shape[1], sums.moves.shape[3]
     unit = 1.0 / WEIGHT_STEPS
-    out.moves[:] = 0.0
-    out.rewards[:] = 0.0
-    out.moves_variance[:] = 0.0
-    out.rewards_variance[:] = 0.0
-    out.moves_seen[:] = 0.0
-    out.rewards_seen[:] = 0.0
-    first[:] = 0.0
-    for source in range(2):
-        oracle = joint if source == 0 else move
-        cells = 2 if source == 0 else 1
-        for g in range(sums.moves.shape[1]):
-            for s in range(S):
-                for a in range(A):
+    for s in range(S):
+        for a in range(A):
+            for g in range(sums.moves.shape[1]):
+                out.moves[g, s, a] = 0.0
+                out.moves_variance[g, s, a] = 0.0
+                seen, total, squares, weights = 0.0, 0.0, 0.0, 0.0
+                for source in range(2):
+                    oracle = joint if source == 0 else move
+                    cells = 2 if source == 0 else 1
                     reports = sums.moves_weight[source, g, s, a] * unit
                     square = sums.moves_square[source, g, s, a] * unit * unit
-                    seen = sums.moves_seen[source, g, s, a] * unit * unit
+                    heard = sums.moves_seen[source, g, s, a] * unit * unit
                     out.moves_variance[g, s, a] += cells * oracle.v * square
-                    out.moves_seen[g, s, a] += unbiased(seen, square, cells * S, oracle)
+                    seen += unbiased(heard, square, cells * S, oracle)
+                    squares += square
+                    weights += reports
                     for n in range(S):
                         hits = sums.moves[source, g, s, a, n] * unit
-                        out.moves[g, s, a, n] += unbiased(hits, reports, cells, oracle)
-        oracle = joint if source == 0 else reward
-        cells = S if source == 0 else 1
-        for g in range(sums.rewards.shape[1]):
-            for s in range(S):
-                for a in range(A):
+                        count = unbiased(hits, reports, cells, oracle)
+                        out.moves[g, s, a, n] += count
+                        total += count
+                out.moves_unit[g, s, a] = visit_weight(seen, total, squares, weights)
+            for g in range(sums.rewards.shape[1]):
+                out.rewards[g, s, a] = 0.0
+                out.rewards_variance[g, s, a] = 0.0
+                seen, total, squares, weights = 0.0, 0.0, 0.0, 0.0
+                for source in range(2):
+                    oracle = joint if source == 0 else reward
+                    cells = S if source == 0 else 1
                     reports = sums.rewards_weight[source, g, s, a] * unit
                     square = sums.rewards_square[source, g, s, a] * unit * unit
-                    seen = sums.rewards_seen[source, g, s, a] * unit * unit
+                    heard = sums.rewards_seen[source, g, s, a] * unit * unit
                     out.rewards_variance[g, s, a] += cells * oracle.v * square
-                    out.rewards_seen[g, s, a] += unbiased(seen, square, cells * 2, oracle)
+                    seen += unbiased(heard, square, cells * 2, oracle)
+                    squares += square
+                    weights += reports
                     for rho in range(2):
                         hits = sums.rewards[source, g, s, a, rho] * unit
-                        out.rewards[g, s, a, rho] += unbiased(hits, reports, cells, oracle)
-    for kind in range(3):
-        oracle = joint if kind == JOINT else (move if kind == MOVE else reward)
-        cells = 2 * S if kind == JOINT else (S if kind == MOVE else 2)
-        for s in range(S):
+                        count = unbiased(hits, reports, cells, oracle)
+                        out.rewards[g, s, a, rho] += count
+                        total += count
+                out.rewards_unit[g, s, a] = visit_weight(seen, total, squares, weights)
+        first[s] = 0.0
+        for kind in range(3):
+            oracle = joint if kind == JOINT else (move if kind == MOVE else reward)
+            cells = 2 * S if kind == JOINT else (S if kind == MOVE else 2)
             hits = float(sums.first[kind, s])
             first[s] += unbiased(hits, float(sums.first_users[kind]), cells, oracle)

@@ -60,12 +60,12 @@ def directional_induction(
     """Fill Q [H, S, A] (not clipped: the policy is its argmax) and V = min(H-h+1, max_a Q).
 
     Q_h = r + z sd(r) + p V_{h+1} + z sd(p V_{h+1}), with
-    sd(p V)^2 = [v sum_s' (V(s') - p V)^2 + n Var_p V] / N^2 and
-    sd(r)^2 = [v' ((1-r)^2 + r^2) + n' r (1-r)] / N'^2; N and N' are the weighted numbers of moves
-    and rewards at (s, a), v and v' the variances of the noise in one of their cells, n and n' the
-    squared weights of the visits behind them.
+    sd(p V)^2 = [v sum_s' (V(s') - p V)^2 + u N Var_p V] / N^2 and
+    sd(r)^2 = [v' ((1-r)^2 + r^2) + u' N' r (1-r)] / N'^2; N and N' are the weighted numbers of
+    moves and rewards at (s, a), v and v' the variances of the noise in one of their cells, u and u'
+    the weights of the visits behind them.
     """
-    moves, rewards, moves_variance, rewards_variance, moves_seen, rewards_seen = counts
+    moves, rewards, moves_variance, rewards_variance, moves_unit, rewards_unit = counts
     H, S, A = Q.shape
     for s in range(S):
         V[H, s] = 0.0
@@ -80,7 +80,7 @@ def directional_induction(
                 value = UNKNOWN
                 if total > LEAST:
                     spread = ((1.0 - r) ** 2 + r * r) * rewards_variance[k, s, a]
-                    spread += r * (1.0 - r) * max(rewards_seen[k, s, a], 0.0)
+                    spread += r * (1.0 - r) * rewards_unit[k, s, a] * total
                     value = r + z * np.sqrt(spread) / total
                 if h < H - 1:
                     total = 0.0
@@ -96,7 +96,7 @@ def directional_induction(
                             loud += off
                             quiet += P[g, s, a, n] * off
                         spread = moves_variance[g, s, a] * loud
-                        spread += max(moves_seen[g, s, a], 0.0) * quiet
+                        spread += moves_unit[g, s, a] * total * quiet
                         value += mean + z * np.sqrt(spread) / total
                     else:
                         value = UNKNOWN

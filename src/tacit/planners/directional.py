@@ -6,8 +6,10 @@ import numpy as np
 
 from tacit.kernels.directional import directional_induction, directional_z, mean_model
 from tacit.kernels.planning import greedy
+from tacit.kernels.questions import Weighing
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.planners.noisy_posterior import (
+    ask_next,
     first_publication,
     model_space,
     predicted,
@@ -20,7 +22,7 @@ from tacit.task import Task
 
 
 class DirectionalPlanner:
-    """Plays the policy that looks best if every estimate errs in its favour; asks in turn.
+    """Plays the policy that looks best if every estimate errs in its favour.
 
     Spec tabular_ldp B3 (optimistic) and B4: widths z sd with z = c sqrt(2 L),
     L = ln(4 S A H e (e + 1) / beta) before the e-th batch.
@@ -28,11 +30,16 @@ class DirectionalPlanner:
     Args:
         bonus_scale: c; 1 is the width at which all confidence statements hold together.
         beta: failure probability.
+        weighing: how reports weigh: then users are asked what is predicted to teach most. Without
+            it they are asked about all steps in turn.
     """
 
-    def __init__(self, *, bonus_scale: float, beta: float) -> None:
+    def __init__(
+        self, *, bonus_scale: float, beta: float, weighing: Weighing | None = None
+    ) -> None:
         self.bonus_scale = bonus_scale
         self.beta = beta
+        self.weighing = weighing
 
     def plan(
         self,
@@ -51,9 +58,11 @@ class DirectionalPlanner:
         P, R = model_space(release)
         mean_model(counts, P, R)
         z = directional_z(self.bonus_scale, self.beta, (H, S, A), max(version, 1))
-        Q = np.empty((H, S, A))
-        directional_induction(counts, z, P, R, Q, np.empty((H + 1, S)))
+        Q, V = np.empty((H, S, A)), np.empty((H + 1, S))
+        directional_induction(counts, z, P, R, Q, V)
         actions = np.zeros((H, S), dtype=np.int64)
         greedy(Q, streams.ties, actions)
+        if self.weighing is not None:
+            return ask_next(version, release, self.weighing, P, V, actions)
         _, occupancy = predicted(release, P, actions)
         return Publication(version, TabularPolicy(actions), {"occupancy": occupancy})

@@ -8,7 +8,7 @@ from tacit.arrays import Array, IntArray
 from tacit.kernels.asking import share_questions, stakes
 from tacit.kernels.noisy_posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.planning import backward_induction, greedy
-from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing, report_weight
+from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
@@ -17,12 +17,6 @@ from tacit.task import Task
 
 FLOOR = 0.02
 """Least predicted chance of a state that a report's weight is worked out from (tabular_ldp B4)."""
-
-
-def least_weight(weighing: Weighing) -> float:
-    """Of any report, whatever it is about."""
-    noise = max(*weighing.moves, *weighing.rewards)
-    return report_weight(round(FLOOR * WEIGHT_STEPS), noise, weighing) / WEIGHT_STEPS
 
 
 class NoisyPosteriorPlanner:
@@ -54,19 +48,26 @@ class NoisyPosteriorPlanner:
             return first_publication(version, (H, S, A), streams)
         counts = released_counts(release)
         P, R = model_space(release)
-        least = least_weight(self.weighing)
-        sample_noisy_model(counts, least, streams.posterior, np.empty(S), P, R)
+        sample_noisy_model(counts, streams.posterior, np.empty(S), P, R)
         Q, V = np.full((H, S, A), np.inf), np.empty((H + 1, S))
         backward_induction(P, R, Q, V)
         actions = np.zeros((H, S), dtype=np.int64)
         greedy(Q, streams.ties, actions)
-        f, occupancy = predicted(release, P, actions)
-        at_moves, at_rewards = np.empty(P.shape[:3]), np.empty(R.shape)
-        stakes(counts, f, P, V, actions, at_moves, at_rewards)
-        asked = np.empty(KINDS * H)
-        share_questions(at_moves, at_rewards, f, actions, self.weighing, asked)
-        context = {"occupancy": occupancy, "questions": asked}
-        return Publication(version, TabularPolicy(actions), context)
+        return ask_next(version, release, self.weighing, P, V, actions)
+
+
+def ask_next(
+    version: int, release: Release, weighing: Weighing, P: Array, V: Array, actions: IntArray
+) -> Publication:
+    """The policy, who is predicted to be where, and what its users are asked in which shares."""
+    f, occupancy = predicted(release, P, actions)
+    at_moves = np.empty(release.blocks["moves_unit"].shape)
+    at_rewards = np.empty(release.blocks["rewards_unit"].shape)
+    stakes(released_counts(release), f, P, V, actions, at_moves, at_rewards)
+    asked = np.empty(KINDS * len(actions))
+    share_questions(at_moves, at_rewards, f, actions, weighing, asked)
+    context = {"occupancy": occupancy, "questions": asked}
+    return Publication(version, TabularPolicy(actions), context)
 
 
 def released_counts(release: Release) -> NoisyCounts:
@@ -77,14 +78,14 @@ def released_counts(release: Release) -> NoisyCounts:
         blocks["rewards"],
         law.variance("moves"),
         law.variance("rewards"),
-        blocks["moves_seen"],
-        blocks["rewards_seen"],
+        blocks["moves_unit"],
+        blocks["rewards_unit"],
     )
 
 
 def model_space(release: Release) -> tuple[Array, Array]:
     """Room for next-state laws and mean rewards."""
-    return np.empty_like(release.blocks["moves"]), np.empty_like(release.blocks["rewards_seen"])
+    return np.empty_like(release.blocks["moves"]), np.empty_like(release.blocks["rewards_unit"])
 
 
 def first_publication(version: int, sizes: tuple[int, int, int], streams: Streams) -> Publication:

@@ -67,14 +67,15 @@ class Schedule(NamedTuple):
 class Explore(NamedTuple):
     """How the next policy is found: by posterior sampling, or optimistically; the rest is public.
 
-    ``least`` is the least weight of a report, ``floor`` the least predicted chance of a state.
+    ``asks`` says whether questions are chosen, else all steps are asked about in turn; ``floor`` is
+    the least predicted chance of a state.
     """
 
     optimistic: bool
     bonus_scale: float
     beta: float
     weighing: Weighing
-    least: float
+    asks: bool
     floor: float
 
 
@@ -151,12 +152,12 @@ def plan_batch(
         mean_model(counts, P, R)
         directional_induction(counts, z, P, R, Q, V)
     else:
-        sample_noisy_model(counts, explore.least, posterior, work.y, P, R)
+        sample_noisy_model(counts, posterior, work.y, P, R)
         Q[:] = np.inf
         backward_induction(P, R, Q, V)
     greedy(Q, ties, policy)
     predict_occupancy(first, float(users), P, policy, explore.floor, work.f, batch.occupancy)
-    if not explore.optimistic:
+    if explore.asks:
         at_moves, at_rewards = work.at_moves, work.at_rewards
         stakes(counts, work.f, P, V, policy, at_moves, at_rewards)
         share_questions(at_moves, at_rewards, work.f, policy, explore.weighing, batch.asked)

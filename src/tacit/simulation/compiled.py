@@ -28,7 +28,7 @@ from tacit.planners import (
     UniformPlanner,
 )
 from tacit.planners.base import known_rewards
-from tacit.planners.noisy_posterior import FLOOR, least_weight
+from tacit.planners.noisy_posterior import FLOOR
 from tacit.planners.obi import cell_noise
 from tacit.policy import StochasticPolicy, TabularPolicy
 from tacit.privacy import Exact, Privatizer, Query, Silence
@@ -303,8 +303,8 @@ class OneCellRun(_CompiledRun):
             rewards=np.zeros(rewards),
             moves_variance=np.zeros(moves[:3]),
             rewards_variance=np.zeros(rewards[:3]),
-            moves_seen=np.zeros(moves[:3]),
-            rewards_seen=np.zeros(rewards[:3]),
+            moves_unit=np.zeros(moves[:3]),
+            rewards_unit=np.zeros(rewards[:3]),
         )
         self._first = np.zeros(S)
         self._batch = batches.Batch(
@@ -353,11 +353,12 @@ class OneCellRun(_CompiledRun):
 
 
 def _explore(agent: BoundAgent, weighing: Weighing) -> batches.Explore:
-    planner, least = agent.planner, least_weight(weighing)
+    planner = agent.planner
     if isinstance(planner, DirectionalPlanner):
         scale, beta = float(planner.bonus_scale), float(planner.beta)
-        return batches.Explore(True, scale, beta, weighing, least, FLOOR)
-    return batches.Explore(False, 0.0, 0.0, weighing, least, FLOOR)
+        asks = planner.weighing is not None
+        return batches.Explore(True, scale, beta, weighing, asks, FLOOR)
+    return batches.Explore(False, 0.0, 0.0, weighing, True, FLOOR)
 
 
 def _sampler(oracle: Oracle) -> batches.Sampler:

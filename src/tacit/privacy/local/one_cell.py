@@ -50,8 +50,8 @@ class CellLaw:
 
     A user inside a cell adds p (1-p) / (p-q)^2 instead of v; which users are inside is not public,
     so this is the law but for that correction (spec tabular_ldp B3). Cells of one (s, a) share one
-    variance: the arrays have the shape of the block without its cells. ``*_seen`` is as noisy as
-    what it is summed from; that is not stated.
+    variance: the arrays have the shape of the block without its cells. Of the ``*_unit``, which are
+    ratios, no law is stated.
     """
 
     name: str
@@ -77,9 +77,9 @@ class OneCell:
     """Randomizes the cell that was asked for; releases unbiased weighted counts.
 
     Released are ``moves`` [G, S, A, S] (weighted counts of (s, a, s'), steps before the last; G is
-    1 where stages are pooled), ``rewards`` [G', S, A, 2] (of (s, a, rho), all steps), the squared
-    weights of the visits behind them (``moves_seen``, ``rewards_seen``), and from step 1 ``first``
-    [S] (unweighted start states of ``first_users``).
+    1 where stages are pooled), ``rewards`` [G', S, A, 2] (of (s, a, rho), all steps), the weight of
+    the average visit behind them (``moves_unit``, ``rewards_unit``), and from step 1 ``first`` [S]
+    (unweighted start states of ``first_users``).
 
     Args:
         statistic: whose cell is randomized.
@@ -168,8 +168,8 @@ class OneCell:
             {
                 "moves": moves,
                 "rewards": rewards,
-                "moves_seen": exact,
-                "rewards_seen": exact,
+                "moves_unit": exact,
+                "rewards_unit": exact,
                 "first": np.asarray(first_users @ np.array(starts)),
                 "first_users": exact,
             },
@@ -231,10 +231,10 @@ class OneCell:
         counts = NoisyCounts(
             blocks["moves"],
             blocks["rewards"],
-            np.empty(blocks["moves_seen"].shape),
-            np.empty(blocks["rewards_seen"].shape),
-            blocks["moves_seen"],
-            blocks["rewards_seen"],
+            np.empty(blocks["moves_unit"].shape),
+            np.empty(blocks["rewards_unit"].shape),
+            blocks["moves_unit"],
+            blocks["rewards_unit"],
         )
         joint, move, reward = (chances(oracle) for oracle in self.oracles)
         estimate_cells(exact, joint, move, reward, counts, blocks["first"])
@@ -277,8 +277,8 @@ def _layouts(statistic: OneStep, task: Task) -> tuple[Layout, Layout]:
         [
             Block("moves", (*moves, S)),
             Block("rewards", (*rewards, 2)),
-            Block("moves_seen", moves),
-            Block("rewards_seen", rewards),
+            Block("moves_unit", moves),
+            Block("rewards_unit", rewards),
             Block("first", (S,)),
             Block("first_users", (1,)),
         ]
