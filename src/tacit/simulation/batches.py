@@ -172,6 +172,7 @@ def one_cell_episodes(
     move: Sampler,
     reward: Sampler,
     schedule: Schedule,
+    drawn: bool,
     explore: Explore,
     ties: np.random.Generator,
     posterior: np.random.Generator,
@@ -183,7 +184,10 @@ def one_cell_episodes(
     work: Work,
     score: Score,
 ) -> None:
-    """One episode of ``tacit-local`` per row of ``uniforms``; a batch may span several calls."""
+    """One episode of ``tacit-local`` per row of ``uniforms``; a batch may span several calls.
+
+    Users are asked what was published, or about all steps in turn, or each about one it draws.
+    """
     policy, _, asked, clock, counts, users = batch
     states, actions, rewards = work.states, work.actions, work.rewards
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
@@ -207,8 +211,10 @@ def one_cell_episodes(
             left = next_batch(schedule, done)
         earned += rollout(truth, policy, uniforms[row], states, actions, rewards)
         question = pick_question(asked, done) if clock[2] == 1 else in_turn(done, H)
-        h = question // KINDS
+        h = int(rng.random() * H) if drawn else question // KINDS
         kind = REWARD if h == H - 1 else question % KINDS
+        if drawn and h < H - 1:
+            kind = JOINT
         rho = 0
         if kind != MOVE:
             share = step_reward(rewards, h)

@@ -7,6 +7,7 @@ which are public.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from tacit.kernels.cells import (
 from tacit.kernels.counts import REWARD_STEPS
 from tacit.kernels.noisy_posterior import NoisyCounts
 from tacit.kernels.questions import (
+    JOINT,
     KINDS,
     REWARD,
     SPREAD,
@@ -39,7 +41,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics import Block, Layout, OneStep
+from tacit.statistics import Block, EachStep, Layout, OneStep
 from tacit.task import Task
 from tacit.validate import number
 
@@ -90,7 +92,7 @@ class OneCell:
 
     def __init__(
         self,
-        statistic: OneStep,
+        statistic: OneStep | EachStep,
         task: Task,
         *,
         requested_epsilon: float,
@@ -182,10 +184,16 @@ class OneCell:
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """On the device: round the reward, randomize the cell, and address the report."""
         views = self.statistic.layout.views(contribution)
-        S = self.statistic.states
         h, kind = divmod(int(np.argmax(views["question"])), KINDS)
-        s, following = np.unravel_index(np.argmax(views["cell"].sum(axis=1)), (S, S))
-        rho = int(noise.happens(int(views["cell"][s, 1, following]), REWARD_STEPS))
+        return self._report(views["cell"], h, kind, publication, noise)
+
+    def _report(
+        self, mass: IntArray, h: int, kind: int, publication: Publication, noise: Noise
+    ) -> Report:
+        """The randomized report on a question about step h, from the mass [S, 2, S] of its cell."""
+        S = self.statistic.states
+        s, following = np.unravel_index(np.argmax(mass.sum(axis=1)), (S, S))
+        rho = int(noise.happens(int(mass[s, 1, following]), REWARD_STEPS))
         cell = cell_index(kind, int(s), rho, int(following), S)
         report = noise.randomize(self.oracles[kind], cell)
         return Report(self.address(report, h, kind, publication), noise.source)
@@ -242,6 +250,34 @@ class OneCell:
         return Release(secret.users, blocks, law, secret.source)
 
 
+class DrawnCell(OneCell):
+    """The same for a step that the user draws with a fair coin of its own, and sends along.
+
+    The step says nothing about the user; that nobody else knows it beforehand is what lets users of
+    all steps hide each other behind a shuffler (spec tabular_ldp B8 iii).
+    """
+
+    def _account(self, task: Task, requested: float) -> Guarantee:
+        return dataclasses.replace(
+            super()._account(task, requested),
+            assumptions=(
+                "every participation sends exactly one report, and a retry resends the same bytes",
+                "the user's own coin decides the step; policy and weights do not depend on the "
+                "user's data",
+            ),
+        )
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """On the device: draw the step, then report its cell."""
+        H = self.statistic.horizon
+        h = 0
+        while h < H - 1 and not noise.happens(1, H - h):
+            h += 1
+        mass = self.statistic.layout.views(contribution)["cell"][h]
+        kind = REWARD if h == H - 1 else JOINT
+        return self._report(mass, h, kind, publication, noise)
+
+
 def best_oracles(epsilon: float, states: int) -> Oracles:
     """The oracle of least variance at epsilon for each kind of question."""
     S = states
@@ -267,7 +303,7 @@ def chances(oracle: Oracle) -> Chances:
     return Chances(oracle.p, oracle.q, oracle.variance_outside)
 
 
-def _layouts(statistic: OneStep, task: Task) -> tuple[Layout, Layout]:
+def _layouts(statistic: OneStep | EachStep, task: Task) -> tuple[Layout, Layout]:
     """Of releases, and of the sums behind them."""
     S, A, H = statistic.states, task.sizes["actions"], statistic.horizon
     G, every = (1, 1) if task.homogeneous else (max(H - 1, 1), H)
