@@ -239,7 +239,7 @@ def test_many_short_runs_have_the_law_of_the_driver():
     Welch's test on values and on squared deviations, 1e-6 over all numbers; regret by
     Kolmogorov-Smirnov at 1e-6.
     """
-    users, runs, agent = 30, 400, TacitLocal(2.0, batch=12)
+    users, runs, agent = 30, 250, TacitLocal(2.0, batch=12)
     found = {True: [], False: []}
     regrets = {True: [], False: []}
     for root in range(runs):
