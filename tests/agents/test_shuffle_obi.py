@@ -37,7 +37,7 @@ def test_larger_batches_buy_less_noise_and_colluders_cost_some() -> None:
     assert local[0] == pytest.approx(0.5, rel=1e-3) and local[0] < local[1] < local[2]
     spied = tacit.guarantee(ShuffleOBI(0.5, 1e-6, batch=2000, colluders=900), PROBLEM, 10_000)
     assert local[0] < spied.also[0].epsilon < local[1] * 1.1 < local[2]
-    capped = tacit.guarantee(ShuffleOBI(0.5, 1e-6, 2000, local_epsilon=1.0), PROBLEM, 10_000)
+    capped = tacit.guarantee(ShuffleOBI(0.5, 1e-6, batch=2000, local_epsilon=1.0), PROBLEM, 10_000)
     assert capped.also[0].epsilon == pytest.approx(1.0) and capped.epsilon < 0.5
     assert "stronger than asked" in str(capped)
 

@@ -102,7 +102,7 @@ def smaller_epsilon_costs_more(name: str, shown: str) -> Judge:
     def judge(evidence: Evidence) -> Claim:
         curves = family(evidence, name)
         pairs = list(zip(curves[1:], curves[:-1], strict=True))
-        holds = together([ratio(weaker, stronger).below_one for weaker, stronger in pairs])
+        holds = together([ratio(weaker, stronger).below(1.0) for weaker, stronger in pairs])
         return Claim(
             claim=f"{shown}: the smaller epsilon, the larger the regret",
             expected="regret at 0.2 > at 2 > at 20, paired over MDPs",

@@ -66,7 +66,7 @@ def is_lowest(name: str, others: Sequence[str], said: str, epsilon: float) -> Ju
     def judge(evidence: Evidence) -> Claim:
         found = at(evidence, epsilon)
         ratios = {other: ratio(found[name], found[other]) for other in others}
-        holds = together([r.below_one for r in ratios.values()])
+        holds = together([r.below(1.0) for r in ratios.values()])
         return Claim(
             claim=f"epsilon {epsilon:g}: {said}",
             expected=f"{name} / other below 1, paired over MDPs",
