@@ -327,7 +327,7 @@ class OneCellRun(_CompiledRun):
             states=np.zeros(H + 1, dtype=np.int64),
             actions=np.zeros(H, dtype=np.int64),
             rewards=np.zeros(H),
-            hits=np.zeros(max(largest, 2), dtype=np.int64),
+            hits=np.zeros(largest, dtype=np.int64),
         )
         self._drawn = isinstance(mechanism, DrawnCell)
         self._explore = _explore(agent, mechanism.weighing)
