@@ -105,7 +105,8 @@ class OneCell:
         )
         self.weighing = weighing(self.oracles, statistic.states)
         self.layout, self.sums = _layouts(statistic, task)
-        if task.users * WEIGHT_STEPS**2 >= 2**62:
+        ones = 2 * statistic.states  # of one report, about one state
+        if task.users * ones * WEIGHT_STEPS**2 >= 2**63:
             raise InvalidInput(
                 f"the weighted sums of {task.users:,} users could leave the 64-bit integers; plan "
                 "for fewer users"
@@ -158,7 +159,8 @@ class OneCell:
 
     def _law(self, moves: Array, rewards: Array, first_users: IntArray) -> CellLaw:
         S = self.statistic.states
-        starts = [_sum_variance(oracle, oracle.domain // S) for oracle in self.oracles]
+        cells = (2 * S, S, 2)  # of one state, by kind of question
+        starts = [_sum_variance(*pair) for pair in zip(self.oracles, cells, strict=True)]
         exact = np.zeros(())
         return CellLaw(
             "one-cell",
@@ -201,10 +203,16 @@ class OneCell:
     def address(self, report: IntArray, step: int, kind: int, publication: Publication) -> IntArray:
         """The message in the collector's terms: which sums it is added to, and how often."""
         policy, occupancy = publication.policy, publication.context.get("occupancy")
-        if not isinstance(policy, TabularPolicy) or occupancy is None:
+        shape = (self.statistic.horizon, self.statistic.states)
+        if (
+            not isinstance(policy, TabularPolicy)
+            or occupancy is None
+            or not policy.actions.shape == occupancy.shape == shape
+        ):
             raise InvalidInput(
                 "a one-cell report needs a deterministic table and the occupancy its publication "
-                "predicts; draw a stochastic policy into a table before publishing it"
+                f"predicts, both {shape}; draw a stochastic policy into a table before publishing "
+                "it"
             )
         message = np.zeros(self.sums.size, dtype=np.int64)
         add_hits(
