@@ -17,13 +17,14 @@ CASES = [(True, 1, 1, 4), (False, 2, 3, 3), (False, 1, 2, 2), (True, 1, 1, 1), (
 
 
 def tables(seed, G):
-    """Noisy counts; some pairs have a negative total, some were never reported about."""
+    """Noisy counts. One pair was never reported about, one has visits but no transitions."""
     rng = np.random.default_rng(seed)
     transitions = rng.normal(20, 15, size=(G, S, A, 2, S))
     last, v, w = rng.normal(20, 15, size=(S, A, 2)), rng.random((G, S, A)) * 50, rng.random((S, A))
     transitions[0, 0, 0], v[0, 0, 0] = 0.0, 0.0
     last[0, 0], w[0, 0] = 0.0, 0.0
     transitions[0, 1, 1] -= 40
+    last[1, 1] += 150
     return transitions, last, v, w * 50
 
 
