@@ -7,11 +7,12 @@ from tacit.privacy.local.additive import (
     laplace_scales,
     proportional_radii,
 )
-from tacit.privacy.local.one_cell import OneCell
+from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.privacy.local.response import LocalResponse, differing_bits, response_bits
 from tacit.privacy.local.shaped import LocalShaped, shaped_std
 
 __all__ = [
+    "DrawnCell",
     "LocalAdditive",
     "LocalResponse",
     "LocalShaped",
