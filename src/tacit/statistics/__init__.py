@@ -3,6 +3,15 @@
 from tacit.statistics.base import Block, Layout, Relation, Statistic
 from tacit.statistics.counts import VisitCounts
 from tacit.statistics.nothing import Nothing
-from tacit.statistics.one_step import OneStep
+from tacit.statistics.one_step import EachStep, OneStep
 
-__all__ = ["Block", "Layout", "Nothing", "OneStep", "Relation", "Statistic", "VisitCounts"]
+__all__ = [
+    "Block",
+    "EachStep",
+    "Layout",
+    "Nothing",
+    "OneStep",
+    "Relation",
+    "Statistic",
+    "VisitCounts",
+]
