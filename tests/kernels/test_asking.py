@@ -108,7 +108,8 @@ def plain_shares(at_moves, at_rewards, f, policy, weighing):
         states = np.arange(S)
         moves, rewards = at_moves[g, states, policy[h]], at_rewards[e, states, policy[h]]
         learned = {
-            JOINT: tells(f[h], moves, weighing.moves[0]) + tells(f[h], rewards, weighing.rewards[0]),
+            JOINT: tells(f[h], moves, weighing.moves[0])
+            + tells(f[h], rewards, weighing.rewards[0]),
             MOVE: tells(f[h], moves, weighing.moves[1]),
             REWARD: tells(f[h], rewards, weighing.rewards[1]),
         }

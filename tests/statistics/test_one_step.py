@@ -199,7 +199,9 @@ def test_cells_are_numbered_without_gaps_or_collisions(S):
         assert [cells.cell_index(kind, *cell, S) for cell in known] == list(range(len(known)))
     for rho, n in itertools.product(range(2), states):  # what is not asked for does not show
         assert cells.cell_index(MOVE, S - 1, rho, n, S) == cells.cell_index(MOVE, S - 1, 0, n, S)
-        assert cells.cell_index(REWARD, S - 1, rho, n, S) == cells.cell_index(REWARD, S - 1, rho, 0, S)
+        assert cells.cell_index(REWARD, S - 1, rho, n, S) == cells.cell_index(
+            REWARD, S - 1, rho, 0, S
+        )
 
 
 @pytest.mark.parametrize("homogeneous", [True, False])
