@@ -55,6 +55,28 @@ class CappedBatches:
 
 
 @dataclass(frozen=True)
+class GeometricBatches:
+    """Publications after 1 user, then after max(t + 1, round(ratio t)) users.
+
+    The number of publications grows with the logarithm of the users (spec linear_jdp, B2).
+    """
+
+    ratio: float
+
+    def __call__(self, served: int) -> int:
+        """Size of the next batch."""
+        return max(1, round(self.ratio * served) - served)
+
+    def times(self, users: int) -> list[int]:
+        """After how many users there is a release, the last user excluded: nobody acts on it."""
+        found, served = [], self(0)
+        while served < users:
+            found.append(served)
+            served += self(served)
+        return found
+
+
+@dataclass(frozen=True)
 class Every:
     """A new publication after every ``users`` users."""
 
@@ -135,13 +157,13 @@ def drive(agent: BoundAgent, users: Users, noise: Noise, streams: Streams) -> It
         release = privatizer.release(secret, Query(version), noise)
         publication = agent.planner.plan(task, release, ask, publication, streams)
         yield publication
-        batch = agent.schedule(served)
+        batch = agent.schedule(served) if publication.users is None else publication.users
         if batch < 1:
             raise InvalidInput(
                 f"the schedule asked for {batch} users after {served}, but it must be at least 1"
             )
         for _ in range(min(batch, task.users - served)):
-            trajectory = users(publication)
+            trajectory = users(publication.for_user(served))
             agent.statistic.contribute(trajectory, publication, served, contribution)
             report = privatizer.encode(contribution, publication, noise)
             secret = privatizer.absorb(secret, report, publication.version)
