@@ -68,16 +68,16 @@ def test_shipped_agents_are_consistent_and_halved_noise_is_caught(name: str) -> 
 
 def test_the_whole_learner_can_be_audited() -> None:
     """Releases, gains and everything between them; a hundredth of the noise is caught."""
-    bound = tacit.agent("tacit-control", epsilon=3.0).bind(SHORT.task(3, ["start", "noise"]))
+    bound = tacit.agent("tacit-control", epsilon=0.5).bind(SHORT.task(3, ["start", "noise"]))
     thin = type(bound.privatizer)(
         bound.statistic,
         bound.task,
         bound.privatizer.noise_std / 100.0,
-        requested_epsilon=3.0,
+        requested_epsilon=0.5,
         requested_delta=1e-5,
     )
     rng, reports = np.random.default_rng(2), []
     for agent in (bound, replace(bound, privatizer=thin)):
         target = LearnerTarget(SHORT, agent)
-        reports.append(audit_target(target, 3.0, 1e-5, 80, confidence=0.99, rng=rng))
+        reports.append(audit_target(target, 0.5, 1e-5, 100, confidence=0.99, rng=rng))
     assert [report.verdict for report in reports] == ["consistent", "violated"]
