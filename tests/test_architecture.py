@@ -110,6 +110,12 @@ def test_nothing_imports_the_command_line() -> None:
             assert not any(under(i, "cli") for i in imports(path)), name
 
 
+def test_only_the_command_line_imports_the_experiments() -> None:
+    for name, path in MODULES.items():
+        if not under(name, "cli", "experiments"):
+            assert not any(under(i, "experiments") for i in imports(path)), name
+
+
 def calls(path: Path) -> list[str]:
     tree = ast.parse(path.read_text())
     return [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]

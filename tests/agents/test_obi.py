@@ -22,7 +22,17 @@ def test_a_tiny_bonus_needs_no_more_than_one_look_at_a_deterministic_problem() -
     assert np.diff(result.regret[0])[-2000:].mean() < 0.01
 
 
+def test_better_widths_learn_faster() -> None:
+    regret = [
+        tacit.simulate(tacit.problem("random-mdp", seed=3), OBI(width=width), 30_000).regret[0, -1]
+        for width in ("published", "corrected", "tight")
+    ]
+    assert regret[0] > regret[1] > regret[2]
+
+
 def test_bad_parameters() -> None:
+    with pytest.raises(InvalidInput, match="width = 'loose'"):
+        OBI(width="loose")
     with pytest.raises(InvalidInput, match="beta = 2"):
         OBI(beta=2.0)
     with pytest.raises(InvalidInput, match="takes no epsilon"):

@@ -9,7 +9,7 @@ import pytest
 import tacit
 from tacit.agents import ShuffleOBI
 from tacit.errors import InvalidInput
-from tacit.privacy.shuffle import Blanket, Shuffled
+from tacit.privacy.shuffle import Blanket, Shuffled, useful_crowd
 from tacit.simulation.compiled import OneCellRun, compiled_run
 
 PROBLEM = tacit.problem("random-mdp", seed=21)
@@ -20,7 +20,7 @@ def bound(agent: ShuffleOBI, users: int = 1000):
 
 
 def test_the_guarantee_is_central_and_shows_the_local_view() -> None:
-    said = tacit.guarantee(ShuffleOBI(1.0, 1e-6, batch=400), PROBLEM, 10_000)
+    said = tacit.guarantee(ShuffleOBI(1.0, 1e-6, batch=200), PROBLEM, 10_000)
     assert said.model == "shuffle" and said.epsilon == pytest.approx(1.0) and said.delta == 1e-6
     assert said.delta_at_requested_epsilon <= 1e-6
     assert [view.model for view in said.also] == ["local"]
@@ -32,45 +32,57 @@ def test_the_guarantee_is_central_and_shows_the_local_view() -> None:
 def test_larger_batches_buy_less_noise_and_colluders_cost_some() -> None:
     local = [
         tacit.guarantee(ShuffleOBI(0.5, 1e-6, batch=b), PROBLEM, 10_000).also[0].epsilon
-        for b in (2, 200, 2000)
+        for b in (1, 100, 1000)
     ]
     assert local[0] == pytest.approx(0.5, rel=1e-3) and local[0] < local[1] < local[2]
-    spied = tacit.guarantee(ShuffleOBI(0.5, 1e-6, batch=2000, colluders=900), PROBLEM, 10_000)
+    spied = tacit.guarantee(ShuffleOBI(0.5, 1e-6, batch=1000, colluders=900), PROBLEM, 10_000)
     assert local[0] < spied.also[0].epsilon < local[1] * 1.1 < local[2]
-    capped = tacit.guarantee(ShuffleOBI(0.5, 1e-6, 2000, local_epsilon=1.0), PROBLEM, 10_000)
+    capped = tacit.guarantee(ShuffleOBI(0.5, 1e-6, batch=1000, local_epsilon=1.0), PROBLEM, 10_000)
     assert capped.also[0].epsilon == pytest.approx(1.0) and capped.epsilon < 0.5
     assert "stronger than asked" in str(capped)
 
 
-def test_batches_are_whole_multiples_of_the_horizon() -> None:
-    assert ShuffleOBI(1.0, batch=7).crowd(PROBLEM.task(users=1000)) == 3
-    assert bound(ShuffleOBI(1.0, batch=7)).schedule(0) == 6
-    assert ShuffleOBI(1.0, batch=1).crowd(PROBLEM.task(users=1000)) == 1
-    wanted = math.ceil(8 * math.log(1e6))
-    assert ShuffleOBI(1.0).crowd(PROBLEM.task(users=10**6)) == wanted
-    assert ShuffleOBI(1.0, colluders=5).crowd(PROBLEM.task(users=10**6)) == wanted + 5
-    assert ShuffleOBI(1.0).crowd(PROBLEM.task(users=1000)) == 10  # a fiftieth, over two steps
+def test_sizes_of_batches() -> None:
+    few, many = PROBLEM.task(users=1000), PROBLEM.task(users=10**6)
+    turns = ShuffleOBI(1.0, steps="assigned", batch=7)
+    assert turns.crowd(few) == 3 and bound(turns).schedule(0) == 6
+    assert (
+        ShuffleOBI(1.0, batch=7).crowd(few) == 7
+        and bound(ShuffleOBI(1.0, batch=7)).schedule(5) == 7
+    )
+    assert ShuffleOBI(1.0, steps="assigned", batch=1).crowd(few) == 1
+    wanted = useful_crowd(1.0, 1e-6)
+    assert ShuffleOBI(1.0).crowd(many) == 2 * wanted
+    assert ShuffleOBI(1.0, colluders=5).crowd(many) == 2 * wanted + 5
+    assert ShuffleOBI(1.0, steps="assigned").crowd(many) == wanted
+    assert ShuffleOBI(1.0).crowd(few) == 20  # a fiftieth
+    assert ShuffleOBI(1.0, steps="assigned").crowd(few) == 10
 
 
-def test_the_accounting_uses_the_crowd_of_one_step() -> None:
-    mechanism = bound(ShuffleOBI(1.0, 1e-6, batch=400)).privatizer
+def test_the_accounting_uses_the_crowd_of_one_step_where_steps_are_public() -> None:
+    mechanism = bound(ShuffleOBI(1.0, 1e-6, steps="assigned", batch=400)).privatizer
     assert isinstance(mechanism, Shuffled) and mechanism.hidden == 200
     for oracle in (mechanism.local.oracle, mechanism.local.last_oracle):
         assert Blanket((oracle,)).delta(200, 1.0) <= 1e-6 < Blanket((oracle,)).delta(199, 1.0)
+    drawn = bound(ShuffleOBI(1.0, 1e-6, batch=400)).privatizer
+    assert isinstance(drawn, Shuffled) and drawn.hidden == 400
+    (blanket,) = drawn.blankets()
+    assert blanket.delta(400, 1.0) <= 1e-6 < blanket.delta(399, 1.0)
 
 
 def test_without_noise_the_compiled_loop_is_the_driver() -> None:
     """At epsilon 60 no report is ever randomized, so even the aggregated loop is bit-equal."""
-    agent = ShuffleOBI(60.0, 1e-6, batch=10, local_epsilon=60.0)
+    agent = ShuffleOBI(60.0, 1e-6, steps="assigned", batch=10, local_epsilon=60.0)
     assert type(compiled_run(PROBLEM, bound(agent), 0, 0, np.array([10]))) is OneCellRun
     runs = [tacit.simulate(PROBLEM, agent, 407, seeds=2, compiled=c) for c in (True, False)]
     assert np.array_equal(runs[0].regret, runs[1].regret)
     assert np.array_equal(runs[0].reward, runs[1].reward)
 
 
-def test_with_noise_both_loops_have_one_law() -> None:
+@pytest.mark.parametrize("steps", ["own", "assigned"])
+def test_with_noise_both_loops_have_one_law(steps) -> None:
     """Mean regret of 40 short runs either way, 5 standard errors apart at most."""
-    agent = ShuffleOBI(2.0, 1e-6, batch=10)
+    agent = ShuffleOBI(2.0, 1e-6, steps=steps, batch=10)
     means, errors = [], []
     for compiled in (True, False):
         last = tacit.simulate(PROBLEM, agent, 200, seeds=40, compiled=compiled).regret[:, -1]
@@ -96,8 +108,9 @@ def test_stage_dependent_problems_are_learned_too() -> None:
 
 
 def test_the_notes_say_who_is_never_opened() -> None:
-    (note,) = ShuffleOBI(1.0, batch=400).notes(PROBLEM.task(users=1000))
-    assert "batches of 400 users, 200 per step" in note and "last 200 of 1,000" in note
+    for steps in ("own", "assigned"):
+        (note,) = ShuffleOBI(1.0, steps=steps, batch=400).notes(PROBLEM.task(users=1000))
+        assert "batches of 400 users" in note and "last 200 of 1,000" in note
 
 
 def test_audits_of_the_report_and_of_an_opened_batch() -> None:
@@ -119,6 +132,8 @@ def test_audits_of_the_report_and_of_an_opened_batch() -> None:
         ({"epsilon": 0.0}, "epsilon = 0"),
         ({"epsilon": 1.0, "delta": 0.0}, "delta = 0"),
         ({"epsilon": 1.0, "batch": -1}, "batch = -1"),
+        ({"epsilon": 1.0, "steps": "all"}, "one of own, assigned"),
+        ({"epsilon": 1.0, "calibration": "loose"}, "one of tight, paper"),
         ({"epsilon": 1.0, "colluders": 0.5}, "colluders = 0.5"),
         ({"epsilon": 1.0, "local_epsilon": 0.0}, "local_epsilon = 0"),
         ({"epsilon": 1.0, "bonus_scale": math.nan}, "bonus_scale = nan"),
@@ -132,4 +147,4 @@ def test_bad_parameters(parameters: dict, message: str) -> None:
 
 def test_a_batch_of_colluders_is_refused() -> None:
     with pytest.raises(InvalidInput, match="nobody to hide among"):
-        bound(ShuffleOBI(1.0, batch=10, colluders=5))
+        bound(ShuffleOBI(1.0, steps="assigned", batch=10, colluders=5))

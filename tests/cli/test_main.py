@@ -10,31 +10,10 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.cli import main as cli
 
 
 def tacit_command(*words: str) -> list[str]:
     return [str(Path(sys.executable).with_name("tacit")), *words]
-
-
-class Output:
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Run the command in this process, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: str) -> Output:
-        monkeypatch.setattr(sys, "argv", ["tacit", *words])
-        with pytest.raises(SystemExit) as leave:
-            cli.main()
-        captured = capsys.readouterr()
-        return Output(leave.value.code, captured.out, captured.err)
-
-    return run
 
 
 SMALL = ("run", "random-mdp", "psrl", "--episodes", "200", "--seeds", "2")
@@ -280,3 +259,39 @@ def test_a_refuted_claim_exits_with_status_1(call, monkeypatch) -> None:
     monkeypatch.setattr(ldp_obi, "LocalAdditive", HalvedNoise)
     done = call("audit", "random-mdp", "ldp-obi", "--epsilon", "3", "--trials", "20000", "--json")
     assert done.status == 1 and json.loads(done.out)["verdict"] == "violated"
+
+
+BITS = ("-A", "randomizer=randomized-response")
+BOUNDED = ("--delta", "0.1", "-A", "randomizer=bounded")
+
+
+@pytest.mark.parametrize(
+    ("words", "epsilon"),
+    [
+        (("ldp-obi", "--epsilon", "2", *BITS), 2.0),
+        (("ldp-obi", "--epsilon", "2", "--calibration", "paper", *BITS), 2 * 10 / 12),
+        (("ldp-obi", "--epsilon", "2", *BOUNDED), 2.0),
+        (("ldp-obi", "--epsilon", "20", "--calibration", "paper", *BOUNDED), None),
+        (("ldp-obi", "--epsilon", "2", "-A", "width=tight"), 2.0),
+        (("ldp-psrl", "--epsilon", "2", "--calibration", "paper"), 2 * 14 / 16),
+        (("obi",), None),
+    ],
+)
+def test_every_tabular_agent_from_the_command_line(call, words, epsilon) -> None:
+    said = json.loads(call("guarantee", "random-mdp", *words, "--episodes", "50", "--json").out)
+    ran = json.loads(call("run", "random-mdp", *words, "--episodes", "50", "--json").out)
+    for guarantee in (said["guarantee"], ran["guarantee"]):
+        assert guarantee["epsilon"] == (
+            None if epsilon is None else pytest.approx(epsilon, rel=1e-4)
+        )
+    text = call("guarantee", "random-mdp", *words, "--episodes", "50").out
+    assert ("NO PRIVACY" in text) == (epsilon is None)
+    if "ldp-obi" in words:
+        assert ran["agent"]["parameters"]["width"] in ("published", "corrected", "tight")
+        assert "at episode" in ran["agent"]["notes"][0]
+
+
+def test_audits_say_what_is_exact_and_what_cannot_be_audited(call) -> None:
+    audit = ("audit", "random-mdp", "ldp-obi", "--epsilon", "2", "--trials", "1000")
+    assert "exact: the probabilities of one report give epsilon 2" in call(*audit, *BITS).out
+    assert "not audited: bounded noise has no exact sampler" in call(*audit, *BOUNDED).out

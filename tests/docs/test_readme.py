@@ -72,7 +72,7 @@ def test_make_demo_works(tmp_path: Path) -> None:
         ["make", "demo", f"DEMO_OUT={tmp_path}"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    for words in ("psrl, not private", "NO PRIVACY", "The curves:"):
+    for words in ("psrl, not", "tacit-local", "NO PRIVACY", "The curves:"):
         assert words in done.stdout
     assert (tmp_path / "regret.png").exists()
 

@@ -27,12 +27,12 @@ def times(factor: float) -> list[float]:
 
 def test_ratios_are_paired_and_say_when_they_are_not_decided() -> None:
     a, b = runs("a", [10, 200, 3000, 40]), runs("b", [20, 400, 6000, 80])
-    assert ratio(a, b).value == pytest.approx(0.5) and ratio(a, b).below_one is True
-    assert ratio(b, a).below_one is False
+    assert ratio(a, b).value == pytest.approx(0.5) and ratio(a, b).below(1.0) is True
+    assert ratio(b, a).below(1.0) is False
     mixed = runs("c", [5, 400, 1500, 80])
-    assert ratio(mixed, a).below_one is None
+    assert ratio(mixed, a).below(1.0) is None
     one = ratio(runs("d", [1.0]), runs("e", [2.0]))
-    assert one.value == pytest.approx(0.5) and one.below_one is None
+    assert one.value == pytest.approx(0.5) and one.below(1.0) is None
     assert np.isfinite(ratio(runs("f", [0.0, 0.0]), runs("g", [1.0, 1.0])).value)
 
 
@@ -121,6 +121,7 @@ def test_randomizers_are_compared_and_their_true_privacy_is_looked_at() -> None:
     swapped = evidence(*(runs(f"{n}@2", times(5 - f), spread=0.1 / f) for n, f in factors.items()))
     verdicts = [judge(swapped).holds for judge in randomizers.claims(2.0)]
     assert verdicts == [False, False, False, True, True]
+    assert "lower is gaussian and response" in randomizers.claims(2.0)[2](swapped).why
 
 
 def measured(key: str, **arrays: np.ndarray) -> Evidence:
@@ -170,6 +171,25 @@ def test_table_1_reads_powers_off_the_noise() -> None:
     assert list(claim.measured.values()) == pytest.approx([3.0, 3.0, 1.5])
     printed = measured("bounded", **{**noise, "horizon": np.ones(4)})
     assert table_1.order_of_regret("bounded")(printed).holds is True
+
+
+@pytest.mark.parametrize(
+    ("over", "holds"), [((3.9, 3.8, 3.7), True), ((0.5, 0.6, 0.55), False), ((0.5, 3.0, 1.2), None)]
+)
+def test_regret_is_held_against_the_lower_bound(
+    over: tuple[float, ...], holds: bool | None
+) -> None:
+    found = evidence(
+        *(
+            runs(f"psrl@{e:g}:{k}", [x * lower_bound.bound(e, k) for x in over])
+            for e in lower_bound.EPSILONS
+            for k in (10, 100, 1000)
+        )
+    )
+    claim = lower_bound.above_the_bound("psrl", 1.0, "corrected")(found)
+    assert claim.holds is holds
+    assert claim.measured["epsilon 2, K = 100"] == pytest.approx(np.mean(over))
+    assert lower_bound.privacy_makes_it_hard(found).holds is (None if holds is None else not holds)
 
 
 def test_the_lower_bound_is_the_corrected_one() -> None:

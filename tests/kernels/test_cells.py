@@ -116,3 +116,5 @@ def test_readers_of_a_step_agree_with_their_plain_originals():
         assert step_reward(rewards, h) == step_reward.py_func(rewards, h)
     assert [step_state(states, h, 3) for h in range(4)] == [0, 2, 1, 0]
     assert [step_reward(rewards, h) for h in range(6)] == [0, 2**24, 2**23, 0, 2**24, 0]
+    small = np.array([0.4, 0.6]) / 2**24  # to the nearest step
+    assert [step_reward(small, h) for h in range(2)] == [0, 1]

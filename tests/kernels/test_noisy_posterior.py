@@ -107,11 +107,11 @@ def test_a_dirichlet_that_underflows_is_one_entry_drawn_in_proportion():
 
 
 def tables(seed, G, S=3, A=2, noise=0.0):
-    """Counts and their variances; every cell of a pair has the same one."""
+    """Counts so small that priors show, and their variances; one for all cells of a pair."""
     rng = np.random.default_rng(seed)
     return (
-        rng.integers(0, 20, size=(G, S, A, 2, S)) + noise * rng.normal(size=(G, S, A, 2, S)),
-        rng.integers(0, 20, size=(S, A, 2)) + noise * rng.normal(size=(S, A, 2)),
+        rng.integers(0, 3, size=(G, S, A, 2, S)) + noise * rng.normal(size=(G, S, A, 2, S)),
+        rng.integers(0, 3, size=(S, A, 2)) + noise * rng.normal(size=(S, A, 2)),
         np.full((G, S, A), noise**2),
         np.full((S, A), noise**2),
     )

@@ -128,3 +128,21 @@ def test_weaker_is_judged_by_delta_as_well() -> None:
 def test_repeated_participation_is_said_in_words() -> None:
     assert "take part 3 times" in str(dataclasses.replace(LOCAL, participations=3))
     assert "take part" not in str(LOCAL)
+
+
+def test_legends_say_the_truth_and_not_the_request() -> None:
+    make = dataclasses.replace
+    assert LOCAL.brief() == "local epsilon 1.25, delta 1e-06"
+    weak = make(LOCAL, epsilon=51.7, delta=0.1, requested_epsilon=20.0, requested_delta=0.1)
+    weak = make(weak, delta_at_requested_epsilon=0.98601)
+    assert weak.brief() == "local epsilon 20, delta 0.987 (asked for 0.1)"
+    pure = make(LOCAL, epsilon=5 / 3, delta=0.0, requested_epsilon=2.0, requested_delta=0.0)
+    assert pure.brief() == "local epsilon 1.67 (asked for 2)"
+    assert make(pure, requested_epsilon=None).brief() == "local epsilon 1.67"
+    none = make(weak, model="none", epsilon=math.inf, delta_at_requested_epsilon=1.0)
+    assert none.brief() == "no finite epsilon; delta 1 at epsilon 20"
+    silent = make(none, requested_epsilon=None, delta_at_requested_epsilon=None)
+    assert silent.brief() == "not private"
+    assert make(LOCAL, model="joint", requested_epsilon=None).brief() == (
+        "joint epsilon 1.25, delta 1e-06"
+    )

@@ -1,17 +1,18 @@
-"""shuffle-obi: optimistic backward induction on shuffled one-step reports."""
+"""shuffle-obi: optimistic backward induction in the shuffle model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 from tacit.agents.base import Agent
 from tacit.driver import BoundAgent, CappedBatches
-from tacit.planners import DirectionalPlanner
-from tacit.privacy.shuffle import Crowd, hidden_among, shuffled_cells, useful_crowd
-from tacit.statistics import OneStep
+from tacit.planners import DirectionalPlanner, ObiPlanner
+from tacit.privacy.published import shuffle_claim
+from tacit.privacy.shuffle import ReshuffledBits, shuffled_cells, useful_crowd
+from tacit.statistics import EachStep, OneStep, VisitCounts
 from tacit.task import Task
-from tacit.validate import integer, number
+from tacit.validate import choice, integer, number
 
 FEWEST_BATCHES = 50
 """A batch is never made larger than a fiftieth of all users by default."""
@@ -19,60 +20,86 @@ FEWEST_BATCHES = 50
 
 @dataclass(frozen=True)
 class ShuffleOBI(Agent):
-    """Devices randomize one step each; a shuffler opens whole batches; the learner is optimistic.
+    """Devices randomize their reports, a shuffler hides who sent which, the learner is optimistic.
 
-    Spec tabular_ldp B8 on top of B1 to B4. The local noise is the least whose shuffled batches keep
-    the central guarantee. One policy serves a batch.
+    "tight" (spec tabular_ldp B8 on top of B1 to B4): a user reports one step; a batch is opened
+    when it is full; the local noise is the least whose shuffled batches keep the central guarantee;
+    one policy serves a batch. "paper" (spec 3.7): the printed M_sh, whose shuffler hides nobody;
+    the true guarantee is local, and printed.
 
     Attributes:
-        epsilon: central privacy asked for: against whoever sees opened batches.
+        epsilon: central privacy asked for: against whoever sees opened batches. In paper mode, as
+            printed there, that of a single bit.
         delta: of the central guarantee, > 0.
-        batch: users of a batch, rounded down to a multiple of the horizon; 0 chooses: as many per
-            step as make privacy noise no larger than sampling noise, 8 ln(1 / delta) / epsilon^2
-            plus the colluders, but at most a fiftieth of all users.
+        calibration: "tight" or "paper".
+        steps: "own": every user draws the step to report with a coin of its own, and all users of a
+            batch hide each other; "assigned": steps are taken in turn, in public, and only users
+            of the same step do.
+        batch: users of a batch (with assigned steps rounded down to a multiple of the horizon); 0
+            chooses 15 sqrt(ln(1 / delta)) / epsilon for every step (``useful_crowd``), plus the
+            colluders, but at most a fiftieth of all users.
         colluders: users of a batch who may work together with the observer.
         local_epsilon: what one report may cost at most on its own, whoever sees it.
         bonus_scale: c of the widths z = c sqrt(2 L); 1 is where all confidence statements hold.
         beta: their failure probability.
+        alpha: paper mode only: shift of the denominators, > 1.
+        reward_bits: paper mode only: m, a power of two.
     """
 
     name: ClassVar[str] = "shuffle-obi"
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     delta: float = 1e-6
+    calibration: Literal["tight", "paper"] = "tight"
+    steps: Literal["own", "assigned"] = "own"
     batch: int = 0
     colluders: int = 0
     local_epsilon: float = 8.0
     bonus_scale: float = 1.0
     beta: float = 0.1
+    alpha: float = 2.0
+    reward_bits: int = 1
 
     def __post_init__(self) -> None:
         number(self.epsilon, "epsilon", low=0.0, low_open=True)
         number(self.delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
+        choice(self.calibration, "calibration", ("tight", "paper"))
+        choice(self.steps, "steps", ("own", "assigned"))
         integer(self.batch, "batch", low=0)
         integer(self.colluders, "colluders", low=0)
         number(self.local_epsilon, "local_epsilon", low=0.0, low_open=True)
         number(self.bonus_scale, "bonus_scale", low=0.0, high=1e6)
         number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
+        number(self.alpha, "alpha", low=1.0, low_open=True)
+        integer(self.reward_bits, "reward_bits", low=1)
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name, with the width that is used."""
+        width = "published" if self.calibration == "paper" else "directional"
+        return {**super().parameters(), "width": width}
 
     def crowd(self, task: Task) -> int:
-        """Users of a batch who report about the same step."""
+        """Users of a batch who hide each other."""
+        crowds = task.horizon if self.steps == "assigned" else 1
         if self.batch:
-            return max(int(self.batch) // task.horizon, 1)
-        wanted = useful_crowd(self.epsilon, self.delta) + int(self.colluders)
-        return max(min(wanted, task.users // (FEWEST_BATCHES * task.horizon)), 1)
+            return max(int(self.batch) // crowds, 1)
+        enough = task.horizon * useful_crowd(self.epsilon, self.delta) // crowds
+        few = task.users // (FEWEST_BATCHES * crowds)
+        return max(min(enough + int(self.colluders), few), 1)
 
     def bind(self, task: Task) -> BoundAgent:
-        """Randomized cells behind a shuffler, one optimistic plan per batch."""
+        """Randomized reports behind a shuffler."""
         self.require_family(task, "tabular")
-        crowd = self.crowd(task)
-        asked = Crowd(hidden_among(crowd, self.colluders), float(self.epsilon), float(self.delta))
-        statistic = OneStep(task)
+        return self._published(task) if self.calibration == "paper" else self._tight(task)
+
+    def _tight(self, task: Task) -> BoundAgent:
+        statistic = OneStep(task) if self.steps == "assigned" else EachStep(task)
         shuffler = shuffled_cells(
             statistic,
             task,
-            asked,
-            crowd=crowd,
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            crowd=self.crowd(task),
             colluders=int(self.colluders),
             most=float(self.local_epsilon),
         )
@@ -80,12 +107,33 @@ class ShuffleOBI(Agent):
         schedule = CappedBatches(shuffler.batch, shuffler.batch, 0.0)
         return BoundAgent(task, statistic, shuffler, planner, schedule)
 
+    def _published(self, task: Task) -> BoundAgent:
+        """The widths are those of randomized response: App. I states deviations of sums only."""
+        self.require_homogeneous(task)
+        statistic = VisitCounts(task)
+        bits = ReshuffledBits(
+            statistic,
+            task,
+            requested_epsilon=float(self.epsilon),
+            requested_delta=float(self.delta),
+            reward_bits=int(self.reward_bits),
+        )
+        planner = ObiPlanner(alpha=self.alpha, beta=self.beta, width="published")
+        return BoundAgent(task, statistic, bits, planner)
+
     def notes(self, task: Task) -> tuple[str, ...]:
-        """What a batch is, and what it buys."""
-        crowd = self.crowd(task)
-        batch = crowd * task.horizon
-        left = task.users % batch
+        """What a batch is, or what the paper claims."""
+        if self.calibration == "paper":
+            claim = shuffle_claim(task.horizon, task.users, self.epsilon, self.delta)
+            return (
+                "as published, corrected where it could not run: the sum of transition bits in "
+                f"(111) leaves out step {task.horizon}, which has none",
+                f"equation (113) would claim a central epsilon of {claim:.3g} after "
+                f"{task.users:,} users; sending all reports anew before every episode hides "
+                "nobody, and what holds is the local guarantee",
+            )
+        batch = self.crowd(task) * (task.horizon if self.steps == "assigned" else 1)
         return (
-            f"batches of {batch:,} users, {crowd:,} per step, opened when full; the last "
-            f"{left:,} of {task.users:,} users are in a batch that is never opened",
+            f"batches of {batch:,} users, opened when full; the last {task.users % batch:,} of "
+            f"{task.users:,} users are in a batch that is never opened",
         )

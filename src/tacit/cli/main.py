@@ -219,7 +219,9 @@ def reproduce(
     """Run a figure of a paper, draw it, and say of each claim whether it holds.
 
     A claim that does not hold is a finding, not a failure: the status is 0. Interrupted, the same
-    command goes on where it stopped. Example: tacit reproduce tabular-ldp/figure-1 --quick
+    command goes on where it stopped.
+
+    Example: tacit reproduce tabular-ldp/figure-1 --quick
     """
     from tacit.cli.reproduce import reproduce_and_print
 

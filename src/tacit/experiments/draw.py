@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tacit.experiments.evidence import Runs
+import numpy as np
+
+from tacit.experiments.evidence import LEAST, Runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,8 +41,19 @@ def rate_panel(axes: Axes, curves: Sequence[Runs], title: str, *, legend: bool =
         _band(axes, runs, per_episode=True, label=runs.label if legend else "")
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.set_ylim(bottom=0.3 * min(_lowest_rate(runs) for runs in curves))
     axes.set_ylabel("regret per episode, R_k / k")
     _finish(axes, title, legend)
+
+
+def legend_below(axes: Axes) -> None:
+    """Under the panel: true guarantees are long, and must not cover the curves."""
+    axes.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.13))
+
+
+def _lowest_rate(runs: Runs) -> float:
+    """Of the means; runs without any regret so far would stretch the axis for ever."""
+    return float((np.maximum(runs.mean, LEAST) / runs.episodes).min())
 
 
 def _band(axes: Axes, runs: Runs, *, per_episode: bool, label: str) -> None:
@@ -56,4 +69,4 @@ def _finish(axes: Axes, title: str, legend: bool) -> None:
     axes.set_xlabel("users (episodes)")
     axes.grid(alpha=0.3)
     if legend:
-        axes.legend(fontsize="x-small")
+        legend_below(axes)

@@ -7,33 +7,39 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from tacit.arrays import Array
 from tacit.experiments.evidence import LEAST, Runs
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """A ratio of regrets, paired by problem: geometric mean and its 95% t interval."""
+class Interval:
+    """A mean over problems and its 95% t interval."""
 
     value: float
     low: float
     high: float
 
-    @property
-    def below_one(self) -> bool | None:
-        """True or False where the interval leaves out 1, None where it does not."""
-        if self.high < 1:
+    def below(self, limit: float) -> bool | None:
+        """True or False where the interval leaves the limit out, None where it does not."""
+        if self.high < limit:
             return True
-        return False if self.low > 1 else None
+        return False if self.low > limit else None
 
 
-def ratio(first: Runs, second: Runs) -> Ratio:
-    """Regret of ``first`` over regret of ``second`` at the end, over their common problems."""
+def interval(samples: Array) -> Interval:
+    """The mean of independent samples; with a single one the interval is everything."""
+    n, mean = len(samples), float(samples.mean())
+    half = float(stdtrit(n - 1, 0.975) * samples.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+    return Interval(mean, mean - half, mean + half)
+
+
+def ratio(first: Runs, second: Runs) -> Interval:
+    """Final regret of ``first`` over ``second``: geometric mean, paired over their problems."""
     logs = np.log(np.maximum(first.final, LEAST) / np.maximum(second.final, LEAST))
-    n, mean = len(logs), float(logs.mean())
-    half = float(stdtrit(n - 1, 0.975) * logs.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+    mean = interval(logs)
     with np.errstate(over="ignore"):
-        low, high = np.exp(mean - half), np.exp(mean + half)
-    return Ratio(float(np.exp(mean)), float(low), float(high))
+        value, low, high = np.exp([mean.value, mean.low, mean.high])
+    return Interval(float(value), float(low), float(high))
 
 
 def together(verdicts: list[bool | None]) -> bool | None:
@@ -46,5 +52,5 @@ def together(verdicts: list[bool | None]) -> bool | None:
 def reason(holds: bool | None, failed: str, undecided: str = "") -> str:
     """Why a claim does not plainly hold: nothing to say where it does."""
     if holds is None:
-        return undecided or "not decided at this size: an interval includes equality"
+        return undecided or "not decided at this size: a 95% interval includes equality"
     return "" if holds else failed

@@ -11,11 +11,13 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
+from scipy.optimize import brentq
 from scipy.signal import fftconvolve
 
 from tacit.arrays import Array
@@ -128,20 +130,25 @@ def bounded_epsilon(radii: tuple[float, ...], shifts: tuple[float, ...], delta: 
     """
     delta = number(delta, "delta", low=2.0 * ROUNDING, high=1.0)
 
-    def holds(epsilon: float) -> bool:
-        return bounded_delta(np.array(radii), np.array(shifts), epsilon) <= delta
+    def excess(epsilon: float) -> float:
+        return math.log(bounded_delta(np.array(radii), np.array(shifts), epsilon) / delta)
 
-    if holds(0.0):
+    if excess(0.0) <= 0.0:
         return 0.0
     low, high = 0.0, 1.0
-    while not holds(high):
+    while excess(high) > 0.0:
         if high == LARGEST_EPSILON:
             return math.inf
         low, high = high, min(2.0 * high, LARGEST_EPSILON)
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return _least(excess, low, high)
+
+
+def _least(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function reaches 0: at most one part in 10^6 too high, and checked."""
+    found = float(brentq(excess, low, high, xtol=1e-9 * high, rtol=1e-7))
+    while excess(found) > 0.0:
+        found = min(found * (1.0 + 2e-7), high)
+    return found
 
 
 def tabular_shifts(horizon: int) -> tuple[Array, Array]:
@@ -178,24 +185,21 @@ def calibrate_radius(
 ) -> float:
     """The least R1 (to one part in 10^6, never below) whose true delta at epsilon is <= delta.
 
-    The published choice of the ratio R2 / R1 is sqrt(S). delta falls as the radius grows, so the
-    bracket is halved; what is returned was itself checked.
+    The published choice of the ratio R2 / R1 is sqrt(S). delta falls as the radius grows; what is
+    returned was itself checked.
     """
     epsilon = number(epsilon, "epsilon", low=0.0, high=LARGEST_EPSILON)
     delta = number(delta, "delta", low=2.0 * ROUNDING, high=1.0, high_open=True)
 
-    def enough(radius: float) -> bool:
-        return tabular_delta(radius, ratio, horizon, epsilon, participations) <= delta
+    def excess(radius: float) -> float:
+        return math.log(tabular_delta(radius, ratio, horizon, epsilon, participations) / delta)
 
     low = high = float(integer(horizon, "horizon", low=1))
-    while not enough(high):
+    while excess(high) > 0.0:
         low, high = high, 2.0 * high
-    while enough(low):
+    while excess(low) <= 0.0:
         low, high = low / 2.0, low
-    while high > low * (1.0 + 1e-6):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return _least(excess, low, high)
 
 
 def published_radius(epsilon: float, delta: float, states: int, actions: int) -> float:

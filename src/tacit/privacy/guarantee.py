@@ -144,7 +144,10 @@ class Guarantee:
     __str__ = statement
 
     def brief(self) -> str:
-        """The truth in a few words, for legends: never the request where the two differ."""
+        """Model and true values in a few words, for legends.
+
+        Where a delta was asked for, the true one is given at the epsilon asked for.
+        """
         asked, asked_delta = self.requested_epsilon, self.requested_delta or 0.0
         at = self.delta_at_requested_epsilon
         if self.model == "none":
@@ -154,8 +157,8 @@ class Guarantee:
         if asked is not None and at is not None and asked_delta > 0:
             differs = not math.isclose(at, asked_delta, rel_tol=1e-3)
             note = f" (asked for {asked_delta:g})" if differs else ""
-            return f"epsilon {asked:g}, delta {_up(at, 3)}{note}"
-        said = f"epsilon {_up(self.epsilon, 3)}"
+            return f"{self.model} epsilon {asked:g}, delta {_up(at, 3)}{note}"
+        said = f"{self.model} epsilon {_up(self.epsilon, 3)}"
         if self.delta > 0:
             said += f", delta {_up(self.delta, 3)}"
         if asked is None or math.isclose(asked, self.epsilon, rel_tol=1e-3):

@@ -74,6 +74,25 @@ def tabular_response(horizon: int, epsilon: float) -> PublishedNoise:
     )
 
 
+def tabular_shuffle(horizon: int, epsilon: float, reward_bits: int = 1) -> PublishedNoise:
+    """M_sh: every bit passes p = 2 / (e^eps + 1); one user moves 2H(m + 2) - 2 bits (E12)."""
+    p = 2.0 / (math.exp(_positive(epsilon)) + 1.0)
+    bits = 2 * horizon * (reward_bits + 2) - 2
+    return PublishedNoise("tabular_ldp 3.7", {"p": p}, epsilon=bits * epsilon)
+
+
+def shuffle_claim(horizon: int, users: int, epsilon: float, delta: float) -> float:
+    """The central epsilon that equation (113) states for M_sh after that many users, if any.
+
+    It has no ground (errata E12, E13); infinite where even its own condition on p does not hold.
+    """
+    p, n = tabular_shuffle(horizon, epsilon).scales["p"], users * horizon
+    rest = p - math.sqrt(2 * p * math.log(2 / _fraction(delta)) / n)
+    if p < 14 / n * math.log(4 / delta) or rest <= 0:
+        return math.inf
+    return 32 * math.log(4 / delta) / math.sqrt(n) / math.sqrt(rest) * (1 - rest)
+
+
 def tabular_psrl(horizon: int, epsilon: float) -> PublishedNoise:
     """LDP-PSRL: Laplace of scale 8H / eps on four tables; the L1 sensitivity is 8H - 2."""
     b = 8 * horizon / _positive(epsilon)

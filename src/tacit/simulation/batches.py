@@ -158,6 +158,7 @@ def one_cell_episodes(
     step: Sampler,
     end: Sampler,
     schedule: Schedule,
+    drawn: bool,
     explore: Explore,
     ties: np.random.Generator,
     posterior: np.random.Generator,
@@ -168,7 +169,10 @@ def one_cell_episodes(
     work: Work,
     score: Score,
 ) -> None:
-    """One episode of ``tacit-local`` per row of ``uniforms``; a batch may span several calls."""
+    """One episode of ``tacit-local`` per row of ``uniforms``; a batch may span several calls.
+
+    Users report about all steps in turn, or each about one it draws.
+    """
     policy, _, clock, counts, users = batch
     states, actions, rewards = work.states, work.actions, work.rewards
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
@@ -192,6 +196,8 @@ def one_cell_episodes(
             gap = now[0]
             left = next_batch(schedule, done)
         earned += rollout(truth, policy, uniforms[row], states, actions, rewards)
+        if drawn:
+            h = int(rng.random() * H)
         share = step_reward(rewards, h)
         rho = 1 if share == REWARD_STEPS else 0
         if 0 < share < REWARD_STEPS:

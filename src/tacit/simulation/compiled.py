@@ -33,7 +33,7 @@ from tacit.planners.obi import cell_noise
 from tacit.policy import StochasticPolicy, TabularPolicy
 from tacit.privacy import Exact, Privatizer, Query, Silence
 from tacit.privacy.finite import Oracle, SubsetSelection
-from tacit.privacy.local import LocalAdditive, LocalResponse, OneCell
+from tacit.privacy.local import DrawnCell, LocalAdditive, LocalResponse, OneCell
 from tacit.privacy.local.additive import GRID
 from tacit.privacy.local.one_cell import chances
 from tacit.privacy.shuffle import Shuffled
@@ -44,7 +44,7 @@ from tacit.simulation.loops import Blocks, IntBlocks, Plan, Public, Raw
 from tacit.simulation.lq_runs import segment_run
 from tacit.simulation.runs import Run, new_score
 from tacit.simulation.streams import planner_streams, stream
-from tacit.statistics import Nothing, OneStep, VisitCounts
+from tacit.statistics import EachStep, Nothing, OneStep, VisitCounts
 
 _UNIFORMS = 1 << 14
 """Number of uniforms drawn at once (128 kB: stays in the cache), whatever the chunk."""
@@ -187,20 +187,19 @@ class _LocalRun(_LearningRun):
 
 
 def _local(mechanism: Privatizer, kind: int, size: int) -> Local:
-    """What the users of a randomizer do; parts that it does not have stay empty."""
-    none, buffer = np.zeros(0, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    ones = np.ones(size, dtype=np.int64)
+    """What the users of a randomizer do; parts that it does not have stay empty.
+
+    All arrays are fresh and writable, so that one compiled loop serves every randomizer.
+    """
+    none, message = np.zeros(0, dtype=np.int64), np.zeros(size, dtype=np.int64)
     if isinstance(mechanism, LocalResponse):
-        pooled = mechanism.randomizer
-        steps, trials = pooled.steps, pooled.trials
-        work = np.zeros(size, dtype=np.int64)
-        return Local(
-            kind, np.zeros(0), none, steps, work, trials, pooled.bits.p, pooled.bits.q, buffer
-        )
-    scales, factors = np.zeros(0), ones
+        bits, ones = mechanism.randomizer.bits, np.zeros(size, dtype=np.int64)
+        steps, trials = mechanism.randomizer.steps.copy(), mechanism.randomizer.trials.copy()
+        return Local(kind, np.zeros(0), none, steps, ones, trials, bits.p, bits.q, message)
+    scales, factors = np.zeros(0), np.ones(size, dtype=np.int64)
     if isinstance(mechanism, LocalAdditive):
-        scales, factors = mechanism.noise_law.scales, mechanism.factors
-    return Local(kind, scales, factors, none, none, none, 1.0, 0.0, buffer)
+        scales, factors = mechanism.noise_law.scales.copy(), mechanism.factors.copy()
+    return Local(kind, scales, factors, none, none, none, 1.0, 0.0, message)
 
 
 class ObiRun(_LocalRun):
@@ -326,6 +325,7 @@ class OneCellRun(_CompiledRun):
             rewards=np.zeros(H),
             hits=np.zeros(largest, dtype=np.int64),
         )
+        self._drawn = isinstance(mechanism, DrawnCell)
         self._explore = _explore(agent)
         self._noise = stream(root, run, "noise")
 
@@ -335,6 +335,7 @@ class OneCellRun(_CompiledRun):
             uniforms,
             *self._oracles,
             self._schedule,
+            self._drawn,
             self._explore,
             self.streams.ties,
             self.streams.posterior,
@@ -378,6 +379,7 @@ _LOOPS: dict[tuple[object, ...], type[_CompiledRun]] = {
     (OneStep, OneCell, NoisyPosteriorPlanner, CappedBatches): OneCellRun,
     (OneStep, OneCell, DirectionalPlanner, CappedBatches): OneCellRun,
     (OneStep, Shuffled, DirectionalPlanner, CappedBatches): OneCellRun,
+    (EachStep, Shuffled, DirectionalPlanner, CappedBatches): OneCellRun,
     (Nothing, Exact, UniformPlanner, never_again): FixedRun,
     (Nothing, Exact, OptimalPlanner, never_again): FixedRun,
 }

@@ -1,4 +1,4 @@
-"""One assigned step of a tabular trajectory, as one cell."""
+"""One step of a tabular trajectory as one cell: the assigned one, or all to draw one from."""
 
 from __future__ import annotations
 
@@ -42,13 +42,9 @@ class OneStep:
     ) -> None:
         """Overwrite ``out`` with the cell of the assigned step."""
         out[:] = 0
-        views, h, S = self.layout.views(out), self.step(coin), self.states
-        following = 0 if h == self.horizon - 1 else step_state(trajectory.states, h + 1, S)
-        reward = step_reward(trajectory.rewards, h)
-        s = step_state(trajectory.states, h, S)
+        views, h = self.layout.views(out), self.step(coin)
         views["step"][h] = 1
-        views["cell"][s, 1, following] = reward
-        views["cell"][s, 0, following] = REWARD_STEPS - reward
+        _mark(trajectory, h, self.horizon, views["cell"])
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
@@ -66,11 +62,54 @@ class OneStep:
 
         They differ at every step, so in whichever step is assigned.
         """
+        return _stay(0, self.horizon, 1.0), _stay(self.states - 1, self.horizon, 0.0)
 
-        def stay(s: int, reward: float) -> Trajectory:
-            H = self.horizon
-            return Trajectory(
-                np.full(H + 1, s), np.zeros(H, dtype=np.int64), np.full(H, float(reward))
-            )
 
-        return stay(0, 1.0), stay(self.states - 1, 0.0)
+class EachStep:
+    """(s_h, r_h, s_{h+1}) at every step h, for devices that draw one of them in secret (B8 iii).
+
+    ``cell`` holds mass 1 for every step, as in :class:`OneStep`. Not all of it may leave the
+    device: whoever randomizes it picks a step with a coin of its own and forgets the others.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.states = task.sizes["states"]
+        self.horizon = task.horizon
+        shape = (self.horizon, self.states, 2, self.states)
+        self.layout = Layout([Block("cell", shape, 1.0 / REWARD_STEPS)])
+
+    def contribute(
+        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    ) -> None:
+        """Overwrite ``out`` with the cells of all steps; the report's id decides nothing."""
+        out[:] = 0
+        cells = self.layout.views(out)["cell"]
+        for h in range(self.horizon):
+            _mark(trajectory, h, self.horizon, cells[h])
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """Replacing a user moves mass 1 from one cell to another at every step."""
+        weights = block_weights(self.layout, norm, relation, scale)
+        moved = self.horizon * (2 if relation is Relation.REPLACE_ONE else 1)
+        return weights["cell"] * (moved if norm == "l1" else math.sqrt(moved))
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """Always in the first state with reward 1, against always in the last one without."""
+        return _stay(0, self.horizon, 1.0), _stay(self.states - 1, self.horizon, 0.0)
+
+
+def _mark(trajectory: Trajectory, h: int, horizon: int, cell: IntArray) -> None:
+    """Mass 1 of step h into ``cell`` [S, 2, S], which is zero on entry."""
+    S = cell.shape[0]
+    following = 0 if h == horizon - 1 else step_state(trajectory.states, h + 1, S)
+    reward = step_reward(trajectory.rewards, h)
+    s = step_state(trajectory.states, h, S)
+    cell[s, 1, following] = reward
+    cell[s, 0, following] = REWARD_STEPS - reward
+
+
+def _stay(s: int, horizon: int, reward: float) -> Trajectory:
+    steps = np.zeros(horizon, dtype=np.int64)
+    return Trajectory(np.full(horizon + 1, s), steps, np.full(horizon, reward))

@@ -579,9 +579,8 @@ def test_one_step_tasks_have_one_oracle() -> None:
 def test_somebody_who_comes_back_pays_for_every_time() -> None:
     privatizer = one_cell(1.5, task(2, participations=3))
     said = privatizer.guarantee
-    assert privatizer.oracle == best_oracle(0.5, 8) and privatizer.last_oracle == best_oracle(
-        0.5, 4
-    )
+    assert privatizer.oracle == best_oracle(0.5, 8)
+    assert privatizer.last_oracle == best_oracle(0.5, 4)
     assert 1.5 - 1e-9 < said.epsilon <= 1.5
     assert said.participations == 3 and said.delta_at_requested_epsilon == 0.0
     worst = worst_at(privatizer, 0, publication(2))

@@ -179,7 +179,7 @@ def test_bounds_fall_with_users_and_epsilon_and_never_exceed_the_report(
 )
 def test_calibration_keeps_its_promise_and_wastes_nothing(users, epsilon, delta, domain) -> None:
     asked = Crowd(users, epsilon, delta)
-    report = calibrate(asked, domain, 8.0)
+    (report,) = calibrate(asked, (domain,), 8.0)
     blanket = Blanket((report,))
     assert blanket.delta(users, epsilon) <= delta
     assert report.epsilon <= 8.0 and report.epsilon >= epsilon * (1 - 1e-9)
@@ -191,9 +191,28 @@ def test_calibration_keeps_its_promise_and_wastes_nothing(users, epsilon, delta,
 
 def test_calibration_respects_the_local_limit() -> None:
     asked = Crowd(10_000, 1.0, 1e-6)
-    assert calibrate(asked, 8, 3.0).epsilon == pytest.approx(3.0)
-    assert calibrate(asked, 8, 0.5).epsilon == pytest.approx(0.5)
-    assert calibrate(Crowd(10, 1.0, 0.0), 8, 8.0).epsilon == pytest.approx(1.0)
+    assert calibrate(asked, (8,), 3.0)[0].epsilon == pytest.approx(3.0)
+    assert calibrate(asked, (8,), 0.5)[0].epsilon == pytest.approx(0.5)
+    assert calibrate(Crowd(10, 1.0, 0.0), (8,), 8.0)[0].epsilon == pytest.approx(1.0)
+
+
+def test_calibration_of_drawn_steps_is_joint() -> None:
+    asked = Crowd(300, 1.0, 1e-6)
+    reports = calibrate(asked, (8, 8, 4), 8.0)
+    assert [report.domain for report in reports] == [8, 8, 4]
+    assert {type(report) for report in reports} == {KaryResponse}
+    assert Blanket(reports).delta(300, 1.0) <= 1e-6
+    louder = tuple(KaryResponse.calibrate(1.01 * r.epsilon, r.domain) for r in reports)
+    assert Blanket(louder).delta(300, 1.0) > 1e-6
+    alone = calibrate(asked._replace(users=100), (8,), 8.0)[0]
+    assert reports[0].epsilon > alone.epsilon  # one crowd of 300 against three of 100
+
+
+def test_equal_steps_are_one_report() -> None:
+    report = subset(1.0, 8, 1)
+    assert Blanket((report,) * 5).delta(40, 0.3) == pytest.approx(
+        Blanket((report,)).delta(40, 0.3), rel=1e-9
+    )
 
 
 def test_any_pure_report_is_covered_by_its_clones() -> None:
@@ -265,4 +284,4 @@ def test_what_is_refused() -> None:
         crowd(1.0, 4).delta(0, 0.1)
     with pytest.raises(InvalidInput, match="epsilon = -1"):
         crowd(1.0, 4).delta(5, -1.0)
-    assert isinstance(calibrate(Crowd(1000, 1.0, 1e-6), 8, 8.0), KaryResponse)
+    assert isinstance(calibrate(Crowd(1000, 1.0, 1e-6), (8,), 8.0)[0], KaryResponse)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tacit.experiments import draw
 from tacit.experiments.evidence import Evidence
 from tacit.experiments.figure import Claim, Curve, Figure, Size
-from tacit.experiments.judge import Ratio, ratio, reason, together
+from tacit.experiments.judge import Interval, ratio, reason, together
 from tacit.experiments.tabular_ldp import curves, instances
 from tacit.experiments.tabular_ldp.curves import EPSILONS
 
@@ -54,7 +54,7 @@ def privacy_is_expensive(evidence: Evidence) -> Claim:
     """UCB-VI has less regret than LDP-OBI at every epsilon."""
     ucb = evidence.curve("ucb-vi")
     ratios = [ratio(ucb, runs) for runs in curves.family(evidence, "laplace")]
-    holds = together([r.below_one for r in ratios])
+    holds = together([r.below(1.0) for r in ratios])
     return Claim(
         claim="LDP severely slows learning: LDP-OBI has more regret than non-private UCB-VI",
         expected="UCB-VI / LDP-OBI below 1 at every epsilon",
@@ -69,7 +69,7 @@ def privacy_is_expensive(evidence: Evidence) -> Claim:
 def psrl_is_better(evidence: Evidence) -> Claim:
     """LDP-PSRL below LDP-OBI."""
     ratios = _psrl_over_obi(evidence)
-    holds = together([r.below_one for r in ratios])
+    holds = together([r.below(1.0) for r in ratios])
     return Claim(
         claim="LDP-PSRL performs better than LDP-OBI",
         expected="LDP-PSRL / LDP-OBI below 1 at every epsilon, paired over MDPs",
@@ -103,13 +103,13 @@ def same_guarantee_spent_well(evidence: Evidence) -> Claim:
     pairs = zip(
         curves.family(evidence, "tacit-local"), curves.family(evidence, "laplace"), strict=True
     )
-    ratios = [ratio(obi, ours) for ours, obi in pairs]
-    holds = together([r.low > 1 or (None if r.high > 1 else False) for r in ratios])
+    ratios = [ratio(ours, obi) for ours, obi in pairs]
+    holds = together([r.below(1.0) for r in ratios])
     return Claim(
         claim="not in the paper: tacit-local, with LDP-OBI's true epsilon, has less regret",
         expected="LDP-OBI / tacit-local above 1 at every epsilon, paired over MDPs",
         measured={
-            f"LDP-OBI / tacit-local at {e:g}": r.value
+            f"LDP-OBI / tacit-local at {e:g}": 1 / r.value
             for e, r in zip(EPSILONS, ratios, strict=True)
         },
         holds=holds,
@@ -117,7 +117,7 @@ def same_guarantee_spent_well(evidence: Evidence) -> Claim:
     )
 
 
-def _psrl_over_obi(evidence: Evidence) -> list[Ratio]:
+def _psrl_over_obi(evidence: Evidence) -> list[Interval]:
     pairs = zip(curves.family(evidence, "psrl"), curves.family(evidence, "laplace"), strict=True)
     return [ratio(psrl, obi) for psrl, obi in pairs]
 

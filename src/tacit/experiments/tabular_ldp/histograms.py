@@ -113,7 +113,7 @@ def figure_8_picture(evidence: Evidence) -> Picture:
         axes.hist(found["exact"], bins=40, alpha=0.6, label="exact, not private")
         axes.set_title(f"true epsilon {true_epsilon(epsilon):.3g}", fontsize="medium")
         axes.set_xlabel("sum of rewards in state 0, action 1")
-        axes.legend(fontsize="x-small")
+        draw.legend_below(axes)
     return picture
 
 
@@ -221,7 +221,7 @@ def figure_9_picture(evidence: Evidence) -> Picture:
             )
         axes.set_title(f"shift {other}", fontsize="medium")
         axes.set_xlabel("reported sum of rewards in state 0, action 1")
-        axes.legend(fontsize="x-small")
+        draw.legend_below(axes)
     return picture
 
 

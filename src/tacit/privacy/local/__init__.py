@@ -7,10 +7,11 @@ from tacit.privacy.local.additive import (
     laplace_scales,
     proportional_radii,
 )
-from tacit.privacy.local.one_cell import OneCell
+from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.privacy.local.response import LocalResponse, differing_bits, response_bits
 
 __all__ = [
+    "DrawnCell",
     "LocalAdditive",
     "LocalResponse",
     "OneCell",

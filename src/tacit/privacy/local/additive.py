@@ -185,8 +185,10 @@ class LocalAdditive:
             stated, how = delta, f"exact Gaussian trade-off at mu = {mu:.6g}, joint over all blocks"
         else:
             radii, shifts = _moves(statistic, self.scales, times)
-            true = bounded.bounded_epsilon(radii, shifts, delta)
             at_request = bounded.bounded_delta(np.array(radii), np.array(shifts), epsilon)
+            true = bounded.bounded_epsilon(radii, shifts, delta)
+            if at_request <= delta:
+                true = min(true, epsilon)  # the request was checked itself
             stated, how = delta, "convolved privacy losses of all cells that can move, rounded up"
         return Guarantee(
             model="local" if math.isfinite(true) else "none",

@@ -7,6 +7,7 @@ which are public.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics import Block, Layout, OneStep
+from tacit.statistics import Block, EachStep, Layout, OneStep
 from tacit.task import Task
 from tacit.validate import number
 
@@ -77,7 +78,7 @@ class OneCell:
 
     def __init__(
         self,
-        statistic: OneStep,
+        statistic: OneStep | EachStep,
         task: Task,
         *,
         requested_epsilon: float,
@@ -195,11 +196,14 @@ class OneCell:
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """On the device: round the reward, randomize the cell, and address the report."""
         views = self.statistic.layout.views(contribution)
+        return self._report(views["cell"], int(np.argmax(views["step"])), publication, noise)
+
+    def _report(self, mass: IntArray, h: int, publication: Publication, noise: Noise) -> Report:
+        """The randomized report about step h, from the mass [S, 2, S] of its cell."""
         S = self.statistic.states
-        h = int(np.argmax(views["step"]))
         last = h == self.statistic.horizon - 1
-        s, following = np.unravel_index(np.argmax(views["cell"].sum(axis=1)), (S, S))
-        rho = int(noise.happens(int(views["cell"][s, 1, following]), REWARD_STEPS))
+        s, following = np.unravel_index(np.argmax(mass.sum(axis=1)), (S, S))
+        rho = int(noise.happens(int(mass[s, 1, following]), REWARD_STEPS))
         cell = cell_index(int(s), rho, int(following), S, last)
         report = noise.randomize(self.last_oracle if last else self.oracle, cell)
         return Report(self.address(report, h, publication), noise.source)
@@ -244,6 +248,33 @@ class OneCell:
         estimate_cells(exact, chances(self.oracle), chances(self.last_oracle), one_step, estimates)
         law = self._law(estimates.variance, estimates.last_variance, int(exact.first_users[0]))
         return Release(secret.users, blocks, law, secret.source)
+
+
+class DrawnCell(OneCell):
+    """The same for a step that the user draws with a fair coin of its own, and sends along.
+
+    The step says nothing about the user; that nobody else knows it beforehand is what lets users of
+    all steps hide each other behind a shuffler (spec tabular_ldp B8 iii).
+    """
+
+    def _account(self, task: Task, requested: float) -> Guarantee:
+        return dataclasses.replace(
+            super()._account(task, requested),
+            assumptions=(
+                "every participation sends exactly one report, and a retry resends the same bytes",
+                "the user's own coin decides the step; policy and weights do not depend on the "
+                "user's data",
+            ),
+        )
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """On the device: draw the step, then report its cell."""
+        H = self.statistic.horizon
+        h = 0
+        while h < H - 1 and not noise.happens(1, H - h):
+            h += 1
+        mass = self.statistic.layout.views(contribution)["cell"][h]
+        return self._report(mass, h, publication, noise)
 
 
 def chances(oracle: Oracle) -> Chances:

@@ -3,6 +3,7 @@
 from tacit.privacy.shuffle.blanket import Blanket
 from tacit.privacy.shuffle.calibration import Crowd, calibrate
 from tacit.privacy.shuffle.clones import bit_pair, bits_epsilon, clone_delta, clone_epsilon
+from tacit.privacy.shuffle.reshuffled import ReshuffledBits
 from tacit.privacy.shuffle.shuffled import (
     OpenedBatch,
     Pile,
@@ -18,6 +19,7 @@ __all__ = [
     "Crowd",
     "OpenedBatch",
     "Pile",
+    "ReshuffledBits",
     "Shuffled",
     "bit_pair",
     "bits_epsilon",

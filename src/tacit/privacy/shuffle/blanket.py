@@ -8,6 +8,7 @@ the blanket reports of the others. ``proofs/shuffle.md`` has the argument.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -89,8 +90,8 @@ class Blanket:
 
     def alone(self, epsilon: float) -> float:
         """Exact delta of one report, unshuffled, on users that differ at every step."""
-        each = [report.channel().delta(epsilon) for report in self.reports]
-        return math.fsum(each) / len(each) * (1.0 + 1e-9)
+        each = [n * r.channel().delta(epsilon) for r, n in Counter(self.reports).items()]
+        return math.fsum(each) / len(self.reports) * (1.0 + 1e-9)
 
     def terms(self, epsilon: float) -> tuple[Array, Array]:
         """Values (rounded up) and probabilities of one Z, without its zero.
@@ -101,7 +102,7 @@ class Blanket:
         """
         growth, g = math.exp(epsilon), self.share
         values, weights = [], []
-        for report in self.reports:
+        for report, times in Counter(self.reports).items():
             cells, size = report.domain, report.size
             ratio = float(_ratio(report))
             both = size * (size - 1) / (cells * (cells - 1))
@@ -112,7 +113,7 @@ class Blanket:
                 (1.0 - ratio * growth, one),
                 (1.0 - growth, 1.0 - both - 2.0 * one),
             ]
-            share = float(_share(report)) / len(self.reports)
+            share = float(_share(report)) * times / len(self.reports)
             values += [g * (z + 8 * UNIT * ratio * growth) for z, _ in laws]
             weights += [share * max(weight, 0.0) for _, weight in laws]
         use = np.array(weights) > 0.0

@@ -57,7 +57,7 @@ def expected_positive_part(values: Array, weights: Array, n: int, fineness: floa
     """
     if values.max() <= 0.0:
         return 0.0
-    values = np.append(values, 0.0)
+    values = np.maximum(np.append(values, 0.0), -n * values.max())  # no sum is positive below
     weights = np.append(weights, max(1.0 - weights.sum(), UNIT))
     theta = _balance(values, weights)
     q = np.exp(np.log(weights) + theta * values - _log_sum(np.log(weights) + theta * values))

@@ -1,0 +1,111 @@
+"""The published shuffle protocol M_sh, with the guarantee it truly has (spec tabular_ldp 3.7).
+
+Every step's bits pass randomized response one by one, and before every episode a shuffler sends all
+past reports in a new order. Between two episodes the multiset it sends grows by exactly one report:
+the newest user's, in clear view. So its output hides nobody, and each user is left with the local
+guarantee of the whole row of bits (errata E12, E13). Sums do not depend on the order, so none is
+drawn here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.errors import InvalidInput
+from tacit.privacy.base import Query, Secret
+from tacit.privacy.finite import BinaryResponse
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.local import LocalResponse
+from tacit.privacy.local.response import PooledResponse, ResponseLaw
+from tacit.privacy.noise import Noise
+from tacit.release import Release
+from tacit.statistics import VisitCounts
+from tacit.task import Task
+from tacit.validate import integer, number
+
+MOST_REWARD_BITS = 2**10
+
+
+@dataclass(frozen=True)
+class BitLaw(ResponseLaw):
+    """As for randomized response, with ``bits_of`` bits for each unit of a block."""
+
+    bits_of: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    def variance(self, block: str) -> Array:
+        """Exact variance of every entry of a block, given the bits that were flipped."""
+        return super().variance(block) / self.bits_of.get(block, 1) ** 2
+
+
+class ReshuffledBits(LocalResponse):
+    """Visit, transition and m reward bits of every step, each reported with chance e / (e + 1).
+
+    The printed sum of transition bits (111) runs over H steps, one of which has no such bit; it is
+    taken over the H - 1 that exist. The m bits of a cell hold the rounded sum of its rewards.
+
+    Args:
+        statistic: visit counts, pooled over stages.
+        task: the public task.
+        requested_epsilon: as printed, that of a single bit.
+        requested_delta: as printed, of the claimed amplification.
+        reward_bits: m, a power of two: rewards on their grid are then encoded without bias.
+    """
+
+    def __init__(
+        self,
+        statistic: VisitCounts,
+        task: Task,
+        *,
+        requested_epsilon: float,
+        requested_delta: float,
+        reward_bits: int = 1,
+    ) -> None:
+        m = integer(reward_bits, "reward_bits", low=1, high=MOST_REWARD_BITS)
+        if m & (m - 1):
+            raise InvalidInput(f"reward_bits = {m}, but it must be a power of two")
+        epsilon = number(requested_epsilon, "requested_epsilon", low=0.0, low_open=True)
+        self.reward_bits = m
+        self._delta_asked = number(requested_delta, "requested_delta", low=0.0, high=1.0)
+        masses = {**statistic.masses, "reward": m * statistic.masses["reward"]}
+        row = sum(masses[block.name] * block.size for block in statistic.layout.blocks)
+        differing = min(2 * sum(masses.values()), row)
+        bits = BinaryResponse.calibrate(differing * epsilon, row, differing)
+        super().__init__(statistic, task, bits, requested_epsilon=epsilon)
+        self.trials = masses
+        units = {block.name: m if block.name == "reward" else 1 for block in self.layout.blocks}
+        per_cell = [np.full(b.size, units[b.name], np.int64) for b in self.layout.blocks]
+        trials = [np.full(b.size, masses[b.name], np.int64) for b in self.layout.blocks]
+        self._units = np.concatenate(per_cell)
+        steps = self.randomizer.steps // self._units
+        self.randomizer = PooledResponse(bits, np.concatenate(trials), steps)
+        self.guarantee = self._account(task, epsilon)
+
+    def _account(self, task: Task, epsilon: float) -> Guarantee:
+        local = super()._account(task, epsilon)
+        return dataclasses.replace(
+            local,
+            mechanism="randomized response on every bit of every step; a shuffler sends all "
+            "reports so far, in a new order, before every episode",
+            requested_delta=self._delta_asked,
+            assumptions=(
+                *local.assumptions,
+                "nothing of the shuffler: what it sends grows by one report per episode, so each "
+                "report can be seen by difference, and there is no amplification to claim",
+            ),
+        )
+
+    def law(self, users: int) -> BitLaw:
+        """The flips of that many users, summed."""
+        units = {"reward": self.reward_bits}
+        return BitLaw(self.randomizer.bits, self.trials, users, bits_of=units)
+
+    def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
+        """The debiased sums so far, rewards in units of 1 again."""
+        release = super().release(secret, query, noise)
+        blocks = {**release.blocks, "reward": release.blocks["reward"] / self.reward_bits}
+        return Release(release.users, blocks, release.law, release.source)
