@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tacit.errors import InvalidInput, TacitError, UnknownName
     from tacit.foretell import guarantee
     from tacit.privacy import Guarantee
-    from tacit.problems import LinearMDP, TabularMDP
+    from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
     from tacit.simulation import Result, simulate
 
@@ -35,6 +35,8 @@ _PUBLIC = {
     "Guarantee": ("tacit.privacy", "Guarantee"),
     "InvalidInput": ("tacit.errors", "InvalidInput"),
     "LinearMDP": ("tacit.problems", "LinearMDP"),
+    "LQSystem": ("tacit.problems", "LQSystem"),
+    "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
     "Result": ("tacit.simulation", "Result"),
     "TabularMDP": ("tacit.problems", "TabularMDP"),
     "TacitError": ("tacit.errors", "TacitError"),
@@ -51,6 +53,8 @@ __all__ = [
     "Guarantee",
     "InvalidInput",
     "LinearMDP",
+    "LQSystem",
+    "LinearMixtureMDP",
     "Result",
     "TabularMDP",
     "TacitError",

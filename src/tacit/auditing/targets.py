@@ -12,6 +12,7 @@ from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, drive
 from tacit.errors import InvalidInput
 from tacit.planners.base import Ask, Planner, Streams
+from tacit.policy import LinearPolicy, Policy
 from tacit.privacy import Noise, ReplayNoise, SecureNoise, SimulatedNoise
 from tacit.privacy.bounded import log_density
 from tacit.privacy.local import LocalAdditive, LocalResponse
@@ -134,8 +135,8 @@ class LearnerTarget:
         agent = dataclasses.replace(self._bound, planner=watching)
         noise: Noise = SecureNoise() if self.source == "secure" else SimulatedNoise(rng)
         *_, last = drive(agent, live, noise, Streams(ties=rng, posterior=rng))
-        policy = np.asarray(getattr(last.policy, "actions", np.zeros(0)), dtype=np.float64)
-        return np.concatenate([*watching.seen[1:], self._answers(watching), policy.ravel()])
+        answers = self._answers(watching)
+        return np.concatenate([*watching.seen[1:], answers, _numbers(last.policy)])
 
     def _answers(self, watching: _Watching) -> Array:
         """Every answer given, in order, padded with zeros to what could have been asked."""
@@ -148,6 +149,12 @@ class LearnerTarget:
     def score(self, outputs: Array) -> Array | None:
         """Unknown: it is learned."""
         return None
+
+
+def _numbers(policy: Policy) -> Array:
+    """The table that a user acts on, flat."""
+    table = policy.gains if isinstance(policy, LinearPolicy) else getattr(policy, "actions", [])
+    return np.asarray(table, dtype=np.float64).ravel()
 
 
 class _Watching:

@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 EPSILON = 0.2
 BASE = {"users": 1, "horizon": HORIZON, "states": 2, "actions": 2}
 GRIDS = {
-    # horizons are long, because a transition count has H - 1 steps and the order is in H
     "users": (1, 4, 16, 64),
-    "horizon": (8, 16, 32, 64),
+    "horizon": (8, 16, 32, 64),  # long: a transition count has H - 1 steps, the order is in H
     "states": (2, 4, 8, 16),
     "actions": (2, 4, 8, 16),
 }
@@ -163,8 +162,8 @@ def order_of_regret(randomizer: str) -> Judge:
 
 
 _WHY_ORDER = {
-    "bounded": "the noise itself grows like H, because every step gets epsilon / (3H): one power of "
-    "H is missing in the table (E9)",
+    "bounded": "the noise itself grows like H, because every step gets epsilon / (3H): one power "
+    "of H is missing in the table (E9)",
 }
 _WHY_LEVEL = {
     "gaussian": "the proof's constant is too small at this epsilon (E3)",

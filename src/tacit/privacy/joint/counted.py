@@ -184,6 +184,18 @@ class CountedSums:
         secret.open += 1
         return secret
 
+    def absorb_sums(self, secret: Secret, total: IntArray, users: int) -> None:
+        """The same for the summed contributions of several users at once."""
+        assert isinstance(secret, CountedSecret)
+        if secret.open + users > self.batch:
+            raise InvalidInput(
+                f"{self.batch} users share a batch at most, and {users} more came after "
+                f"{secret.open}; release first"
+            )
+        sums.absorb(secret.sums, total * self.factors)
+        secret.users += users
+        secret.open += users
+
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """Close the batch as item ``query.id`` of the stream and publish the noisy prefix.
 
