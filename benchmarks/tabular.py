@@ -109,9 +109,7 @@ def regret(episodes: int, wanted: str) -> None:
         ]
         return f"{np.mean(runs):.3g} [{min(runs):.2g}, {max(runs):.2g}]"
 
-    print(
-        f"\nregret after {episodes:,} episodes, epsilon = {EPSILONS} (spec, K = 1e6, in brackets)"
-    )
+    print(f"\nregret after {episodes:,} episodes, epsilon = {EPSILONS} (spec at 1e6 in brackets)")
     for name in rows(1.0):
         if wanted in name:
             cells = [measure(rows(epsilon)[name]) for epsilon in EPSILONS]

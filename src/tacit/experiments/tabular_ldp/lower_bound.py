@@ -45,7 +45,7 @@ def _agent(name: str, epsilon: float) -> Named:
 
 
 def _users(size: Size) -> list[int]:
-    return [max(10, round(size.episodes * share)) for share in DECADES]
+    return sorted({max(10, round(size.episodes * share)) for share in DECADES})
 
 
 def parts(size: Size) -> list[Curve]:
@@ -105,7 +105,7 @@ def picture(evidence: Evidence) -> Picture:
         axes.set_xlabel("users K")
         axes.set_ylabel("regret after K users")
         axes.grid(alpha=0.3)
-        axes.legend(fontsize="x-small")
+        draw.legend_below(axes)
     return drawing
 
 
