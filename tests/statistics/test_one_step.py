@@ -265,7 +265,6 @@ def test_a_question_asked_wrongly_is_refused_not_underestimated(question, messag
         statistic(2).sensitivity(*question)
 
 
-<<<<<<< HEAD
 # ---- all steps, to draw one from ----------------------------------------------------------------
 
 
@@ -291,37 +290,3 @@ def test_no_pair_of_all_steps_exceeds_the_declared_sensitivity(H, S, one, other)
         assert np.linalg.norm(x - y, order) <= declared * (1 + 1e-12)
         assert np.linalg.norm(a - b, order) == pytest.approx(declared, rel=1e-14)
         assert np.linalg.norm(x, order) <= each.sensitivity(norm, ADD) * (1 + 1e-12)
-=======
-# ---- all steps, for users who draw one ----------------------------------------------------------
-
-
-def each_step(H, S=2):
-    return EachStep(Task("tabular", H, {"states": S, "actions": 2}, True, users=10))
-
-
-@given(trajectories, coins)
-def test_each_step_is_what_one_step_says_of_that_step(trajectory, coin) -> None:
-    every, single = each_step(3), statistic(3)
-    cells = every.layout.views(contribution(every, trajectory, coin))["cell"]
-    for h in range(3):
-        alone = single.layout.views(contribution(single, trajectory, h))["cell"]
-        assert np.array_equal(cells[h], alone) and alone.sum() == REWARD_STEPS
-
-
-@pytest.mark.parametrize("H", [1, 2])
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-def test_the_sensitivity_of_all_steps_is_the_largest_change(H: int, norm: str) -> None:
-    every = each_step(H)
-    lives = [
-        lived(states, rewards)
-        for states in itertools.product(range(2), repeat=H + 1)
-        for rewards in itertools.product((0.0, 0.3, 1.0), repeat=H)
-    ]
-    vectors = [natural(every, life, scale={"cell": 2.0}) for life in lives]
-    moved = max(np.linalg.norm(a - b, ORDER[norm]) for a in vectors for b in vectors)
-    assert every.sensitivity(norm, REPLACE, {"cell": 2.0}) == pytest.approx(moved)
-    added = max(np.linalg.norm(a, ORDER[norm]) for a in vectors)
-    assert every.sensitivity(norm, ADD, {"cell": 2.0}) == pytest.approx(added)
-    pair = [natural(every, life, scale={"cell": 2.0}) for life in every.worst_pair()]
-    assert np.linalg.norm(pair[0] - pair[1], ORDER[norm]) == pytest.approx(moved)
->>>>>>> shuffle
