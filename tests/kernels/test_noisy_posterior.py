@@ -1,4 +1,4 @@
-"""Projection, noisy posterior draws and matched weights, against plain references."""
+"""Projection, noisy posterior draws and predicted occupancy, against plain references."""
 
 import math
 
@@ -8,12 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.kernels.noisy_posterior import (
-    WEIGHT_STEPS,
-    matched_weights,
+    FULL,
+    QUIET,
+    SURE,
+    NoisyCounts,
+    predict_occupancy,
     project,
     sample_dirichlet,
     sample_noisy_model,
 )
+from tacit.kernels.questions import WEIGHT_STEPS
 
 # ---- projection ---------------------------------------------------------------------------------
 
@@ -106,153 +110,201 @@ def test_a_dirichlet_that_underflows_is_one_entry_drawn_in_proportion():
         assert np.array_equal(plain, drawn_dirichlet(alpha, draws=50))
 
 
-def tables(seed, G, S=3, A=2, noise=0.0):
-    """Counts so small that priors show, and their variances; one for all cells of a pair."""
+def tables(seed, G, E, S=3, A=2, noise=0.0):
+    """Counts so small that priors show, in visits of weight 1/2, and their variances."""
     rng = np.random.default_rng(seed)
-    return (
-        rng.integers(0, 3, size=(G, S, A, 2, S)) + noise * rng.normal(size=(G, S, A, 2, S)),
-        rng.integers(0, 3, size=(S, A, 2)) + noise * rng.normal(size=(S, A, 2)),
-        np.full((G, S, A), noise**2),
-        np.full((S, A), noise**2),
+    moves, rewards = (G, S, A), (E, S, A)
+    return NoisyCounts(
+        moves=rng.integers(0, 3, size=(*moves, S)) / 2 + noise * rng.normal(size=(*moves, S)),
+        rewards=rng.integers(0, 3, size=(*rewards, 2)) / 2 + noise * rng.normal(size=(*rewards, 2)),
+        moves_variance=np.full(moves, noise**2),
+        rewards_variance=np.full(rewards, noise**2),
+        moves_unit=np.full(moves, 0.5),
+        rewards_unit=np.full(rewards, 0.5),
     )
 
 
-def sampled(given, pooled, stages, rng, function=sample_noisy_model):
-    transitions = given[0]
-    G, S, A = transitions.shape[:3]
-    P, R = np.full((G, S, A, S), np.nan), np.full((stages, S, A), np.nan)
-    function(*given, pooled, rng, np.empty(S), P, R)
+def sampled(given, rng, function=sample_noisy_model):
+    P, R = np.full_like(given.moves, np.nan), np.full_like(given.rewards_unit, np.nan)
+    function(given, rng, np.empty(P.shape[-1]), P, R)
     return P, R
 
 
-def mean_draw(given, pooled, stages, seed=3):
-    rng = np.random.default_rng(seed)
-    draws = [sampled(given, pooled, stages, rng) for _ in range(DRAWS)]
-    return [np.mean(part, axis=0) for part in zip(*draws, strict=True)]
+def wait_for(rng, wanted):
+    """Take coins from the stream until the next one says full draw, or says that it is none."""
+    state = rng.bit_generator.state
+    while (rng.random() < FULL) != wanted:
+        state = rng.bit_generator.state
+    rng.bit_generator.state = state
+    return rng
 
 
-def posterior_means(given, pooled):
-    """Without noise: Dirichlet(counts + 1/S) and Beta(ones + 1/2, zeros + 1/2)."""
-    transitions, last = given[:2]
-    rows = transitions.sum(axis=3) + 1 / transitions.shape[-1]
-    rewards = transitions.sum(axis=4)
-    rewards = rewards + last if pooled else np.concatenate([rewards, last[None]])
-    P = rows / rows.sum(axis=-1, keepdims=True)
-    return P, (rewards[..., 1] + 0.5) / (rewards.sum(axis=-1) + 1)
+def drawn(given, wanted, count=DRAWS):
+    """So many full draws, or so many of the others, as two arrays."""
+    rng = np.random.default_rng(3)
+    draws = [sampled(given, wait_for(rng, wanted)) for _ in range(count)]
+    return [np.array(part) for part in zip(*draws, strict=True)]
 
 
-@pytest.mark.parametrize(("pooled", "G", "stages"), [(True, 1, 1), (False, 2, 3), (False, 1, 2)])
-def test_without_noise_it_is_posterior_sampling(pooled, G, stages):
-    """A draw has standard deviation below 1/2: 5 standard errors is 0.04, chance about 1e-5."""
-    given = tables(4, G)
-    P, R = mean_draw(given, pooled, stages)
-    exact = posterior_means(given, pooled)
-    assert np.abs(P - exact[0]).max() < 0.04 and np.abs(R - exact[1]).max() < 0.04
-    assert np.ptp(exact[0]) > 0.15 and np.ptp(exact[1]) > 0.15
+KINDS_OF_DRAWS = [(True, 1.0, 1.0), (False, QUIET, SURE)]
+STAGES = [(1, 1), (2, 3), (1, 2)]
 
 
-def test_without_noise_the_spread_is_that_of_the_posterior():
-    given, rng = tables(4, 1), np.random.default_rng(5)
-    draws = [sampled(given, True, 1, rng) for _ in range(DRAWS)]
-    row = given[0][0, 1, 1].sum(axis=0) + 1 / 3
+def test_the_share_of_full_draws_and_what_the_others_do():
+    """Of a cell with nothing but noise: variance 1 in a tenth of the draws, QUIET^2 in the others.
+
+    The variance of all draws together, within 6 standard errors.
+    """
+    assert (FULL, QUIET, SURE) == (0.1, 0.5, 2.0)
+    N, v = 1e8, 1e12
+    rng = np.random.default_rng(5)
+    p = np.array([sampled(large(N, v, v, 1.0), rng)[0][0, 0, 0, 0] for _ in range(DRAWS)])
+    shares = FULL + (1 - FULL) * QUIET**2
+    assert p.var() == pytest.approx(shares * v / 2 / N**2, rel=0.2)
+    assert np.mean((p - 0.5) ** 4) / p.var() ** 2 > 3.5  # a mixture of two normal laws
+
+
+@pytest.mark.parametrize(("G", "E"), STAGES)
+@pytest.mark.parametrize(("wanted", "loud", "sure"), KINDS_OF_DRAWS)
+def test_without_noise_it_is_posterior_sampling(wanted, loud, sure, G, E):
+    """Dirichlet(visits + 1/S) and Beta(ones + 1/2, zeros + 1/2), visits counted ``sure`` times.
+
+    A draw has standard deviation below 1/2: 5 standard errors of 1000 draws are 0.08, chance 1e-5.
+    """
+    given = tables(4, G, E)
+    P, R = drawn(given, wanted, 1000)
+    rows = sure * given.moves / 0.5 + 1 / 3
+    exact = rows / rows.sum(axis=-1, keepdims=True)
+    assert np.abs(P.mean(axis=0) - exact).max() < 0.08 and np.ptp(exact) > 0.15
+    ones, total = sure * given.rewards[..., 1] / 0.5, sure * given.rewards.sum(axis=-1) / 0.5
+    exact = (ones + 0.5) / (total + 1)
+    assert np.abs(R.mean(axis=0) - exact).max() < 0.08 and np.ptp(exact) > 0.15
+
+
+@pytest.mark.parametrize(("wanted", "loud", "sure"), KINDS_OF_DRAWS)
+def test_without_noise_the_spread_is_that_of_the_posterior(wanted, loud, sure):
+    given = tables(4, 1, 1)
+    P, R = drawn(given, wanted)
+    row = sure * given.moves[0, 1, 1] / 0.5 + 1 / 3
     mean = row / row.sum()
-    found = np.var([P[0, 1, 1] for P, _ in draws], axis=0)
+    found = P[:, 0, 1, 1].var(axis=0)
     assert found == pytest.approx(mean * (1 - mean) / (row.sum() + 1), rel=0.15)
-    ones, zeros = given[0][0, 1, 1].sum(axis=1)[::-1] + given[1][1, 1][::-1] + 0.5
-    found = np.var([R[0, 1, 1] for _, R in draws])
+    zeros, ones = sure * given.rewards[0, 1, 1] / 0.5 + 0.5
+    found = R[:, 0, 1, 1].var()
     assert found == pytest.approx(ones * zeros / (ones + zeros) ** 2 / (ones + zeros + 1), rel=0.15)
 
 
 def test_a_pair_about_which_nothing_is_known_is_drawn_uniformly():
-    zero = (np.zeros((1, 2, 1, 2, 2)), np.zeros((2, 1, 2)), np.zeros((1, 2, 1)), np.zeros((2, 1)))
-    rng = np.random.default_rng(6)
-    draws = [sampled(zero, True, 1, rng) for _ in range(DRAWS)]
-    for values in ([P[0, 0, 0, 0] for P, _ in draws], [R[0, 1, 0] for _, R in draws]):
-        assert np.mean(values) == pytest.approx(0.5, abs=0.03)
-        assert np.var(values) == pytest.approx(1 / 12, rel=0.1)  # 6 standard errors
+    zero = tables(0, 1, 1, S=2, A=1)
+    zero = zero._replace(moves=0 * zero.moves, rewards=0 * zero.rewards)
+    for wanted in (True, False):
+        P, R = drawn(zero, wanted)
+        for values in (P[:, 0, 0, 0, 0], R[:, 0, 1, 0]):
+            assert np.mean(values) == pytest.approx(0.5, abs=0.03)
+            assert np.var(values) == pytest.approx(1 / 12, rel=0.1)  # 6 standard errors
 
 
-def test_the_noise_that_is_drawn_has_the_released_variance():
-    """Counts so large that the posterior is a point: what is left is the noise of the counts.
+def large(N, v, w, unit, S=2, G=1, E=1):
+    """So much data that the posterior is a point."""
+    return NoisyCounts(
+        moves=np.full((G, S, 1, S), N / S),
+        rewards=np.full((E, S, 1, 2), N / 2),
+        moves_variance=np.full((G, S, 1), v),
+        rewards_variance=np.full((E, S, 1), w),
+        moves_unit=np.full((G, S, 1), unit),
+        rewards_unit=np.full((E, S, 1), unit),
+    )
 
-    p(1) moves by (cell noise, twice, minus its share of the total) / N: variance
-    v 2 S p (1-p) / N^2 for S = 2; the reward mean by v_r / N^2, both within 6 standard errors.
+
+@pytest.mark.parametrize("unit", [1.0, 0.1])
+@pytest.mark.parametrize(("wanted", "loud", "sure"), KINDS_OF_DRAWS)
+def test_the_noise_that_is_drawn_has_the_released_variance(wanted, loud, sure, unit):
+    """Counts so large that the posterior is nearly a point: what is left is mostly the noise.
+
+    p(1) = (c_1 + noise) / total moves by variance v / (2 N^2) for S = 2, as the reward does;
+    within 6 standard errors.
     """
     N, v, w = 1e8, 1e10, 4e10
-    transitions = np.full((1, 2, 1, 2, 2), N / 4)
-    given = (transitions, np.zeros((2, 1, 2)), np.full((1, 2, 1), v), np.full((2, 1), w))
-    rng = np.random.default_rng(7)
-    draws = [sampled(given, True, 1, rng) for _ in range(DRAWS)]
-    found = np.var([P[0, 0, 0, 0] for P, _ in draws])
-    assert found == pytest.approx(v / N**2 + 0.25 / N, rel=0.135)
-    found = np.var([R[0, 0, 0] for _, R in draws])
-    assert found == pytest.approx((2 * v + w) / 2 / N**2 + 0.25 / N, rel=0.135)
+    P, R = drawn(large(N, v, w, unit), wanted)
+    own = 0.25 * unit / (sure * N)  # of the posterior itself
+    assert P[:, 0, 0, 0, 0].var() == pytest.approx(loud**2 * v / 2 / N**2 + own, rel=0.135)
+    assert R[:, 0, 0, 0].var() == pytest.approx(loud**2 * w / 2 / N**2 + own, rel=0.135)
 
 
-def test_at_the_last_stage_only_the_last_table_is_read():
-    N, w = 1e8, 4e10
-    last = np.full((2, 1, 2), N / 2)
-    given = (np.zeros((1, 2, 1, 2, 2)), last, np.full((1, 2, 1), 1e30), np.full((2, 1), w))
-    rng = np.random.default_rng(8)
-    R = np.array([sampled(given, False, 2, rng)[1][1] for _ in range(DRAWS)])
-    assert np.var(R[:, 0, 0]) == pytest.approx(w / 2 / N**2 + 0.25 / N, rel=0.135)
+def test_every_stage_reads_its_own_table():
+    given = large(1e8, 1.0, 1.0, 1.0, G=2, E=3)
+    for g in range(2):
+        given.moves[g, 0, 0] = np.array([1 + g, 5.0]) * 1e8
+    for e in range(3):
+        given.rewards[e, 1, 0] = np.array([1 + e, 5.0]) * 1e8
+    P, R = drawn(given, False, 5)
+    assert P[:, :, 0, 0, 0] == pytest.approx(np.array([[1 / 6, 2 / 7]] * 5), abs=1e-3)
+    assert R[:, :, 1, 0] == pytest.approx(np.array([[5 / 6, 5 / 7, 5 / 8]] * 5), abs=1e-3)
 
 
-@pytest.mark.parametrize(("pooled", "G", "stages"), [(True, 1, 1), (False, 2, 3)])
+@pytest.mark.parametrize(("G", "E"), [(1, 1), (2, 3)])
 @pytest.mark.parametrize("noise", [3.0, 1e3, 1e12])
-def test_however_large_the_noise_a_draw_is_a_model(noise, pooled, G, stages):
-    given, rng = tables(9, G, noise=noise), np.random.default_rng(9)
-    for _ in range(50):
-        P, R = sampled(given, pooled, stages, rng)
-        assert P.min() >= 0.0 and np.allclose(P.sum(axis=-1), 1.0, rtol=0, atol=1e-12)
-        assert 0.0 <= R.min() and R.max() <= 1.0
+def test_however_large_the_noise_a_draw_is_a_model(noise, G, E):
+    given, rng = tables(9, G, E, noise=noise), np.random.default_rng(9)
+    for unit in (0.5, 1 / WEIGHT_STEPS):
+        given.moves_unit[:] = given.rewards_unit[:] = unit
+        for _ in range(30):
+            P, R = sampled(given, rng)
+            assert P.min() >= 0.0 and np.allclose(P.sum(axis=-1), 1.0, rtol=0, atol=1e-12)
+            assert 0.0 <= R.min() and R.max() <= 1.0
 
 
-@pytest.mark.parametrize(("pooled", "G", "stages"), [(True, 1, 1), (False, 2, 3), (False, 1, 1)])
-def test_compiled_and_plain_draws_agree(pooled, G, stages):
-    given = tables(10, G, noise=5.0)
-    compiled = sampled(given, pooled, stages, np.random.default_rng(1))
-    plain = sampled(given, pooled, stages, np.random.default_rng(1), sample_noisy_model.py_func)
-    for one, other in zip(compiled, plain, strict=True):
-        assert np.array_equal(one, other, equal_nan=True)
+@pytest.mark.parametrize(("G", "E"), STAGES)
+def test_compiled_and_plain_draws_agree(G, E):
+    given = tables(10, G, E, noise=5.0)
+    for wanted in (True, False):
+        compiled = sampled(given, wait_for(np.random.default_rng(G), wanted))
+        again = wait_for(np.random.default_rng(G), wanted)
+        plain = sampled(given, again, sample_noisy_model.py_func)
+        for one, other in zip(compiled, plain, strict=True):
+            assert np.array_equal(one, other)
 
 
-# ---- weights ------------------------------------------------------------------------------------
+# ---- predictions --------------------------------------------------------------------------------
 
 
-def weights(first, users, P, actions, floor=0.02, function=matched_weights):
+def predicted(first, users, P, actions, floor=0.02, function=predict_occupancy):
     H, S = actions.shape
-    out = np.full((H, S), -1, dtype=np.int64)
-    function(np.array(first), float(users), P, actions, floor, np.full((2, S), np.nan), out)
-    return out
+    f, steps = np.full((H, S), np.nan), np.full((H, S), -1, dtype=np.int64)
+    function(np.array(first), float(users), P, actions, floor, f, steps)
+    return f, steps
 
 
-def propagated(first, users, P, actions, floor=0.02):
+def propagated(first, users, P, actions):
     f, rows = by_sorting(np.array(first) / max(users, 1), 1.0), []
     for h in range(len(actions)):
-        rows.append(np.maximum(f, floor))
+        rows.append(f)
         move = P[min(h, len(P) - 1)][np.arange(len(f)), actions[h]]
         f = f @ move
-    return np.rint(np.array(rows) * WEIGHT_STEPS)
+    return np.array(rows)
 
 
 @pytest.mark.parametrize("G", [1, 3])
 @pytest.mark.parametrize("users", [0, 50, 1000])
 @pytest.mark.parametrize("seed", range(3))
-def test_weights_are_the_propagated_start_law(seed, users, G):
+def test_predictions_are_the_propagated_start_law(seed, users, G):
     rng = np.random.default_rng(seed)
     P = rng.dirichlet(np.full(3, 0.3), size=(G, 3, 2))
     actions = rng.integers(2, size=(4, 3))
     first = rng.normal(size=3) * users + users / 3
+    exact = propagated(first, users, P, actions)
     for floor in (0.02, 0.3):
         arguments = (first, users, P, actions, floor)
-        found = weights(*arguments)
-        assert np.array_equal(found, propagated(*arguments))
-        assert np.array_equal(found, weights(*arguments, matched_weights.py_func))
-    assert found.min() == round(0.3 * WEIGHT_STEPS) and found.max() <= WEIGHT_STEPS
+        f, steps = predicted(*arguments)
+        assert np.allclose(f, exact, rtol=0, atol=1e-12)
+        assert np.array_equal(steps, np.rint(np.maximum(f, floor) * WEIGHT_STEPS))
+        plain = predicted(*arguments, predict_occupancy.py_func)
+        assert np.array_equal(f, plain[0]) and np.array_equal(steps, plain[1])
+    assert steps.min() == round(0.3 * WEIGHT_STEPS) and steps.max() <= WEIGHT_STEPS
 
 
 def test_with_one_step_no_model_is_needed():
     nothing = np.full((1, 2, 1, 2), np.nan)
-    found = weights([30.0, 10.0], 40, nothing, np.zeros((1, 2), dtype=np.int64))
-    assert found.tolist() == [[768, 256]]
+    f, steps = predicted([30.0, 10.0], 40, nothing, np.zeros((1, 2), dtype=np.int64))
+    assert f.tolist() == [[0.75, 0.25]]
+    assert steps.tolist() == [[3 * WEIGHT_STEPS // 4, WEIGHT_STEPS // 4]]

@@ -19,7 +19,7 @@ from tacit.privacy.finite import KaryResponse, SubsetSelection, UnaryEncoding
 from tacit.privacy.local.one_cell import chances
 from tacit.problems import TabularMDP, make_problem
 from tacit.simulation import batches, simulate
-from tacit.simulation.compiled import OneCellRun, _sampler, compiled_run
+from tacit.simulation.compiled import OneCellRun, _explore, _sampler, compiled_run
 from tacit.simulation.streams import planner_streams, stream
 
 S, A, H = 2, 1, 2
@@ -185,6 +185,49 @@ def test_the_compiled_loop_is_really_the_one_that_runs():
         assert type(run) is OneCellRun
 
 
+@pytest.mark.parametrize("exploration", ["posterior", "optimistic"])
+@pytest.mark.parametrize("problem", ["pooled", "per stage"])
+def test_the_loop_plans_as_the_planner_does_where_there_is_noise(problem, exploration):
+    """One noisy release, 30 planners: the same policies and weights, to the last bit."""
+    problem = PROBLEMS[problem]
+    agent = bound(1.0, 300, problem, exploration=exploration, bonus_scale=0.3, beta=0.4)
+    rng, releases, privatizer = np.random.default_rng(0), [], agent.privatizer
+    release = privatizer.release
+    privatizer.release = lambda *given: releases.append(release(*given)) or releases[-1]
+    noise = SimulatedNoise(rng)
+    *_, last = drive(agent, lambda p: problem.rollout(p.policy, rng), noise, planner_streams(0, 0))
+    blocks, law = releases[-1].blocks, releases[-1].law
+    estimates = CellEstimates(
+        blocks["transitions"].copy(),
+        blocks["last"].copy(),
+        law.variance("transitions"),
+        law.variance("last"),
+        blocks["first"].copy(),
+    )
+    run = compiled_run(problem, agent, 0, 0, np.array([300]))
+    found = set()
+    for seed in range(30):
+        streams = planner_streams(seed, 0)
+        planned = agent.planner.plan(agent.task, releases[-1], None, last, streams)
+        run._batch.clock[1] = planned.version
+        ties, posterior = planner_streams(seed, 0)
+        users = blocks["first_users"][0]
+        batches.plan_batch(
+            estimates, users, _explore(agent), ties, posterior, run._work, run._batch
+        )
+        assert np.array_equal(run._batch.policy, planned.policy.actions)
+        assert np.array_equal(run._batch.weights, planned.context["weights"])
+        found.add(planned.policy)
+    assert len(found) > 5 or exploration == "optimistic"
+
+
+def test_the_loop_explores_as_it_was_told():
+    optimistic = bound(exploration="optimistic", bonus_scale=0.7, beta=0.3)
+    assert _explore(optimistic) == (True, 0.7, 0.3, True, 0.02)
+    staged = bound(problem=PROBLEMS["per stage"])
+    assert _explore(staged)[0] is False and _explore(staged)[3:] == (False, 0.02)
+
+
 FRACTIONS = TabularMDP(
     [[[0.5, 0.5], [0.9, 0.1]], [[0.2, 0.8], [0.6, 0.4]]], [[0.3, 0.6], [0.9, 0.25]], 2, [0.7, 0.3]
 )
@@ -196,7 +239,7 @@ def test_many_short_runs_have_the_law_of_the_driver():
     Welch's test on values and on squared deviations, 1e-6 over all numbers; regret by
     Kolmogorov-Smirnov at 1e-6.
     """
-    users, runs, agent = 30, 400, TacitLocal(2.0, batch=12)
+    users, runs, agent = 30, 250, TacitLocal(2.0, batch=12)
     found = {True: [], False: []}
     regrets = {True: [], False: []}
     for root in range(runs):

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from tacit.agents.base import Agent
 from tacit.driver import BoundAgent, CappedBatches
+from tacit.kernels.questions import Weighing
 from tacit.planners import DirectionalPlanner, NoisyPosteriorPlanner, Planner
 from tacit.privacy.local import OneCell
 from tacit.statistics import OneStep
@@ -33,7 +34,7 @@ class TacitLocal(Agent):
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     exploration: Literal["posterior", "optimistic"] = "posterior"
-    bonus_scale: float = 0.2
+    bonus_scale: float = 0.1
     beta: float = 0.1
     batch: int = 200
 
@@ -49,12 +50,15 @@ class TacitLocal(Agent):
         self.require_family(task, "tabular")
         statistic = OneStep(task)
         privatizer = OneCell(statistic, task, requested_epsilon=float(self.epsilon))
-        return BoundAgent(task, statistic, privatizer, self._planner(), self._schedule())
+        planner = self._planner(privatizer.weighing)
+        return BoundAgent(task, statistic, privatizer, planner, self._schedule())
 
-    def _planner(self) -> Planner:
+    def _planner(self, weighing: Weighing) -> Planner:
         if self.exploration == "optimistic":
-            return DirectionalPlanner(bonus_scale=self.bonus_scale, beta=self.beta)
-        return NoisyPosteriorPlanner()
+            return DirectionalPlanner(
+                bonus_scale=self.bonus_scale, beta=self.beta, weighing=weighing
+            )
+        return NoisyPosteriorPlanner(weighing)
 
     def _schedule(self) -> CappedBatches:
         least = 200 if self.epsilon < 1.0 else 50 if self.epsilon < 10.0 else 5

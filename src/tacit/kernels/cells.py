@@ -1,8 +1,9 @@
-"""One step of a trajectory as one cell, and where a report about it is added up.
+"""One question about one step of a trajectory, and where the answers are added up.
 
-A step h < H is the cell (s_h, rho, s_{h+1}) of 2 S^2, the last step the cell (s_H, rho) of 2 S, rho
-being the reward rounded to 0 or 1 at random (spec tabular_ldp B1). The action is not in the cell:
-the policy is public, so a_h = pi_h(s_h) says nothing more (B2), and nothing here reads an action.
+A user is asked about one step h, in one of three ways: the joint cell (s_h, rho, s_{h+1}), the move
+(s_h, s_{h+1}), or the reward (s_h, rho), rho being the reward rounded to 0 or 1 at random (spec
+tabular_ldp B1). A smaller domain is answered with less noise. The action is not in the cell: the
+policy is public, so a_h = pi_h(s_h) says nothing more (B2), and nothing here reads an action.
 """
 
 from __future__ import annotations
@@ -12,33 +13,27 @@ from typing import NamedTuple
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
 from tacit.kernels.counts import REWARD_STEPS, clip_index, clip_reward
-from tacit.kernels.noisy_posterior import WEIGHT_STEPS
+from tacit.kernels.noisy_posterior import NoisyCounts
+from tacit.kernels.questions import JOINT, MOVE, REWARD, WEIGHT_STEPS, Weighing, report_weight
 
 
 class CellSums(NamedTuple):
-    """Integer sums over reports: of weighted hits, of weights and squared weights, of first steps.
+    """Integer sums over reports, of what they say and of how much they weigh.
 
-    Weights count in steps of 1 / WEIGHT_STEPS.
+    The first axis tells who was asked: of moves the joint cells and the moves, of rewards the joint
+    cells and the rewards; of first steps all three. Weights count in steps of 1 / WEIGHT_STEPS.
     """
 
-    transitions: IntArray  # weighted hits of (s, a, rho, s') before the last step [G, S, A, 2, S]
-    last: IntArray  # weighted hits of (s, a, rho) at the last step [S, A, 2]
-    weight: IntArray  # sum w n [G, S, A]
-    last_weight: IntArray  # [S, A]
-    square: IntArray  # sum w^2 n [G, S, A]
-    last_square: IntArray  # [S, A]
-    first: IntArray  # unweighted hits of s at step 1 [S]
-    first_users: IntArray  # reports about step 1 [1]
-
-
-class CellEstimates(NamedTuple):
-    """Unbiased weighted counts, and the variance of the noise in one cell of them."""
-
-    transitions: Array  # [G, S, A, 2, S]
-    last: Array  # [S, A, 2]
-    variance: Array  # [G, S, A]
-    last_variance: Array  # [S, A]
-    first: Array  # start states [S]
+    moves: IntArray  # weighted hits of (s, a, s') [2, G, S, A, S]
+    rewards: IntArray  # weighted hits of (s, a, rho) [2, G', S, A, 2]
+    moves_weight: IntArray  # sum w n [2, G, S, A]
+    rewards_weight: IntArray  # [2, G', S, A]
+    moves_square: IntArray  # sum w^2 n [2, G, S, A]
+    rewards_square: IntArray  # [2, G', S, A]
+    moves_seen: IntArray  # sum w^2 times the hits of (s, a) [2, G, S, A]
+    rewards_seen: IntArray  # [2, G', S, A]
+    first: IntArray  # unweighted hits of s at step 1 [3, S]
+    first_users: IntArray  # reports about step 1 [3]
 
 
 class Chances(NamedTuple):
@@ -64,75 +59,142 @@ def step_reward(rewards: Array, h: int) -> int:
 
 
 @kernel
-def cell_index(s: int, rho: int, following: int, S: int, last: bool) -> int:
-    """Number of the cell (s, rho, s'), or of (s, rho) at the last step."""
-    return 2 * s + rho if last else (2 * s + rho) * S + following
+def cell_index(kind: int, s: int, rho: int, following: int, S: int) -> int:
+    """Number of the cell in the domain of that kind of question."""
+    if kind == JOINT:
+        return (2 * s + rho) * S + following
+    return s * S + following if kind == MOVE else 2 * s + rho
 
 
 @kernel
 def add_hits(
-    hits: IntArray, n: int, h: int, policy: IntArray, weights: IntArray, sums: CellSums
+    hits: IntArray,
+    n: int,
+    kind: int,
+    h: int,
+    policy: IntArray,
+    occupancy: IntArray,
+    weighing: Weighing,
+    sums: CellSums,
 ) -> None:
-    """Add the summed reports ``hits`` [D] of n users about step h where their policy puts them.
+    """Add the summed reports ``hits`` [D] of n users about one question where the policy puts them.
 
-    State s at step h was met with action pi_h(s) and counts with weight w_h(s).
+    State s at step h was met with action pi_h(s); reports about it weigh as much as its predicted
+    ``occupancy`` [H, S] says (``report_weight``).
     """
-    G, S = sums.transitions.shape[0], sums.transitions.shape[1]
-    final = h == policy.shape[0] - 1
-    g = h if G > 1 else 0
-    cells = 1 if final else S
+    S = policy.shape[1]
+    source = 0 if kind == JOINT else 1
     for s in range(S):
         a = policy[h, s]
-        w = weights[h, s]
-        if final:
-            sums.last_weight[s, a] += w * n
-            sums.last_square[s, a] += w * w * n
-        else:
-            sums.weight[g, s, a] += w * n
-            sums.square[g, s, a] += w * w * n
-        for rho in range(2):
-            for following in range(cells):
-                count = hits[cell_index(s, rho, following, S, final)]
-                if final:
-                    sums.last[s, a, rho] += w * count
-                else:
-                    sums.transitions[g, s, a, rho, following] += w * count
-                if h == 0:
-                    sums.first[s] += count
+        heard = 0  # hits of state s
+        if kind != REWARD:
+            g = h if sums.moves.shape[1] > 1 else 0
+            w = report_weight(occupancy[h, s], weighing.moves[source], weighing)
+            for following in range(S):
+                count = hits[cell_index(kind, s, 0, following, S)]
+                if kind == JOINT:
+                    count += hits[cell_index(kind, s, 1, following, S)]
+                sums.moves[source, g, s, a, following] += w * count
+                heard += count
+            sums.moves_weight[source, g, s, a] += w * n
+            sums.moves_square[source, g, s, a] += w * w * n
+            sums.moves_seen[source, g, s, a] += w * w * heard
+        if kind != MOVE:
+            g = h if sums.rewards.shape[1] > 1 else 0
+            w = report_weight(occupancy[h, s], weighing.rewards[source], weighing)
+            heard = 0
+            for rho in range(2):
+                count = 0
+                for following in range(S if kind == JOINT else 1):
+                    count += hits[cell_index(kind, s, rho, following, S)]
+                sums.rewards[source, g, s, a, rho] += w * count
+                heard += count
+            sums.rewards_weight[source, g, s, a] += w * n
+            sums.rewards_square[source, g, s, a] += w * w * n
+            sums.rewards_seen[source, g, s, a] += w * w * heard
+        if h == 0:
+            sums.first[kind, s] += heard
     if h == 0:
-        sums.first_users[0] += n
+        sums.first_users[kind] += n
 
 
 @kernel
-def unbiased(hits: float, reports: float, oracle: Chances) -> float:
-    """(hits - q n) / (p - q): how many of n users have the cell, without bias."""
-    return (hits - oracle.q * reports) / (oracle.p - oracle.q)
+def unbiased(hits: float, reports: float, cells: int, oracle: Chances) -> float:
+    """(hits - q n cells) / (p - q): how many of n users have one of the cells, without bias."""
+    return (hits - oracle.q * cells * reports) / (oracle.p - oracle.q)
+
+
+@kernel
+def visit_weight(seen: float, total: float, square: float, weight: float) -> float:
+    """Weight of the average visit behind a weighted count: sum w^2 n_visits / sum w n_visits.
+
+    Both sums are noisy. Visits are likelier where reports weigh more, so the average over visits is
+    at least that over reports, sum w^2 n / sum w n, which is public and exact; and at most 1.
+    """
+    least = square / weight if weight > 0.0 else 1.0
+    return min(max(seen / total, least), 1.0) if total > 0.0 else least
 
 
 @kernel
 def estimate_cells(
-    sums: CellSums, step: Chances, end: Chances, one_step: bool, out: CellEstimates
+    sums: CellSums,
+    joint: Chances,
+    move: Chances,
+    reward: Chances,
+    out: NoisyCounts,
+    first: Array,
 ) -> None:
-    """Overwrite ``out`` with what the sums of reports estimate.
+    """Overwrite ``out`` and ``first`` [S] with what the sums of reports by the oracles estimate.
 
-    Reports are about a cell by the oracle ``step``, at the last step by ``end``; ``one_step`` says
-    that the first step is the last one too (H = 1).
+    A count of moves adds up two joint cells, a count of rewards S of them.
     """
-    G, S, A = sums.weight.shape
+    S, A = sums.first.shape[1], sums.moves.shape[3]
     unit = 1.0 / WEIGHT_STEPS
     for s in range(S):
         for a in range(A):
-            for g in range(G):
-                reports = sums.weight[g, s, a] * unit
-                out.variance[g, s, a] = step.v * sums.square[g, s, a] * unit * unit
-                for rho in range(2):
+            for g in range(sums.moves.shape[1]):
+                out.moves[g, s, a] = 0.0
+                out.moves_variance[g, s, a] = 0.0
+                seen, total, squares, weights = 0.0, 0.0, 0.0, 0.0
+                for source in range(2):
+                    oracle = joint if source == 0 else move
+                    cells = 2 if source == 0 else 1
+                    reports = sums.moves_weight[source, g, s, a] * unit
+                    square = sums.moves_square[source, g, s, a] * unit * unit
+                    heard = sums.moves_seen[source, g, s, a] * unit * unit
+                    out.moves_variance[g, s, a] += cells * oracle.v * square
+                    seen += unbiased(heard, square, cells * S, oracle)
+                    squares += square
+                    weights += reports
                     for n in range(S):
-                        hits = sums.transitions[g, s, a, rho, n] * unit
-                        out.transitions[g, s, a, rho, n] = unbiased(hits, reports, step)
-            reports = sums.last_weight[s, a] * unit
-            out.last_variance[s, a] = end.v * sums.last_square[s, a] * unit * unit
-            for rho in range(2):
-                out.last[s, a, rho] = unbiased(sums.last[s, a, rho] * unit, reports, end)
-        cells = 2.0 if one_step else 2.0 * S
-        reports = cells * sums.first_users[0]
-        out.first[s] = unbiased(float(sums.first[s]), reports, end if one_step else step)
+                        hits = sums.moves[source, g, s, a, n] * unit
+                        count = unbiased(hits, reports, cells, oracle)
+                        out.moves[g, s, a, n] += count
+                        total += count
+                out.moves_unit[g, s, a] = visit_weight(seen, total, squares, weights)
+            for g in range(sums.rewards.shape[1]):
+                out.rewards[g, s, a] = 0.0
+                out.rewards_variance[g, s, a] = 0.0
+                seen, total, squares, weights = 0.0, 0.0, 0.0, 0.0
+                for source in range(2):
+                    oracle = joint if source == 0 else reward
+                    cells = S if source == 0 else 1
+                    reports = sums.rewards_weight[source, g, s, a] * unit
+                    square = sums.rewards_square[source, g, s, a] * unit * unit
+                    heard = sums.rewards_seen[source, g, s, a] * unit * unit
+                    out.rewards_variance[g, s, a] += cells * oracle.v * square
+                    seen += unbiased(heard, square, cells * 2, oracle)
+                    squares += square
+                    weights += reports
+                    for rho in range(2):
+                        hits = sums.rewards[source, g, s, a, rho] * unit
+                        count = unbiased(hits, reports, cells, oracle)
+                        out.rewards[g, s, a, rho] += count
+                        total += count
+                out.rewards_unit[g, s, a] = visit_weight(seen, total, squares, weights)
+        first[s] = 0.0
+        for kind in range(3):
+            oracle = joint if kind == JOINT else (move if kind == MOVE else reward)
+            cells = 2 * S if kind == JOINT else (S if kind == MOVE else 2)
+            hits = float(sums.first[kind, s])
+            first[s] += unbiased(hits, float(sums.first_users[kind]), cells, oracle)

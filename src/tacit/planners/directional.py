@@ -6,8 +6,16 @@ import numpy as np
 
 from tacit.kernels.directional import directional_induction, directional_z, mean_model
 from tacit.kernels.planning import greedy
+from tacit.kernels.questions import Weighing
 from tacit.planners.base import Ask, Streams, next_version
-from tacit.planners.noisy_posterior import first_publication, with_weights
+from tacit.planners.noisy_posterior import (
+    ask_next,
+    first_publication,
+    model_space,
+    predicted,
+    released_counts,
+)
+from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task import Task
@@ -22,11 +30,16 @@ class DirectionalPlanner:
     Args:
         bonus_scale: c; 1 is the width at which all confidence statements hold together.
         beta: failure probability.
+        weighing: how reports weigh: then users are asked what is predicted to teach most. Without
+            it they are asked about all steps in turn.
     """
 
-    def __init__(self, *, bonus_scale: float, beta: float) -> None:
+    def __init__(
+        self, *, bonus_scale: float, beta: float, weighing: Weighing | None = None
+    ) -> None:
         self.bonus_scale = bonus_scale
         self.beta = beta
+        self.weighing = weighing
 
     def plan(
         self,
@@ -41,24 +54,15 @@ class DirectionalPlanner:
         version = next_version(previous)
         if release.users == 0:
             return first_publication(version, (H, S, A), streams)
-        transitions, last = release.blocks["transitions"], release.blocks["last"]
-        P = np.empty((transitions.shape[0], S, A, S))
-        R = np.empty((1 if task.homogeneous else H, S, A))
-        N = np.empty_like(R)
-        mean_model(transitions, last, task.homogeneous, P, R, N)
-        Q = np.empty((H, S, A))
-        directional_induction(
-            transitions,
-            release.law.variance("transitions"),
-            release.law.variance("last"),
-            task.homogeneous,
-            directional_z(self.bonus_scale, self.beta, (H, S, A), max(version, 1)),
-            P,
-            R,
-            N,
-            Q,
-            np.empty((H + 1, S)),
-        )
+        counts = released_counts(release)
+        P, R = model_space(release)
+        mean_model(counts, P, R)
+        z = directional_z(self.bonus_scale, self.beta, (H, S, A), max(version, 1))
+        Q, V = np.empty((H, S, A)), np.empty((H + 1, S))
+        directional_induction(counts, z, P, R, Q, V)
         actions = np.zeros((H, S), dtype=np.int64)
         greedy(Q, streams.ties, actions)
-        return with_weights(version, actions, P, release)
+        if self.weighing is not None:
+            return ask_next(version, release, self.weighing, P, V, actions)
+        _, occupancy = predicted(release, P, actions)
+        return Publication(version, TabularPolicy(actions), {"occupancy": occupancy})

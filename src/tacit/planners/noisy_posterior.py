@@ -1,12 +1,14 @@
-"""Posterior sampling on noisy counts."""
+"""Posterior sampling on noisy counts, and what to ask next."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.noisy_posterior import WEIGHT_STEPS, matched_weights, sample_noisy_model
+from tacit.kernels.asking import share_questions, stakes
+from tacit.kernels.noisy_posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.planning import backward_induction, greedy
+from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
@@ -14,15 +16,22 @@ from tacit.release import Release
 from tacit.task import Task
 
 FLOOR = 0.02
-"""Least weight of a report (spec tabular_ldp B4)."""
+"""Least predicted chance of a state that a report's weight is worked out from (tabular_ldp B4)."""
 
 
 class NoisyPosteriorPlanner:
     """Draws a model that the released counts and their noise allow, and plays its best policy.
 
-    Spec tabular_ldp B3 and B4. The publication carries the weights of the reports made under it,
-    the predicted chances of being in each state, from the model that was drawn.
+    Spec tabular_ldp B3 and B4. The publication carries the predicted chances of being in each
+    state, from the model that was drawn: reports are weighted by them. It also carries which
+    questions the next users are asked, in which shares.
+
+    Args:
+        weighing: how reports weigh, a public fact of the mechanism.
     """
+
+    def __init__(self, weighing: Weighing) -> None:
+        self.weighing = weighing
 
     def plan(
         self,
@@ -32,51 +41,66 @@ class NoisyPosteriorPlanner:
         previous: Publication | None,
         streams: Streams,
     ) -> Publication:
-        """Sample, plan exactly in the sample, and predict who will be where."""
+        """Sample, plan exactly in the sample, predict who will be where, and choose questions."""
         H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
         version = next_version(previous)
         if release.users == 0:
             return first_publication(version, (H, S, A), streams)
-        P = np.empty((release.blocks["transitions"].shape[0], S, A, S))
-        R = np.empty((1 if task.homogeneous else H, S, A))
-        sample_noisy_model(
-            release.blocks["transitions"],
-            release.blocks["last"],
-            release.law.variance("transitions"),
-            release.law.variance("last"),
-            task.homogeneous,
-            streams.posterior,
-            np.empty(S),
-            P,
-            R,
-        )
-        Q = np.full((H, S, A), np.inf)
-        backward_induction(P, R, Q, np.empty((H + 1, S)))
+        counts = released_counts(release)
+        P, R = model_space(release)
+        sample_noisy_model(counts, streams.posterior, np.empty(S), P, R)
+        Q, V = np.full((H, S, A), np.inf), np.empty((H + 1, S))
+        backward_induction(P, R, Q, V)
         actions = np.zeros((H, S), dtype=np.int64)
         greedy(Q, streams.ties, actions)
-        return with_weights(version, actions, P, release)
+        return ask_next(version, release, self.weighing, P, V, actions)
+
+
+def ask_next(
+    version: int, release: Release, weighing: Weighing, P: Array, V: Array, actions: IntArray
+) -> Publication:
+    """The policy, who is predicted to be where, and what its users are asked in which shares."""
+    f, occupancy = predicted(release, P, actions)
+    at_moves = np.empty(release.blocks["moves_unit"].shape)
+    at_rewards = np.empty(release.blocks["rewards_unit"].shape)
+    stakes(released_counts(release), f, P, V, actions, at_moves, at_rewards)
+    asked = np.empty(KINDS * len(actions))
+    share_questions(at_moves, at_rewards, f, actions, weighing, asked)
+    context = {"occupancy": occupancy, "questions": asked}
+    return Publication(version, TabularPolicy(actions), context)
+
+
+def released_counts(release: Release) -> NoisyCounts:
+    """What kernels read of a release."""
+    blocks, law = release.blocks, release.law
+    return NoisyCounts(
+        blocks["moves"],
+        blocks["rewards"],
+        law.variance("moves"),
+        law.variance("rewards"),
+        blocks["moves_unit"],
+        blocks["rewards_unit"],
+    )
+
+
+def model_space(release: Release) -> tuple[Array, Array]:
+    """Room for next-state laws and mean rewards."""
+    return np.empty_like(release.blocks["moves"]), np.empty_like(release.blocks["rewards_unit"])
 
 
 def first_publication(version: int, sizes: tuple[int, int, int], streams: Streams) -> Publication:
-    """A random table, every report with weight 1: nothing is known yet."""
+    """A random table, every report with the same weight, all steps in turn: nothing is known."""
     H, S, A = sizes
     actions = np.zeros((H, S), dtype=np.int64)
     greedy(np.zeros((H, S, A)), streams.ties, actions)
-    weights = np.full((H, S), WEIGHT_STEPS, dtype=np.int64)
-    return Publication(version, TabularPolicy(actions), {"weights": weights})
+    occupancy = np.full((H, S), WEIGHT_STEPS, dtype=np.int64)
+    return Publication(version, TabularPolicy(actions), {"occupancy": occupancy})
 
 
-def with_weights(version: int, actions: IntArray, P: Array, release: Release) -> Publication:
-    """The policy and the matched weights of its reports under the model P."""
+def predicted(release: Release, P: Array, actions: IntArray) -> tuple[Array, IntArray]:
+    """Chances of being in each state at each step under the model P: real, and as published."""
     H, S = actions.shape
-    weights = np.empty((H, S), dtype=np.int64)
-    matched_weights(
-        release.blocks["first"],
-        release.blocks["first_users"][0],
-        P,
-        actions,
-        FLOOR,
-        np.empty((2, S)),
-        weights,
-    )
-    return Publication(version, TabularPolicy(actions), {"weights": weights})
+    f, occupancy = np.empty((H, S)), np.empty((H, S), dtype=np.int64)
+    users = release.blocks["first_users"][0]
+    predict_occupancy(release.blocks["first"], users, P, actions, FLOOR, f, occupancy)
+    return f, occupancy

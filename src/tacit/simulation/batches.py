@@ -13,8 +13,8 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
+from tacit.kernels.asking import share_questions, stakes
 from tacit.kernels.cells import (
-    CellEstimates,
     CellSums,
     Chances,
     add_hits,
@@ -25,8 +25,9 @@ from tacit.kernels.cells import (
 from tacit.kernels.counts import REWARD_STEPS
 from tacit.kernels.directional import directional_induction, directional_z, mean_model
 from tacit.kernels.finite import sum_bits, sum_subsets
-from tacit.kernels.noisy_posterior import matched_weights, sample_noisy_model
+from tacit.kernels.noisy_posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.planning import backward_induction, greedy
+from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, Weighing, in_turn, pick_question
 from tacit.kernels.rollout import Truth, rollout
 from tacit.simulation.loops import Score, rescore
 
@@ -41,13 +42,15 @@ class Sampler(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What is public about the batch, and the raw counts of its users by step and cell.
+    """What is public about the batch, and the raw counts of its users by question and cell.
 
-    ``clock`` holds the number of users still to be served by this policy, and its version.
+    ``clock`` holds the number of users still to be served by this policy, its version, and whether
+    ``asked`` is in force (else all steps are asked about in turn).
     """
 
     policy: IntArray
-    weights: IntArray
+    occupancy: IntArray
+    asked: Array
     clock: IntArray
     counts: IntArray
     users: IntArray
@@ -62,12 +65,17 @@ class Schedule(NamedTuple):
 
 
 class Explore(NamedTuple):
-    """How the next policy is found: by posterior sampling, or optimistically."""
+    """How the next policy is found: by posterior sampling, or optimistically; the rest is public.
+
+    ``asks`` says whether questions are chosen, else all steps are asked about in turn; ``floor`` is
+    the least predicted chance of a state.
+    """
 
     optimistic: bool
     bonus_scale: float
     beta: float
-    pooled: bool
+    weighing: Weighing
+    asks: bool
     floor: float
 
 
@@ -76,11 +84,12 @@ class Work(NamedTuple):
 
     P: Array
     R: Array
-    N: Array
     Q: Array
     V: Array
     y: Array
     f: Array
+    at_moves: Array
+    at_rewards: Array
     values: Array
     states: IntArray
     actions: IntArray
@@ -96,36 +105,39 @@ def next_batch(schedule: Schedule, served: int) -> int:
 
 @kernel
 def close_batch(
-    step: Sampler,
-    end: Sampler,
+    joint: Sampler,
+    move: Sampler,
+    reward: Sampler,
+    weighing: Weighing,
     batch: Batch,
     sums: CellSums,
     rng: np.random.Generator,
     row: IntArray,
 ) -> None:
-    """Draw the summed reports of the batch, step by step, and add them up."""
-    policy, weights, _, counts, users = batch
-    H = policy.shape[0]
-    for h in range(H):
-        n = users[h]
+    """Draw the summed reports of the batch, question by question, and add them up."""
+    for question in range(batch.users.shape[0]):
+        n = batch.users[question]
         if n == 0:
             continue
-        oracle = end if h == H - 1 else step
-        held = counts[h, : oracle.domain]
+        kind = question % KINDS
+        oracle = joint if kind == JOINT else (move if kind == MOVE else reward)
+        held = batch.counts[question, : oracle.domain]
         hits = row[: oracle.domain]
         if oracle.size > 0:
             sum_subsets(held, oracle.size, oracle.blanket, rng, hits)
         else:
             sum_bits(held, n, oracle.chances.p, oracle.chances.q, rng, hits)
-        add_hits(hits, n, h, policy, weights, sums)
+        h = question // KINDS
+        add_hits(hits, n, kind, h, batch.policy, batch.occupancy, weighing, sums)
         held[:] = 0
-        users[h] = 0
+        batch.users[question] = 0
 
 
 @kernel
 def plan_batch(
-    estimates: CellEstimates,
-    users: float,
+    counts: NoisyCounts,
+    first: Array,
+    users: int,
     explore: Explore,
     ties: np.random.Generator,
     posterior: np.random.Generator,
@@ -133,30 +145,32 @@ def plan_batch(
     batch: Batch,
 ) -> None:
     """The steps of ``NoisyPosteriorPlanner``, or of ``DirectionalPlanner``."""
-    transitions, last, variance, last_variance, first = estimates
-    P, R, N, Q, V = work.P, work.R, work.N, work.Q, work.V
+    P, R, Q, V, policy = work.P, work.R, work.Q, work.V, batch.policy
     H, S, A = Q.shape
-    pooled = explore.pooled
     if explore.optimistic:
         z = directional_z(explore.bonus_scale, explore.beta, (H, S, A), batch.clock[1])
-        mean_model(transitions, last, pooled, P, R, N)
-        directional_induction(transitions, variance, last_variance, pooled, z, P, R, N, Q, V)
+        mean_model(counts, P, R)
+        directional_induction(counts, z, P, R, Q, V)
     else:
-        sample_noisy_model(
-            transitions, last, variance, last_variance, pooled, posterior, work.y, P, R
-        )
+        sample_noisy_model(counts, posterior, work.y, P, R)
         Q[:] = np.inf
         backward_induction(P, R, Q, V)
-    greedy(Q, ties, batch.policy)
-    matched_weights(first, users, P, batch.policy, explore.floor, work.f, batch.weights)
+    greedy(Q, ties, policy)
+    predict_occupancy(first, float(users), P, policy, explore.floor, work.f, batch.occupancy)
+    if explore.asks:
+        at_moves, at_rewards = work.at_moves, work.at_rewards
+        stakes(counts, work.f, P, V, policy, at_moves, at_rewards)
+        share_questions(at_moves, at_rewards, work.f, policy, explore.weighing, batch.asked)
+        batch.clock[2] = 1
 
 
 @kernel
 def one_cell_episodes(
     truth: Truth,
     uniforms: Array,
-    step: Sampler,
-    end: Sampler,
+    joint: Sampler,
+    move: Sampler,
+    reward: Sampler,
     schedule: Schedule,
     drawn: bool,
     explore: Explore,
@@ -165,46 +179,50 @@ def one_cell_episodes(
     rng: np.random.Generator,
     batch: Batch,
     sums: CellSums,
-    estimates: CellEstimates,
+    released: NoisyCounts,
+    first: Array,
     work: Work,
     score: Score,
 ) -> None:
     """One episode of ``tacit-local`` per row of ``uniforms``; a batch may span several calls.
 
-    Users report about all steps in turn, or each about one it draws.
+    Users are asked what was published, or about all steps in turn, or each about one it draws.
     """
-    policy, _, clock, counts, users = batch
+    policy, _, asked, clock, counts, users = batch
     states, actions, rewards = work.states, work.actions, work.rewards
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
     H, S = policy.shape
     gap, regret, earned = now
     done, passed = at
     left = clock[0]
-    h = done % H
     for row in range(uniforms.shape[0]):
         if left == 0:
             if done == 0:
                 work.Q[:] = 0.0
                 greedy(work.Q, ties, policy)
             else:
-                close_batch(step, end, batch, sums, rng, work.hits)
-                estimate_cells(sums, step.chances, end.chances, H == 1, estimates)
-                reporters = float(sums.first_users[0])
+                close_batch(joint, move, reward, explore.weighing, batch, sums, rng, work.hits)
+                estimate_cells(sums, joint.chances, move.chances, reward.chances, released, first)
                 clock[1] += 1
-                plan_batch(estimates, reporters, explore, ties, posterior, work, batch)
+                answered = sums.first_users.sum()
+                plan_batch(released, first, answered, explore, ties, posterior, work, batch)
             rescore(truth, policy, optimum, work.values, now)
             gap = now[0]
             left = next_batch(schedule, done)
         earned += rollout(truth, policy, uniforms[row], states, actions, rewards)
-        if drawn:
-            h = int(rng.random() * H)
-        share = step_reward(rewards, h)
-        rho = 1 if share == REWARD_STEPS else 0
-        if 0 < share < REWARD_STEPS:
-            rho = 1 if rng.random() * REWARD_STEPS < share else 0
-        counts[h, cell_index(states[h], rho, states[h + 1], S, h == H - 1)] += 1
-        users[h] += 1
-        h = h + 1 if h < H - 1 else 0
+        question = pick_question(asked, done) if clock[2] == 1 else in_turn(done, H)
+        h = int(rng.random() * H) if drawn else question // KINDS
+        kind = REWARD if h == H - 1 else question % KINDS
+        if drawn and h < H - 1:
+            kind = JOINT
+        rho = 0
+        if kind != MOVE:
+            share = step_reward(rewards, h)
+            rho = 1 if share == REWARD_STEPS else 0
+            if 0 < share < REWARD_STEPS:
+                rho = 1 if rng.random() * REWARD_STEPS < share else 0
+        counts[KINDS * h + kind, cell_index(kind, states[h], rho, states[h + 1], S)] += 1
+        users[KINDS * h + kind] += 1
         left -= 1
         regret += gap
         done += 1

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, CappedBatches, every_user, never_again
-from tacit.kernels.cells import CellEstimates
-from tacit.kernels.noisy_posterior import WEIGHT_STEPS
+from tacit.kernels.noisy_posterior import NoisyCounts
+from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
 from tacit.kernels.rollout import uniforms_per_episode
 from tacit.planners import (
     DirectionalPlanner,
@@ -37,13 +37,21 @@ from tacit.privacy.local import DrawnCell, LocalAdditive, LocalResponse, OneCell
 from tacit.privacy.local.additive import GRID
 from tacit.privacy.local.one_cell import chances
 from tacit.privacy.shuffle import Shuffled
+from tacit.problems.linear import LinearMDP
+from tacit.problems.mixture import LinearMixtureMDP
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation import batches, local_loops, loops
 from tacit.simulation.local_loops import Local
 from tacit.simulation.loops import Blocks, IntBlocks, Plan, Public, Raw
+from tacit.simulation.lq_runs import control_run
+from tacit.simulation.mixture_runs import value_targeted_run
 from tacit.simulation.runs import Run, new_score
+from tacit.simulation.scheduled import linear_run
+from tacit.simulation.segments import segment_run
 from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics import EachStep, Nothing, OneStep, VisitCounts
+from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import LinearSums
 
 _UNIFORMS = 1 << 14
 """Number of uniforms drawn at once (128 kB: stays in the cache), whatever the chunk."""
@@ -291,33 +299,38 @@ class OneCellRun(_CompiledRun):
         if isinstance(mechanism, Shuffled):
             mechanism = mechanism.local  # shuffling changes no sum, and batches open when full
         assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)
-        G = mechanism.layout.blocks[0].shape[0]
+        moves, rewards = mechanism.layout.blocks[0].shape, mechanism.layout.blocks[1].shape
         largest = 2 * S * S
-        self._oracles = _sampler(mechanism.oracle), _sampler(mechanism.last_oracle)
+        joint, move, reward = (_sampler(oracle) for oracle in mechanism.oracles)
+        self._oracles = joint, move, reward
         self._schedule = batches.Schedule(schedule.least, schedule.most, schedule.share)
         self._sums = mechanism.cell_sums(mechanism.init().sums)
-        self._estimates = CellEstimates(
-            transitions=np.zeros((G, S, A, 2, S)),
-            last=np.zeros((S, A, 2)),
-            variance=np.zeros((G, S, A)),
-            last_variance=np.zeros((S, A)),
-            first=np.zeros(S),
+        self._released = NoisyCounts(
+            moves=np.zeros(moves),
+            rewards=np.zeros(rewards),
+            moves_variance=np.zeros(moves[:3]),
+            rewards_variance=np.zeros(rewards[:3]),
+            moves_unit=np.zeros(moves[:3]),
+            rewards_unit=np.zeros(rewards[:3]),
         )
+        self._first = np.zeros(S)
         self._batch = batches.Batch(
             policy=np.zeros((H, S), dtype=np.int64),
-            weights=np.full((H, S), WEIGHT_STEPS, dtype=np.int64),
-            clock=np.zeros(2, dtype=np.int64),
-            counts=np.zeros((H, largest), dtype=np.int64),
-            users=np.zeros(H, dtype=np.int64),
+            occupancy=np.full((H, S), WEIGHT_STEPS, dtype=np.int64),
+            asked=np.zeros(KINDS * H),
+            clock=np.zeros(3, dtype=np.int64),
+            counts=np.zeros((KINDS * H, largest), dtype=np.int64),
+            users=np.zeros(KINDS * H, dtype=np.int64),
         )
         self._work = batches.Work(
-            P=np.zeros((G, S, A, S)),
-            R=np.zeros((1 if agent.task.homogeneous else H, S, A)),
-            N=np.zeros((1 if agent.task.homogeneous else H, S, A)),
+            P=np.zeros(moves),
+            R=np.zeros(rewards[:3]),
             Q=np.zeros((H, S, A)),
             V=np.zeros((H + 1, S)),
             y=np.zeros(S),
-            f=np.zeros((2, S)),
+            f=np.zeros((H, S)),
+            at_moves=np.zeros(moves[:3]),
+            at_rewards=np.zeros(rewards[:3]),
             values=np.zeros((H + 1, S)),
             states=np.zeros(H + 1, dtype=np.int64),
             actions=np.zeros(H, dtype=np.int64),
@@ -325,7 +338,7 @@ class OneCellRun(_CompiledRun):
             hits=np.zeros(largest, dtype=np.int64),
         )
         self._drawn = isinstance(mechanism, DrawnCell)
-        self._explore = _explore(agent)
+        self._explore = _explore(agent, mechanism.weighing)
         self._noise = stream(root, run, "noise")
 
     def _episodes(self, uniforms: Array) -> None:
@@ -341,18 +354,20 @@ class OneCellRun(_CompiledRun):
             self._noise,
             self._batch,
             self._sums,
-            self._estimates,
+            self._released,
+            self._first,
             self._work,
             self.score,
         )
 
 
-def _explore(agent: BoundAgent) -> batches.Explore:
-    planner, pooled = agent.planner, agent.task.homogeneous
+def _explore(agent: BoundAgent, weighing: Weighing) -> batches.Explore:
+    planner = agent.planner
     if isinstance(planner, DirectionalPlanner):
         scale, beta = float(planner.bonus_scale), float(planner.beta)
-        return batches.Explore(True, scale, beta, pooled, FLOOR)
-    return batches.Explore(False, 0.0, 0.0, pooled, FLOOR)
+        asks = planner.weighing is not None
+        return batches.Explore(True, scale, beta, weighing, asks, FLOOR)
+    return batches.Explore(False, 0.0, 0.0, weighing, True, FLOOR)
 
 
 def _sampler(oracle: Oracle) -> batches.Sampler:
@@ -388,9 +403,16 @@ def compiled_run(
     problem: object, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
 ) -> Run | None:
     """The compiled run of this problem and agent, or None if there is none."""
+    if not isinstance(problem, TabularMDP):
+        return control_run(problem, agent, root, run, checkpoints)
+    if type(problem) not in (TabularMDP, LinearMDP, LinearMixtureMDP):
+        return None
+    if type(agent.statistic) in (LinearSums, CuratedTransitions):
+        return linear_run(problem, agent, root, run, checkpoints)
     schedule = agent.schedule if isfunction(agent.schedule) else type(agent.schedule)
     parts = (type(agent.statistic), type(agent.privatizer), type(agent.planner), schedule)
     make = _LOOPS.get(parts)
-    if make is None or type(problem) is not TabularMDP:
-        return None
-    return make(problem, agent, root, run, checkpoints)
+    if make is not None:
+        return make(problem, agent, root, run, checkpoints)
+    fast = value_targeted_run(problem, agent, root, run, checkpoints)
+    return fast or segment_run(problem, agent, root, run, checkpoints)

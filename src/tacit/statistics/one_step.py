@@ -1,4 +1,4 @@
-"""One step of a tabular trajectory as one cell: the assigned one, or all to draw one from."""
+"""One step of a tabular trajectory: the answer to one question, or all to draw one from."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from tacit.arrays import IntArray
 from tacit.kernels.cells import step_reward, step_state
 from tacit.kernels.counts import REWARD_STEPS
+from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, in_turn, pick_question
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
 from tacit.task import Task
@@ -17,12 +18,14 @@ from tacit.trajectory import Trajectory
 
 
 class OneStep:
-    """(s_h, r_h, s_{h+1}) at the step h that the report's public id assigns (tabular_ldp B1).
+    """What was asked of (s_h, r_h, s_{h+1}), at the step h that was asked about (tabular_ldp B1).
 
-    ``step`` marks that step; it is the same whatever the user lived through. ``cell`` holds mass 1:
-    r_h in (s, 1, s'), the rest in (s, 0, s'), in steps of 2^-24; whoever randomizes the cell draws
-    rho from the two. At the last step s' is written as 0. Actions are not read (B2). States and
-    rewards are clipped; a trajectory that ends early goes on in state 0 with reward 0.
+    The question follows from the report's public id and, where the publication has ``questions``,
+    from the shares published there: it is the same whatever the user lived through. ``question``
+    marks it. ``cell`` holds mass 1: r_h in (s, 1, s'), the rest in (s, 0, s'), in steps of 2^-24;
+    whoever randomizes the cell draws rho from the two. What was not asked for is written as 0.
+    Actions are not read (B2). States and rewards are clipped; a trajectory that ends early goes on
+    in state 0 with reward 0.
     """
 
     def __init__(self, task: Task) -> None:
@@ -30,37 +33,47 @@ class OneStep:
         self.states = S
         self.horizon = task.horizon
         self.layout = Layout(
-            [Block("step", (self.horizon,)), Block("cell", (S, 2, S), 1.0 / REWARD_STEPS)]
+            [
+                Block("question", (self.horizon, KINDS)),
+                Block("cell", (S, 2, S), 1.0 / REWARD_STEPS),
+            ]
         )
 
-    def step(self, coin: int) -> int:
-        """The step a report of that id is about: all in turn."""
-        return coin % self.horizon
+    def question(self, publication: Publication, coin: int) -> tuple[int, int]:
+        """The step a report of that id is about, and the kind of question."""
+        asked = publication.context.get("questions")
+        if asked is None or asked.shape != (self.horizon * KINDS,):
+            number = in_turn(coin, self.horizon)
+        else:
+            number = pick_question(asked, coin)
+        h, kind = divmod(number, KINDS)
+        return h, REWARD if h == self.horizon - 1 else kind
 
     def contribute(
         self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
     ) -> None:
-        """Overwrite ``out`` with the cell of the assigned step."""
+        """Overwrite ``out`` with the answer to the report's question."""
         out[:] = 0
-        views, h = self.layout.views(out), self.step(coin)
-        views["step"][h] = 1
-        _mark(trajectory, h, self.horizon, views["cell"])
+        views = self.layout.views(out)
+        h, kind = self.question(publication, coin)
+        views["question"][h, kind] = 1
+        _mark(trajectory, h, kind, views["cell"])
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
     ) -> float:
-        """Replacing a user moves mass 1 from one cell to another; the step does not move."""
+        """Replacing a user moves mass 1 from one cell to another; the question does not move."""
         weights = block_weights(self.layout, norm, relation, scale)
         if relation is Relation.REPLACE_ONE:
             return weights["cell"] * (2.0 if norm == "l1" else math.sqrt(2.0))
         if norm == "l1":
-            return weights["step"] + weights["cell"]
-        return math.hypot(weights["step"], weights["cell"])
+            return weights["question"] + weights["cell"]
+        return math.hypot(weights["question"], weights["cell"])
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Always in the first state with reward 1, against always in the last one without.
 
-        They differ at every step, so in whichever step is assigned.
+        They differ at every step, so in the answer to every question.
         """
         return _stay(0, self.horizon, 1.0), _stay(self.states - 1, self.horizon, 0.0)
 
@@ -85,7 +98,7 @@ class EachStep:
         out[:] = 0
         cells = self.layout.views(out)["cell"]
         for h in range(self.horizon):
-            _mark(trajectory, h, self.horizon, cells[h])
+            _mark(trajectory, h, REWARD if h == self.horizon - 1 else JOINT, cells[h])
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
@@ -100,11 +113,11 @@ class EachStep:
         return _stay(0, self.horizon, 1.0), _stay(self.states - 1, self.horizon, 0.0)
 
 
-def _mark(trajectory: Trajectory, h: int, horizon: int, cell: IntArray) -> None:
-    """Mass 1 of step h into ``cell`` [S, 2, S], which is zero on entry."""
+def _mark(trajectory: Trajectory, h: int, kind: int, cell: IntArray) -> None:
+    """Mass 1 for a question about step h into ``cell`` [S, 2, S], which is zero on entry."""
     S = cell.shape[0]
-    following = 0 if h == horizon - 1 else step_state(trajectory.states, h + 1, S)
-    reward = step_reward(trajectory.rewards, h)
+    following = 0 if kind == REWARD else step_state(trajectory.states, h + 1, S)
+    reward = 0 if kind == MOVE else step_reward(trajectory.rewards, h)
     s = step_state(trajectory.states, h, S)
     cell[s, 1, following] = reward
     cell[s, 0, following] = REWARD_STEPS - reward

@@ -20,7 +20,8 @@ from tacit.experiments.tabular_ldp.instances import screened
 from tacit.foretell import bind
 from tacit.privacy.local.additive import GRID, LocalAdditive
 from tacit.privacy.noise import GridLaw, SimulatedNoise
-from tacit.problems import TabularMDP, make_problem
+from tacit.problems import TabularMDP
+from tacit.problems.benchmarks import random_mdp
 from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.compiled import UcbViRun
 from tacit.simulation.streams import stream
@@ -65,7 +66,7 @@ def summed_rewards(
     Returns:
         "exact" [repetitions] and "noisy" [epsilons, repetitions].
     """
-    problem = make_problem("random-mdp", seed=seed)
+    problem = random_mdp(seed=seed)
     exact = np.array([_ucb_vi_reward(problem, episodes, run) for run in range(repetitions)])
     noisy = []
     for epsilon in epsilons:
@@ -92,7 +93,7 @@ def figure_8_parts(size: Size) -> list[Measurement]:
     seed = next(
         instance.seed
         for instance in screened(20)[0]
-        if make_problem("random-mdp", seed=instance.seed).R[0, STATE, ACTION] > 0
+        if random_mdp(seed=instance.seed).R[0, STATE, ACTION] > 0
     )
     parameters = {
         "seed": seed,
@@ -181,7 +182,7 @@ def privatized_rewards(sums: list[int], draws: int, epsilon: float) -> dict[str,
         draws: reports per user.
         epsilon: privacy asked for.
     """
-    problem = make_problem("random-mdp")
+    problem = random_mdp()
     if not all(0 <= value <= problem.horizon for value in sums):
         raise InvalidInput(f"one user's rewards sum up to 0..{problem.horizon}, got {sums}")
     privatizer, cell = _laplace(problem, epsilon, draws)

@@ -18,7 +18,6 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
 from tacit.kernels.cells import (
-    CellEstimates,
     CellSums,
     Chances,
     add_hits,
@@ -26,7 +25,15 @@ from tacit.kernels.cells import (
     estimate_cells,
 )
 from tacit.kernels.counts import REWARD_STEPS
-from tacit.kernels.noisy_posterior import WEIGHT_STEPS
+from tacit.kernels.noisy_posterior import NoisyCounts
+from tacit.kernels.questions import (
+    JOINT,
+    KINDS,
+    REWARD,
+    SPREAD,
+    WEIGHT_STEPS,
+    Weighing,
+)
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Query, Report, Secret
 from tacit.privacy.finite import Oracle, Pair, best_oracle
@@ -45,7 +52,8 @@ class CellLaw:
 
     A user inside a cell adds p (1-p) / (p-q)^2 instead of v; which users are inside is not public,
     so this is the law but for that correction (spec tabular_ldp B3). Cells of one (s, a) share one
-    variance: the arrays have the shape of the block without its cells.
+    variance: the arrays have the shape of the block without its cells. Of the ``*_unit``, which are
+    ratios, no law is stated.
     """
 
     name: str
@@ -61,19 +69,25 @@ class CellLaw:
         return self.variances[block]
 
 
-class OneCell:
-    """Randomizes the cell of the assigned step; releases unbiased weighted counts.
+Oracles = tuple[Oracle, Oracle, Oracle]
+"""One for each kind of question: joint cells, moves, rewards."""
 
-    Released are ``transitions`` [G, S, A, 2, S] (weighted counts of (s, a, rho, s') at steps before
-    the last; G is 1 where stages are pooled), ``last`` [S, A, 2] (the same at the last step, with
-    no next state), and from step 1 ``first`` [S] (unweighted start states of ``first_users``).
+_NAMES = ("step", "move", "reward")
+
+
+class OneCell:
+    """Randomizes the cell that was asked for; releases unbiased weighted counts.
+
+    Released are ``moves`` [G, S, A, S] (weighted counts of (s, a, s'), steps before the last; G is
+    1 where stages are pooled), ``rewards`` [G', S, A, 2] (of (s, a, rho), all steps), the weight of
+    the average visit behind them (``moves_unit``, ``rewards_unit``), and from step 1 ``first`` [S]
+    (unweighted start states of ``first_users``).
 
     Args:
         statistic: whose cell is randomized.
         task: the public task.
         requested_epsilon: of everything one person sends.
-        oracles: for the steps before the last and for the last one; by default the best ones at
-            the requested epsilon.
+        oracles: by kind of question; by default the best ones at the requested epsilon.
     """
 
     def __init__(
@@ -82,38 +96,17 @@ class OneCell:
         task: Task,
         *,
         requested_epsilon: float,
-        oracles: tuple[Oracle, Oracle] | None = None,
+        oracles: Oracles | None = None,
     ) -> None:
         epsilon = number(requested_epsilon, "requested_epsilon", low=0.0, low_open=True)
-        S, A, H = statistic.states, task.sizes["actions"], statistic.horizon
-        G = 1 if task.homogeneous else max(H - 1, 1)
         self.statistic = statistic
-        share = _share(epsilon, task.participations)
-        self.oracle, self.last_oracle = oracles or (
-            best_oracle(share, 2 * S * S),
-            best_oracle(share, 2 * S),
+        self.oracles: Oracles = oracles or best_oracles(
+            _share(epsilon, task.participations), statistic.states
         )
-        self.layout = Layout(
-            [
-                Block("transitions", (G, S, A, 2, S)),
-                Block("last", (S, A, 2)),
-                Block("first", (S,)),
-                Block("first_users", (1,)),
-            ]
-        )
-        self.sums = Layout(
-            [
-                Block("transitions", (G, S, A, 2, S), 1.0 / WEIGHT_STEPS),
-                Block("last", (S, A, 2), 1.0 / WEIGHT_STEPS),
-                Block("weight", (G, S, A), 1.0 / WEIGHT_STEPS),
-                Block("last_weight", (S, A), 1.0 / WEIGHT_STEPS),
-                Block("square", (G, S, A), 1.0 / WEIGHT_STEPS**2),
-                Block("last_square", (S, A), 1.0 / WEIGHT_STEPS**2),
-                Block("first", (S,)),
-                Block("first_users", (1,)),
-            ]
-        )
-        if task.users * WEIGHT_STEPS**2 >= 2**62:
+        self.weighing = weighing(self.oracles, statistic.states)
+        self.layout, self.sums = _layouts(statistic, task)
+        ones = 2 * statistic.states  # of one report, about one state
+        if task.users * ones * WEIGHT_STEPS**2 >= 2**63:
             raise InvalidInput(
                 f"the weighted sums of {task.users:,} users could leave the 64-bit integers; plan "
                 "for fewer users"
@@ -121,7 +114,7 @@ class OneCell:
         self.guarantee = self._account(task, epsilon)
 
     def _account(self, task: Task, requested: float) -> Guarantee:
-        oracles = self._oracles()
+        oracles = self._used()
         times = task.participations
         epsilon = times * max(oracle.epsilon for oracle in oracles.values())
         beyond = 0.0
@@ -131,8 +124,8 @@ class OneCell:
             model="local",
             epsilon=epsilon,
             delta=0.0,
-            mechanism="one step of the trajectory, reported by "
-            + " and ".join(f"{_words(oracle)} ({name})" for name, oracle in oracles.items()),
+            mechanism="one question about one step of the trajectory, answered by "
+            + ", ".join(f"{_words(oracle)} ({name})" for name, oracle in oracles.items()),
             accountant="exact: largest log ratio over all outputs of each randomizer, enumerated "
             "by classes of equal probability",
             requested_epsilon=requested,
@@ -146,46 +139,43 @@ class OneCell:
             },
             assumptions=(
                 "every participation sends exactly one report, and a retry resends the same bytes",
-                "the assigned step, the policy and the weights do not depend on the user's data",
+                "the question, the policy and the weights do not depend on the user's data",
             ),
             revealed=task.revealed,
         )
 
     def channels(self) -> tuple[Pair, ...]:
         """The output laws of a worst pair of cells, for each kind of report."""
-        return tuple(oracle.channel() for oracle in self._oracles().values())
+        return tuple(oracle.channel() for oracle in self._used().values())
 
-    def _oracles(self) -> dict[str, Oracle]:
-        last = {"last step": self.last_oracle}
-        return last if self.statistic.horizon == 1 else {"step": self.oracle, **last}
+    def _used(self) -> dict[str, Oracle]:
+        kinds = (REWARD,) if self.statistic.horizon == 1 else range(KINDS)
+        return {_NAMES[kind]: self.oracles[kind] for kind in kinds}
 
     def law(self, users: int) -> CellLaw:
-        """As if every user who may report about a cell did, with weight 1."""
-        H, (v, end_v, _) = self.statistic.horizon, self._per_report()
-        return self._law(
-            np.asarray(users * (H - 1) / H * v), np.asarray(users / H * end_v), users / H
-        )
+        """As if all users had been asked about the one cell, alone and with weight 1."""
+        v, w = self.weighing.moves[1], self.weighing.rewards[1]
+        return self._law(np.asarray(users * v), np.asarray(users * w), np.array([0, 0, users]))
 
-    def _per_report(self) -> tuple[float, float, float]:
-        """Variance of one report: of a cell, of a cell of the last step, of a start state."""
-        first = self.last_oracle if self.statistic.horizon == 1 else self.oracle
-        cells = first.domain // self.statistic.states
-        return (
-            self.oracle.variance_outside,
-            self.last_oracle.variance_outside,
-            cells * (first.variance_outside + (cells - 1) * first.covariance_outside),
-        )
-
-    def _law(self, variance: Array, last_variance: Array, first_users: float) -> CellLaw:
-        v, end_v, start_v = self._per_report()
+    def _law(self, moves: Array, rewards: Array, first_users: IntArray) -> CellLaw:
+        S = self.statistic.states
+        cells = (2 * S, S, 2)  # of one state, by kind of question
+        starts = [_sum_variance(*pair) for pair in zip(self.oracles, cells, strict=True)]
+        exact = np.zeros(())
         return CellLaw(
             "one-cell",
-            {"transitions": v, "last": end_v, "first": start_v, "first_users": 0.0},
             {
-                "transitions": variance,
-                "last": last_variance,
-                "first": np.asarray(first_users * start_v),
-                "first_users": np.zeros(()),
+                "moves": self.weighing.moves[1],
+                "rewards": self.weighing.rewards[1],
+                "first": starts[REWARD],
+            },
+            {
+                "moves": moves,
+                "rewards": rewards,
+                "moves_unit": exact,
+                "rewards_unit": exact,
+                "first": np.asarray(first_users @ np.array(starts)),
+                "first_users": exact,
             },
         )
 
@@ -196,28 +186,45 @@ class OneCell:
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """On the device: round the reward, randomize the cell, and address the report."""
         views = self.statistic.layout.views(contribution)
-        return self._report(views["cell"], int(np.argmax(views["step"])), publication, noise)
+        h, kind = divmod(int(np.argmax(views["question"])), KINDS)
+        return self._report(views["cell"], h, kind, publication, noise)
 
-    def _report(self, mass: IntArray, h: int, publication: Publication, noise: Noise) -> Report:
-        """The randomized report about step h, from the mass [S, 2, S] of its cell."""
+    def _report(
+        self, mass: IntArray, h: int, kind: int, publication: Publication, noise: Noise
+    ) -> Report:
+        """The randomized report on a question about step h, from the mass [S, 2, S] of its cell."""
         S = self.statistic.states
-        last = h == self.statistic.horizon - 1
         s, following = np.unravel_index(np.argmax(mass.sum(axis=1)), (S, S))
         rho = int(noise.happens(int(mass[s, 1, following]), REWARD_STEPS))
-        cell = cell_index(int(s), rho, int(following), S, last)
-        report = noise.randomize(self.last_oracle if last else self.oracle, cell)
-        return Report(self.address(report, h, publication), noise.source)
+        cell = cell_index(kind, int(s), rho, int(following), S)
+        report = noise.randomize(self.oracles[kind], cell)
+        return Report(self.address(report, h, kind, publication), noise.source)
 
-    def address(self, report: IntArray, step: int, publication: Publication) -> IntArray:
+    def address(self, report: IntArray, step: int, kind: int, publication: Publication) -> IntArray:
         """The message in the collector's terms: which sums it is added to, and how often."""
-        policy, weights = publication.policy, publication.context.get("weights")
-        if not isinstance(policy, TabularPolicy) or weights is None:
+        policy, occupancy = publication.policy, publication.context.get("occupancy")
+        shape = (self.statistic.horizon, self.statistic.states)
+        if (
+            not isinstance(policy, TabularPolicy)
+            or occupancy is None
+            or not policy.actions.shape == occupancy.shape == shape
+        ):
             raise InvalidInput(
-                "a one-cell report needs a deterministic table and the weights of its publication; "
-                "draw a stochastic policy into a table before publishing it"
+                "a one-cell report needs a deterministic table and the occupancy its publication "
+                f"predicts, both {shape}; draw a stochastic policy into a table before publishing "
+                "it"
             )
         message = np.zeros(self.sums.size, dtype=np.int64)
-        add_hits(report, 1, step, policy.actions, weights, self.cell_sums(message))
+        add_hits(
+            report,
+            1,
+            kind,
+            step,
+            policy.actions,
+            occupancy,
+            self.weighing,
+            self.cell_sums(message),
+        )
         return message
 
     def cell_sums(self, flat: IntArray) -> CellSums:
@@ -236,17 +243,18 @@ class OneCell:
         values = np.zeros(self.layout.size)
         blocks = self.layout.views(values)
         exact = self.cell_sums(secret.sums)
-        blocks["first_users"][:] = exact.first_users
-        estimates = CellEstimates(
-            blocks["transitions"],
-            blocks["last"],
-            np.empty(exact.weight.shape),
-            np.empty(exact.last_weight.shape),
-            blocks["first"],
+        blocks["first_users"][:] = exact.first_users.sum()
+        counts = NoisyCounts(
+            blocks["moves"],
+            blocks["rewards"],
+            np.empty(blocks["moves_unit"].shape),
+            np.empty(blocks["rewards_unit"].shape),
+            blocks["moves_unit"],
+            blocks["rewards_unit"],
         )
-        one_step = self.statistic.horizon == 1
-        estimate_cells(exact, chances(self.oracle), chances(self.last_oracle), one_step, estimates)
-        law = self._law(estimates.variance, estimates.last_variance, int(exact.first_users[0]))
+        joint, move, reward = (chances(oracle) for oracle in self.oracles)
+        estimate_cells(exact, joint, move, reward, counts, blocks["first"])
+        law = self._law(counts.moves_variance, counts.rewards_variance, exact.first_users)
         return Release(secret.users, blocks, law, secret.source)
 
 
@@ -274,12 +282,71 @@ class DrawnCell(OneCell):
         while h < H - 1 and not noise.happens(1, H - h):
             h += 1
         mass = self.statistic.layout.views(contribution)["cell"][h]
-        return self._report(mass, h, publication, noise)
+        kind = REWARD if h == H - 1 else JOINT
+        return self._report(mass, h, kind, publication, noise)
+
+
+def best_oracles(epsilon: float, states: int) -> Oracles:
+    """The oracle of least variance at epsilon for each kind of question."""
+    S = states
+    return (
+        best_oracle(epsilon, 2 * S * S),
+        best_oracle(epsilon, max(S * S, 2)),
+        best_oracle(epsilon, 2 * S),
+    )
+
+
+def weighing(oracles: Oracles, states: int) -> Weighing:
+    """The noise in one count by kind of question, and the scale of weights that follows.
+
+    A count of moves adds up two joint cells, a count of rewards as many as there are states.
+    """
+    joint, move, reward = (oracle.variance_outside for oracle in oracles)
+    moves, rewards = (2 * joint, move), (states * joint, reward)
+    return Weighing(moves, rewards, SPREAD + min(*moves, *rewards))
 
 
 def chances(oracle: Oracle) -> Chances:
     """An oracle as kernels undo it."""
     return Chances(oracle.p, oracle.q, oracle.variance_outside)
+
+
+def _layouts(statistic: OneStep | EachStep, task: Task) -> tuple[Layout, Layout]:
+    """Of releases, and of the sums behind them."""
+    S, A, H = statistic.states, task.sizes["actions"], statistic.horizon
+    G, every = (1, 1) if task.homogeneous else (max(H - 1, 1), H)
+    moves, rewards = (G, S, A), (every, S, A)
+    w, w2 = 1.0 / WEIGHT_STEPS, 1.0 / WEIGHT_STEPS**2
+    released = Layout(
+        [
+            Block("moves", (*moves, S)),
+            Block("rewards", (*rewards, 2)),
+            Block("moves_unit", moves),
+            Block("rewards_unit", rewards),
+            Block("first", (S,)),
+            Block("first_users", (1,)),
+        ]
+    )
+    summed = Layout(
+        [
+            Block("moves", (2, *moves, S), w),
+            Block("rewards", (2, *rewards, 2), w),
+            Block("moves_weight", (2, *moves), w),
+            Block("rewards_weight", (2, *rewards), w),
+            Block("moves_square", (2, *moves), w2),
+            Block("rewards_square", (2, *rewards), w2),
+            Block("moves_seen", (2, *moves), w2),
+            Block("rewards_seen", (2, *rewards), w2),
+            Block("first", (KINDS, S)),
+            Block("first_users", (KINDS,)),
+        ]
+    )
+    return released, summed
+
+
+def _sum_variance(oracle: Oracle, cells: int) -> float:
+    """Variance of the summed estimates of that many cells, for a user in none of them."""
+    return cells * (oracle.variance_outside + (cells - 1) * oracle.covariance_outside)
 
 
 def _words(oracle: Oracle) -> str:

@@ -16,8 +16,9 @@ import numpy as np
 from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
+from tacit.kernels.questions import JOINT, KINDS, REWARD
 from tacit.privacy.base import Query, Report, Secret
-from tacit.privacy.finite import SubsetSelection
+from tacit.privacy.finite import KaryResponse, SubsetSelection
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.local import DrawnCell, OneCell
 from tacit.privacy.local.one_cell import CellLaw
@@ -147,7 +148,7 @@ class Shuffled:
 
     def blankets(self) -> list[Blanket]:
         """What hides a report, for each crowd of a batch that differs from the others."""
-        step, last = self.local.oracle, self.local.last_oracle
+        step, last = self.local.oracles[JOINT], self.local.oracles[REWARD]
         if not isinstance(step, SubsetSelection) or not isinstance(last, SubsetSelection):
             raise InvalidInput("shuffled reports must be subset selection or k-ary response")
         before = self.statistic.horizon - 1
@@ -167,10 +168,13 @@ class Shuffled:
         self, contribution: IntArray, publication: Publication, noise: Noise
     ) -> SealedReport:
         """On the device: the one-cell report."""
+        if "questions" in publication.context:
+            raise InvalidInput("behind a shuffler all steps are asked about alike, jointly")
         report = self.local.encode(contribution, publication, noise)
         crowd = 0
         if self.crowds > 1:
-            crowd = int(np.argmax(self.statistic.layout.views(contribution)["step"]))
+            question = self.statistic.layout.views(contribution)["question"]
+            crowd = int(np.argmax(question)) // KINDS
         return SealedReport(report.values, report.source, crowd)
 
     def absorb(self, secret: Secret, report: Report, version: int) -> Pile:
@@ -253,11 +257,13 @@ def shuffled_cells(
     if isinstance(statistic, EachStep):
         make, domains = DrawnCell, (2 * S * S,) * before + (2 * S,)
         reports = calibrate(each, domains, most)
-        oracles = (reports[0], reports[-1])
+        joint, reward = reports[0], reports[-1]
     else:
         make = OneCell
-        oracles = calibrate(each, (2 * S * S,), most)[0], calibrate(each, (2 * S,), most)[0]
-    spent = times * max(oracle.epsilon for oracle in oracles)
+        joint, reward = calibrate(each, (2 * S * S,), most)[0], calibrate(each, (2 * S,), most)[0]
+    spent = times * max(joint.epsilon, reward.epsilon)
+    never_asked = KaryResponse.calibrate(min(joint.epsilon, reward.epsilon), max(S * S, 2))
+    oracles = (joint, never_asked, reward)
     return Shuffled(
         make(statistic, task, requested_epsilon=spent, oracles=oracles),
         task,

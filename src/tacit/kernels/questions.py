@@ -1,0 +1,75 @@
+"""Which step a user is asked about and how, and how much the answer weighs: public numbers only.
+
+Nothing here may import rollout, counts or sums: a planner uses it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tacit.arrays import Array
+from tacit.kernels import kernel
+
+JOINT, MOVE, REWARD = 0, 1, 2
+"""Kinds of questions: about (s, rho, s'), (s, s') or (s, rho)."""
+
+KINDS = 3
+
+WEIGHT_STEPS = 2**14
+"""Weights are whole steps of this fraction, so that weighted sums are exact in any order."""
+
+SPREAD = 0.25
+"""Largest variance of an indicator: what a user's own luck adds to a count, per visit."""
+
+_CIRCLE = 2**31
+_GOLDEN = 1327217885
+"""The circle divided by the golden ratio: its multiples fill it as evenly as can be."""
+
+
+class Weighing(NamedTuple):
+    """How reports are weighted against each other.
+
+    ``moves`` and ``rewards`` hold the noise variance of one report's count, for joint cells and for
+    the question about that alone; ``most`` scales the largest weight to 1.
+    """
+
+    moves: tuple[float, float]
+    rewards: tuple[float, float]
+    most: float
+
+
+@kernel
+def report_weight(occupancy: int, noise: float, weighing: Weighing) -> int:
+    """Weight of a report about a state that is met with that chance, both in whole steps.
+
+    Signal d over variance d / 4 + v of one report: the matched filter of spec tabular_ldp B4, with
+    the user's own luck counted in. At least one step.
+    """
+    d = occupancy / WEIGHT_STEPS
+    return max(1, int(weighing.most * d / (SPREAD * d + noise) * WEIGHT_STEPS + 0.5))
+
+
+@kernel
+def in_turn(coin: int, H: int) -> int:
+    """The question of a report's id where nothing else was published: all steps in turn."""
+    h = coin % H
+    return KINDS * h + (REWARD if h == H - 1 else JOINT)
+
+
+@kernel
+def pick_question(asked: Array, coin: int) -> int:
+    """The question of a report's id where cumulative shares ``asked`` [3 H] were published.
+
+    Ids are spread over the shares by multiples of the golden ratio: any run of consecutive ids asks
+    in these shares, nearly exactly.
+    """
+    u = (coin % _CIRCLE * _GOLDEN % _CIRCLE) / _CIRCLE
+    low = 0
+    high = asked.shape[0] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if asked[middle] > u:
+            high = middle
+        else:
+            low = middle + 1
+    return low
