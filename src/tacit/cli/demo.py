@@ -18,13 +18,13 @@ from tacit.problems.catalogue import make_problem
 from tacit.report.plot import check_target, label, plot_regret
 from tacit.simulation import Result, simulate
 
-EPISODES, RUNS = 300_000, 2
+EPISODES, RUNS = 200_000, 2
 STRICT, LENIENT = 1.0, 4.0
 WINDOWS = {
     "first 1,000": (0, 1_000),
     "to 10,000": (9_000, 10_000),
     "to 100,000": (90_000, 100_000),
-    "to 300,000": (270_000, 300_000),
+    "to 200,000": (180_000, 200_000),
 }
 
 AGENTS: tuple[tuple[str, dict[str, Any]], ...] = (
