@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tacit.errors import InvalidInput, TacitError, UnknownName
     from tacit.foretell import guarantee
     from tacit.privacy import Guarantee
-    from tacit.problems import TabularMDP
+    from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
     from tacit.simulation import Result, simulate
 
@@ -34,6 +34,9 @@ _PUBLIC = {
     "Agent": ("tacit.agents", "Agent"),
     "Guarantee": ("tacit.privacy", "Guarantee"),
     "InvalidInput": ("tacit.errors", "InvalidInput"),
+    "LinearMDP": ("tacit.problems", "LinearMDP"),
+    "LQSystem": ("tacit.problems", "LQSystem"),
+    "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
     "Result": ("tacit.simulation", "Result"),
     "TabularMDP": ("tacit.problems", "TabularMDP"),
     "TacitError": ("tacit.errors", "TacitError"),
@@ -49,6 +52,9 @@ __all__ = [
     "Agent",
     "Guarantee",
     "InvalidInput",
+    "LinearMDP",
+    "LQSystem",
+    "LinearMixtureMDP",
     "Result",
     "TabularMDP",
     "TacitError",

@@ -6,6 +6,7 @@ loops exist beside it for speed and must give bit-equal results (tested).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +55,73 @@ class CappedBatches:
 
 
 @dataclass(frozen=True)
+class GeometricBatches:
+    """Publications after 1 user, then after max(t + 1, round(ratio t)) users.
+
+    The number of publications grows with the logarithm of the users (spec linear_jdp, B2).
+    """
+
+    ratio: float
+
+    def __call__(self, served: int) -> int:
+        """Size of the next batch."""
+        return max(1, round(self.ratio * served) - served)
+
+    def times(self, users: int) -> list[int]:
+        """After how many users there is a release, the last user excluded: nobody acts on it."""
+        found, served = [], self(0)
+        while served < users:
+            found.append(served)
+            served += self(served)
+        return found
+
+
+@dataclass(frozen=True)
+class Every:
+    """A new publication after every ``users`` users."""
+
+    users: int = 1
+
+    def __call__(self, served: int) -> int:
+        """The same number every time."""
+        return self.users
+
+
+@dataclass(frozen=True)
+class Geometric:
+    """Releases after ``first`` users, then whenever their number has grown by ``growth``.
+
+    Few releases mean little noise per release: the boundaries are first, then last + max(1,
+    ceil(growth last) - last), cut at ``total`` (spec mixture_jdp B5).
+    """
+
+    first: int
+    growth: float
+    total: int
+
+    def __call__(self, served: int) -> int:
+        """Users until the next boundary."""
+        if served < self.first:
+            return self.first - served
+        return max(1, math.ceil(self.growth * served) - served)
+
+    def boundaries(self) -> list[int]:
+        """Numbers of users at which something is released; the last batch is never released."""
+        found: list[int] = []
+        served = 0
+        while True:
+            served += self(served)
+            if served >= self.total:
+                return found
+            found.append(served)
+
+    def largest_batch(self) -> int:
+        """Users in the largest batch."""
+        edges = np.array([0, *self.boundaries(), self.total])
+        return int(np.diff(edges).max())
+
+
+@dataclass(frozen=True)
 class BoundAgent:
     """An agent fitted to one task: the parts of the pipeline, plugged together."""
 
@@ -89,13 +157,13 @@ def drive(agent: BoundAgent, users: Users, noise: Noise, streams: Streams) -> It
         release = privatizer.release(secret, Query(version), noise)
         publication = agent.planner.plan(task, release, ask, publication, streams)
         yield publication
-        batch = agent.schedule(served)
+        batch = agent.schedule(served) if publication.users is None else publication.users
         if batch < 1:
             raise InvalidInput(
                 f"the schedule asked for {batch} users after {served}, but it must be at least 1"
             )
         for _ in range(min(batch, task.users - served)):
-            trajectory = users(publication)
+            trajectory = users(publication.for_user(served))
             agent.statistic.contribute(trajectory, publication, served, contribution)
             report = privatizer.encode(contribution, publication, noise)
             secret = privatizer.absorb(secret, report, publication.version)

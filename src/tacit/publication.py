@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy.typing as npt
 
 from tacit.arrays import frozen_mapping
-from tacit.policy import Policy
+from tacit.policy import LinearPolicy, Policy
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,11 +21,20 @@ class Publication:
         policy: what the user acts on.
         context: public arrays the statistic or the next plan needs (a value function, weights,
             radii). Computed from releases only.
+        users: how many users act on it, where the planner decides that; None leaves it to the
+            agent's schedule.
     """
 
     version: int
     policy: Policy
     context: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    users: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "context", frozen_mapping(self.context))
+
+    def for_user(self, user: int) -> Publication:
+        """The entry as one user reads it: what the policy draws for each user is written out."""
+        if not isinstance(self.policy, LinearPolicy):
+            return self
+        return replace(self, policy=self.policy.for_user(user))

@@ -61,3 +61,20 @@ class Release:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "blocks", frozen_mapping(self.blocks))
+
+
+@dataclass(frozen=True, eq=False)
+class ValueQuery:
+    """A question a planner may ask of a curator: sum w phi (r + V(s') - R/2) over one stage.
+
+    Attributes:
+        id: names the question; asked again, the same answer comes back.
+        target: which of the declared answers it is, each with its range R and its noise.
+        stage: h, from 0.
+        values: V [S]; the curator clips r + V(s') into [0, R].
+    """
+
+    id: tuple[int, str, int]
+    target: str
+    stage: int
+    values: npt.NDArray[Any]

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import frozen_mapping
-from tacit.validate import integer
+from tacit.validate import integer, table_fits
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,3 +76,15 @@ class Task:
 
     def __hash__(self) -> int:
         return hash(self.digest())
+
+
+def feature_table(task: Task) -> npt.NDArray[Any]:
+    """phi(s, a) [S, A, d]: the declared features, or one coordinate per pair where there are none.
+
+    So a tabular task is a linear one with d = S A (spec linear_jdp 5.3).
+    """
+    if "features" in task.known:
+        return task.known["features"]
+    S, A = task.sizes["states"], task.sizes["actions"]
+    table_fits("one-hot features", S, A, S * A)
+    return np.eye(S * A).reshape(S, A, S * A)

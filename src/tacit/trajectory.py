@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import Blind
@@ -19,6 +20,9 @@ class Trajectory:
     """
 
     __slots__ = ("states", "actions", "rewards")
+    states: npt.NDArray[Any]
+    actions: npt.NDArray[Any]
+    rewards: Array
 
     def __init__(self, states: IntArray, actions: IntArray, rewards: Array) -> None:
         self.states = np.asarray(states, dtype=np.int64)
@@ -26,10 +30,24 @@ class Trajectory:
         self.rewards = np.asarray(rewards, dtype=np.float64)
 
     def __repr__(self) -> str:
-        return f"Trajectory(steps={len(self.actions)}, content hidden)"
+        return f"{type(self).__name__}(steps={len(self.actions)}, content hidden)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise Blind("a Trajectory is raw user data and cannot be pickled or copied")
 
     def __getstate__(self) -> Any:
         raise Blind("a Trajectory is raw user data and has no state to hand out")
+
+
+class VectorTrajectory(Trajectory):
+    """The same for real vectors: states [H+1, n], inputs [H, d] as actions, rewards (minus costs).
+
+    Just as private: hidden when printed, never pickled.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, states: Array, actions: Array, rewards: Array) -> None:
+        self.states = np.asarray(states, dtype=np.float64)
+        self.actions = np.asarray(actions, dtype=np.float64)
+        self.rewards = np.asarray(rewards, dtype=np.float64)

@@ -83,7 +83,7 @@ def test_lists(call) -> None:
     assert done.status == 0 and "psrl" in done.out and "bonus_scale: float, default 1.0" in done.out
     report = json.loads(call("list", "problems", "--json").out)
     names = [row["name"] for row in report["problems"]]
-    assert names == ["random-mdp", "river-swim", "hard-tree", "gym:ID"]
+    assert names[:3] == ["random-mdp", "river-swim", "hard-tree"] and names[-1] == "gym:ID"
     kernel = report["problems"][1]["parameters"][2]
     assert kernel["name"] == "kernel" and kernel["type"] == "classic | vtr"
 

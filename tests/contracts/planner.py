@@ -18,7 +18,7 @@ from tacit.driver import BoundAgent, drive
 from tacit.planners.base import Ask, Planner, Streams
 from tacit.privacy import Privatizer, Query, Secret, SimulatedNoise
 from tacit.privacy.guarantee import Guarantee
-from tacit.problems import Problem, TabularMDP
+from tacit.problems import LQSystem, Problem, TabularMDP
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task import Task
@@ -61,8 +61,10 @@ class Replay(Recorder):
     def __init__(self, inner: Privatizer, releases: dict[int, Release]) -> None:
         super().__init__(inner)
         self.releases = releases
+        self.absorb = lambda secret, report, version: secret
 
     def release(self, secret: Secret, query: Query, noise: object) -> Release:
+        self.inner.release(secret, query, noise)  # so that it goes on, but nobody looks at it
         return self.releases[query.id]
 
 
@@ -132,7 +134,8 @@ class PlannerContract:
     def test_it_holds_on_to_nothing_raw(self) -> None:
         bound = self.bound()
         publications(bound, self.problem())
-        forbidden = (Trajectory, Secret, TabularMDP, type(bound.statistic), type(bound.privatizer))
+        truths = (TabularMDP, LQSystem)
+        forbidden = (Trajectory, Secret, *truths, type(bound.statistic), type(bound.privatizer))
         for held in reachable(bound.planner):
             assert not isinstance(held, forbidden)
 

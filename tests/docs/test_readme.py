@@ -107,8 +107,11 @@ def test_tables_list_what_there_is(section: str, what: str) -> None:
 def test_the_guarantee_column_is_true() -> None:
     import tacit
 
-    problem = tacit.problem("random-mdp")
+    control = ("ofu-rl", "private-ofu-rl", "tacit-control", "certainty-equivalence", "thompson")
+    fits = dict.fromkeys((*control, "do-nothing"), "lq-scalar")
+    fits["ldp-bandit"] = "linear-bandit"
     for entry, row in zip(agents, rows("Agents"), strict=True):
+        problem = tacit.problem(fits.get(entry.name, "random-mdp"))
         asked = {"epsilon": 1.0} if "epsilon" in entry.parameters else {}
         guarantee = tacit.guarantee(entry.factory(**asked), problem, episodes=10)
         said = "none" if guarantee.model == "none" else f"epsilon {guarantee.epsilon:g}"

@@ -121,6 +121,7 @@ def test_randomizers_are_compared_and_their_true_privacy_is_looked_at() -> None:
     swapped = evidence(*(runs(f"{n}@2", times(5 - f), spread=0.1 / f) for n, f in factors.items()))
     verdicts = [judge(swapped).holds for judge in randomizers.claims(2.0)]
     assert verdicts == [False, False, False, True, True]
+    assert "lower is gaussian and response" in randomizers.claims(2.0)[2](swapped).why
 
 
 def measured(key: str, **arrays: np.ndarray) -> Evidence:

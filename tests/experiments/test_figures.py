@@ -12,6 +12,11 @@ TINY = {
     "tabular-ldp/figure-8": Size(episodes=100, instances=1, runs=60),
     "tabular-ldp/figure-9": Size(episodes=1, instances=1, runs=3000),
     "tabular-ldp/lower-bound": Size(episodes=1000, instances=2, runs=1),
+    "linear-jdp/figure-1a": Size(episodes=20, instances=2, runs=1),
+    "linear-jdp/figure-1b": Size(episodes=40, instances=2, runs=1),
+    "lq-jdp/optimism": Size(episodes=60, instances=2, runs=1),
+    "lq-jdp/learners": Size(episodes=100, instances=2, runs=1),
+    "lq-jdp/certificate": Size(episodes=1, instances=1, runs=2),
 }
 
 

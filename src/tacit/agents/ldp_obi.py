@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -136,13 +137,16 @@ class LdpOBI(Agent):
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """From when on the bonus leaves something to learn from."""
-        law = self.bind(task).privatizer.law(1)
-        planner, horizon = self._planner(), task.horizon
-        below_most, below_one = (planner.break_even(task, law, t) for t in (float(horizon), 1.0))
+        planner, law = self._planner(), self.bind(task).privatizer.law(1)
+
+        def when(target: float) -> str:
+            episode = planner.break_even(task, law, target)
+            return f"at episode {episode:.3g}" if math.isfinite(episode) else "never"
+
         shift = "no shift" if self.chosen_width == "tight" else f"alpha {self.alpha:g}"
         return (
-            f"{self.chosen_width} widths, {shift}, beta {self.beta:g}: even for a "
-            f"pair (s, a) visited at every step, the bonus of step 1 falls below the largest "
-            f"possible value H = {horizon} at episode {below_most:.3g}, and below 1 at episode "
-            f"{below_one:.3g}; {task.users:,} episodes are planned",
+            f"{self.chosen_width} widths, {shift}, beta {self.beta:g}: even for a pair (s, a) "
+            f"visited at every step, the bonus of step 1 falls below the largest possible value "
+            f"H = {task.horizon} {when(float(task.horizon))}, and below 1 {when(1.0)}; "
+            f"{task.users:,} episodes are planned",
         )

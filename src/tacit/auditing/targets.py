@@ -12,6 +12,7 @@ from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, drive
 from tacit.errors import InvalidInput
 from tacit.planners.base import Ask, Planner, Streams
+from tacit.policy import LinearPolicy, Policy
 from tacit.privacy import Noise, ReplayNoise, SecureNoise, SimulatedNoise
 from tacit.privacy.bounded import log_density
 from tacit.privacy.local import LocalAdditive, LocalResponse
@@ -134,20 +135,35 @@ class LearnerTarget:
         agent = dataclasses.replace(self._bound, planner=watching)
         noise: Noise = SecureNoise() if self.source == "secure" else SimulatedNoise(rng)
         *_, last = drive(agent, live, noise, Streams(ties=rng, posterior=rng))
-        policy = np.asarray(getattr(last.policy, "actions", np.zeros(0)), dtype=np.float64)
-        return np.concatenate([*watching.seen[1:], policy.ravel()])
+        answers = self._answers(watching)
+        return np.concatenate([*watching.seen[1:], answers, _numbers(last.policy)])
+
+    def _answers(self, watching: _Watching) -> Array:
+        """Every answer given, in order, padded with zeros to what could have been asked."""
+        cells = getattr(self._bound.privatizer, "answer_cells", None)
+        padded = np.zeros(cells(self._bound.task.users) if cells else 0)
+        given = np.concatenate([np.zeros(0), *watching.answers])
+        padded[: len(given)] = given
+        return padded
 
     def score(self, outputs: Array) -> Array | None:
         """Unknown: it is learned."""
         return None
 
 
+def _numbers(policy: Policy) -> Array:
+    """The table that a user acts on, flat."""
+    table = policy.gains if isinstance(policy, LinearPolicy) else getattr(policy, "actions", [])
+    return np.asarray(table, dtype=np.float64).ravel()
+
+
 class _Watching:
-    """A planner that keeps a copy of every release it is given."""
+    """A planner that keeps a copy of every release it is given, and of every answer."""
 
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
         self.seen: list[Array] = []
+        self.answers: list[Array] = []
 
     def plan(
         self,
@@ -159,4 +175,10 @@ class _Watching:
     ) -> Publication:
         """Look, then plan."""
         self.seen.append(np.concatenate([block.ravel() for block in release.blocks.values()]))
-        return self.planner.plan(task, release, ask, previous, streams)
+
+        def watched(query: Any) -> Release:
+            answer = ask(query)
+            self.answers.append(np.concatenate([b.ravel() for b in answer.blocks.values()]))
+            return answer
+
+        return self.planner.plan(task, release, watched, previous, streams)

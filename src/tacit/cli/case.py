@@ -9,8 +9,8 @@ from tacit.agents.base import Agent
 from tacit.agents.catalogue import agents, make_agent
 from tacit.cli.values import assignments, read, read_parameters, whole
 from tacit.errors import InvalidInput
+from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem, problem_entry
-from tacit.problems.tabular import TabularMDP
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Case:
     episodes_text: str
     reveal: Sequence[str]
 
-    def problem(self) -> TabularMDP:
+    def problem(self) -> Problem:
         """The problem, from its name and ``-P`` pairs."""
         texts = assignments(self.problem_pairs, "-P")
         entry = problem_entry(self.problem_name)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from tacit.errors import UnknownName
-from tacit.experiments import tabular_ldp
+from tacit.experiments import linear_jdp, lq_jdp, mixture, tabular_ldp
 from tacit.experiments.figure import Figure
 
-figures: tuple[Figure, ...] = (*tabular_ldp.FIGURES,)
+figures: tuple[Figure, ...] = (
+    *tabular_ldp.FIGURES,
+    *mixture.FIGURES,
+    *linear_jdp.FIGURES,
+    *lq_jdp.FIGURES,
+)
 
 
 def find(name: str) -> Figure:

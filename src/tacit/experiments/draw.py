@@ -46,6 +46,11 @@ def rate_panel(axes: Axes, curves: Sequence[Runs], title: str, *, legend: bool =
     _finish(axes, title, legend)
 
 
+def legend_below(axes: Axes) -> None:
+    """Under the panel: true guarantees are long, and must not cover the curves."""
+    axes.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.13))
+
+
 def _lowest_rate(runs: Runs) -> float:
     """Of the means; runs without any regret so far would stretch the axis for ever."""
     return float((np.maximum(runs.mean, LEAST) / runs.episodes).min())
@@ -64,4 +69,4 @@ def _finish(axes: Axes, title: str, legend: bool) -> None:
     axes.set_xlabel("users (episodes)")
     axes.grid(alpha=0.3)
     if legend:
-        axes.legend(fontsize="x-small")
+        legend_below(axes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ class Reproduction:
             "figure": self.figure.id,
             "title": self.figure.title,
             "scale": self.scale,
-            "size": vars(self.size),
+            "size": asdict(self.size),
             "claims": [
                 {
                     "claim": claim.claim,
@@ -128,7 +128,7 @@ def _manifest(done: Reproduction) -> dict[str, Any]:
         "tacit": __version__,
         "figure": done.figure.id,
         "scale": done.scale,
-        "size": vars(done.size),
+        "size": asdict(done.size),
         "seeds": {runs.curve.key: [r.seed for r in runs.results] for runs in curves},
         "measurements": {m.measurement.key: dict(m.measurement.parameters) for m in measurements},
         **made_with(),

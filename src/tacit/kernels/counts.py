@@ -24,6 +24,21 @@ def clip_reward(reward: float) -> float:
 
 
 @kernel
+def add_policy_transitions(states: IntArray, policy: IntArray, out: IntArray) -> None:
+    """Add one-hots of (s_h, s_{h+1}) of many users (rows) under a = policy_h(s_h) [H-1, S, A, S].
+
+    The action is that of the policy, whatever the users did; missing steps stay in state 0.
+    """
+    stages, S, A, _ = out.shape
+    length = states.shape[1]
+    for row in range(states.shape[0]):
+        for h in range(stages):
+            s = clip_index(states[row, h], S) if h < length else 0
+            n = clip_index(states[row, h + 1], S) if h + 1 < length else 0
+            out[h, s, clip_index(policy[h, s], A), n] += 1
+
+
+@kernel
 def count_visits(
     states: IntArray,
     actions: IntArray,
@@ -57,3 +72,37 @@ def count_visits(
         visits[g, s, a] += 1
         if h < horizon - 1 and h + 1 < states.shape[0]:
             transitions[g, s, a, clip_index(states[h + 1], S)] += 1
+
+
+@kernel
+def add_joint_counts(
+    states: IntArray,
+    actions: IntArray,
+    rewards: Array,
+    horizon: int,
+    pooled: bool,
+    step: int,
+    reward_step: float,
+    transitions: IntArray,
+    reward: IntArray,
+) -> None:
+    """Add counts of (s, a, s') and sums of r - 1/2 of many users, one trajectory per row.
+
+    Every transition adds ``step`` and every reward (r - 1/2) ``reward_step``, rounded. With one
+    table per stage the next state of the last stage, which nobody plans with, counts as state 0.
+    ``reward`` may have no cells: then rewards are left out.
+    """
+    S, A = transitions.shape[1], transitions.shape[2]
+    for row in range(states.shape[0]):
+        steps = min(horizon, min(actions.shape[1], states.shape[1] - 1))
+        for h in range(steps):
+            g = 0 if pooled else h
+            s = clip_index(states[row, h], S)
+            a = clip_index(actions[row, h], A)
+            n = clip_index(states[row, h + 1], S)
+            if not pooled and h == horizon - 1:
+                n = 0
+            transitions[g, s, a, n] += step
+            if reward.shape[0] > 0:
+                r = clip_reward(rewards[row, h])
+                reward[g, s, a] += np.int64(np.rint(reward_step * (r - 0.5)))

@@ -45,6 +45,11 @@ class Exact:
         secret.users += 1
         return secret
 
+    def absorb_sums(self, secret: Secret, total: IntArray, users: int) -> None:
+        """The same for the summed contributions of several users at once."""
+        sums.absorb(secret.sums, total)
+        secret.users += users
+
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """The sums so far, in natural units."""
         values = np.empty(self.layout.size)

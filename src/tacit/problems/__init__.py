@@ -3,6 +3,20 @@
 from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem, problems
 from tacit.problems.environments import TabularEnv
+from tacit.problems.linear import LinearMDP
+from tacit.problems.lq import LQSystem
+from tacit.problems.lq_environment import LQEnv
+from tacit.problems.mixture import LinearMixtureMDP
 from tacit.problems.tabular import TabularMDP
 
-__all__ = ["Problem", "TabularEnv", "TabularMDP", "make_problem", "problems"]
+__all__ = [
+    "LQEnv",
+    "LQSystem",
+    "LinearMDP",
+    "LinearMixtureMDP",
+    "Problem",
+    "TabularEnv",
+    "TabularMDP",
+    "make_problem",
+    "problems",
+]

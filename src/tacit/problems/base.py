@@ -38,5 +38,8 @@ class Problem(Protocol):
     def rollout(self, policy: Policy, rng: np.random.Generator) -> Trajectory:
         """One user's episode; uses the same number of draws whatever happens in it."""
 
+    def environment(self) -> Any:
+        """The problem as a Gymnasium environment."""
+
     def describe(self) -> dict[str, Any]:
         """Name, parameters and facts for reports, as plain JSON values."""

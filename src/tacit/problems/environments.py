@@ -1,4 +1,4 @@
-"""Tabular problems as Gymnasium environments, registered under the namespace "tacit".
+"""Problems as Gymnasium environments, registered under the namespace "tacit".
 
 Importing this module registers every named problem: ``tacit/river-swim-v0`` and so on. It happens
 by itself when a tacit problem is made, when tacit is imported after gymnasium, and by
@@ -58,8 +58,13 @@ class TabularEnv(gymnasium.Env[np.int64, np.int64]):
         return np.int64(self._state), float(reward), False, truncated, {"step": self._step}
 
 
-def _make(problem: str, render_mode: str | None = None, **parameters: Any) -> TabularEnv:
-    return TabularEnv(make_problem(problem, **parameters), render_mode)
+def _make(
+    problem: str, render_mode: str | None = None, **parameters: Any
+) -> gymnasium.Env[Any, Any]:
+    made = make_problem(problem, **parameters)
+    environment: gymnasium.Env[Any, Any] = made.environment()
+    environment.render_mode = render_mode
+    return environment
 
 
 def register() -> None:

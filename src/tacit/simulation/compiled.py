@@ -37,13 +37,21 @@ from tacit.privacy.local import DrawnCell, LocalAdditive, LocalResponse, OneCell
 from tacit.privacy.local.additive import GRID
 from tacit.privacy.local.one_cell import chances
 from tacit.privacy.shuffle import Shuffled
+from tacit.problems.linear import LinearMDP
+from tacit.problems.mixture import LinearMixtureMDP
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation import batches, local_loops, loops
 from tacit.simulation.local_loops import Local
 from tacit.simulation.loops import Blocks, IntBlocks, Plan, Public, Raw
+from tacit.simulation.lq_runs import control_run
+from tacit.simulation.mixture_runs import value_targeted_run
 from tacit.simulation.runs import Run, new_score
+from tacit.simulation.scheduled import linear_run
+from tacit.simulation.segments import segment_run
 from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics import EachStep, Nothing, OneStep, VisitCounts
+from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import LinearSums
 
 _UNIFORMS = 1 << 14
 """Number of uniforms drawn at once (128 kB: stays in the cache), whatever the chunk."""
@@ -395,9 +403,16 @@ def compiled_run(
     problem: object, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
 ) -> Run | None:
     """The compiled run of this problem and agent, or None if there is none."""
+    if not isinstance(problem, TabularMDP):
+        return control_run(problem, agent, root, run, checkpoints)
+    if type(problem) not in (TabularMDP, LinearMDP, LinearMixtureMDP):
+        return None
+    if type(agent.statistic) in (LinearSums, CuratedTransitions):
+        return linear_run(problem, agent, root, run, checkpoints)
     schedule = agent.schedule if isfunction(agent.schedule) else type(agent.schedule)
     parts = (type(agent.statistic), type(agent.privatizer), type(agent.planner), schedule)
     make = _LOOPS.get(parts)
-    if make is None or type(problem) is not TabularMDP:
-        return None
-    return make(problem, agent, root, run, checkpoints)
+    if make is not None:
+        return make(problem, agent, root, run, checkpoints)
+    fast = value_targeted_run(problem, agent, root, run, checkpoints)
+    return fast or segment_run(problem, agent, root, run, checkpoints)

@@ -2,12 +2,15 @@
 
 from tacit.statistics.base import Block, Layout, Relation, Statistic
 from tacit.statistics.counts import VisitCounts
+from tacit.statistics.lq import ControlMoments, InstrumentedResponses
 from tacit.statistics.nothing import Nothing
 from tacit.statistics.one_step import EachStep, OneStep
 
 __all__ = [
     "Block",
     "EachStep",
+    "ControlMoments",
+    "InstrumentedResponses",
     "Layout",
     "Nothing",
     "OneStep",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -128,3 +128,18 @@ class Statistic(Protocol):
 
         Audits run on them; a test checks that they attain the declared sensitivity.
         """
+
+
+@runtime_checkable
+class Bulk(Protocol):
+    """A statistic that can add up users who acted on one publication, for simulation."""
+
+    def add_many(
+        self,
+        states: IntArray,
+        actions: IntArray,
+        rewards: Array,
+        publication: Publication,
+        out: IntArray,
+    ) -> None:
+        """Add the contributions of many users to ``out``, one trajectory per row."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import count
 
 from tacit.experiments.figure import Named, Size
-from tacit.problems import TabularMDP, make_problem
+from tacit.problems import TabularMDP
+from tacit.problems.benchmarks import random_mdp
 
 LEAST_SPREAD = 0.1
 """A seed is flat if the best and the worst policy differ by less than this at the start."""
@@ -44,7 +45,7 @@ def _spread(problem: TabularMDP) -> float:
 
 def _all() -> Iterator[Instance]:
     for seed in count():
-        yield Instance(seed, _spread(make_problem("random-mdp", seed=seed)))
+        yield Instance(seed, _spread(random_mdp(seed=seed)))
 
 
 def screened(wanted: int) -> tuple[list[Instance], list[Instance]]:

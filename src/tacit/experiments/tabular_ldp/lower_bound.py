@@ -45,7 +45,7 @@ def _agent(name: str, epsilon: float) -> Named:
 
 
 def _users(size: Size) -> list[int]:
-    return [max(10, round(size.episodes * share)) for share in DECADES]
+    return sorted({max(10, round(size.episodes * share)) for share in DECADES})
 
 
 def parts(size: Size) -> list[Curve]:
@@ -105,7 +105,7 @@ def picture(evidence: Evidence) -> Picture:
         axes.set_xlabel("users K")
         axes.set_ylabel("regret after K users")
         axes.grid(alpha=0.3)
-        axes.legend(fontsize="x-small")
+        draw.legend_below(axes)
     return drawing
 
 
@@ -163,8 +163,8 @@ LOWER_BOUND = Figure(
     title="regret on the hard tree beside the lower bound of Appendix B",
     full=Size(episodes=10**6, instances=27, runs=1),
     quick=Size(episodes=10**5, instances=6, runs=1),
-    full_time="TODO",
-    quick_time="TODO",
+    full_time="50 min of processor time (extrapolated from runs of 2e4)",
+    quick_time="74 s of processor time (measured)",
     parts=parts,
     draw=picture,
     claims=(

@@ -65,8 +65,13 @@ def _shift(statistic: Statistic, strategy: Strategy, largest: int) -> float:
 
 
 def _largest(statistic: Statistic, batch: int) -> int:
-    """Bound on one cell of one item: a full batch of users, each with all its mass there."""
-    return math.ceil(batch * statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE) / GRID)
+    """Bound on one cell of one item: a full batch of users, each with all its mass there.
+
+    A statistic that knows a better bound on what one user adds to a cell says ``largest_cell()``.
+    """
+    own = getattr(statistic, "largest_cell", None)
+    per_user = own() if own else statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE)
+    return math.ceil(batch * per_user / GRID)
 
 
 def counted_noise_std(
@@ -178,6 +183,18 @@ class CountedSums:
         secret.users += 1
         secret.open += 1
         return secret
+
+    def absorb_sums(self, secret: Secret, total: IntArray, users: int) -> None:
+        """The same for the summed contributions of several users at once."""
+        assert isinstance(secret, CountedSecret)
+        if secret.open + users > self.batch:
+            raise InvalidInput(
+                f"{self.batch} users share a batch at most, and {users} more came after "
+                f"{secret.open}; release first"
+            )
+        sums.absorb(secret.sums, total * self.factors)
+        secret.users += users
+        secret.open += users
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """Close the batch as item ``query.id`` of the stream and publish the noisy prefix.

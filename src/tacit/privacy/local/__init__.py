@@ -9,11 +9,13 @@ from tacit.privacy.local.additive import (
 )
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.privacy.local.response import LocalResponse, differing_bits, response_bits
+from tacit.privacy.local.shaped import LocalShaped, shaped_std
 
 __all__ = [
     "DrawnCell",
     "LocalAdditive",
     "LocalResponse",
+    "LocalShaped",
     "OneCell",
     "bounded_scales",
     "differing_bits",
@@ -21,4 +23,5 @@ __all__ = [
     "laplace_scales",
     "proportional_radii",
     "response_bits",
+    "shaped_std",
 ]

@@ -1,0 +1,141 @@
+"""LSVI-UCB and LSVI-UCB++: least-squares value iteration without privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tacit.agents.base import Agent
+from tacit.driver import BoundAgent
+from tacit.planners.lsvi import LsviPlanner, Switching
+from tacit.planners.lsvi_plus import LsviPlusPlanner, PlusBonus
+from tacit.privacy import Exact
+from tacit.statistics.curated import CuratedTransitions
+from tacit.task import Task, feature_table
+from tacit.validate import number
+
+
+def dimension(task: Task) -> int:
+    """D."""
+    return int(feature_table(task).shape[2])
+
+
+def check_bonus(bonus_scale: float | None, beta: float) -> None:
+    """The two parameters that every agent of this family has."""
+    if bonus_scale is not None:
+        number(bonus_scale, "bonus_scale", low=0.0, high=1e9)
+    number(beta, "beta", low=1e-100, high=1.0, high_open=True)
+
+
+def lsvi_bonus(task: Task, beta: float) -> float:
+    """D H sqrt(log(2 d K H / beta)) (spec linear_jdp 3.1, c = 1)."""
+    d, H, K = dimension(task), task.horizon, task.users
+    return d * H * math.sqrt(math.log(2 * d * K * H / beta))
+
+
+def plus_bonus(d: int, H: int, K: int, beta: float) -> PlusBonus:
+    """The three factors of spec linear_jdp 3.2, lambda = 1 / H^2."""
+    ridge = 1.0 / H**2
+    log = math.log(d * H * K / (beta * ridge))
+    first = math.log(1 + d * K * H / (beta * ridge))
+    return PlusBonus(
+        hat=H * math.sqrt(d * ridge) + math.sqrt(d) * first,
+        check=H * math.sqrt(d * ridge) + math.sqrt(d**3) * H * log,
+        square=H**2 * math.sqrt(d * ridge) + math.sqrt(d**3) * H**2 * log,
+        theory=True,
+    )
+
+
+def tuned_plus(scale: float, H: int) -> PlusBonus:
+    """C H for both values, weights from variances alone."""
+    return PlusBonus(scale * H, scale * H, 0.0, theory=False)
+
+
+def switches_at_most(d: int, H: int, K: int, weight: float, ridge: float) -> int:
+    """How often a determinant can double: ceil(d H / log 2 log(1 + K w / (d ridge)))."""
+    return max(1, math.ceil(d * H / math.log(2) * math.log1p(K * weight / (d * ridge))))
+
+
+def ties_note(bonus: float, horizon: int, ridge: float) -> tuple[str, ...]:
+    """What a bonus beyond the whole range means."""
+    if bonus / math.sqrt(ridge) < horizon:
+        return ()
+    needed = (bonus / horizon) ** 2
+    return (
+        f"the bonus of an unseen direction is {bonus / math.sqrt(ridge):.3g}, the largest value "
+        f"{horizon}: a direction needs about {needed:.2g} visits before its bonus says anything, "
+        "and until then ties decide",
+    )
+
+
+@dataclass(frozen=True)
+class LsviUCB(Agent):
+    """Regression of r + V on all data after every user, Q plus bonus (spec linear_jdp 3.1).
+
+    Attributes:
+        bonus_scale: c in the bonus c H |phi|; None takes the theorem's constant.
+        beta: failure probability of the theorem.
+    """
+
+    name: ClassVar[str] = "lsvi-ucb"
+    uses: ClassVar[frozenset[str] | None] = frozenset()
+    bonus_scale: float | None = None
+    beta: float = 0.01
+
+    def __post_init__(self) -> None:
+        check_bonus(self.bonus_scale, self.beta)
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Exact tables, a new plan after every user."""
+        self.require_family(task, "tabular")
+        statistic = CuratedTransitions(task)
+        planner = LsviPlanner(1.0, 0.0, self._bonus(task), stage_ranges=False)
+        return BoundAgent(task, statistic, Exact(statistic, task), planner)
+
+    def _bonus(self, task: Task) -> float:
+        if self.bonus_scale is None:
+            return lsvi_bonus(task, self.beta)
+        return self.bonus_scale * task.horizon
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """Whether the bonus says anything."""
+        return ties_note(self._bonus(task), task.horizon, 1.0)
+
+
+@dataclass(frozen=True)
+class LsviUCBPlusPlus(Agent):
+    """Variance-weighted regression with rare switching (spec linear_jdp 3.2).
+
+    Attributes:
+        bonus_scale: c in the bonus c H |phi|, with weights from variances alone; None takes the
+            theorem's constants, which never switch at any size that can be run.
+        beta: failure probability of the theorem.
+    """
+
+    name: ClassVar[str] = "lsvi-ucb++"
+    uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
+    bonus_scale: float | None = None
+    beta: float = 0.01
+
+    def __post_init__(self) -> None:
+        check_bonus(self.bonus_scale, self.beta)
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Exact tables, a new plan when a determinant has doubled."""
+        self.require_family(task, "tabular")
+        d, H, K = dimension(task), task.horizon, task.users
+        statistic = CuratedTransitions(task, 1.0 / H)
+        ridge = 1.0 / H**2
+        switching = Switching(switches_at_most(d, H, K, 1.0 / H, ridge))
+        planner = LsviPlusPlanner(ridge, 0.0, self._bonus(task), switching)
+        return BoundAgent(task, statistic, Exact(statistic, task), planner)
+
+    def _bonus(self, task: Task) -> PlusBonus:
+        if self.bonus_scale is None:
+            return plus_bonus(dimension(task), task.horizon, task.users, self.beta)
+        return tuned_plus(self.bonus_scale, task.horizon)
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """Whether the bonus says anything."""
+        return ties_note(self._bonus(task).hat, task.horizon, 1.0 / task.horizon**2)

@@ -1,0 +1,162 @@
+"""OFU-RL and Private-OFU-RL: optimism for linear systems (spec lq_jdp, section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from tacit.agents.base import Agent
+from tacit.agents.control_references import every_tenth
+from tacit.driver import BoundAgent, Schedule, every_user
+from tacit.planners.ofu import OfuPlanner, plain_ridge, published_ridge, tight_ridge
+from tacit.privacy import Exact, published
+from tacit.privacy.counters import Strategy, Tree, strategy
+from tacit.privacy.joint import CountedSums, counted_noise_std
+from tacit.statistics import ControlMoments
+from tacit.task import Task
+from tacit.validate import choice, flag, number
+
+
+@dataclass(frozen=True)
+class OfuRL(Agent):
+    """Optimism over a confidence ellipsoid of exact moments. Not private.
+
+    Attributes:
+        ridge: lambda.
+        beta: failure probability.
+        certify: publish a lower bound on the value of every optimistic solve.
+    """
+
+    name: ClassVar[str] = "ofu-rl"
+    needs: ClassVar[frozenset[str]] = frozenset({"start"})
+    uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
+    ridge: float = 1.0
+    beta: float = 0.05
+    certify: bool = False
+
+    def __post_init__(self) -> None:
+        number(self.ridge, "ridge", low=1e-9)
+        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
+        flag(self.certify, "certify")
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Exact moments, replanned at geometric times."""
+        self.require_family(task, "lq")
+        statistic = ControlMoments(task)
+        planner = OfuPlanner(plain_ridge(float(self.ridge)), beta=self.beta, certify=self.certify)
+        return BoundAgent(task, statistic, Exact(statistic, task), planner, every_tenth)
+
+
+@dataclass(frozen=True)
+class PrivateOfuRL(Agent):
+    """Optimism on moments that a curator releases through a continual counter.
+
+    "paper" is as published: noise per node, upper-triangular noise on M, radius constants, a tree
+    over episodes and a plan after every one; only what would not be private is replaced (the
+    radius, erratum E1). "tight" is one Gaussian mechanism for both sums, isometric noise, a failure
+    budget over policy updates, and updates at geometric times.
+
+    Attributes:
+        epsilon: privacy asked for.
+        delta: likewise.
+        calibration: "tight" or "paper".
+        counter: "tree", "honaker" or "toeplitz"; the published one is the tree.
+        clipping: "step" clips every state and input; "energy" bounds their total over the episode
+            by what the declared bounds forecast (B2).
+        beta: failure probability.
+        certify: publish a lower bound on the value of every optimistic solve.
+    """
+
+    name: ClassVar[str] = "private-ofu-rl"
+    needs: ClassVar[frozenset[str]] = frozenset({"start"})
+    uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
+    epsilon: float
+    delta: float = 1e-5
+    calibration: Literal["tight", "paper"] = "tight"
+    counter: Literal["tree", "honaker", "toeplitz"] = "toeplitz"
+    clipping: Literal["step", "energy"] = "step"
+    beta: float = 0.05
+    certify: bool = False
+
+    def __post_init__(self) -> None:
+        number(self.epsilon, "epsilon", low=0.0, low_open=True)
+        number(self.delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
+        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
+        choice(self.calibration, "calibration", ("tight", "paper"))
+        choice(self.counter, "counter", ("tree", "honaker", "toeplitz"))
+        choice(self.clipping, "clipping", ("step", "energy"))
+        flag(self.certify, "certify")
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Noisy running moments, optimism on them."""
+        self.require_family(task, "lq")
+        return self._published(task) if self.calibration == "paper" else self._tight(task)
+
+    def _tight(self, task: Task) -> BoundAgent:
+        energy = forecast_energy(task) if self.clipping == "energy" else None
+        statistic = ControlMoments(task, energy=energy)
+        releases, batch = _releases(task.users, every_tenth)
+        kind = strategy(self.counter, releases)
+        std = counted_noise_std(statistic, task, kind, batch, self.epsilon, self.delta)
+        privatizer = self._sums(statistic, task, std, batch, kind)
+        prefix = privatizer.law(task.users).std
+        ridge = tight_ridge(prefix, prefix, _sizes(task), releases, self.beta)
+        planner = OfuPlanner(ridge, beta=self.beta, certify=self.certify)
+        return BoundAgent(task, statistic, privatizer, planner, every_tenth)
+
+    def _published(self, task: Task) -> BoundAgent:
+        gain = float(task.known["bounds"][3])
+        statistic = ControlMoments(task, weight=1.0 + gain, isometric=False)
+        kind = Tree(max(task.users - 1, 1))
+        levels = max((task.users - 1).bit_length(), 1)
+        noise = published.control_joint(task.horizon, gain, self.epsilon, self.delta, levels)
+        moment_std, target_std = noise.scales["moment std"], noise.scales["target std"]
+        privatizer = self._sums(statistic, task, moment_std, 1, kind)
+        ridge = published_ridge(moment_std, target_std, levels, _sizes(task), task.users, self.beta)
+        planner = OfuPlanner(
+            ridge, beta=self.beta, weight=1.0 + gain, off_diagonal=1.0, certify=self.certify
+        )
+        return BoundAgent(task, statistic, privatizer, planner, every_user)
+
+    def _sums(
+        self, statistic: ControlMoments, task: Task, std: float, batch: int, kind: Strategy
+    ) -> CountedSums:
+        return CountedSums(
+            statistic,
+            task,
+            kind,
+            std,
+            batch=batch,
+            requested_epsilon=float(self.epsilon),
+            requested_delta=float(self.delta),
+        )
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """Until when optimism means doing nothing."""
+        return (
+            "while the confidence set contains the plant that is still by itself, the most "
+            "favourable model needs no input, and this learner does nothing",
+        )
+
+
+def forecast_energy(task: Task) -> float:
+    """1.2 (max |x_1|^2 + n H W_11) / (1 - C_A^2): energy of the states, from declared bounds."""
+    state_bound, _, noise_bound, _ = task.known["bounds"]
+    n = task.sizes["states"]
+    first = float((task.known["start"] ** 2).sum(axis=1).max())
+    total = first + n * task.horizon * float(noise_bound) ** 2 / (n + 2)
+    return 1.2 * total / (1.0 - float(state_bound) ** 2)
+
+
+def _sizes(task: Task) -> tuple[int, int]:
+    n = task.sizes["states"]
+    return n + task.sizes["inputs"], n
+
+
+def _releases(users: int, schedule: Schedule) -> tuple[int, int]:
+    """Number of releases with data that a schedule leads to, and its largest batch."""
+    served, releases, largest = 0, 0, 1
+    while served < users:
+        batch = min(schedule(served), users - served)
+        served, releases, largest = served + batch, releases + 1, max(largest, batch)
+    return max(releases - 1, 1), largest

@@ -1,0 +1,48 @@
+"""tacit-control: our learner for linear systems under joint privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tacit.agents.base import Agent
+from tacit.driver import BoundAgent
+from tacit.planners.tacit_control import TacitControlPlanner
+from tacit.privacy.joint import BatchSums, batch_noise_std
+from tacit.statistics import InstrumentedResponses
+from tacit.task import Task
+from tacit.validate import number
+
+
+@dataclass(frozen=True)
+class TacitControl(Agent):
+    """Responses to public instruments, one noisy sum per batch, gains where they pay.
+
+    Attributes:
+        epsilon: privacy asked for.
+        delta: likewise.
+    """
+
+    name: ClassVar[str] = "tacit-control"
+    needs: ClassVar[frozenset[str]] = frozenset({"start"})
+    uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
+    epsilon: float
+    delta: float = 1e-5
+
+    def __post_init__(self) -> None:
+        number(self.epsilon, "epsilon", low=0.0, low_open=True)
+        number(self.delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Batches whose length the planner decides."""
+        self.require_family(task, "lq")
+        statistic = InstrumentedResponses(task)
+        std = batch_noise_std(statistic, task, self.epsilon, self.delta)
+        privatizer = BatchSums(
+            statistic,
+            task,
+            std,
+            requested_epsilon=float(self.epsilon),
+            requested_delta=float(self.delta),
+        )
+        return BoundAgent(task, statistic, privatizer, TacitControlPlanner(std))

@@ -1,0 +1,144 @@
+"""tacit-linear: linear MDPs under joint privacy, the budget spent well."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from tacit.agents.base import Agent
+from tacit.agents.lsvi_calibration import Shares, Targets, tight_shares
+from tacit.driver import BoundAgent, GeometricBatches
+from tacit.kernels.linear_sums import Weights
+from tacit.planners.ridge import Blocks, RidgePlanner
+from tacit.privacy.counters import Toeplitz
+from tacit.privacy.curator import Curator
+from tacit.privacy.joint import CountedSums, counted_noise_std
+from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import LinearSums
+from tacit.task import Task
+from tacit.validate import choice, number
+
+WEIGHTS = Weights(gram=1.0, next=1.0, reward=1.4)
+"""Factors of the additive blocks: how the budget is divided."""
+PRIOR = 3.0
+FLOOR = 0.7
+RATIO = 1.05
+ANSWERED_RATIO = 1.3
+"""Ratio of the schedule: additive releases are nearly free, answered ones share the budget."""
+SPREAD = 1.0 / 40.0
+"""How far values are expected to spread around their mean, as a share of their range."""
+
+
+@dataclass(frozen=True)
+class TacitLinear(Agent):
+    """Regression sums that need no value function, through a continual counter, optimistic prior.
+
+    Spec linear_jdp, B1, B2 and B4: for finite S the d x S sums of phi (e_{s'} - 1/S)^T serve every
+    value function, so each user is paid for once; the ridge prior is the top of the range, so
+    exploration needs no bonus. Tables are pooled where the task is declared homogeneous. The noise
+    in a prediction grows with sqrt(S): where it is expected to exceed that of answered queries on
+    a coarser schedule (B3), those are used instead, and the notes say so. Regret has no proof;
+    privacy does not depend on it.
+
+    Attributes:
+        epsilon: privacy asked for.
+        delta: likewise.
+        sums: "additive", "answered", or "auto" for the one with less noise.
+    """
+
+    name: ClassVar[str] = "tacit-linear"
+    uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
+    epsilon: float
+    delta: float = 1e-5
+    sums: Literal["auto", "additive", "answered"] = "auto"
+
+    def __post_init__(self) -> None:
+        number(self.epsilon, "epsilon", low=0.0, low_open=True)
+        number(self.delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
+        choice(self.sums, "sums", ("auto", "additive", "answered"))
+
+    def bind(self, task: Task) -> BoundAgent:
+        """The pipeline with less noise."""
+        self.require_family(task, "tabular")
+        return self._additive(task) if self._adds(task) else self._answered(task)
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """Which sums are used, and why."""
+        if self.sums != "auto":
+            return ()
+        ours, other = self._forecast(task)
+        used = "additive sums" if ours <= other else "answered queries"
+        return (
+            f"uses {used}: expected noise per unit of value {ours:.3g} additive, {other:.3g} "
+            "answered",
+        )
+
+    def _adds(self, task: Task) -> bool:
+        if self.sums == "auto":
+            ours, other = self._forecast(task)
+            return ours <= other
+        return self.sums == "additive"
+
+    def _forecast(self, task: Task) -> tuple[float, float]:
+        """Noise of a sum of values with range 1 over one stage's data, in either way."""
+        statistic, counter, _, batch = self._additive_parts(task)
+        std = counted_noise_std(statistic, task, counter, batch, self.epsilon, self.delta)
+        additive = std * counter.error_std(counter.length) / WEIGHTS.next
+        additive *= SPREAD * math.sqrt(task.sizes["states"])
+        if statistic.pooled:
+            additive /= task.horizon
+        shares, rounds = self._shares(task, CuratedTransitions(task, diagonal=True))[:2]
+        return additive, shares.answer_unit * math.sqrt(rounds)
+
+    def _additive_parts(self, task: Task) -> tuple[LinearSums, Toeplitz, GeometricBatches, int]:
+        schedule = GeometricBatches(RATIO)
+        times = schedule.times(task.users)
+        batch = max(schedule(t) for t in [0, *times])
+        return LinearSums(task, WEIGHTS), Toeplitz(max(len(times), 1)), schedule, batch
+
+    def _additive(self, task: Task) -> BoundAgent:
+        statistic, counter, schedule, batch = self._additive_parts(task)
+        std = counted_noise_std(statistic, task, counter, batch, self.epsilon, self.delta)
+        privatizer = CountedSums(
+            statistic,
+            task,
+            counter,
+            std,
+            batch=batch,
+            requested_epsilon=float(self.epsilon),
+            requested_delta=float(self.delta),
+        )
+        planner = RidgePlanner(Blocks(*WEIGHTS), PRIOR, FLOOR)
+        return BoundAgent(task, statistic, privatizer, planner, schedule)
+
+    def _shares(
+        self, task: Task, statistic: CuratedTransitions
+    ) -> tuple[Shares, int, Targets, Toeplitz, GeometricBatches]:
+        schedule = GeometricBatches(ANSWERED_RATIO)
+        rounds = max(len(schedule.times(task.users)), 1)
+        unknown = "reward" not in task.known
+        ranges = np.arange(task.horizon, 0, -1.0) - (0.0 if unknown else 1.0)
+        targets, counter = Targets({"value": ranges}, {"value": unknown}), Toeplitz(rounds)
+        shares = tight_shares(statistic, task, counter, targets, self.epsilon, self.delta)
+        return shares, rounds, targets, counter, schedule
+
+    def _answered(self, task: Task) -> BoundAgent:
+        statistic = CuratedTransitions(task, diagonal=True)
+        shares, rounds, targets, counter, schedule = self._shares(task, statistic)
+        answers = shares.answers(targets, rounds)
+        curator = Curator(
+            statistic,
+            task,
+            counter,
+            shares.gram_std,
+            answers,
+            shares.price,
+            batch=max(schedule(t) for t in [0, *schedule.times(task.users)]),
+            requested_epsilon=float(self.epsilon),
+            requested_delta=float(self.delta),
+        )
+        blocks = Blocks(1.0, 1.0, 1.0, answered=tuple(answers.ranges["value"]))
+        return BoundAgent(task, statistic, curator, RidgePlanner(blocks, PRIOR, FLOOR), schedule)

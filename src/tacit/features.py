@@ -1,0 +1,193 @@
+"""What is public about a linear mixture: features, bounds and value caps, read from the task.
+
+A linear mixture has P_h(s'|s,a) = <phi(s'|s,a), theta_h> with known phi. Every tabular problem is
+one, with one-hot features of (s, a, s'): nothing has to be revealed for that. Rewards are known,
+or linear in known features, or (again) a table.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray, frozen
+from tacit.errors import InvalidInput
+from tacit.task import Task
+
+Geometry = Literal["one-hot", "box", "generic"]
+
+
+@dataclass(frozen=True, eq=False)
+class TransitionFeatures:
+    """phi as the kernels read it: a vector of ``width`` numbers inside one of ``blocks`` blocks.
+
+    Features of different blocks do not overlap, so their Gram matrix is block-diagonal.
+
+    Attributes:
+        phi: phi(s'|s,a) within its block [SA, S, width].
+        block: the block of every pair (s, a) [SA].
+        blocks: number of blocks.
+        geometry: "one-hot" if features of different pairs are orthogonal for every value function,
+            "box" if they are non-negative base kernels (sum over s' at most 1), else "generic".
+        theta_norm: declared bound on |theta_h|.
+        reach: max |phi_V(s,a)| over all V with entries in [-1, 1], an upper bound.
+    """
+
+    phi: Array
+    block: IntArray
+    blocks: int
+    geometry: Geometry
+    theta_norm: float
+    reach: float
+
+    @property
+    def width(self) -> int:
+        """Numbers in a block."""
+        return int(self.phi.shape[2])
+
+    @property
+    def dimension(self) -> int:
+        """d, over all blocks."""
+        return self.blocks * self.width
+
+
+@dataclass(frozen=True, eq=False)
+class RewardFeatures:
+    """varphi likewise: mean reward = offset + <varphi(s,a), theta_r>.
+
+    Attributes:
+        varphi: features [SA, width].
+        block: the block of every pair [SA].
+        blocks: number of blocks.
+        offset: public constant part.
+        theta_norm: declared bound on |theta_r|.
+    """
+
+    varphi: Array
+    block: IntArray
+    blocks: int
+    offset: float
+    theta_norm: float
+
+    @property
+    def width(self) -> int:
+        """Numbers in a block."""
+        return int(self.varphi.shape[1])
+
+    @property
+    def dimension(self) -> int:
+        """d2, over all blocks."""
+        return self.blocks * self.width
+
+    @cached_property
+    def norm(self) -> float:
+        """Largest |varphi(s,a)|."""
+        return float(np.sqrt((self.varphi**2).sum(axis=1)).max())
+
+    @property
+    def span(self) -> float:
+        """Largest |r - offset| of a reward in [0, 1]."""
+        return max(self.offset, 1.0 - self.offset)
+
+
+def pairs(task: Task) -> tuple[int, int, int]:
+    """H, S, A of a finite task."""
+    return task.horizon, task.sizes["states"], task.sizes["actions"]
+
+
+def transition_features(task: Task, *, whole: bool) -> TransitionFeatures:
+    """Features of the task; one-hot where it reveals none.
+
+    Args:
+        task: the public task.
+        whole: treat one-hot features like any other, as one block of S^2 A numbers.
+    """
+    _, S, A = pairs(task)
+    if "features" in task.known:
+        return _given_features(task, S, A)
+    SA = S * A
+    eye = np.eye(S)
+    if not whole:
+        phi = np.broadcast_to(eye, (SA, S, S))
+        block = np.arange(SA)
+    else:
+        if (S * S * A) ** 2 > 10_000_000:
+            raise InvalidInput(
+                f"one-hot features of {S} states and {A} actions have {S * S * A} dimensions, too "
+                "many for a full Gram matrix: use statistic = block or index"
+            )
+        phi = np.zeros((SA, S, SA * S))
+        for sa in range(SA):
+            phi[sa, :, sa * S : (sa + 1) * S] = eye
+        block = np.zeros(SA, dtype=np.int64)
+    return TransitionFeatures(
+        phi=frozen(phi),
+        block=frozen(block.astype(np.int64)),
+        blocks=1 if whole else SA,
+        geometry="one-hot",
+        theta_norm=math.sqrt(SA),
+        reach=math.sqrt(S),
+    )
+
+
+def _given_features(task: Task, S: int, A: int) -> TransitionFeatures:
+    phi = task.known["features"].reshape(S * A, S, -1)
+    absolute = np.abs(phi).sum(axis=1)
+    box = bool((phi >= 0).all() and (absolute <= 1 + 1e-9).all())
+    return TransitionFeatures(
+        phi=phi,
+        block=frozen(np.zeros(S * A, dtype=np.int64)),
+        blocks=1,
+        geometry="box" if box else "generic",
+        theta_norm=float(task.known["theta_norm"]),
+        reach=float(np.sqrt((absolute**2).sum(axis=1)).max()),
+    )
+
+
+def reward_features(task: Task, *, whole: bool) -> RewardFeatures:
+    """Reward features of the task; a table where it reveals none."""
+    _, S, A = pairs(task)
+    SA = S * A
+    if "reward_features" in task.known:
+        return RewardFeatures(
+            varphi=task.known["reward_features"].reshape(SA, -1),
+            block=frozen(np.zeros(SA, dtype=np.int64)),
+            blocks=1,
+            offset=float(task.known["reward_offset"]),
+            theta_norm=float(task.known["reward_theta_norm"]),
+        )
+    return RewardFeatures(
+        varphi=frozen(np.eye(SA) if whole else np.ones((SA, 1))),
+        block=frozen(np.zeros(SA, dtype=np.int64) if whole else np.arange(SA, dtype=np.int64)),
+        blocks=1 if whole else SA,
+        offset=0.0,
+        theta_norm=math.sqrt(SA),
+    )
+
+
+def value_caps(task: Task) -> Array:
+    """Largest possible V_h, h = 1..H+1: the sum of the largest rewards still to come.
+
+    H - h + 1 where rewards are unknown in [0, 1]; known rewards give the sharper public bound
+    (rewards divided by H: (H - h + 1) / H).
+    """
+    H = task.horizon
+    largest = np.ones(H)
+    if "reward" in task.known:
+        best = task.known["reward"].reshape(len(task.known["reward"]), -1).max(axis=1)
+        largest = np.broadcast_to(best, (H,))
+    caps = np.zeros(H + 1)
+    caps[:H] = np.cumsum(largest[::-1])[::-1]
+    return frozen(caps)
+
+
+def known_rewards(task: Task) -> Array:
+    """Mean rewards [H, S, A] where the task reveals them, else an empty array."""
+    H, S, A = pairs(task)
+    if "reward" not in task.known:
+        return np.zeros((0, S, A))
+    return frozen(np.broadcast_to(task.known["reward"], (H, S, A)))

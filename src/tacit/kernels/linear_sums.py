@@ -1,0 +1,117 @@
+"""One trajectory -> regression sums for linear MDPs on an integer grid, clipped.
+
+Raw data: planning kernels may not import this module.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.kernels import kernel
+from tacit.kernels.counts import clip_index, clip_reward
+
+STEPS = 2.0**24
+"""Contributions are counted in whole steps of 2^-24."""
+
+
+class Weights(NamedTuple):
+    """Factors of the three blocks; public, the planner divides by them."""
+
+    gram: float
+    next: float
+    reward: float
+
+
+@kernel
+def add_steps(
+    states: IntArray,
+    actions: IntArray,
+    rewards: Array,
+    phi: Array,
+    pooled: bool,
+    weights: Weights,
+    gram: IntArray,
+    following: IntArray,
+    reward: IntArray,
+) -> None:
+    """Add phi phi^T, phi (e_{s'} - 1/S)^T and phi (r - 1/2) of every step (spec linear_jdp B2).
+
+    Blocks have one table per stage, or one for all stages (``pooled``): gram [G, p], following [G',
+    d, S], reward [G'', d]. Packed Gram matrices have p = d (d + 1) / 2, off-diagonal entries times
+    sqrt 2; p = d keeps the diagonal alone (enough where phi is one-hot). A stage beyond the end of
+    a block is left out of it, and so is a step whose next state is missing.
+    """
+    S, A, d = phi.shape
+    root2 = math.sqrt(2.0)
+    packed = gram.shape[1] > d
+    H = min(states.shape[0], actions.shape[0], rewards.shape[0])
+    for h in range(H):
+        g = 0 if pooled else h
+        x = phi[clip_index(states[h], S), clip_index(actions[h], A)]
+        if g < gram.shape[0]:
+            k = 0
+            for i in range(d):
+                xi = weights.gram * STEPS * x[i]
+                gram[g, k] += np.int64(np.rint(xi * x[i]))
+                k += 1
+                if packed:
+                    for j in range(i + 1, d):
+                        gram[g, k] += np.int64(np.rint(root2 * xi * x[j]))
+                        k += 1
+        if g < reward.shape[0]:
+            centred = weights.reward * STEPS * (clip_reward(rewards[h]) - 0.5)
+            for i in range(d):
+                reward[g, i] += np.int64(np.rint(centred * x[i]))
+        if g < following.shape[0] and h + 1 < states.shape[0]:
+            n = clip_index(states[h + 1], S)
+            for i in range(d):
+                xi = weights.next * STEPS * x[i]
+                away = np.int64(np.rint(-xi / S))
+                for s in range(S):
+                    following[g, i, s] += away
+                following[g, i, n] += np.int64(np.rint(xi * (1.0 - 1.0 / S))) - away
+
+
+@kernel
+def add_weighted_steps(
+    states: IntArray,
+    actions: IntArray,
+    rewards: Array,
+    phi: Array,
+    weights: Array,
+    largest: float,
+    gram: IntArray,
+    table: IntArray,
+    reward: IntArray,
+) -> None:
+    """Add w phi phi^T, w at (s, a, s') and w r at (s, a), per stage.
+
+    Tables: gram [H, p] packed (p = d keeps the diagonal alone), table [H, S, A, S], reward [H, S,
+    A]. Weights w_h(s, a) [H, S, A] are clipped into [0, ``largest``] and put on the grid first,
+    rounded down.
+    """
+    S, A, d = phi.shape
+    root2 = math.sqrt(2.0)
+    packed = gram.shape[1] > d
+    H = min(states.shape[0] - 1, actions.shape[0], rewards.shape[0])
+    for h in range(H):
+        s = clip_index(states[h], S)
+        a = clip_index(actions[h], A)
+        w = weights[h, s, a]
+        steps = math.floor(min(max(w, 0.0), largest) * STEPS) if w == w else 0.0
+        table[h, s, a, clip_index(states[h + 1], S)] += np.int64(steps)
+        reward[h, s, a] += np.int64(np.rint(steps * clip_reward(rewards[h])))
+        x = phi[s, a]
+        k = 0
+        for i in range(d):
+            xi = steps * x[i]
+            gram[h, k] += np.int64(np.rint(xi * x[i]))
+            k += 1
+            if packed:
+                for j in range(i + 1, d):
+                    gram[h, k] += np.int64(np.rint(root2 * xi * x[j]))
+                    k += 1

@@ -1,0 +1,192 @@
+"""What one user of a linear system contributes, clipped, in whole steps of a grid.
+
+Both kernels read a raw trajectory: states [H+1, n] and inputs [H, d]. Anything that is not finite
+contributes zeros.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.kernels import kernel
+from tacit.kernels.excitation import directions
+
+LQ_STEPS = 2**24
+"""Grid steps per unit."""
+
+
+@kernel
+def all_finite(states: Array, inputs: Array) -> bool:
+    """Whether every entry is a finite number."""
+    return bool(np.isfinite(states).all() and np.isfinite(inputs).all())
+
+
+@kernel
+def clip_rows(rows: Array, limit: float, out: Array) -> None:
+    """Copy, each row scaled to norm at most ``limit``; an overflowing norm leaves a zero row."""
+    H, n = rows.shape
+    for h in range(H):
+        size = 0.0
+        for i in range(n):
+            size += rows[h, i] * rows[h, i]
+        size = math.sqrt(size)
+        factor = limit / size if size > limit else 1.0
+        for i in range(n):
+            out[h, i] = rows[h, i] * factor if factor > 0.0 else 0.0
+
+
+@kernel
+def moments(
+    states: Array,
+    inputs: Array,
+    gain: float,
+    energy: float,
+    weight: float,
+    off_diagonal: float,
+    out: IntArray,
+) -> None:
+    """M = sum z z^T (upper triangle) and weight N, N = sum z x'^T (spec lq_jdp 3.2 and 3.5).
+
+    States are clipped to norm 1 and inputs to norm ``gain``, step by step; then all z are scaled
+    together so that sum |z|^2 <= ``energy`` (1 + gain^2), all next states so that the sum of their
+    squares is at most ``energy``.
+
+    Args:
+        states: [H+1, n].
+        inputs: [H, d].
+        gain: largest norm of an input.
+        energy: total energy of the states; H switches this clipping off.
+        weight: factor on N.
+        off_diagonal: factor on entries off the diagonal of M; sqrt 2 makes packing isometric.
+        out: flat: M row by row, then N.
+    """
+    H, d = inputs.shape
+    n = states.shape[1]
+    D = n + d
+    out[:] = 0
+    if not all_finite(states, inputs):
+        return
+    x = np.empty((H + 1, n))
+    z = np.empty((H, D))
+    clip_rows(states, 1.0, x)
+    clip_rows(inputs, gain, z[:, n:])
+    z[:, :n] = x[:H]
+    z_energy = 0.0
+    y_energy = 0.0
+    for h in range(H):
+        for i in range(D):
+            z_energy += z[h, i] * z[h, i]
+        for i in range(n):
+            y_energy += x[h + 1, i] * x[h + 1, i]
+    most = energy * (1.0 + gain * gain)
+    shrink_z = math.sqrt(most / z_energy) if z_energy > most else 1.0
+    shrink_y = math.sqrt(energy / y_energy) if y_energy > energy else 1.0
+    cell = 0
+    for i in range(D):
+        for j in range(i, D):
+            total = 0.0
+            for h in range(H):
+                total += z[h, i] * z[h, j]
+            total *= shrink_z * shrink_z * (1.0 if i == j else off_diagonal)
+            out[cell] = np.int64(np.rint(total * LQ_STEPS))
+            cell += 1
+    for i in range(D):
+        for j in range(n):
+            total = 0.0
+            for h in range(H):
+                total += z[h, i] * x[h + 1, j]
+            out[cell] = np.int64(np.rint(total * shrink_z * shrink_y * weight * LQ_STEPS))
+            cell += 1
+
+
+@kernel
+def responses(
+    states: Array,
+    inputs: Array,
+    reference: Array,
+    path: Array,
+    whitener: Array,
+    instruments: Array,
+    usual: Array,
+    weights: Array,
+    key: int,
+    user: int,
+    out: IntArray,
+) -> None:
+    """Residuals against a public reference, projected on instruments, clipped as a whole.
+
+    e_h = x_{h+1} - Theta_ref^T z_h. The contribution is (w_0 phi^T e, w_1 T sum_h (x_h - m_h)
+    e_h^T, w_2 q^T e) and, where there is room for it in ``out``, w_3 (sum_h e_h e_h^T - C), packed:
+    phi [H, p] are public functions of time, m a public path, T and C public matrices and q the
+    user's public excitation. It is scaled as a whole to Euclidean norm at most 1 and rounded
+    towards zero.
+
+    Args:
+        states: [H+1, n].
+        inputs: [H, d].
+        reference: Theta_ref [D, n].
+        path: m [H, n].
+        whitener: T [n, n].
+        instruments: phi [H, p].
+        usual: C [n, n].
+        weights: w_0, w_1, w_2, w_3.
+        key: of the excitation.
+        user: public number of the user.
+        out: flat: the blocks [p, n], [n, n], [d, n] and, perhaps, n (n + 1) / 2 packed entries.
+    """
+    H, d = inputs.shape
+    n = states.shape[1]
+    p = instruments.shape[1]
+    out[:] = 0
+    if not all_finite(states, inputs):
+        return
+    q = np.zeros((H, d))
+    if weights[2] > 0.0:
+        directions(key, user, q)
+    value = np.zeros(out.shape[0])
+    instrument = np.empty(p + n + d)
+    e = np.empty(n)
+    packed = (p + n + d) * n
+    with_residual = out.shape[0] > packed
+    for h in range(H):
+        for i in range(n):
+            total = states[h + 1, i]
+            for j in range(n):
+                total -= reference[j, i] * states[h, j]
+            for a in range(d):
+                total -= reference[n + a, i] * inputs[h, a]
+            e[i] = total
+        for k in range(p):
+            instrument[k] = weights[0] * instruments[h, k]
+        for k in range(n):
+            total = 0.0
+            for j in range(n):
+                total += whitener[k, j] * (states[h, j] - path[h, j])
+            instrument[p + k] = weights[1] * total
+        for k in range(d):
+            instrument[p + n + k] = weights[2] * q[h, k]
+        for k in range(p + n + d):
+            for i in range(n):
+                value[k * n + i] += instrument[k] * e[i]
+        if with_residual:
+            cell = packed
+            for i in range(n):
+                for j in range(i, n):
+                    value[cell] += e[i] * e[j]
+                    cell += 1
+    if with_residual:
+        cell = packed
+        for i in range(n):
+            for j in range(i, n):
+                isometric = 1.0 if i == j else math.sqrt(2.0)
+                value[cell] = weights[3] * isometric * (value[cell] - usual[i, j])
+                cell += 1
+    size = math.sqrt((value * value).sum())
+    if not math.isfinite(size):
+        return
+    factor = LQ_STEPS / size if size > 1.0 else float(LQ_STEPS)
+    for cell in range(out.shape[0]):
+        out[cell] = np.int64(np.trunc(value[cell] * factor))

@@ -1,0 +1,243 @@
+"""Value-targeted regression on released sums: estimates, widths, optimistic backward induction.
+
+Planning only: nothing here may import rollout, counts or sums. Statistics share the first kernels,
+so that user and planner mean the same by phi_V.
+
+Shapes: phi [SA, S, w] within a block, block [SA]; packed matrices [stages, blocks, w (w + 1) / 2]
+hold the lower triangle row by row, off-diagonal entries times ``off`` (sqrt 2 is isometric).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.kernels import kernel
+from tacit.kernels.cholesky import (
+    factor_or_floor,
+    log_determinant,
+    solve_lower,
+    solve_transposed,
+)
+
+
+class Regression(NamedTuple):
+    """One ridge regression per stage, as released: natural sums = factor * released sums."""
+
+    gram: Array
+    target: Array
+    gram_factor: Array  # [stages]
+    target_factor: Array  # [stages]
+    off: float
+
+
+class Widths(NamedTuple):
+    """Width of <f, theta> at stage h, from public numbers (spec mixture_jdp 5.2).
+
+    c (spread sqrt(log + min(log det(Lambda / ridge), most)) |f| + min(fixed |f|, direct |Lambda^-1
+    f|_2)) with |f| the norm in Lambda^-1 and Lambda = released Gram + shift I.
+    """
+
+    scale: float  # c
+    ridge: float  # lambda, and the floor of the spectrum
+    shift: Array
+    spread: Array
+    log: float
+    most: Array
+    fixed: Array
+    direct: Array
+
+
+class Work(NamedTuple):
+    """Work space of one regression."""
+
+    A: Array  # [w, w]
+    L: Array  # [blocks, w, w]
+    theta: Array  # [blocks, w]
+    x: Array  # [SA, w]
+    y: Array  # [w]
+    z: Array  # [w]
+
+
+def work_space(pairs: int, blocks: int, width: int) -> Work:
+    """Fresh buffers."""
+    return Work(
+        np.zeros((width, width)),
+        np.zeros((blocks, width, width)),
+        np.zeros((blocks, width)),
+        np.zeros((pairs, width)),
+        np.zeros(width),
+        np.zeros(width),
+    )
+
+
+@kernel
+def middle(V: Array, centre: bool) -> float:
+    """What is taken off a value function before regression: its midrange, or nothing."""
+    if not centre:
+        return 0.0
+    low = V[0]
+    high = V[0]
+    for s in range(1, V.shape[0]):
+        low = min(low, V[s])
+        high = max(high, V[s])
+    return float(0.5 * (low + high))
+
+
+@kernel
+def mixed(phi: Array, V: Array, mid: float, out: Array) -> None:
+    """phi_V(s, a) = sum over s' of phi(s'|s,a) (V(s') - mid), for one pair: phi [S, w]."""
+    S, w = phi.shape
+    for j in range(w):
+        out[j] = 0.0
+    for n in range(S):
+        value = V[n] - mid
+        for j in range(w):
+            out[j] += phi[n, j] * value
+
+
+@kernel
+def norm(x: Array) -> float:
+    """Euclidean length."""
+    total = 0.0
+    for j in range(x.shape[0]):
+        total += x[j] * x[j]
+    return float(np.sqrt(total))
+
+
+@kernel
+def prepare(regression: Regression, stage: int, widths: Widths, work: Work) -> float:
+    """Factor and solve one stage; returns spread sqrt(log + min(log det, most)), det of a block."""
+    gram, target, gram_factor, target_factor, off = regression
+    A, L, theta, _, y, _ = work
+    blocks, w = theta.shape
+    largest = 0.0
+    for b in range(blocks):
+        at = 0
+        for i in range(w):
+            for j in range(i):
+                A[i, j] = gram_factor[stage] / off * gram[stage, b, at]
+                at += 1
+            A[i, i] = gram_factor[stage] * gram[stage, b, at] + widths.shift[stage]
+            at += 1
+        factor_or_floor(A, L[b], widths.ridge)
+        for i in range(w):
+            y[i] = target_factor[stage] * target[stage, b, i]
+        solve_lower(L[b], y, theta[b])
+        solve_transposed(L[b], theta[b], theta[b])
+        largest = max(largest, log_determinant(L[b]) - w * np.log(widths.ridge))
+    return float(widths.spread[stage] * np.sqrt(widths.log + min(largest, widths.most[stage])))
+
+
+@kernel
+def estimate(x: Array, b: int, work: Work) -> float:
+    """<x, theta>."""
+    total = 0.0
+    for j in range(x.shape[0]):
+        total += x[j] * work.theta[b, j]
+    return total
+
+
+@kernel
+def bonus(x: Array, b: int, stage: int, radius: float, widths: Widths, work: Work) -> float:
+    """The width of <x, theta> after ``prepare``."""
+    L = work.L[b]
+    solve_lower(L, x, work.y)
+    length = norm(work.y)
+    rest = widths.fixed[stage] * length
+    if widths.direct[stage] < np.inf:
+        solve_transposed(L, work.y, work.z)
+        rest = min(rest, widths.direct[stage] * norm(work.z))
+    return float(widths.scale * (radius * length + rest))
+
+
+@kernel
+def value_targeted_induction(
+    transitions: Regression,
+    p_widths: Widths,
+    phi: Array,
+    block: IntArray,
+    rewards: Regression,
+    r_widths: Widths,
+    varphi: Array,
+    r_block: IntArray,
+    offset: float,
+    known_reward: Array,
+    caps: Array,
+    centre: bool,
+    mirror: bool,
+    weights: Array,
+    p_work: Work,
+    r_work: Work,
+    Q: Array,
+    V: Array,
+    reach: Array,
+) -> None:
+    """Optimistic backward induction of UCRL-VTR and LinOpt (mixture_ldp 3.1, mixture_jdp 3.2, 3.3).
+
+    Q_h = clip(r + <phi_V, theta> + bonus, 0, cap_h). V_h is max_a Q_h, or with ``mirror`` the mean
+    of Q_h under ``weights`` [H, S, A]. Rewards are regressed unless ``known_reward`` [H, S, A] has
+    rows. ``reach`` [2, H-1] receives max |phi_V| and max |V - mid| of every stage.
+    """
+    H, S, A = Q.shape
+    for s in range(S):
+        V[H, s] = 0.0
+    for h in range(H - 1, -1, -1):
+        p_radius = 0.0
+        r_radius = 0.0
+        mid = 0.0
+        if h < H - 1:
+            p_radius = prepare(transitions, h, p_widths, p_work)
+            mid = middle(V[h + 1], centre)
+            reach[0, h] = 0.0
+            reach[1, h] = 0.0
+            for s in range(S):
+                reach[1, h] = max(reach[1, h], abs(V[h + 1, s] - mid))
+        if known_reward.shape[0] == 0:
+            r_radius = prepare(rewards, h, r_widths, r_work)
+        for s in range(S):
+            best = -np.inf
+            mean = 0.0
+            for a in range(A):
+                pair = s * A + a
+                value = 0.0
+                if known_reward.shape[0] > 0:
+                    value = known_reward[h, s, a]
+                else:
+                    b = r_block[pair]
+                    value = offset + estimate(varphi[pair], b, r_work)
+                    value += bonus(varphi[pair], b, h, r_radius, r_widths, r_work)
+                if h < H - 1:
+                    x = p_work.x[pair]
+                    b = block[pair]
+                    mixed(phi[pair], V[h + 1], mid, x)
+                    reach[0, h] = max(reach[0, h], norm(x))
+                    value += mid + estimate(x, b, p_work)
+                    value += bonus(x, b, h, p_radius, p_widths, p_work)
+                value = min(max(value, 0.0), caps[h])
+                Q[h, s, a] = value
+                best = max(best, value)
+                if mirror:
+                    mean += weights[h, s, a] * value
+            V[h, s] = mean if mirror else best
+
+
+@kernel
+def mirror_step(logits: Array, Q: Array, rate: Array, weights: Array) -> None:
+    """pi_h(a|s) proportional to exp(logits), logits += rate_h Q_h; the largest logit is 0."""
+    H, S, A = Q.shape
+    for h in range(H):
+        for s in range(S):
+            top = -np.inf
+            for a in range(A):
+                logits[h, s, a] += rate[h] * Q[h, s, a]
+                top = max(top, logits[h, s, a])
+            total = 0.0
+            for a in range(A):
+                logits[h, s, a] -= top
+                weights[h, s, a] = np.exp(logits[h, s, a])
+                total += weights[h, s, a]
+            for a in range(A):
+                weights[h, s, a] /= total

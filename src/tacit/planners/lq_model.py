@@ -1,0 +1,98 @@
+"""The public facts of a linear task, and steps that its planners share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.kernels import lq
+from tacit.release import Release
+from tacit.task import Task
+
+
+class LinearTask(NamedTuple):
+    """What a task of the family "lq" makes public, by the letters of spec lq_jdp."""
+
+    H: int
+    n: int
+    d: int
+    Q: Array
+    R: Array
+    W: Array  # noise covariance; what the declared radius allows, where it is not revealed
+    C_A: float
+    C_B: float
+    C_w: float
+    gain: float  # gamma
+    starts: Array  # equally likely first states [m, n]
+    X1: Array  # their second moment
+
+    @property
+    def D(self) -> int:
+        """N + d."""
+        return self.n + self.d
+
+
+def linear_task(task: Task) -> LinearTask:
+    """Read the facts; without a revealed noise law, noise is uniform in the declared ball."""
+    known, n = task.known, task.sizes["states"]
+    C_A, C_B, C_w, gain = (float(bound) for bound in known["bounds"])
+    factor = known.get("noise", C_w * np.eye(n))
+    starts = known["start"]
+    return LinearTask(
+        H=task.horizon,
+        n=n,
+        d=task.sizes["inputs"],
+        Q=known["state_cost"],
+        R=known["input_cost"],
+        W=factor @ factor.T / (n + 2),
+        C_A=C_A,
+        C_B=C_B,
+        C_w=C_w,
+        gain=gain,
+        starts=starts,
+        X1=starts.T @ starts / len(starts),
+    )
+
+
+def released_moments(
+    facts: LinearTask, release: Release, weight: float, off_diagonal: float
+) -> tuple[Array, Array]:
+    """M [D, D] and N [D, n] of a release of ``ControlMoments``."""
+    D = facts.D
+    M = np.zeros((D, D))
+    rows, columns = np.triu_indices(D)
+    scale = np.where(rows == columns, 1.0, off_diagonal)
+    M[rows, columns] = M[columns, rows] = release.blocks["moment"] / scale
+    return M, release.blocks["target"] / weight
+
+
+def inverted(matrices: Array) -> Array:
+    """Inverse of one matrix or of several."""
+    return np.asarray(np.linalg.inv(matrices), dtype=np.float64)
+
+
+def lower_root(matrix: Array) -> Array:
+    """Cholesky factor."""
+    return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+
+
+def within_unit(theta: Array) -> Array:
+    """Theta scaled to Frobenius norm at most 1."""
+    scaled: Array = theta / max(1.0, float(np.linalg.norm(theta)))
+    return scaled
+
+
+def certainty_gains(facts: LinearTask, theta: Array, limit: float) -> Array:
+    """Optimal gains of a model, capped."""
+    gains = np.empty((facts.H, facts.d, facts.n))
+    P = np.empty((facts.H + 1, facts.n, facts.n))
+    lq.riccati(theta, np.zeros((facts.D, facts.D)), facts.Q, facts.R, gains, P)
+    lq.cap_gains(gains, limit)
+    return gains
+
+
+def idle_gains(facts: LinearTask) -> Array:
+    """No input at all."""
+    return np.zeros((facts.H, facts.d, facts.n))

@@ -1,0 +1,210 @@
+"""Least-squares value iteration with bonuses: LSVI-UCB, its batched and its rarely switching forms.
+
+Sums come from a release that holds the whole table of transitions (no privacy), or are asked for
+one by one from a curator. Nothing here knows which data are behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.kernels.lsvi import backward_regression, log_determinants
+from tacit.kernels.planning import greedy
+from tacit.planners.base import Ask, Streams, next_version
+from tacit.planners.ridge import unpacked
+from tacit.policy import TabularPolicy
+from tacit.publication import Publication
+from tacit.release import Release, ValueQuery
+from tacit.task import Task, feature_table
+
+
+@dataclass(frozen=True)
+class Switching:
+    """Plan anew when a determinant has grown by ``rate``, at most ``most`` times.
+
+    The test is made once per publication, on released matrices only (errata E6 and E10); the cap is
+    what the privacy of the answers rests on.
+    """
+
+    most: int
+    rate: float = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What may be asked of the curator: by target the range R_h [H], and whether R/2 is taken off.
+
+    Empty where the release itself holds everything.
+    """
+
+    ranges: Mapping[str, Array] = field(default_factory=dict)
+    centred: bool = True
+
+
+class Regression:
+    """Ridge regression on the Gram matrices of one release.
+
+    Args:
+        task: the public task.
+        release: with the block "gram" [H, p].
+        ridge: what is added to the diagonal.
+        least: eigenvalues are clipped here.
+    """
+
+    def __init__(self, task: Task, release: Release, ridge: float, least: float) -> None:
+        S, A = task.sizes["states"], task.sizes["actions"]
+        self.phi = feature_table(task).reshape(S * A, -1)
+        self.task, self.release = task, release
+        d = self.phi.shape[1]
+        self._packed, self._ridge, self._least = release.blocks["gram"], ridge, least
+        self.logdet: Array = np.empty(len(self._packed))
+        work = np.empty((d, d))
+        self._sound = log_determinants(self._packed, ridge, least, work, self.logdet)
+        if not self._sound:
+            self.logdet = np.linalg.slogdet(self._matrices()[1])[1]
+
+    def _matrices(self) -> tuple[Array, Array]:
+        """Released Gram matrices, and the regularised ones."""
+        d = self.phi.shape[1]
+        gram = unpacked(self._packed, d)
+        lam = gram + self._ridge * np.eye(d)
+        return gram, lam if self._sound else raised(lam, self._least)
+
+    def solve(self, *, asked: bool) -> None:
+        """Prepare widths and predictions; those from centred answers need the residual too."""
+        gram, lam = self._matrices()
+        self.weights = self.phi @ np.linalg.inv(lam)
+        self.widths = np.sqrt(np.maximum((self.weights * self.phi).sum(axis=2), 0.0))
+        if asked:
+            ones = np.linalg.lstsq(self.phi, np.ones(len(self.phi)), rcond=None)[0]
+            excess = (lam - gram) @ ones
+            self.residual = (self.weights @ excess[:, :, None])[:, :, 0]
+
+    def predict(
+        self, version: int, target: str, h: int, values: Array, reward: bool, ask: Ask, asked: Asked
+    ) -> Array:
+        """Prediction of V(s') (and r where asked for) at every pair (s, a), prior mean 0.
+
+        A centred sum y_m = sum w phi (u - m) gives m + phi^T Lam^-1 y_m - m phi^T Lam^-1 (Lam - G)
+        v, <v, phi> = 1: the noisy Gram matrix stands in for the exact one (spec B1 with t = 0).
+        """
+        prediction: Array
+        if not asked.ranges:
+            per_pair = self.release.blocks["table"][h] @ values
+            if reward:
+                per_pair = per_pair + self.release.blocks["reward"][h]
+            prediction = self.weights[h] @ (per_pair.ravel() @ self.phi)
+            return prediction
+        query = ValueQuery((version, target, h), target, h, values)
+        answer = ask(query).blocks["answer"]
+        middle = float(asked.ranges[target][h]) / 2 if asked.centred else 0.0
+        prediction = middle + self.weights[h] @ answer - middle * self.residual[h]
+        return prediction
+
+
+def raised(matrices: Array, least: float) -> Array:
+    """Symmetric matrices with eigenvalues raised to ``least`` (and above zero)."""
+    values, axes = np.linalg.eigh(matrices)
+    kept = np.maximum(values, max(least, 1e-9))[:, None, :]
+    repaired: Array = (axes * kept) @ np.swapaxes(axes, 1, 2)
+    return repaired
+
+
+def unchanged(previous: Publication) -> Publication:
+    """The next version of a publication that says the same."""
+    return Publication(previous.version + 1, previous.policy, previous.context)
+
+
+def grown(logdet: Array, previous: Publication, switching: Switching) -> bool:
+    """Whether a switch is due and still allowed."""
+    used = int(previous.context["switches"])
+    due = bool((logdet - previous.context["logdet"] >= np.log(switching.rate)).any())
+    return due and used < switching.most
+
+
+def published(
+    task: Task,
+    previous: Publication | None,
+    Q: Array,
+    streams: Streams,
+    context: Mapping[str, Any],
+) -> Publication:
+    """The greedy policy of Q, ties drawn."""
+    actions = np.zeros((task.horizon, task.sizes["states"]), dtype=np.int64)
+    greedy(Q, streams.ties, actions)
+    arrays = {name: np.asarray(value) for name, value in context.items()}
+    return Publication(next_version(previous), TabularPolicy(actions), arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class LsviPlanner:
+    """Q_h = clip(<w_h, phi> + bonus |phi|_{Lam^-1}, 0, top), w_h = Lam^-1 sum phi (r + V_{h+1}).
+
+    LSVI-UCB (spec linear_jdp 3.1), Luyo's batches (3.5) and, with ``switching``, Ngo's (3.6).
+
+    Attributes:
+        ridge: what is added to the diagonal of the Gram matrices.
+        least: eigenvalues are clipped here.
+        bonus: factor of the width.
+        asked: what is asked for; empty reads the table of the release.
+        switching: None plans anew at every publication.
+        stage_ranges: whether Q_h is cut at H - h + 1 rather than at H.
+    """
+
+    ridge: float
+    least: float
+    bonus: float
+    asked: Asked = field(default_factory=Asked)
+    switching: Switching | None = None
+    stage_ranges: bool = True
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """Backward regression, or the same policy again."""
+        H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
+        d = feature_table(task).shape[2]
+        tops = np.arange(H, 0, -1.0) if self.stage_ranges else np.full(H, float(H))
+        if release.users == 0:
+            Q = np.broadcast_to(tops[:, None, None], (H, S, A)).copy()
+            context: dict[str, Any] = {}
+            if self.switching is not None:
+                context = {"logdet": np.full(H, d * np.log(self.ridge)), "switches": 0}
+            return published(task, previous, Q, streams, context)
+        fit = Regression(task, release, self.ridge, self.least)
+        context = {}
+        if self.switching is not None:
+            assert previous is not None
+            if not grown(fit.logdet, previous, self.switching):
+                return unchanged(previous)
+            context = {"logdet": fit.logdet, "switches": int(previous.context["switches"]) + 1}
+        fit.solve(asked=bool(self.asked.ranges))
+        Q = np.empty((H, S, A))
+        if self.asked.ranges:
+            self._ask_backward(fit, next_version(previous), tops, ask, Q)
+        else:
+            table, reward = release.blocks["table"], release.blocks["reward"]
+            backward_regression(
+                fit.weights, fit.widths, fit.phi, table, reward, self.bonus, tops, Q
+            )
+        return published(task, previous, Q, streams, context)
+
+    def _ask_backward(self, fit: Regression, version: int, tops: Array, ask: Ask, Q: Array) -> None:
+        """Q from the last stage, one question per stage."""
+        H, S, A = Q.shape
+        V = np.zeros(S)
+        for h in reversed(range(H)):
+            q = fit.predict(version, "value", h, V, True, ask, self.asked)
+            q = np.clip(q + self.bonus * fit.widths[h], 0.0, tops[h])
+            Q[h] = q.reshape(S, A)
+            V = Q[h].max(axis=1)

@@ -1,0 +1,280 @@
+"""OFU-RL: optimal control of the most favourable model in a confidence set.
+
+The confidence set is built from released matrices and public bounds only (spec lq_jdp, section 5):
+the published radius contains a determinant of exact data (erratum E1), which no finite epsilon
+allows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaincinv
+
+from tacit.arrays import Array
+from tacit.kernels.lq_optimism import best_dual_bound, descend
+from tacit.planners.base import Ask, Streams, next_version
+from tacit.planners.lq_model import (
+    LinearTask,
+    certainty_gains,
+    linear_task,
+    released_moments,
+    within_unit,
+)
+from tacit.policy import LinearPolicy
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.task import Task
+
+STARTS = 6
+SURVEY = 12
+KEPT = 2
+ITERATIONS = 100
+"""Descend a little from six starts, then to the end from the two best."""
+FLOOR = 1e-3
+"""Least eigenvalue of a released V, as a share of the largest."""
+
+
+class Ellipsoid(NamedTuple):
+    """|Theta - centre|_V <= radius, with V = U diag(lam) U^T."""
+
+    centre: Array
+    lam: Array
+    U: Array
+    radius: float
+
+    @property
+    def V(self) -> Array:
+        """The matrix itself."""
+        matrix: Array = (self.U * self.lam) @ self.U.T
+        return matrix
+
+    def holds(self, theta: Array) -> bool:
+        """Whether a model is inside."""
+        rotated = self.U.T @ (theta - self.centre)
+        return float((self.lam[:, np.newaxis] * rotated**2).sum()) <= self.radius**2
+
+
+class Solution(NamedTuple):
+    """The most favourable model found, its cost, and whether the sets met at all."""
+
+    theta: Array
+    value: float
+    met: bool
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """What regularises the released matrices, and how far noise can move them.
+
+    Attributes:
+        shift: eta, added to the diagonal of the released M.
+        least: bound from below on the regulariser that the data see (lambda_min).
+        most: bound from above (lambda_max).
+        target: nu, bound on the noise in N in the metric of the regulariser.
+    """
+
+    shift: float
+    least: float
+    most: float
+    target: float
+
+
+def plain_ridge(weight: float) -> Ridge:
+    """No noise: H_k = lambda I, L_k = 0."""
+    return Ridge(weight, weight, weight, 0.0)
+
+
+def published_ridge(
+    moment_std: float,
+    target_std: float,
+    levels: int,
+    sizes: tuple[int, int],
+    users: int,
+    beta: float,
+) -> Ridge:
+    """The constants of spec lq_jdp 3.2; ``sizes`` are D and n, stds are per node."""
+    D, n = sizes
+    bound = moment_std * math.sqrt(levels)
+    bound *= 4.0 * math.sqrt(D) + math.sqrt(8.0 * math.log(4.0 * users / beta))
+    spread = math.sqrt(2.0 * n * D) + math.sqrt(4.0 * math.log(2.0 * users / beta))
+    return Ridge(2 * bound, bound, 3 * bound, target_std * math.sqrt(levels / bound) * spread)
+
+
+def tight_ridge(
+    moment_std: float, target_std: float, sizes: tuple[int, int], updates: int, beta: float
+) -> Ridge:
+    """The same from the true law of a prefix, with beta / 4 for each of the two over all updates.
+
+    Isometric symmetric noise of scale s has E lambda_max <= s sqrt(2D) (Gaussian comparison) and is
+    1-Lipschitz in its packed vector; the Frobenius norm of the other is a chi of n D degrees.
+    """
+    D, n = sizes
+    each = beta / 4.0 / updates
+    bound = moment_std * (math.sqrt(2.0 * D) + math.sqrt(2.0 * math.log(2.0 / each)))
+    norm = target_std * math.sqrt(2.0 * float(gammaincinv(n * D / 2.0, 1.0 - each)))
+    return Ridge(2.0 * bound, bound, 3.0 * bound, norm / math.sqrt(bound))
+
+
+def confidence(facts: LinearTask, M: Array, N: Array, ridge: Ridge, beta: float) -> Ellipsoid:
+    """The confidence set of released moments: radius from ln det(V / lambda_min), which is public.
+
+    V is floored to be positive definite first; on the good event Z^T Z <= V - lambda_min I.
+    """
+    lam, U = np.linalg.eigh(M + ridge.shift * np.eye(facts.D))
+    lam = np.maximum(lam, FLOOR * max(float(lam[-1]), ridge.least))
+    centre = U @ ((U.T @ N) / lam[:, np.newaxis])
+    logdet = float(np.log(np.maximum(lam / ridge.least, 1.0)).sum())
+    radius = facts.C_w * math.sqrt(2.0 * math.log(2.0 / beta) + facts.n * logdet)
+    return Ellipsoid(centre, lam, U, radius + math.sqrt(ridge.most) + ridge.target)
+
+
+def optimistic(
+    facts: LinearTask, region: Ellipsoid, previous: Array | None, rng: np.random.Generator
+) -> Solution:
+    """The model of least optimal cost in the region and the unit ball, at the public start law.
+
+    Zero, where it is inside, is the least of all: noise alone already costs tr(Q W) in every later
+    step, and a plant that is still costs no more.
+    """
+    zero = np.zeros((facts.D, facts.n))
+    if region.holds(zero):
+        return Solution(zero, float(np.trace(facts.Q @ (facts.X1 + (facts.H - 1) * facts.W))), True)
+    best = Solution(within_unit(region.centre), math.inf, False)
+    tried = [
+        Solution(start, _descend(facts, region, start, SURVEY), True)
+        for start in _starts(facts, region, previous, rng)
+    ]
+    for found in sorted(tried, key=lambda solution: solution.value)[:KEPT]:
+        value = _descend(facts, region, found.theta, ITERATIONS)
+        if value < best.value:
+            best = Solution(found.theta, value, True)
+    return best
+
+
+def _descend(facts: LinearTask, region: Ellipsoid, theta: Array, iterations: int) -> float:
+    """Improve a model in place; its optimal cost, inf where the sets do not meet."""
+    return descend(
+        theta,
+        region.centre,
+        region.lam,
+        region.U,
+        region.radius,
+        facts.Q,
+        facts.R,
+        facts.W,
+        facts.X1,
+        facts.H,
+        iterations,
+        1e-9,
+    )
+
+
+def _starts(
+    facts: LinearTask, region: Ellipsoid, previous: Array | None, rng: np.random.Generator
+) -> list[Array]:
+    doubled, undriven = region.centre.copy(), region.centre.copy()
+    doubled[facts.n :] *= 2.0
+    undriven[facts.n :] = 0.0
+    starts = [region.centre.copy(), np.zeros((facts.D, facts.n)), doubled, undriven]
+    if previous is not None:
+        starts.append(previous.copy())
+    while len(starts) < STARTS:
+        normal = rng.standard_normal((facts.D, facts.n))
+        normal *= region.radius / np.linalg.norm(normal) / np.sqrt(region.lam)[:, np.newaxis]
+        starts.append(region.centre + region.U @ normal)
+    return starts
+
+
+def certificate(facts: LinearTask, region: Ellipsoid) -> float:
+    """A lower bound on the least cost in the region, by the dual problem of spec lq_jdp 3.4.
+
+    Every convex mixture of the ellipsoid and the unit ball is an ellipsoid that holds both sets'
+    intersection, so any of them may stand in for the first; the best of a few is taken, and then
+    multipliers are chosen step by step.
+    """
+    shares = 1.0 - np.linspace(0.0, 0.9, 7) ** 2
+    bounds = [_bound(facts, _mixture(region, share), False) for share in shares]
+    best = shares[int(np.argmax(bounds))]
+    around = (best, min(best + 0.04, 1.0), best - 0.04)
+    return max(_bound(facts, _mixture(region, share), True) for share in around)
+
+
+def _mixture(region: Ellipsoid, share: float) -> Ellipsoid:
+    """Share (|Theta - That|_V / radius)^2 + (1 - share) |Theta|_F^2 <= 1 as an ellipsoid."""
+    pull = share * region.lam / region.radius**2
+    lam = pull + (1.0 - share)
+    rotated = region.U.T @ region.centre
+    centre = (pull / lam)[:, np.newaxis] * rotated
+    square = 1.0 - (pull[:, np.newaxis] * rotated**2).sum() + (lam[:, np.newaxis] * centre**2).sum()
+    return Ellipsoid(region.U @ centre, lam, region.U, math.sqrt(max(float(square), 1e-300)))
+
+
+def _bound(facts: LinearTask, region: Ellipsoid, stepwise: bool) -> float:
+    return best_dual_bound(
+        region.centre,
+        (region.U / region.lam) @ region.U.T,
+        region.radius,
+        facts.Q,
+        facts.R,
+        facts.W,
+        facts.X1,
+        facts.H,
+        stepwise,
+    )
+
+
+class OfuPlanner:
+    """Optimism over the confidence set, gains capped (spec lq_jdp 3.1, 3.2, errata E1, E6 to E8).
+
+    Args:
+        ridge: regulariser and noise bounds.
+        beta: failure probability.
+        weight: factor with which N was released.
+        off_diagonal: factor with which entries off the diagonal of M were released.
+        certify: also publish a lower bound on the value of every solve.
+    """
+
+    def __init__(
+        self,
+        ridge: Ridge,
+        *,
+        beta: float,
+        weight: float = 1.0,
+        off_diagonal: float = math.sqrt(2.0),
+        certify: bool = False,
+    ) -> None:
+        self.ridge = ridge
+        self.beta = beta
+        self.weight = weight
+        self.off_diagonal = off_diagonal
+        self.certify = certify
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """Confidence set, optimistic model, its capped gains."""
+        facts = linear_task(task)
+        M, N = released_moments(facts, release, self.weight, self.off_diagonal)
+        region = confidence(facts, M, N, self.ridge, self.beta)
+        before = None if previous is None else previous.context["theta"]
+        found = optimistic(facts, region, before, streams.posterior)
+        misses = 0 if previous is None else int(previous.context["misses"])
+        context = {
+            "theta": found.theta,
+            "radius": np.array(region.radius),
+            "value": np.array(found.value),
+            "misses": np.array(misses + (not found.met)),
+        }
+        if self.certify:
+            context["bound"] = np.array(certificate(facts, region))
+        gains = certainty_gains(facts, found.theta, facts.gain)
+        return Publication(next_version(previous), LinearPolicy(gains), context)

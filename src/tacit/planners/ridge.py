@@ -1,0 +1,159 @@
+"""Ridge regression for linear MDPs from noisy sums: an optimistic prior instead of a bonus."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.kernels.planning import greedy
+from tacit.planners.base import Ask, Streams, next_version
+from tacit.policy import TabularPolicy
+from tacit.publication import Publication
+from tacit.release import Release, ValueQuery
+from tacit.task import Task, feature_table
+
+
+def unpacked(packed: Array, dimension: int) -> Array:
+    """Symmetric matrices [G, d, d] from packed ones [G, p]; p = d holds diagonals alone."""
+    groups, size = packed.shape
+    matrices = np.zeros((groups, dimension, dimension))
+    if size == dimension:
+        matrices[:, range(dimension), range(dimension)] = packed
+        return matrices
+    rows, columns = np.triu_indices(dimension)
+    entries = packed / np.where(rows == columns, 1.0, math.sqrt(2.0))
+    matrices[:, rows, columns] = matrices[:, columns, rows] = entries
+    return matrices
+
+
+def noise_edge(std: float, dimension: int, diagonal: bool) -> float:
+    """About the largest eigenvalue of the noise in a Gram matrix.
+
+    Packed entries have this standard deviation, so off-diagonal ones have std / sqrt 2 and the
+    spectrum ends near 2 sqrt(d) std / sqrt 2; the largest of d diagonal entries is near sqrt(2 ln
+    d) of them.
+    """
+    if diagonal:
+        return std * math.sqrt(2 * math.log(max(dimension, 2)))
+    return std * math.sqrt(2 * dimension)
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Regularised Gram matrices of all stages and what prediction needs of them.
+
+    Attributes:
+        weights: Phi Lam^-1 [G, S A, d].
+        residual: phi^T Lam^-1 (Lam - G~) v [G, S A]: the share of the prior in each prediction.
+    """
+
+    weights: Array
+    residual: Array
+
+
+def ridge(gram: Array, phi: Array, ones: Array, prior: float, floor: float) -> Ridge:
+    """Clip eigenvalues of the released Gram matrices at ``floor``, add ``prior`` (spec B4)."""
+    values, axes = np.linalg.eigh(gram)
+    kept = np.maximum(values, floor) + prior
+    rotated = phi @ axes
+    scaled = rotated / kept[:, None, :]
+    inverse = np.swapaxes(axes, 1, 2)
+    weights = scaled @ inverse
+    excess = (kept - values) * (inverse @ ones)
+    return Ridge(weights, (scaled @ excess[:, :, None])[:, :, 0])
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What the release holds, in natural units, and how to ask for what it does not hold.
+
+    Attributes:
+        gram: factor of the block "gram" in the release.
+        next: factor of the block "next".
+        reward: factor of the block "reward".
+        answered: sums are asked for (one range R_h [H] per stage, centred) and not in the release.
+    """
+
+    gram: float
+    next: float
+    reward: float
+    answered: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class RidgePlanner:
+    """Value iteration by ridge regression that shrinks towards the top of the range.
+
+    Spec linear_jdp, B1 to B4. At stage h, where what is predicted is at most t, the prediction is
+    m + phi^T Lam^-1 y + (t - m) phi^T Lam^-1 (Lam - G~) v, with <v, phi> = 1 and y the noisy sum of
+    phi (r + V(s') - m): without data it is t, so nothing else has to drive exploration. Known
+    rewards are added to the prediction of V instead.
+
+    Attributes:
+        blocks: factors of the released blocks.
+        prior: ridge lambda.
+        floor: where eigenvalues are clipped, in units of the edge of the noise.
+    """
+
+    blocks: Blocks
+    prior: float
+    floor: float
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """Backward induction on the released sums."""
+        H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
+        known, version = task.known.get("reward"), next_version(previous)
+        fit = self._fit(task, release)
+        Q, V = np.empty((H, S, A)), np.zeros(S)
+        for h in reversed(range(H)):
+            top = float(H - h) if known is None else float(H - h - 1)
+            g = 0 if task.homogeneous and not self.blocks.answered else h
+            q = np.full(S * A, top)
+            if top > 0 and release.users:
+                middle, y = self._sum(release, ask, version, h, g, V)
+                q = middle + fit.weights[g] @ y + (top - middle) * fit.residual[g]
+            Q[h] = np.clip(q, 0.0, top).reshape(S, A)
+            if known is not None:
+                Q[h] += known[h if len(known) > 1 else 0]
+            V = Q[h].max(axis=1)
+        actions = np.zeros((H, S), dtype=np.int64)
+        greedy(Q, streams.ties, actions)
+        return Publication(version, TabularPolicy(actions))
+
+    def _fit(self, task: Task, release: Release) -> Ridge:
+        S, A = task.sizes["states"], task.sizes["actions"]
+        phi = feature_table(task).reshape(S * A, -1)
+        d = phi.shape[1]
+        packed = release.blocks["gram"] / self.blocks.gram
+        std = release.law.scale("gram") / self.blocks.gram
+        floor = self.floor * noise_edge(std, d, packed.shape[1] == d)
+        ones = np.linalg.lstsq(phi, np.ones(S * A), rcond=None)[0]
+        return ridge(unpacked(packed, d), phi, ones, self.prior, floor)
+
+    def _sum(
+        self, release: Release, ask: Ask, version: int, h: int, g: int, V: Array
+    ) -> tuple[float, Array]:
+        """The centre m and the noisy sum of phi (r + V(s') - m); g is the table of stage h."""
+        if self.blocks.answered:
+            query = ValueQuery((version, "value", h), "value", h, V)
+            answer: Array = ask(query).blocks["answer"]
+            return self.blocks.answered[h] / 2, answer
+        follow, reward = release.blocks["next"], release.blocks["reward"]
+        middle, y = 0.0, np.zeros(follow.shape[1])
+        if g < len(follow):
+            middle = float(V.mean())
+            y += follow[g] @ (V - middle) / self.blocks.next
+        if g < len(reward):
+            middle += 0.5
+            y += reward[g] / self.blocks.reward
+        return middle, y

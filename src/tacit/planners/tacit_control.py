@@ -1,0 +1,180 @@
+"""tacit-control: learn a linear system from clipped, instrumented responses, act when it pays.
+
+Joins the two practical learners of spec lq_jdp (B1 and B7) and goes beyond both: server-drawn
+excitation and the expected path are public instruments, so that no second moment of states has to
+be released; residuals are taken against the newest model; one joint clip replaces one per block;
+gains, excitation and the length of the next batch are planned from the belief that releases allow.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.kernels import lq
+from tacit.planners.base import Ask, Streams, next_version
+from tacit.planners.lq_design import (
+    AMPLITUDES,
+    LENGTHS,
+    STILL,
+    STIRRED,
+    Design,
+    Prospect,
+    Tuning,
+    design,
+    prospect,
+)
+from tacit.planners.lq_model import LinearTask, inverted, linear_task
+from tacit.planners.lq_posterior import Belief, as_context, posterior, prior, served_so_far
+from tacit.policy import LinearPolicy
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.task import Task
+
+TUNING = Tuning()
+FEWEST = 20
+"""Users of the shortest batch."""
+
+
+class Batch(NamedTuple):
+    """A plan for the next users."""
+
+    users: int
+    amplitude: float
+    weights: Array
+
+
+class TacitControlPlanner:
+    """Belief from releases, gains if they are predicted to pay, excitation if it is.
+
+    Args:
+        noise_std: standard deviation of the noise in every released cell, known beforehand.
+        tuning: constants.
+    """
+
+    def __init__(self, noise_std: float, tuning: Tuning = TUNING) -> None:
+        self.noise_std = noise_std
+        self.tuning = tuning
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """The next batch: policy, projections, clipping weights and number of users."""
+        facts, rng = linear_task(task), streams.posterior
+        done, spent, belief, served = 0, 0.0, prior(facts), None
+        if previous is not None and release.users > 0:
+            first = int(previous.context["done"])
+            done, spent = first + release.users, float(previous.context["spent"])
+            served = served_so_far(facts, release, previous, first)
+            before = Belief(*(previous.context[name] for name in ("reference", "sigma", "W")))
+            belief = posterior(facts, served, before, self.noise_std)
+        gains = self._gains(facts, belief)
+        outlook = prospect(facts, belief, gains, self.tuning, rng)
+        acting = outlook.scale * gains
+        made = design(facts, belief, acting, self.tuning, rng)
+        batch = self._batch(task, facts, belief, outlook, made, done, spent)
+        lq.cap_gains(acting, facts.gain - batch.amplitude)
+        policy = LinearPolicy(acting, amplitude=batch.amplitude, key=int(rng.integers(2**62)))
+        context = {
+            "reference": belief.theta,
+            "sigma": belief.sigma,
+            "W": belief.W,
+            "path": made.mean[:, : facts.n],
+            "whitener": made.whitener,
+            "instruments": made.instruments,
+            "usual": made.usual,
+            "weights": batch.weights,
+            "misfit": np.array(made.misfit),
+            "done": np.array(done),
+            "spent": np.array(spent + batch.users * outlook.price * batch.amplitude**2),
+            **as_context(served),
+        }
+        return Publication(next_version(previous), policy, context, users=batch.users)
+
+    def _gains(self, facts: LinearTask, belief: Belief) -> Array:
+        """Optimal gains of the expected cost under the belief, capped."""
+        gains = np.empty((facts.H, facts.d, facts.n))
+        P = np.empty((facts.H + 1, facts.n, facts.n))
+        lq.riccati(belief.theta, belief.sigma, facts.Q, facts.R, gains, P)
+        lq.cap_gains(gains, facts.gain)
+        return gains
+
+    def _batch(
+        self,
+        task: Task,
+        facts: LinearTask,
+        belief: Belief,
+        outlook: Prospect,
+        made: Design,
+        done: int,
+        spent: float,
+    ) -> Batch:
+        """The plan of least predicted regret over all remaining users, if nothing else is learned.
+
+        Excitation must be predicted to save 2% over not exciting, and keep within its budget.
+        """
+        rest, tuning, collected = task.users - done, self.tuning, "noise" not in task.known
+        first = max(FEWEST, int(np.ceil(tuning.first * self.noise_std / 2.0)))
+        calm = max(FEWEST, done // 2) if done else min(first, max(task.users // 5, 1))
+        plans = [
+            Batch(min(calm, rest), 0.0, made.weights(0, shares, collected)) for shares in STILL
+        ]
+        longest = min(rest, max(calm, int(tuning.growth * done)))
+        shortest = min(max(FEWEST, done // 4) if done else calm, longest)
+        lengths = np.unique(np.geomspace(shortest, longest, LENGTHS).astype(np.int64))
+        allowed = tuning.budget * task.users * outlook.worth - spent
+        for number, amplitude in enumerate(AMPLITUDES, start=1):
+            price = outlook.price * amplitude**2
+            affordable = [int(users) for users in lengths if users * price <= allowed]
+            if amplitude > facts.gain / 2.0 or not affordable:
+                continue
+            for shares in STIRRED:
+                weights = made.weights(number, shares, collected)
+                plans += [Batch(users, float(amplitude), weights) for users in affordable]
+        total = self._predicted(facts, belief, outlook, made, plans, rest)
+        best = int(total.argmin())
+        calmest = int(total[: len(STILL)].argmin())
+        chosen = plans[best if total[best] <= 0.98 * total[calmest] else calmest]
+        return chosen._replace(users=rest) if rest < 1.2 * chosen.users else chosen
+
+    def _predicted(
+        self,
+        facts: LinearTask,
+        belief: Belief,
+        outlook: Prospect,
+        made: Design,
+        plans: list[Batch],
+        rest: int,
+    ) -> Array:
+        """Regret of the batch, plus that of all users after it at what would then be known."""
+        N = np.array([plan.users for plan in plans], dtype=np.float64)
+        amplitude = np.array([plan.amplitude for plan in plans])
+        weights = np.array([plan.weights for plan in plans])
+        along = made.instruments.T @ made.mean
+        across = made.whitener @ made.spread
+        privacy = (self.noise_std / np.maximum(weights, 1e-12)) ** 2
+        info = inverted(belief.sigma) + _times(
+            N**2 / (privacy[:, 0] + N * made.noise), along.T @ along
+        )
+        info += _times(N**2 / (privacy[:, 1] + N * made.noise), across.T @ across)
+        inputs = np.zeros((facts.D, facts.D))
+        inputs[facts.n :, facts.n :] = np.eye(facts.d)
+        each = facts.H / facts.d
+        info += _times(
+            (amplitude * N * each) ** 2 / (privacy[:, 2] + N * each * made.noise), inputs
+        )
+        after = outlook.loss_after(inverted(info))
+        total: Array = N * (outlook.loss + outlook.price * amplitude**2) + (rest - N) * after
+        return total
+
+
+def _times(factors: Array, matrix: Array) -> Array:
+    product: Array = factors[:, np.newaxis, np.newaxis] * matrix
+    return product

@@ -1,0 +1,160 @@
+"""Planners of value-targeted regression: optimistic value iteration and policy optimisation."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.features import RewardFeatures, TransitionFeatures, known_rewards, pairs, value_caps
+from tacit.kernels.mixture import (
+    Regression,
+    mirror_step,
+    value_targeted_induction,
+    work_space,
+)
+from tacit.kernels.planning import greedy
+from tacit.planners.base import Ask, Streams, next_version
+from tacit.planners.widths import Units, WidthRule
+from tacit.policy import StochasticPolicy, TabularPolicy
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.task import Task
+
+Rate = Literal["paper", "tight"]
+
+
+class _Targeted:
+    """What both planners share: estimates from a release, and the induction on them."""
+
+    def __init__(
+        self,
+        *,
+        transitions: TransitionFeatures,
+        rewards: RewardFeatures,
+        units: Units,
+        rule: WidthRule,
+        centre: bool,
+    ) -> None:
+        self.transitions = transitions
+        self.rewards = rewards
+        self.units = units
+        self.rule = rule
+        self.centre = centre
+
+    def regressions(self, task: Task, release: Release) -> tuple[Regression, Regression]:
+        """The released sums of transitions and of rewards (empty where rewards are known)."""
+        u, r = self.units, self.rewards
+        rewards = np.zeros((0, r.blocks, 1)), np.zeros((0, r.blocks, r.width))
+        if "reward_gram" in release.blocks:
+            rewards = release.blocks["reward_gram"], release.blocks["reward_target"]
+        transitions = release.blocks["gram"], release.blocks["target"]
+        return (
+            Regression(*transitions, u.gram, u.target, u.off),
+            Regression(*rewards, u.reward_gram, u.reward_target, u.off),
+        )
+
+    def _evaluate(self, task: Task, release: Release, weights: Array) -> dict[str, Array]:
+        """Q, V and the reach of V; ``weights`` without rows means the greedy value."""
+        H, S, A = pairs(task)
+        p, r = self.transitions, self.rewards
+        transitions, rewards = self.regressions(task, release)
+        p_widths, r_widths = self.rule.widths(task, release, p, r, self.units)
+        Q, V, reach = np.zeros((H, S, A)), np.zeros((H + 1, S)), np.zeros((2, H - 1))
+        value_targeted_induction(
+            transitions,
+            p_widths,
+            p.phi,
+            p.block,
+            rewards,
+            r_widths,
+            r.varphi,
+            r.block,
+            float(r.offset),
+            known_rewards(task),
+            value_caps(task),
+            self.centre,
+            len(weights) > 0,
+            weights,
+            work_space(S * A, p.blocks, p.width),
+            work_space(S * A, r.blocks, r.width),
+            Q,
+            V,
+            reach,
+        )
+        return {"Q": Q, "V": V, "reach": reach}
+
+
+class ValueTargetedPlanner(_Targeted):
+    """Optimistic value iteration: UCRL-VTR and LinOpt-VI (mixture_ldp 3.1, mixture_jdp 3.2)."""
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """Greedy in the optimistic values; they are published, since users regress on them."""
+        H, S, A = pairs(task)
+        found = self._evaluate(task, release, np.zeros((0, S, A)))
+        actions = np.zeros((H, S), dtype=np.int64)
+        greedy(found["Q"], streams.ties, actions)
+        context = {"V": found["V"], "reach": found["reach"]}
+        return Publication(next_version(previous), TabularPolicy(actions), context)
+
+
+class MirrorPlanner(_Targeted):
+    """Mirror-descent policy optimisation: LinOpt-PO (mixture_jdp 3.3).
+
+    Args:
+        rate: "paper": eta = sqrt(2 ln A / (K H^2)); "tight": sqrt(8 ln A / (K cap_h^2)) per stage.
+        others: see the parameters of the optimistic planner.
+    """
+
+    def __init__(
+        self,
+        *,
+        rate: Rate,
+        transitions: TransitionFeatures,
+        rewards: RewardFeatures,
+        units: Units,
+        rule: WidthRule,
+        centre: bool,
+    ) -> None:
+        super().__init__(
+            transitions=transitions, rewards=rewards, units=units, rule=rule, centre=centre
+        )
+        self.rate = rate
+
+    def step_sizes(self, task: Task) -> Array:
+        """Eta of every stage."""
+        H, A = task.horizon, task.sizes["actions"]
+        if self.rate == "paper":
+            return np.full(H, math.sqrt(2 * math.log(A) / (task.users * H**2)))
+        caps = np.maximum(value_caps(task)[:H], 1e-9)
+        sizes: Array = np.sqrt(8 * math.log(A) / task.users) / caps
+        return sizes
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """One exponential step per user served with the last Q, then evaluate the new policy."""
+        H, S, A = pairs(task)
+        logits, weights = np.zeros((H, S, A)), np.full((H, S, A), 1.0 / A)
+        if previous is not None:
+            served = release.users - int(previous.context["users"])
+            logits = previous.context["logits"].copy()
+            rate = served * self.step_sizes(task)
+            mirror_step(logits, previous.context["Q"], rate, weights)
+        found = self._evaluate(task, release, weights)
+        context = {**found, "logits": logits, "users": np.asarray(release.users)}
+        return Publication(next_version(previous), StochasticPolicy(weights), context)

@@ -1,0 +1,148 @@
+"""Optimistic planning on V-free regressions of linear mixtures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from tacit.arrays import IntArray
+from tacit.features import known_rewards, pairs
+from tacit.kernels.mixture import Regression, Widths, work_space
+from tacit.kernels.planning import greedy
+from tacit.kernels.vfree import vfree_induction
+from tacit.multi_target import Geometry
+from tacit.planners.base import Ask, Streams, next_version
+from tacit.policy import TabularPolicy
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.task import Task
+
+
+class VFreePlanner:
+    """Widths of spec mixture_jdp 5.2 for the multi-target regression of B1.
+
+    Args:
+        geometry: the public geometry.
+        scales: what contributions of a family were multiplied by.
+        columns: which packed cells of a family were sent.
+        bonus_scale: c; 1 is the theorem.
+        beta: failure probability.
+        ridge: lambda.
+        releases: number of releases.
+    """
+
+    def __init__(
+        self,
+        *,
+        geometry: Geometry,
+        scales: Mapping[str, float],
+        columns: Mapping[str, IntArray],
+        bonus_scale: float,
+        beta: float,
+        ridge: float,
+        releases: int,
+    ) -> None:
+        self.geometry = geometry
+        self.scales = dict(scales)
+        self.columns = dict(columns)
+        self.bonus_scale = bonus_scale
+        self.beta = beta
+        self.ridge = ridge
+        self.releases = releases
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """Greedy in the optimistic values."""
+        H, S, A = pairs(task)
+        g = self.geometry
+        d, d2 = g.phi.shape[2], g.varphi.shape[1]
+        transitions = self._regression(release, "gram", "target", d)
+        rewards = self._regression(release, "reward_gram", "reward_target", d2)
+        trace = float(np.trace(g.moments, axis1=1, axis2=2).max())
+        lengths = (g.varphi**2).sum(axis=1).max()
+        p_widths = self._widths(task, release, ("gram", "target"), d, g.theta_norm, trace, 2**-0.5)
+        r_widths = self._widths(
+            task, release, ("reward_gram", "reward_target"), d2, g.reward_norm, lengths, 0.5
+        )
+        Q, V = np.zeros((H, S, A)), np.zeros((H + 1, S))
+        vfree_induction(
+            transitions,
+            p_widths,
+            g.phi,
+            g.full,
+            g.origin,
+            rewards,
+            r_widths,
+            g.varphi,
+            g.offset,
+            known_rewards(task),
+            g.simplex,
+            task.homogeneous,
+            work_space(S * A, 1, d),
+            work_space(1, 1, d2),
+            np.zeros(len(g.origin)),
+            Q,
+            V,
+        )
+        actions = np.zeros((H, S), dtype=np.int64)
+        greedy(Q, streams.ties, actions)
+        return Publication(next_version(previous), TabularPolicy(actions))
+
+    def _regression(self, release: Release, gram: str, target: str, d: int) -> Regression:
+        """Released cells back in their places; cells that were never sent are exact zeros."""
+        if gram not in release.blocks:
+            empty = np.ones(0)
+            return Regression(np.zeros((0, 1, 1)), np.zeros((0, 1, d)), empty, empty, math.sqrt(2))
+        stages = len(release.blocks[gram])
+        cells = np.zeros((stages, 1, d * (d + 1) // 2))
+        cells[:, 0, self.columns[gram]] = release.blocks[gram]
+        sums = np.zeros((stages, 1, d))
+        sums[:, 0, self.columns[target]] = release.blocks[target]
+        first, second = (np.full(stages, 1.0 / self.scales[name]) for name in (gram, target))
+        return Regression(cells, sums, first, second, math.sqrt(2))
+
+    def _widths(
+        self,
+        task: Task,
+        release: Release,
+        families: tuple[str, str],
+        d: int,
+        theta: float,
+        trace: float,
+        spread: float,
+    ) -> Widths:
+        stages = len(release.blocks[families[0]]) if families[0] in release.blocks else 0
+        s1, s2 = (self._std(release, name) for name in families)
+        steps = task.users * (task.horizon if task.homogeneous else 1)
+        union = self.releases * task.horizon / self.beta
+        rows, columns = np.tril_indices(d)
+        sent = self.columns.get(families[0], np.zeros(0, dtype=np.int64))
+        diagonal = bool((rows[sent] == columns[sent]).all())
+        root = math.sqrt(2 * math.log(8 * union * (d if diagonal else 1)))
+        largest = s1 * (root if diagonal else math.sqrt(2 * d) + root)
+        reach = math.sqrt(d) + math.sqrt(2 * math.log(4 * union))
+        shift = largest + self.ridge
+        ones = np.ones(stages)
+        return Widths(
+            scale=self.bonus_scale,
+            ridge=self.ridge,
+            shift=shift * ones,
+            spread=spread * ones,
+            log=2 * math.log(task.horizon / self.beta),
+            most=d * math.log1p(steps * trace / (d * self.ridge)) * ones,
+            fixed=(math.sqrt(shift + largest) * theta + s2 * reach / math.sqrt(self.ridge)) * ones,
+            direct=(shift * theta + math.hypot(s2, s1 * theta) * reach) * ones,
+        )
+
+    def _std(self, release: Release, name: str) -> float:
+        if name not in release.blocks:
+            return 0.0
+        return math.sqrt(float(release.law.variance(name).max())) / self.scales[name]

@@ -1,0 +1,249 @@
+"""Widths of linear estimates, from public quantities only: the law of the noise and the task."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.features import RewardFeatures, TransitionFeatures, value_caps
+from tacit.kernels.mixture import Widths
+from tacit.kernels.widths import fill_tight, printed_terms
+from tacit.release import Release
+from tacit.task import Task
+
+
+class Units(NamedTuple):
+    """Natural sums = factor * released sums, by family and stage; ``off`` packs the matrices."""
+
+    gram: Array
+    target: Array
+    reward_gram: Array
+    reward_target: Array
+    off: float
+
+
+class WidthRule(Protocol):
+    """How wide the estimates of a release are."""
+
+    def widths(
+        self,
+        task: Task,
+        release: Release,
+        p: TransitionFeatures,
+        r: RewardFeatures,
+        units: Units,
+    ) -> tuple[Widths, Widths]:
+        """Widths of transition and of reward estimates."""
+
+
+def stage_std(release: Release, block: str, factor: Array) -> Array:
+    """Largest std of the noise in a cell of every stage, natural units."""
+    variance = release.law.variance(block)
+    if variance.ndim == 0:
+        worst: Array = np.full(len(factor), float(variance))
+    else:
+        worst = variance.max(axis=tuple(range(1, variance.ndim)), initial=0.0)
+    std: Array = np.sqrt(worst) * factor
+    return std
+
+
+def block_theta(features: TransitionFeatures | RewardFeatures) -> float:
+    """Bound on the parameter within a block; where one-hot features are split it is 1."""
+    return 1.0 if features.blocks > 1 else features.theta_norm
+
+
+def reaches(
+    task: Task, p: TransitionFeatures, r: RewardFeatures
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Half the range of a target and the largest norm of a feature, by stage, for both families."""
+    H = task.horizon
+    caps = value_caps(task)[1:H]
+    return (0.5 * caps, p.reach * caps), (np.full(H, 0.5), np.full(H, r.norm))
+
+
+@dataclass(frozen=True)
+class TightWidths:
+    """Spec mixture_jdp 5.2, with the determinant form of the statistical term.
+
+    With no noise this is the radius of UCRL-VTR: sqrt(lambda) |theta| + R sqrt(2 ln(H / beta) + ln
+    det), R = (largest V) / 2.
+
+    Attributes:
+        bonus_scale: c, multiplies the whole width; 1 is the theorem.
+        beta: failure probability; None for 1 / K.
+        ridge: lambda.
+        releases: number of releases the statement is about, at most.
+    """
+
+    bonus_scale: float
+    beta: float | None
+    ridge: float
+    releases: int
+
+    def widths(
+        self,
+        task: Task,
+        release: Release,
+        p: TransitionFeatures,
+        r: RewardFeatures,
+        units: Units,
+    ) -> tuple[Widths, Widths]:
+        """Privacy costs an additive term that decays like 1 / n (W of spec mixture_jdp 5.2)."""
+        noises = [
+            stage_std(release, name, getattr(units, name)) if name in release.blocks else None
+            for name in ("gram", "target", "reward_gram", "reward_target")
+        ]
+        p_reach, r_reach = reaches(task, p, r)
+        return (
+            self._family(task, p.width, p.blocks, block_theta(p), *p_reach, *noises[:2]),
+            self._family(task, r.width, r.blocks, block_theta(r), *r_reach, *noises[2:]),
+        )
+
+    def _family(
+        self,
+        task: Task,
+        width: int,
+        blocks: int,
+        theta: float,
+        spread: Array,
+        longest: Array,
+        gram_std: Array | None,
+        target_std: Array | None,
+    ) -> Widths:
+        zero = np.zeros(len(spread))
+        widths = self.blank(task, width, blocks, spread, longest)
+        fill_tight(
+            zero if gram_std is None else gram_std,
+            zero if target_std is None else target_std,
+            *self.roots(task, width, blocks),
+            theta,
+            self.ridge,
+            widths.shift,
+            widths.fixed,
+            widths.direct,
+        )
+        return widths
+
+    def roots(self, task: Task, width: int, blocks: int) -> tuple[float, float]:
+        """Bounds on the spectral norm of a unit noise matrix, and on a unit noise vector."""
+        union = self.releases * task.horizon * blocks / self._beta(task)
+        return (
+            math.sqrt(2 * width) + math.sqrt(2 * math.log(8 * union)),
+            math.sqrt(width) + math.sqrt(2 * math.log(4 * union)),
+        )
+
+    def blank(self, task: Task, width: int, blocks: int, spread: Array, longest: Array) -> Widths:
+        """Widths whose noise terms are still to be filled in."""
+        ridge, stages = self.ridge, len(spread)
+        return Widths(
+            scale=float(self.bonus_scale),
+            ridge=float(ridge),
+            shift=np.zeros(stages),
+            spread=spread,
+            log=2 * math.log(task.horizon * blocks / self._beta(task)),
+            most=width * np.log1p(task.users * longest**2 / (width * ridge)),
+            fixed=np.zeros(stages),
+            direct=np.zeros(stages),
+        )
+
+    def _beta(self, task: Task) -> float:
+        return 1.0 / max(task.users, 2) if self.beta is None else self.beta
+
+
+def _flat(scale: float, ridge: float, shift: Array, radius: Array) -> Widths:
+    """A width of radius |f|_{Lambda^-1} and nothing else."""
+    zero, infinite = np.zeros(len(shift)), np.full(len(shift), np.inf)
+    return Widths(scale, ridge, shift, zero, 0.0, zero, radius, infinite)
+
+
+@dataclass(frozen=True)
+class PrintedLocal:
+    """LDP-UCRL-VTR as published: shift 2 Gamma and the three terms of its proof (mixture_ldp 3.2).
+
+    Attributes:
+        bonus_scale: c, the paper tunes it by grid search.
+        beta: alpha of the paper.
+    """
+
+    bonus_scale: float
+    beta: float
+
+    def widths(
+        self,
+        task: Task,
+        release: Release,
+        p: TransitionFeatures,
+        r: RewardFeatures,
+        units: Units,
+    ) -> tuple[Widths, Widths]:
+        """Transitions have values up to V_1; rewards (the bandit) are rescaled to [-1, 1]."""
+        H, most = task.horizon, float(value_caps(task)[0])
+        p_shift, p_radius = self._terms(task, release, p.dimension, p.theta_norm, most)
+        r_shift, r_radius = self._terms(task, release, r.dimension, r.theta_norm / r.span, 1.0)
+        return (
+            _flat(self.bonus_scale, 1.0, np.full(H - 1, p_shift), np.full(H - 1, p_radius)),
+            _flat(self.bonus_scale, 1.0, np.full(H, r_shift), np.full(H, r.span * r_radius)),
+        )
+
+    def _terms(
+        self, task: Task, release: Release, d: int, theta: float, most: float
+    ) -> tuple[float, float]:
+        sigma = release.law.scale(next(iter(release.blocks)))
+        return printed_terms(
+            release.users, float(sigma), d, float(theta), most, task.horizon, float(self.beta)
+        )
+
+
+@dataclass(frozen=True)
+class PrintedJoint:
+    """Private-LinOpt as published (mixture_jdp 3.1, 3.5): shift 2 Sigma, widths beta_p and beta_r.
+
+    Attributes:
+        bonus_scale: c; 1 is the theorem.
+        beta: alpha of the paper.
+        node_std: noise of a node (or of one user) per unit norm Delta_x.
+        terms: number m of noises assumed in a sum: levels of the tree, or K in the local model.
+    """
+
+    bonus_scale: float
+    beta: float
+    node_std: float
+    terms: int
+
+    def widths(
+        self,
+        task: Task,
+        release: Release,
+        p: TransitionFeatures,
+        r: RewardFeatures,
+        units: Units,
+    ) -> tuple[Widths, Widths]:
+        """Constant over the run: the paper assumes all m noises at every k."""
+        H, K, d1 = task.horizon, task.users, p.dimension
+        p_norms = d1 * H**2, math.sqrt(d1) * H**2
+        return (
+            self._family(H - 1, K, H, d1, p_norms, H / 2, K * H**2),
+            self._family(H, K, H, r.dimension, (1.0, 1.0), 0.5, K / r.dimension),
+        )
+
+    def _family(
+        self,
+        stages: int,
+        K: int,
+        H: int,
+        d: int,
+        norms: tuple[float, float],
+        spread: float,
+        mass: float,
+    ) -> Widths:
+        root, alpha = math.sqrt(self.terms) * self.node_std, self.beta
+        largest = root * norms[0] * (4 * math.sqrt(d) + math.sqrt(8 * math.log(8 * K * H / alpha)))
+        nu = root * norms[1] * (math.sqrt(d) + math.sqrt(2 * math.log(4 * K * H / alpha)))
+        radius = spread * math.sqrt(2 * math.log(H / alpha) + d * math.log1p(mass / largest))
+        radius += math.sqrt(3 * d * largest) + nu / math.sqrt(largest)
+        ones = np.ones(stages)
+        return _flat(self.bonus_scale, largest, 2 * largest * ones, radius * ones)

@@ -1,0 +1,8 @@
+"""A trusted curator that answers declared queries on what it keeps."""
+
+from tacit.privacy.curator.answers import Answers
+from tacit.privacy.curator.curator import Curator, ReusedNoise
+from tacit.privacy.curator.independent import Independent
+from tacit.privacy.curator.price import Price
+
+__all__ = ["Answers", "Curator", "Independent", "Price", "ReusedNoise"]

@@ -1,0 +1,66 @@
+"""The answers a curator may be asked for: declared before the first user, with range and noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.arrays import Array, frozen
+from tacit.errors import InvalidInput
+from tacit.validate import finite_array, flag, integer
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Which questions may be asked, how often, and the noise of each answer.
+
+    Attributes:
+        ranges: by target, R_h [H]: the target is clipped into [0, R_h]; 0 where it is never asked.
+        stds: by target, standard deviation [H] of the noise in each coordinate of an answer.
+        rounds: how often each (target, stage) may be asked: a hard cap.
+        rewards: by target, whether r is part of it.
+        centred: whether R_h / 2 is subtracted, which halves the sensitivity (spec B5).
+    """
+
+    ranges: Mapping[str, Array]
+    stds: Mapping[str, Array]
+    rounds: int
+    rewards: Mapping[str, bool]
+    centred: bool = True
+
+    def __post_init__(self) -> None:
+        integer(self.rounds, "rounds", low=0)
+        flag(self.centred, "centred")
+        if not self.ranges.keys() == self.stds.keys() == self.rewards.keys():
+            raise InvalidInput("ranges, stds and rewards must name the same targets")
+        for name in ("ranges", "stds"):
+            arrays = {t: frozen(finite_array(a, name)) for t, a in getattr(self, name).items()}
+            object.__setattr__(self, name, arrays)
+        for target, ranges in self.ranges.items():
+            stds = self.stds[target]
+            if ranges.shape != stds.shape or (ranges < 0).any() or (stds[ranges > 0] <= 0).any():
+                raise InvalidInput(
+                    f"{target}: every stage that is asked needs a positive noise std"
+                )
+
+    def centre(self, target: str, stage: int) -> float:
+        """What is subtracted from the target."""
+        return float(self.ranges[target][stage]) / 2 if self.centred else 0.0
+
+    def clip(self, target: str, stage: int, values: Array) -> Array:
+        """V such that r + V stays within [0, R]; NaN counts as 0."""
+        top = float(self.ranges[target][stage]) - (1.0 if self.rewards[target] else 0.0)
+        clipped: Array = np.clip(np.nan_to_num(values, nan=0.0), 0.0, max(top, 0.0))
+        return clipped
+
+    def load(self) -> Array:
+        """Sum over targets of (R_h / std_h)^2 [H]: what one round puts on each stage."""
+        total = None
+        for target, ranges in self.ranges.items():
+            stds = self.stds[target]
+            share = np.where(ranges > 0, ranges / np.where(ranges > 0, stds, 1.0), 0.0) ** 2
+            total = share if total is None else total + share
+        assert total is not None
+        return total

@@ -1,0 +1,199 @@
+"""Gaussian noise on a report, in proportion to weights that everybody can work out.
+
+A statistic may say, from the publication alone, how large each cell can be (``weights``): cells
+with small public values get little noise, and cells that the published policy cannot reach get
+none and are sent as zeros whatever the user did. The declared sensitivity is that of the
+contribution divided by the weights, for every publication, so one mu covers all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray, frozen
+from tacit.errors import InvalidInput
+from tacit.kernels import sums
+from tacit.privacy import accounting
+from tacit.privacy.base import Query, Report, Secret, require_room
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.local.additive import FINE, GRID
+from tacit.privacy.noise import GridLaw, Noise, weakest
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.statistics.base import Layout, Relation, Statistic
+from tacit.task import Task
+from tacit.validate import number
+
+
+@runtime_checkable
+class Weighted(Protocol):
+    """A statistic that knows the public size of its cells."""
+
+    def weights(self, publication: Publication) -> Array:
+        """One number in [0, 1] per cell, a function of the publication alone."""
+
+
+@dataclass(frozen=True)
+class ShapedLaw:
+    """Independent Gaussian noise whose variance is known cell by cell."""
+
+    std: float
+    spread: Array
+    layout: Layout
+    name: str = "gaussian"
+
+    def scale(self, block: str) -> float:
+        """Standard deviation of one user's noise in a cell of weight 1."""
+        return self.std
+
+    def variance(self, block: str) -> Array:
+        """Exact variance of every entry of a block."""
+        values: Array = self.layout.views(self.std**2 * self.spread)[block]
+        return values
+
+
+class ShapedSecret(Secret):
+    """Sums of randomized reports, and the (public) sum of their squared weights."""
+
+    __slots__ = ("spread",)
+
+    def __init__(self, sums: IntArray) -> None:
+        super().__init__(sums)
+        self.spread: Array = np.zeros(len(sums))
+
+
+class ShapedReport(Report):
+    """A randomized report with the public weights it was made under."""
+
+    __slots__ = ("weights",)
+
+    def __init__(self, values: IntArray, source: str, weights: Array) -> None:
+        super().__init__(values, source)  # type: ignore[arg-type]
+        self.weights = weights
+
+
+def shaped_std(
+    statistic: Statistic, epsilon: float, delta: float, participations: int = 1
+) -> float:
+    """The least standard deviation in a cell of weight 1 for (epsilon, delta)."""
+    mu = accounting.gaussian_mu(epsilon, delta) / math.sqrt(participations)
+    sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE)
+    sigma = sensitivity / mu
+    while sensitivity / sigma > mu:
+        sigma = math.nextafter(sigma, math.inf)
+    return sigma
+
+
+class LocalShaped:
+    """Every user adds Gaussian noise of std sigma w_i to cell i and sends nothing where w_i = 0.
+
+    Args:
+        statistic: what is sent; asked for its own sensitivity and, if it has some, its weights.
+        task: the public task.
+        noise_std: sigma, natural units.
+        requested_epsilon: what was asked for; the guarantee is computed from ``noise_std`` alone.
+        requested_delta: likewise, and the delta at which epsilon is stated.
+    """
+
+    def __init__(
+        self,
+        statistic: Statistic,
+        task: Task,
+        noise_std: float,
+        *,
+        requested_epsilon: float,
+        requested_delta: float,
+    ) -> None:
+        self.statistic = statistic
+        self.layout = statistic.layout
+        if self.layout.size == 0:
+            raise InvalidInput(
+                "there is nothing to report: with horizon 1 there are no transitions to learn"
+            )
+        self.noise_std = number(noise_std, "noise_std", low=0.0, low_open=True)
+        self.least = FINE["gaussian"] * GRID / self.noise_std
+        if self.least > 1.0:
+            raise InvalidInput(
+                f"noise of std {noise_std:g} is too small for the grid of 2^-24; choose a smaller "
+                "epsilon"
+            )
+        factors = self.layout.units / GRID
+        if not np.array_equal(factors, np.rint(factors)):
+            raise InvalidInput("the statistic's grid must be made of whole steps of 2^-24")
+        self.factors = factors.astype(np.int64)
+        require_room(statistic, task, GRID, self.noise_std)
+        self.guarantee = self._account(
+            task,
+            number(requested_epsilon, "requested_epsilon", low=0.0, low_open=True),
+            number(requested_delta, "requested_delta", low=0.0, high=1.0, low_open=True),
+        )
+
+    def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
+        times = task.participations
+        sensitivity = self.statistic.sensitivity("l2", Relation.REPLACE_ONE)
+        mu = math.sqrt(times) * sensitivity / self.noise_std * (1 + accounting.DISCRETE)
+        return Guarantee(
+            model="local",
+            epsilon=accounting.gaussian_epsilon(mu, delta),
+            delta=delta,
+            mechanism="gaussian noise on one report per user, in proportion to public weights",
+            accountant=f"exact Gaussian trade-off at mu = {mu:.6g}, joint over all blocks",
+            requested_epsilon=epsilon,
+            requested_delta=delta,
+            delta_at_requested_epsilon=accounting.gaussian_delta(mu, epsilon),
+            participations=times,
+            noise={"std at weight 1": self.noise_std, "sensitivity": sensitivity},
+            assumptions=(
+                "every participation sends exactly one report, and a retry resends the same bytes",
+            ),
+            revealed=task.revealed,
+        )
+
+    def weights(self, publication: Publication) -> Array:
+        """Public size of every cell, raised to what the grid can resolve where it is positive."""
+        if not isinstance(self.statistic, Weighted):
+            return np.ones(self.layout.size)
+        weights = self.statistic.weights(publication)
+        return np.where(weights > 0.0, np.maximum(weights, self.least), 0.0)
+
+    def law(self, users: int) -> ShapedLaw:
+        """The law of that many reports of full weight: no release is noisier."""
+        return ShapedLaw(self.noise_std, np.full(self.layout.size, float(users)), self.layout)
+
+    def init(self) -> ShapedSecret:
+        """Zero sums."""
+        return ShapedSecret(np.zeros(self.layout.size, dtype=np.int64))
+
+    def grid_law(self, weights: Array) -> GridLaw:
+        """Noise of the cells with positive weight, in grid steps."""
+        return GridLaw("gaussian", self.noise_std / GRID * weights[weights > 0.0])
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """On the device: contribution plus noise where the public weight is positive, else 0."""
+        weights = self.weights(publication)
+        live = np.flatnonzero(weights > 0.0)
+        drawn = np.empty(len(live), dtype=np.int64)
+        noise.fill(self.grid_law(weights), drawn)
+        message = np.zeros(self.layout.size, dtype=np.int64)
+        message[live] = contribution[live] * self.factors[live] + drawn
+        return ShapedReport(message, noise.source, frozen(weights))
+
+    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
+        """Add up what is already randomized, and how much noise is in it."""
+        assert isinstance(secret, ShapedSecret) and isinstance(report, ShapedReport)
+        sums.absorb(secret.sums, report.take())
+        secret.spread += report.weights**2
+        secret.users += 1
+        secret.source = weakest(secret.source, report.source)
+        return secret
+
+    def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
+        """The sums so far; their noise was added by the users."""
+        assert isinstance(secret, ShapedSecret)
+        values = secret.sums * GRID
+        law = ShapedLaw(self.noise_std, frozen(secret.spread), self.layout)
+        return Release(secret.users, self.layout.views(values), law, secret.source)

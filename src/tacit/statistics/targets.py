@@ -1,0 +1,278 @@
+"""The statistic of value-targeted regression: Gram matrices and targets per stage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.features import (
+    RewardFeatures,
+    TransitionFeatures,
+    pairs,
+    reward_features,
+    transition_features,
+    value_caps,
+)
+from tacit.kernels.targets import (
+    STEPS,
+    TargetFeatures,
+    TargetScales,
+    add_many_value_targets,
+)
+from tacit.publication import Publication
+from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.distances import (
+    ISOMETRIC,
+    box_pair,
+    orthogonal_pair,
+    outer_pair,
+    packed,
+    packed_size,
+    squared_diameter,
+    triangle_pair,
+)
+from tacit.task import Task
+from tacit.trajectory import Trajectory
+
+FAMILIES = ("gram", "target", "reward_gram", "reward_target")
+LEAST_SHARE = 2.0**-6
+"""Noise never falls below this share of its declared size, however flat the public values are."""
+
+Scaling = Literal["split", "equal", "raw", "printed"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the four families are laid out and scaled.
+
+    Attributes:
+        whole: one full Gram matrix, instead of known blocks.
+        rewards: also regress rewards.
+        centre: take the midrange off V before regression.
+        public: noise in proportion to the published reach of V (local model), instead of to the
+            declared bounds.
+        scaling: what a contribution is divided by. "split": the sensitivity of its family, so that
+            each family gets an equal share of mu^2 (mixture_jdp 4.2); "equal": its norm
+            (mixture_ldp 4.3); "raw": nothing, rewards in [-1, 1] (mixture_ldp 3.2, 3.3);
+            "printed": Delta of mixture_jdp 3.5.
+    """
+
+    whole: bool
+    rewards: bool
+    centre: bool
+    public: bool
+    scaling: Scaling
+
+    @property
+    def off(self) -> float:
+        """Weight of off-diagonal entries; the papers add equal noise on and off the diagonal."""
+        return 1.0 if self.scaling in ("raw", "printed") else ISOMETRIC
+
+
+class ValueTargets:
+    """x x^T and x y with x = phi_V(s,a), y = V(s'), per stage; rewards likewise (mixture_jdp 2).
+
+    V is that of the publication, clipped entry by entry into [0, cap]; x and y are clipped to
+    declared bounds that follow from it. Stage H carries no transition data and is not sent.
+    """
+
+    def __init__(self, task: Task, shape: Shape) -> None:
+        H = task.horizon
+        self.task = task
+        self.shape = shape
+        self.caps = self._value_caps()
+        self.transitions: TransitionFeatures = transition_features(task, whole=shape.whole)
+        self.rewards: RewardFeatures = reward_features(task, whole=shape.whole)
+        half = 0.5 if shape.centre else 1.0
+        self.highest = np.maximum(half * self.caps[1:H], 1e-6)
+        self.longest = self.transitions.reach * self.highest
+        self.scales = self._scales()
+        p, r = self.transitions, self.rewards
+        unit = 1.0 / STEPS
+        blocks = [
+            Block("gram", (H - 1, p.blocks, packed_size(p.width)), unit),
+            Block("target", (H - 1, p.blocks, p.width), unit),
+        ]
+        if shape.rewards:
+            blocks += [
+                Block("reward_gram", (H, r.blocks, packed_size(r.width)), unit),
+                Block("reward_target", (H, r.blocks, r.width), unit),
+            ]
+        self.layout = Layout(blocks)
+        self.features = TargetFeatures(
+            p.phi,
+            p.block,
+            r.varphi,
+            r.block,
+            float(r.offset),
+            shape.centre,
+            self.caps,
+            self.longest,
+            self.highest,
+        )
+        self._none = np.zeros((0, 1, 1), dtype=np.int64)
+        self._declared = np.stack([self.longest, self.highest])
+
+    def _value_caps(self) -> Array:
+        """Caps on V_1..V_{H+1}; the paper's raw messages use the largest one at every stage."""
+        caps = value_caps(self.task)
+        if self.shape.scaling == "raw":
+            caps = np.full(len(caps), caps[0])
+        return caps
+
+    def _scales(self) -> TargetScales:
+        H, ones = self.task.horizon, np.ones(self.task.horizon)
+        b, v, kind = self.longest, self.highest, self.shape.scaling
+        norm, span = self.rewards.norm, self.rewards.span
+        gram, target = 1.0 / b**2, 1.0 / (b * v)
+        r_gram, r_target = ones / norm**2, ones / (norm * span)
+        if kind == "raw":
+            gram, target = np.ones(H - 1), np.ones(H - 1)
+        elif kind == "printed":
+            d1 = self.transitions.dimension
+            gram = np.full(H - 1, 1.0 / (d1 * H**2))
+            target = np.full(H - 1, 1.0 / (math.sqrt(d1) * H**2))
+            r_gram, r_target = ones, ones
+        elif kind == "split":
+            families = 4.0 if self.shape.rewards else 2.0
+            p_share = math.sqrt(1.0 / (families * max(H - 1, 1)))
+            r_share = math.sqrt(1.0 / (families * H))
+            gram = gram * (p_share / math.sqrt(self._stage(1.0, 0.0)))
+            target = target * (p_share / math.sqrt(self._stage(0.0, 1.0)))
+            r_gram = r_gram * (r_share / math.sqrt(self._reward_stage(norm**-2, 0.0)))
+            r_target = r_target * (r_share / math.sqrt(self._reward_stage(0.0, 1 / (norm * span))))
+        return TargetScales(gram, target, r_gram, r_target, self.shape.off)
+
+    # The statistic.
+
+    def contribute(
+        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    ) -> None:
+        """Overwrite ``out`` with the clipped sums of one user."""
+        out[:] = 0
+        states, actions, rewards = trajectory.states, trajectory.actions, trajectory.rewards
+        self.add_many(states[None], actions[None], rewards[None], publication, out)
+
+    def add_many(
+        self,
+        states: IntArray,
+        actions: IntArray,
+        rewards: Array,
+        publication: Publication,
+        out: IntArray,
+    ) -> None:
+        """Add the contributions of many users, one trajectory per row."""
+        views = self.layout.views(out)
+        add_many_value_targets(
+            states,
+            actions,
+            rewards,
+            publication.context["V"],
+            self._reach(publication),
+            self.features,
+            self.scales,
+            np.zeros(self.task.sizes["states"]),
+            np.zeros(self.transitions.width),
+            views["gram"],
+            views["target"],
+            views.get("reward_gram", self._none),
+            views.get("reward_target", self._none),
+        )
+
+    def _reach(self, publication: Publication) -> Array:
+        """Clipping norms of every stage [2, H-1]: published ones within bounds, or declared."""
+        if not self.shape.public:
+            return self._declared
+        published = np.nan_to_num(publication.context["reach"], nan=0.0)
+        clipped: Array = np.clip(published, LEAST_SHARE**0.5 * self._declared, self._declared)
+        return clipped
+
+    def weights(self, publication: Publication) -> Array:
+        """Size of every cell relative to its declared bound, from the publication alone.
+
+        Noise in proportion to these weights is enough: the declared sensitivity is that of the
+        contribution divided by them, for every publication.
+        """
+        flat = np.ones(self.layout.size)
+        if self.shape.public:
+            share = self._reach(publication) / self._declared
+            views = self.layout.views(flat)
+            views["gram"][:] = (share[0] ** 2)[:, None, None]
+            views["target"][:] = (share[0] * share[1])[:, None, None]
+        return flat
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """Jointly over families and stages; closed forms of spec mixture_ldp 4.1, mixture_jdp 4.1.
+
+        L1 is bounded by sqrt(cells) L2. What rounding to the grid can add is included.
+        """
+        w = block_weights(self.layout, norm, relation, scale)
+        s, one = self.scales, relation is Relation.ADD_REMOVE_ONE
+        total = 0.0
+        for h in range(self.task.horizon - 1):
+            b, v = self.longest[h], self.highest[h]
+            gram, target = w["gram"] * s.gram[h] * b**2, w["target"] * s.target[h] * b * v
+            total += gram**2 + target**2 if one else self._stage(gram, target)
+        if self.shape.rewards:
+            gram, target = w["reward_gram"] * s.reward_gram[0], w["reward_target"]
+            target = target * s.reward_target[0]
+            lone = (gram * self.rewards.norm**2) ** 2
+            lone += (target * self.rewards.norm * self.rewards.span) ** 2
+            stage = lone if one else self._reward_stage(gram, target)
+            total += self.task.horizon * stage
+        rounding = self._rounding() * max(w.values(), default=0.0)
+        l2 = math.sqrt(total) + rounding if total > 0.0 else 0.0
+        return l2 if norm == "l2" else math.sqrt(self.layout.size) * l2
+
+    def _rounding(self) -> float:
+        """Half a grid step per cell that either user touches, at the least public weight."""
+        H, S, _ = pairs(self.task)
+        n = S if self.transitions.geometry == "one-hot" else self.transitions.width
+        touched = (H - 1) * (n * (n + 3) // 2)
+        if self.shape.rewards:
+            one_hot = "reward_features" not in self.task.known
+            m = 1 if one_hot else self.rewards.width
+            touched += H * (m * (m + 3) // 2)
+        return math.sqrt(touched) / STEPS / (LEAST_SHARE if self.shape.public else 1.0)
+
+    def _stage(self, gram: float, target: float) -> float:
+        """Squared distance of one stage whose (x x^T, x y) have norms (gram, target) at most."""
+        p = self.transitions
+        box = p.geometry == "box" and not self.shape.centre and not self.shape.public
+        if p.geometry == "one-hot":
+            if self.shape.off == 1.0:
+                states = self.task.sizes["states"]
+                return triangle_pair(gram, target, states)
+            return orthogonal_pair(gram, target, signed=self.shape.centre)
+        if box:
+            return box_pair(gram, target, p.dimension, p.reach)
+        return outer_pair(gram, target)
+
+    def _reward_stage(self, gram: float, target: float) -> float:
+        """The same for varphi, by enumeration of (s, a) and of rewards 0 and 1."""
+        r = self.rewards
+        if r.blocks > 1 or np.array_equal(r.varphi, np.eye(len(r.varphi))):
+            apart = 2.0 * (gram**2 + (target * r.span) ** 2)
+            return max(apart, target**2)
+        matrices = gram * packed(r.varphi, ISOMETRIC)
+        vectors = target * r.varphi
+        rows = [np.hstack([matrices, y * vectors]) for y in (-r.offset, 1.0 - r.offset)]
+        rows.append(np.zeros((1, rows[0].shape[1])))
+        generic = outer_pair(gram * r.norm**2, target * r.norm * r.span)
+        return min(squared_diameter(np.vstack(rows)), generic)
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """Always in one pair (s, a) with reward 1, against always in another one."""
+        H, S, A = pairs(self.task)
+
+        def stay(s: int, a: int) -> Trajectory:
+            return Trajectory(np.full(H + 1, s), np.full(H, a), np.ones(H))
+
+        return stay(0, 0), stay(S - 1, A - 1)

@@ -1,0 +1,194 @@
+"""Planners for linear MDPs go through the contract; answered questions are covered by it too."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import tacit
+from contracts.planner import PlannerContract, Poisoner, noise, publications, same, with_privatizer
+from contracts.privatizer import streams
+from tacit.agents import (
+    Agent,
+    DpLsviAdaptive,
+    DpLsviBatch,
+    DpLsviUCBPlusPlus,
+    LsviUCB,
+    LsviUCBPlusPlus,
+    TacitLinear,
+)
+from tacit.driver import BoundAgent, drive
+from tacit.kernels.lsvi import log_determinants
+from tacit.planners.lsvi import LsviPlanner, Switching, raised
+from tacit.planners.lsvi_plus import LsviPlusPlanner
+from tacit.planners.ridge import RidgePlanner, noise_edge, ridge, unpacked
+from tacit.privacy import Query, Secret
+from tacit.privacy.counters.symmetric import pack
+from tacit.problems import Problem, make_problem
+from tacit.publication import Publication
+from tacit.release import Release
+
+
+class Restoring(Poisoner):
+    """Sums come back for every question, and are destroyed again before the planner goes on."""
+
+    hidden = None
+
+    def release(self, secret: Secret, query: Query, source: object) -> Release:
+        if self.hidden is not None:
+            secret.sums[:] = self.hidden
+        return super().release(secret, query, source)
+
+
+class LinearContract(PlannerContract):
+    def problem(self) -> Problem:
+        return make_problem("synthetic-linear", horizon=3, actions=4, seed=0)
+
+    def other_problem(self) -> Problem:
+        return make_problem("synthetic-linear", horizon=3, actions=4, reward=0.8, seed=0)
+
+    def test_destroying_the_raw_sums_before_planning_changes_nothing(self) -> None:
+        clean = publications(self.bound(), self.problem())
+        assert len(clean) > 0 and same(clean, poisoned(self.bound(), self.problem()))
+
+
+def poisoned(bound: BoundAgent, problem: Problem) -> list[Publication]:
+    rng = np.random.default_rng(0)
+    wrapped = with_privatizer(bound, Restoring)
+    poisoner, absorb = wrapped.privatizer, wrapped.privatizer.inner.absorb
+
+    def absorb_after_planning(secret: Secret, report, version: int) -> Secret:
+        if poisoner.hidden is not None:
+            secret.sums[:], poisoner.hidden = poisoner.hidden, None
+        return absorb(secret, report, version)
+
+    poisoner.absorb = absorb_after_planning
+    return list(drive(wrapped, lambda p: problem.rollout(p.policy, rng), noise(), streams(7)))
+
+
+class TestLsvi(LinearContract):
+    subject: ClassVar[type] = LsviPlanner
+
+    def agent(self) -> Agent:
+        return LsviUCB(bonus_scale=0.1)
+
+
+class TestAdaptive(TestLsvi):
+    """So little noise that it switches among a few users."""
+
+    def agent(self) -> Agent:
+        return DpLsviAdaptive(epsilon=1e5, bonus_scale=0.1)
+
+    def test_it_switches_at_all(self) -> None:
+        last = publications(self.bound(), self.problem())[-1]
+        assert int(last.context["switches"]) > 1
+
+
+class TestBatch(TestLsvi):
+    def agent(self) -> Agent:
+        return DpLsviBatch(epsilon=1e3)
+
+
+class TestPlus(LinearContract):
+    subject: ClassVar[type] = LsviPlusPlanner
+
+    def agent(self) -> Agent:
+        return LsviUCBPlusPlus(bonus_scale=0.1)
+
+
+class TestPrivatePlus(TestPlus):
+    def agent(self) -> Agent:
+        return DpLsviUCBPlusPlus(epsilon=1e5, bonus_scale=0.1)
+
+    test_it_switches_at_all = TestAdaptive.test_it_switches_at_all
+
+
+class TestPlusByTheory(TestPlus):
+    def agent(self) -> Agent:
+        return DpLsviUCBPlusPlus(epsilon=1.0, calibration="paper")
+
+
+class TestRidge(LinearContract):
+    subject: ClassVar[type] = RidgePlanner
+
+    def agent(self) -> Agent:
+        return TacitLinear(epsilon=5.0)
+
+
+class TestRidgeAnswered(TestRidge):
+    def agent(self) -> Agent:
+        return TacitLinear(epsilon=5.0, sums="answered")
+
+
+class TestRidgePooled(TestRidge):
+    def problem(self) -> Problem:
+        return make_problem("river-swim", states=3, horizon=3)
+
+    def other_problem(self) -> Problem:
+        return make_problem("river-swim", states=3, horizon=3, kernel="vtr")
+
+
+def symmetric(seed: int, d: int = 4) -> np.ndarray:
+    matrix = np.random.default_rng(seed).normal(size=(3, d, d))
+    return matrix @ np.swapaxes(matrix, 1, 2)
+
+
+def test_unpacking_undoes_packing_and_reads_diagonals() -> None:
+    matrices = symmetric(1)
+    assert np.allclose(unpacked(pack(matrices), 4), matrices)
+    assert np.array_equal(unpacked(np.array([[1.0, 2.0]]), 2)[0], np.diag([1.0, 2.0]))
+
+
+def test_determinants_agree_with_numpy_and_notice_low_eigenvalues() -> None:
+    matrices, logdet, work = symmetric(2), np.empty(3), np.empty((4, 4))
+    assert log_determinants(pack(matrices), 0.5, 0.4, work, logdet)
+    assert np.allclose(logdet, np.linalg.slogdet(matrices + 0.5 * np.eye(4))[1])
+    low = matrices - 2 * np.linalg.eigvalsh(matrices)[:, -1:, None] * np.eye(4)
+    assert not log_determinants(pack(low), 0.5, 0.4, work, logdet)
+    repaired = raised(low, 0.4)
+    assert np.linalg.eigvalsh(repaired).min() == pytest.approx(0.4)
+
+
+def test_without_noise_the_prior_is_the_top_of_the_range_and_data_outweigh_it() -> None:
+    """Prediction with residual: unseen directions give t, well seen ones the regression."""
+    phi, ones = np.eye(3), np.ones(3)
+    gram = np.diag([1e6, 1e6, 0.0])[None]
+    fit = ridge(gram, phi, ones, 1.0, 0.0)
+    assert fit.residual[0] == pytest.approx([0.0, 0.0, 1.0], abs=1e-5)
+    y = 1e6 * np.array([0.25, -0.25, 0.0])
+    prediction = 1.0 + fit.weights[0] @ y + (5.0 - 1.0) * fit.residual[0]
+    assert prediction == pytest.approx([1.25, 0.75, 5.0], abs=1e-4)
+
+
+def test_the_floor_repairs_negative_eigenvalues() -> None:
+    fit = ridge(-np.eye(2)[None], np.eye(2), np.ones(2), 1.0, 3.0)
+    assert fit.weights[0] == pytest.approx(np.eye(2) / 4.0)
+    assert fit.residual[0] == pytest.approx([5.0 / 4.0] * 2)
+
+
+def test_the_edge_of_the_noise_is_where_its_spectrum_ends() -> None:
+    rng, d = np.random.default_rng(0), 40
+    packed = rng.normal(size=(20, d * (d + 1) // 2))
+    largest = np.linalg.eigvalsh(unpacked(packed, d))[:, -1]
+    assert largest.mean() == pytest.approx(noise_edge(1.0, d, diagonal=False), rel=0.1)
+
+
+def test_switches_are_capped_whatever_the_matrices_do() -> None:
+    problem = make_problem("synthetic-linear", horizon=2, actions=4)
+    task = problem.task(users=40)
+    bound = LsviUCBPlusPlus(bonus_scale=0.1).bind(task)
+    planner = LsviPlusPlanner(0.1, 0.0, bound.planner.bonus, Switching(3))
+    capped = BoundAgent(task, bound.statistic, bound.privatizer, planner)
+    last = publications(capped, problem)[-1]
+    assert int(last.context["switches"]) == 3
+
+
+def test_the_pessimistic_values_rise_and_stay_below_the_optimistic_ones() -> None:
+    """Erratum E9: as printed, Qcheck would stay 0 for ever."""
+    problem = make_problem("synthetic-linear", horizon=3, actions=4)
+    bound = LsviUCBPlusPlus(bonus_scale=0.3).bind(problem.task(users=1000))
+    last = publications(bound, problem)[-1]
+    assert (last.context["Qcheck"] <= last.context["Qhat"] + 1e-9).all()
+    assert last.context["Qcheck"].max() > 0.5
+    learned = tacit.simulate(problem, LsviUCBPlusPlus(bonus_scale=0.02), 1000).regret[0, -1]
+    assert learned < 0.3 * 1000 * (problem.optimal_value() - problem.baseline()[1])

@@ -1,0 +1,261 @@
+"""The curator: what it answers, what it refuses, what it charges, and that audits can tell."""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import tacit
+from contracts.privatizer import PrivatizerContract
+from tacit.auditing import audit_target
+from tacit.auditing.targets import LearnerTarget
+from tacit.driver import BoundAgent
+from tacit.errors import InvalidInput
+from tacit.planners.base import next_version
+from tacit.policy import uniform_policy
+from tacit.privacy import Noise, Privatizer, Query, ReplayNoise, SecureNoise, SimulatedNoise
+from tacit.privacy.counters import Tree
+from tacit.privacy.curator import Answers, Curator, Independent, Price, ReusedNoise
+from tacit.privacy.filter import BudgetExhausted
+from tacit.publication import Publication
+from tacit.release import ValueQuery
+from tacit.statistics import Statistic
+from tacit.statistics.curated import CuratedTransitions
+
+PROBLEM = tacit.problem("synthetic-linear", horizon=2, actions=2)
+TASK = PROBLEM.task(users=8)
+TINY = tacit.problem("low-rank", states=2, actions=2, dimension=2, horizon=2, seed=1)
+RANGES = np.array([2.0, 1.0])
+
+
+def curator(
+    statistic: CuratedTransitions | None = None,
+    *,
+    kind: type[Curator] = Curator,
+    rounds: int = 3,
+    gram_std: float = 2.0,
+    answer_std: float = 2.0,
+    epsilon: float = 50.0,
+    users: int = 8,
+    problem: tacit.LinearMDP = PROBLEM,
+) -> Curator:
+    task = problem.task(users=users)
+    statistic = statistic or CuratedTransitions(task)
+    answers = Answers({"value": RANGES}, {"value": np.full(2, answer_std)}, rounds, {"value": True})
+    return kind(
+        statistic,
+        task,
+        Tree(users),
+        gram_std,
+        answers,
+        Price.joint(statistic.pairs, statistic.largest_weight),
+        batch=8,
+        requested_epsilon=epsilon,
+        requested_delta=1e-5,
+    )
+
+
+def noise(seed: int = 3) -> SimulatedNoise:
+    return SimulatedNoise(np.random.default_rng(seed))
+
+
+def question(version: int, h: int, values=(0.0, 1.0), target: str = "value") -> ValueQuery:
+    return ValueQuery((version, target, h), target, h, np.array(values))
+
+
+class TestCurator(PrivatizerContract):
+    subject: ClassVar[type] = Curator
+
+    def statistic(self) -> Statistic:
+        return CuratedTransitions(TASK)
+
+    def make(self, statistic: Statistic) -> Privatizer:
+        assert isinstance(statistic, CuratedTransitions)
+        return curator(statistic, kind=self.subject)
+
+    def noise(self) -> Noise:
+        return noise(8)
+
+    def publication(self) -> Publication:
+        return Publication(0, uniform_policy(2, 2, 2))
+
+    def test_all_noise_comes_from_the_given_source(self) -> None:
+        """Gram matrices and answers, with recorded zeros instead of noise, are exact."""
+        statistic, contributions = self.statistic(), self.contributions(3)
+        mechanism = curator(statistic, kind=self.subject)
+        size, d = statistic.layout.blocks[0].size, 10
+        zeros = ReplayNoise([np.zeros(n, dtype=np.int64) for n in (size, d)])
+        secret = mechanism.init()
+        for contribution in contributions:
+            mechanism.absorb(secret, mechanism.encode(contribution, None, zeros), 0)
+        exact = statistic.layout.views(sum(contributions) * statistic.layout.units)
+        release = mechanism.release(secret, Query(1), zeros)
+        assert np.allclose(release.blocks["gram"], exact["gram"], rtol=0, atol=1e-9)
+        answer = mechanism.release(secret, question(1, 0), zeros).blocks["answer"]
+        per_pair = exact["table"][0] @ (np.array([0.0, 1.0]) - 1.0) + exact["reward"][0]
+        expected = per_pair.ravel() @ statistic.phi.reshape(-1, d)
+        assert np.allclose(answer, expected, rtol=0, atol=1e-6)
+
+    def test_the_release_is_complete_public_and_read_only(self) -> None:
+        mechanism = curator(self.statistic(), kind=self.subject)
+        release = self.release(mechanism, self.absorbed(mechanism, self.noise(), [0, 1, 2]))
+        assert release.users == 3 and list(release.blocks) == ["gram"]
+        with pytest.raises(ValueError, match="read-only"):
+            release.blocks["gram"][...] = 0
+
+
+class TestReusedNoise(TestCurator):
+    subject: ClassVar[type] = ReusedNoise
+
+
+def test_the_same_question_has_the_same_answer_and_is_charged_once() -> None:
+    mechanism, source = curator(), noise()
+    secret = mechanism.init()
+    mechanism.release(secret, Query(1), source)
+    before = secret.filter.spent.mu_squared
+    first = mechanism.release(secret, question(1, 0), source)
+    once = secret.filter.spent.mu_squared
+    assert mechanism.release(secret, question(1, 0), source) is first
+    assert before < once == secret.filter.spent.mu_squared
+    other = mechanism.release(secret, question(1, 1), source)
+    assert not np.array_equal(first.blocks["answer"], other.blocks["answer"])
+
+
+def test_what_was_not_declared_is_not_answered() -> None:
+    mechanism, source = curator(), noise()
+    secret = mechanism.init()
+    for bad in (question(1, 2), question(1, -1), question(1, 0, target="square")):
+        with pytest.raises(InvalidInput, match="was not declared"):
+            mechanism.release(secret, bad, source)
+
+
+def test_asking_too_often_is_refused_for_good() -> None:
+    """Noise that spends the whole budget in two rounds: the third is refused, by the filter."""
+    loose = curator(rounds=2, epsilon=1e-3)
+    mechanism = curator(rounds=2, epsilon=loose.guarantee.epsilon)
+    assert mechanism.guarantee.epsilon == pytest.approx(loose.guarantee.epsilon)
+    secret, source = mechanism.init(), noise()
+    for version in (1, 2):
+        mechanism.release(secret, Query(version), source)
+        for h in (0, 1):
+            mechanism.release(secret, question(version, h), source)
+    mechanism.release(secret, Query(3), source)
+    with pytest.raises(BudgetExhausted):
+        mechanism.release(secret, question(3, 0), ReplayNoise([]))
+
+
+def test_the_filter_has_spent_what_the_guarantee_says() -> None:
+    mechanism, source = curator(rounds=2), noise()
+    secret = mechanism.init()
+    for version in (1, 2):
+        mechanism.release(secret, Query(version), source)
+        for h in (0, 1):
+            mechanism.release(secret, question(version, h), source)
+    assert float(secret.filter.spent.mu_squared) == pytest.approx(mechanism.mu**2)
+
+
+def test_wild_values_are_clipped() -> None:
+    """r + V stays within [0, R] whatever is asked: an answer moves by at most w R."""
+    mechanism = curator()
+    statistic = mechanism.statistic
+    for values in ((-1e9, 1e9), (np.nan, np.inf), (0.0, 1.0)):
+        answers = []
+        for states in ((0, 0, 0), (0, 1, 0)):
+            zeros = ReplayNoise([np.zeros(10, dtype=np.int64)])
+            secret = mechanism.init()
+            trajectory = tacit.trajectory.Trajectory(
+                np.array(states), np.zeros(2), np.array([1.0, 0.0])
+            )
+            out = np.zeros(statistic.layout.size, dtype=np.int64)
+            statistic.contribute(trajectory, Publication(0, uniform_policy(2, 2, 2)), 0, out)
+            mechanism.absorb(secret, mechanism.encode(out, None, zeros), 0)
+            answers.append(mechanism.release(secret, question(0, 0, values), zeros))
+        one, two = (answer.blocks["answer"] for answer in answers)
+        assert np.linalg.norm(one) <= RANGES[0] / 2 + 1e-6
+        assert np.linalg.norm(one - two) <= RANGES[0] + 1e-6
+
+
+@pytest.mark.parametrize("source", ["simulated", "secure"])
+def test_answers_have_their_declared_noise(source: str) -> None:
+    """Mean square within 6 standard errors of the declared variance; 2/3 and 3/2 are not."""
+    mechanism = curator(rounds=40, answer_std=5.0)
+    generator: Noise = SecureNoise() if source == "secure" else noise()
+    secret = mechanism.init()
+    values = []
+    for version in range(40):
+        release = mechanism.release(secret, question(version, 0), generator)
+        assert release.law.scale("answer") == 5.0 and release.source == source
+        values.append(release.blocks["answer"])
+    ratio = np.mean(np.array(values) ** 2) / 25.0
+    assert abs(ratio - 1) < 6 * math.sqrt(2 / 400) < 1 / 2
+
+
+class AskAll:
+    """A planner that asks everything it may, for a value function that tells states apart."""
+
+    def plan(self, task, release, ask, previous, streams):
+        version = next_version(previous)
+        if release.users:
+            for h in (0, 1):
+                ask(question(version, h))
+        return Publication(version, uniform_policy(task.horizon, 2, 2))
+
+
+def audited(mechanism: Curator, claimed: float, trials: int = 500) -> str:
+    """A false alarm on a right mechanism has probability below 0.001."""
+    bound = BoundAgent(TINY.task(users=3), mechanism.statistic, mechanism, AskAll())
+    target = LearnerTarget(TINY, bound)
+    rng = np.random.default_rng(4)
+    return audit_target(target, claimed, 1e-5, trials, confidence=0.999, rng=rng).verdict
+
+
+def test_the_audit_passes_the_curator_and_catches_reused_noise() -> None:
+    """The noise is the same at both stages, so the difference of two answers is exact."""
+    loud = {"users": 3, "rounds": 2, "gram_std": 10.0, "answer_std": 10.0, "problem": TINY}
+    honest = curator(**loud)
+    claimed = honest.guarantee.epsilon
+    assert 0.3 < claimed < 2.0
+    assert audited(honest, claimed) == "consistent"
+    assert audited(curator(**loud, kind=ReusedNoise), claimed) == "violated"
+    weak = curator(**{**loud, "gram_std": 0.5, "answer_std": 0.5})
+    assert audited(weak, claimed) == "violated"
+
+
+def test_reused_noise_says_that_no_epsilon_holds() -> None:
+    guarantee = curator(kind=ReusedNoise).guarantee
+    assert guarantee.epsilon == math.inf and guarantee.model == "none"
+    assert "no finite epsilon" in str(guarantee)
+
+
+def test_independent_noise_is_a_counter_with_its_column_norm() -> None:
+    counter = Independent(7)
+    B, C = counter.factors()
+    assert np.array_equal(B @ C, np.tril(np.ones((7, 7))))
+    assert counter.column_norm() == pytest.approx(np.sqrt((C**2).sum(axis=0).max()))
+    assert [counter.error_std(t) for t in (1, 7)] == [1.0, 1.0]
+    state, total = counter.init(2, 10), np.zeros(2)
+    for t in range(7):
+        item = np.array([t, 1])
+        total += item
+        prefix, state = counter.step(state, item, lambda node: np.zeros(2, dtype=np.int64))
+        assert np.array_equal(prefix, total)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"stds": {"value": np.zeros(2)}}, "needs a positive noise std"),
+        ({"stds": {"other": np.ones(2)}}, "must name the same targets"),
+        ({"rounds": -1}, "rounds"),
+    ],
+)
+def test_badly_declared_answers_are_refused(change: dict, message: str) -> None:
+    good = {
+        "ranges": {"value": RANGES},
+        "stds": {"value": np.ones(2)},
+        "rounds": 1,
+        "rewards": {"value": True},
+    }
+    with pytest.raises(InvalidInput, match=message):
+        Answers(**{**good, **change})

@@ -1,0 +1,150 @@
+"""V-free statistics: golden sensitivities, adversarial users, and that the worst is attained."""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tacit
+from tacit.multi_target import geometry
+from tacit.policy import uniform_policy
+from tacit.problems import LinearMixtureMDP
+from tacit.publication import Publication
+from tacit.statistics.base import Relation
+from tacit.statistics.joint_counts import JointCounts
+from tacit.statistics.multi_target import SHARES, MultiTargets
+from tacit.trajectory import Trajectory
+
+NOTHING = Publication(0, uniform_policy(3, 2, 2))
+
+
+def contribution(statistic, trajectory: Trajectory) -> np.ndarray:
+    out = np.full(statistic.layout.size, 5, dtype=np.int64)
+    statistic.contribute(trajectory, NOTHING, 0, out)
+    return out * statistic.layout.units
+
+
+def wild(rng: np.random.Generator, H: int, S: int, A: int) -> Trajectory:
+    steps = rng.integers(0, H + 3)
+    rewards = rng.choice([0.0, 1.0, 0.4, -3.0, 8.0, np.nan], size=steps)
+    return Trajectory(rng.integers(-2, S + 2, steps + 1), rng.integers(-1, A + 1, steps), rewards)
+
+
+def wild_mixture(seed: int, stages: int) -> LinearMixtureMDP:
+    """Features of any size and sign whose mixtures are kernels: random ones, changed by a basis."""
+    rng = np.random.default_rng(seed)
+    base = np.moveaxis(rng.dirichlet(np.ones(3), size=(3, 2, 2)), 2, 3)
+    mix = rng.normal(0, 2, (2, 2))
+    theta = np.linalg.solve(mix, rng.dirichlet(np.ones(2), size=stages).T).T
+    return LinearMixtureMDP(
+        np.einsum("saxd,de->saxe", base, mix),
+        theta,
+        horizon=4 if stages == 1 else stages,
+        reward_features=np.eye(6).reshape(3, 2, 6),
+        reward_theta=rng.random(6),
+        theta_norm=1e6,
+        reward_theta_norm=9.0,
+    )
+
+
+@functools.cache
+def statistics(seed: int) -> list:
+    per_stage = tacit.problem("river-swim", states=3, horizon=4, inhomogeneous=True)
+    return [
+        MultiTargets(wild_mixture(seed, 1).task(users=5)),
+        MultiTargets(wild_mixture(seed, 4).task(users=5)),
+        MultiTargets(wild_mixture(seed, 4).task(users=5, reveal=["reward"])),
+        MultiTargets(tacit.problem("remap-walk", horizon=4).task(users=5)),
+        JointCounts(tacit.problem("river-swim", states=3, horizon=4).task(users=5), 0.2),
+        JointCounts(per_stage.task(users=5), 0.3),
+        JointCounts(per_stage.task(users=5, reveal=["reward"]), 0.3),
+    ]
+
+
+@functools.cache
+def declared(seed: int, index: int, norm: str, relation: Relation) -> float:
+    return statistics(seed)[index].sensitivity(norm, relation)
+
+
+@given(seed=st.integers(0, 10_000))
+def test_no_pair_of_users_moves_further_than_declared(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for index, statistic in enumerate(statistics(seed % 5)):
+        sizes = statistic.task.sizes
+        one, two = (
+            contribution(statistic, wild(rng, 4, sizes["states"], sizes["actions"]))
+            for _ in range(2)
+        )
+        for norm, order in (("l1", 1), ("l2", 2)):
+            moved, alone = np.linalg.norm(one - two, order), np.linalg.norm(one, order)
+            assert moved <= declared(seed % 5, index, norm, Relation.REPLACE_ONE) + 1e-12
+            assert alone <= declared(seed % 5, index, norm, Relation.ADD_REMOVE_ONE) + 1e-12
+
+
+def test_remap_walk_has_the_sensitivities_of_the_spec() -> None:
+    """Spec mixture_jdp B1: D_M = 1.765418, D_v = 1.972828, jointly .98276 of the sum."""
+    statistic = MultiTargets(tacit.problem("remap-walk").task(users=5))
+    for name, value in (("gram", 1.765418), ("target", 1.972828)):
+        assert math.sqrt(SHARES[name]) / statistic.scales[name] == pytest.approx(value, abs=1e-6)
+    weights = dict.fromkeys(SHARES, 0.0) | {"gram": 1.0, "target": 1.0}
+    joint = statistic.sensitivity("l2", Relation.REPLACE_ONE, weights) / 10
+    assert joint / math.sqrt(0.6) == pytest.approx(0.98276, abs=1e-5)
+    assert statistic.sensitivity("l2", Relation.REPLACE_ONE) <= 10.0
+    reward = {"gram": 0.0, "target": 0.0, "reward_gram": 1.0, "reward_target": 1.0}
+    assert statistic.sensitivity("l2", Relation.REPLACE_ONE, reward) / 10 <= math.sqrt(0.4) + 1e-4
+
+
+def test_the_same_walk_with_more_states_is_as_sensitive() -> None:
+    small, large = (
+        MultiTargets(tacit.problem("remap-walk", states=n).task(users=5)) for n in (10, 100)
+    )
+    for norm in ("l2",):
+        one = small.sensitivity(norm, Relation.REPLACE_ONE)
+        assert large.sensitivity(norm, Relation.REPLACE_ONE) == pytest.approx(one, rel=1e-6)
+
+
+def test_the_regression_is_unbiased() -> None:
+    """E[p_{s'}] = M theta: sums over all next states with their probabilities solve for theta."""
+    problem = tacit.problem("remap-walk")
+    g = geometry(problem.task(users=5))
+    P = problem.P[0].reshape(40, 10)
+    mean = np.einsum("kx,kxd->d", P, g.shifts)
+    vartheta = np.linalg.solve(g.moments.sum(axis=0), mean)
+    assert np.allclose(g.full @ g.origin + g.phi @ vartheta, P)
+    assert g.phi.shape[2] == 3 and g.offset == 0.5 and g.simplex
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_counts_attain_what_they_declare(pooled: bool) -> None:
+    problem = tacit.problem("river-swim", states=3, horizon=5, inhomogeneous=not pooled)
+    statistic = JointCounts(problem.task(users=5), 0.25)
+    declared = statistic.sensitivity("l2", Relation.REPLACE_ONE)
+    if pooled:
+        zero = np.zeros(5, dtype=np.int64)
+        one = Trajectory(np.zeros(6, dtype=np.int64), zero, np.ones(5))
+        moved = 0.0
+        for states in np.ndindex(3, 3, 3, 3, 3, 3):
+            other = Trajectory(np.array(states), zero, np.zeros(5))
+            gap = contribution(statistic, one) - contribution(statistic, other)
+            moved = max(moved, float(np.linalg.norm(gap)))
+        # the bound repeats the worst step, which no connected path does: at most 10% is lost
+        assert 0.9 * declared <= moved <= declared
+    else:
+        one, two = (contribution(statistic, t) for t in statistic.worst_pair())
+        assert 0.8 * declared <= np.linalg.norm(one - two) <= declared
+
+
+def test_cells_that_nobody_can_touch_are_not_sent() -> None:
+    statistic = MultiTargets(tacit.problem("remap-walk").task(users=5))
+    shapes = {block.name: block.shape for block in statistic.layout.blocks}
+    assert shapes["reward_gram"] == (1, 5)  # zones are one-hot: only the diagonal
+    assert shapes["gram"] == (1, 6) and shapes["target"] == (1, 3)
+
+
+def test_worst_pairs_are_far_apart() -> None:
+    statistic = MultiTargets(tacit.problem("remap-walk", horizon=6).task(users=5))
+    one, two = (contribution(statistic, t) for t in statistic.worst_pair())
+    assert np.linalg.norm(one - two) > 0.5 * statistic.sensitivity("l2", Relation.REPLACE_ONE)
