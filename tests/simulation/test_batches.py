@@ -217,6 +217,7 @@ PROBLEMS = {
         [0.2, 0.5, 0.3],
         rewards="bernoulli",
     ),
+    "one state": TabularMDP(np.ones((1, 2, 1)), [[0.3, 0.6]], 3, rewards="bernoulli"),
     "one step": TabularMDP(
         np.full((2, 3, 2), 0.5), [[0.4, 0.5, 0.3], [0.6, 0.2, 0.5]], 1, 1, rewards="bernoulli"
     ),
