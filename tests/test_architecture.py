@@ -15,6 +15,7 @@ MODULES = {
 MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
 PLANNING_KERNELS = (
     *("planning", "optimism", "posterior", "noisy_posterior", "directional"),
+    *("questions", "asking"),
     *("obi", "obi_tight", "obi_values", "lsvi"),
     *("excitation", "lq", "lq_learning", "lq_optimism"),
     *("cholesky", "mixture", "transitions", "vfree", "joint_counts", "widths"),

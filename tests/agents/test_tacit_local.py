@@ -54,6 +54,8 @@ def test_parts_follow_the_parameters() -> None:
     assert type(planner) is DirectionalPlanner
     assert (planner.bonus_scale, planner.beta) == (0.7, 0.3)
     assert type(posterior.privatizer) is OneCell
+    assert posterior.planner.weighing == planner.weighing == posterior.privatizer.weighing
+    assert TacitLocal(1.0).bonus_scale == 0.1
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1, 20.0])

@@ -114,7 +114,9 @@ class TestVFreeKnownRewards(TestVFree):
         return make_problem("hard-mixture", dimension=3, horizon=3, gap=0.05, seed=1)
 
     def other_problem(self) -> Problem:
-        return make_problem("hard-mixture", dimension=3, horizon=3, gap=0.05, seed=3)
+        hard = make_problem("hard-mixture", dimension=3, horizon=3, gap=0.05, seed=1)
+        theta = hard.theta * np.array([1.0, 0.5, 0.5])
+        return LinearMixtureMDP(hard.features, theta, hard.R[0], horizon=3)
 
 
 class TestJointCounts(TestTransitions):

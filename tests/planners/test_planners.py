@@ -1,5 +1,6 @@
 """Every planner goes through the contract; what each computes is in tests/kernels."""
 
+import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ from contracts.planner import PlannerContract
 from contracts.privatizer import no_questions, streams
 from tacit.agents import OBI, PSRL, Agent, LdpOBI, LdpPSRL, Optimal, TacitLocal, UcbVI, Uniform
 from tacit.driver import drive
+from tacit.kernels.questions import WEIGHT_STEPS
 from tacit.planners import (
     DirectionalPlanner,
     NoisyPosteriorPlanner,
@@ -195,13 +197,44 @@ def local_publications(exploration: str, epsilon: float, users: int):
 @pytest.mark.parametrize("exploration", ["posterior", "optimistic"])
 def test_local_planners_start_with_weight_one_and_then_predict_who_is_where(exploration) -> None:
     first, *rest = local_publications(exploration, 8.0, 600)
-    assert (first.context["weights"] == 1024).all() and first.context["weights"].shape == (3, 2)
+    chances = first.context["occupancy"]
+    assert (chances == WEIGHT_STEPS).all() and chances.shape == (3, 2)
+    assert set(first.context) == {"occupancy"}  # all steps are asked about in turn
     assert [p.version for p in rest] == list(range(1, len(rest) + 1))
     last = rest[-1]
     assert (last.policy.actions[:, 0] == 1).all()  # it has learned
-    weights = last.context["weights"]
-    assert weights.dtype == np.int64
-    assert (weights[:, 0] > 900).all() and (weights[:, 1] < 124).all() and weights.min() >= 20
+    chances = last.context["occupancy"]
+    assert chances.dtype == np.int64 and chances.min() == round(0.02 * WEIGHT_STEPS)
+    assert (chances[:, 0] > 0.88 * WEIGHT_STEPS).all()
+    assert (chances[:, 1] < 0.12 * WEIGHT_STEPS).all()
+
+
+@pytest.mark.parametrize("exploration", ["posterior", "optimistic"])
+def test_local_planners_choose_the_questions(exploration) -> None:
+    """Shares of all kinds; every step keeps a part, the last one is asked for rewards only."""
+    _, *rest = local_publications(exploration, 2.0, 600)
+    for publication in rest:
+        asked = publication.context["questions"]
+        shares = np.diff(asked, prepend=0.0).reshape(3, 3)
+        assert asked.shape == (9,) and shares.min() >= 0.0
+        assert asked[-1] == pytest.approx(1.0, abs=1e-12)
+        assert not shares[-1, :2].any() and (shares.sum(axis=1) > 0.1 / 3 - 1e-12).all()
+    assert len({p.context["questions"].tobytes() for p in rest}) == len(rest)
+
+
+def test_an_optimist_without_weighing_asks_in_turn() -> None:
+    problem = make_problem("random-mdp", states=3, actions=2, horizon=3, seed=4)
+    bound = TacitLocal(2.0, exploration="optimistic", batch=20).bind(problem.task(100))
+    silent = DirectionalPlanner(bonus_scale=0.1, beta=0.1)
+    rng = np.random.default_rng(0)
+    found = {}
+    for planner in (bound.planner, silent):
+        noise = SimulatedNoise(np.random.default_rng(1))
+        agent = dataclasses.replace(bound, planner=planner)
+        lives = drive(agent, lambda p: problem.rollout(p.policy, rng), noise, streams())
+        found[planner] = [set(publication.context) for publication in lives]
+    assert found[bound.planner][1:] == [{"occupancy", "questions"}] * 4
+    assert found[silent] == [{"occupancy"}] * 5
 
 
 def test_the_first_policies_of_local_planners_are_drawn_at_random() -> None:

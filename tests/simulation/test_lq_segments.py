@@ -21,7 +21,7 @@ def plant(drift: float = 0.2) -> LQSystem:
         noise=0.08,
         start=[0.7, 0.7],
         gain=0.5,
-        state_bound=0.67,
+        state_bound=0.69,
         input_bound=0.26,
     )
 

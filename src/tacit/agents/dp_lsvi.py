@@ -40,7 +40,7 @@ from tacit.statistics.curated import CuratedTransitions
 from tacit.task import Task
 from tacit.validate import choice, flag, number
 
-DEFAULT_SCALE = 0.05
+DEFAULT_SCALE = 0.1
 """The bonus c H |phi| of tight calibration, unless chosen."""
 
 
@@ -103,7 +103,7 @@ class DpLsviBatch(_PrivateLsvi):
         epsilon: privacy asked for.
         delta: likewise.
         calibration: "tight" or "paper".
-        bonus_scale: c in the bonus c H |phi|; None takes 0.05, or the published constant.
+        bonus_scale: c in the bonus c H |phi|; None takes 0.1, or the published constant.
         beta: failure probability.
     """
 
@@ -165,7 +165,7 @@ class DpLsviAdaptive(_PrivateLsvi):
         epsilon: privacy asked for.
         delta: likewise.
         calibration: "tight" or "paper".
-        bonus_scale: c in the bonus c H |phi|; None takes 0.05, or the published constant.
+        bonus_scale: c in the bonus c H |phi|; None takes 0.1, or the published constant.
         beta: failure probability.
     """
 
@@ -221,7 +221,7 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         epsilon: privacy asked for.
         delta: likewise.
         calibration: "tight" or "paper".
-        bonus_scale: c in the bonus c H |phi|; None takes 0.05, or the published constants.
+        bonus_scale: c in the bonus c H |phi|; None takes 0.1, or the published constants.
         beta: failure probability.
         reuse_noise: paper calibration only: one draw for all releases, exactly as printed, which
             has no finite epsilon (erratum E1).

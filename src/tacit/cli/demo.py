@@ -18,13 +18,13 @@ from tacit.problems.catalogue import make_problem
 from tacit.report.plot import check_target, label, plot_regret
 from tacit.simulation import Result, simulate
 
-EPISODES, RUNS = 300_000, 2
-STRICT, LENIENT = 1.0, 4.0
+EPISODES, RUNS = 200_000, 4
+STRICT, LENIENT = 2.0, 8.0
 WINDOWS = {
     "first 1,000": (0, 1_000),
     "to 10,000": (9_000, 10_000),
     "to 100,000": (90_000, 100_000),
-    "to 300,000": (270_000, 300_000),
+    "to 200,000": (180_000, 200_000),
 }
 
 AGENTS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -74,8 +74,8 @@ def run_demo(out: Path, *, as_json: bool) -> None:
     console.print("\n[bold]What psrl promises[/bold]")
     console.print(results[0].guarantee.statement().split("\n")[0], markup=False)
     console.print(f"\nThe curves: {picture}", soft_wrap=True)
-    console.print("Next: tacit guarantee river-swim tacit-local --epsilon 1 --episodes 1e6")
-    console.print("      tacit audit random-mdp tacit-local --epsilon 1")
+    console.print("Next: tacit guarantee river-swim tacit-local --epsilon 2 --episodes 1e6")
+    console.print("      tacit audit random-mdp tacit-local --epsilon 2")
 
 
 def in_plain_words(guarantee: Guarantee) -> str:

@@ -36,6 +36,56 @@ def cholesky_logdet(matrix: Array) -> float:
 
 
 @kernel
+def backward_regression(
+    weights: Array,
+    widths: Array,
+    phi: Array,
+    table: Array,
+    reward: Array,
+    bonus: float,
+    tops: Array,
+    Q: Array,
+) -> None:
+    """LSVI from the whole table: Q_h = clip(phi^T w_h + bonus width, 0, top) from the last stage.
+
+    w_h = Lam^-1 sum phi (r + V_{h+1}(s')).
+
+    Args:
+        weights: Phi Lam^-1 [H, S A, d].
+        widths: |phi|_{Lam^-1} [H, S A].
+        phi: features [S A, d].
+        table: weights of transitions [H, S, A, S].
+        reward: weighted rewards [H, S, A].
+        bonus: factor of the width.
+        tops: where Q_h is cut [H].
+        Q: output [H, S, A].
+    """
+    H, S, A = Q.shape
+    d = phi.shape[1]
+    V = np.zeros(S)
+    y = np.empty(d)
+    for h in range(H - 1, -1, -1):
+        y[:] = 0.0
+        for s in range(S):
+            for a in range(A):
+                total = reward[h, s, a]
+                for n in range(S):
+                    total += table[h, s, a, n] * V[n]
+                if total != 0.0:
+                    for i in range(d):
+                        y[i] += total * phi[s * A + a, i]
+        for s in range(S):
+            best = 0.0
+            for a in range(A):
+                value = bonus * widths[h, s * A + a]
+                for i in range(d):
+                    value += weights[h, s * A + a, i] * y[i]
+                Q[h, s, a] = min(max(value, 0.0), tops[h])
+                best = max(best, Q[h, s, a])
+            V[s] = best
+
+
+@kernel
 def log_determinants(packed: Array, ridge: float, least: float, work: Array, logdet: Array) -> bool:
     """Log det(G + ridge I) of every stage; False if an eigenvalue is not above ``least``.
 

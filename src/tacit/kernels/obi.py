@@ -112,6 +112,19 @@ def obi_precision(
 
 
 @kernel
+def denominators(
+    visits: Array, transitions: Array, s: int, a: int, precision: Precision
+) -> tuple[float, float]:
+    """N_r~ and the sum of N_p~ of a pair, shifted and raised to the least denominator."""
+    total = 0.0
+    for n in range(transitions.shape[3]):
+        total += transitions[0, s, a, n]
+    dr = max(visits[0, s, a] + precision.alpha * precision.c2, precision.least)
+    dp = max(total + precision.alpha * precision.c3, precision.least)
+    return dr, dp
+
+
+@kernel
 def optimistic_reward(reward: float, dr: float, precision: Precision) -> float:
     """r~ + beta_r of a pair with shifted denominator dr > 0."""
     noise = (precision.alpha + 1.0) * precision.c2
@@ -144,26 +157,25 @@ def obi_induction(
     H, S, A = Q.shape
     for s in range(S):
         V[H, s] = 0.0
+        for a in range(A):  # what does not depend on V, once for all steps
+            dr, dp = denominators(visits, transitions, s, a, precision)
+            gain = optimistic_reward(reward[0, s, a], dr, precision) if dr > 0.0 else 0.0
+            bonus = transition_bonus(dp, S, precision) if dp > 0.0 else 0.0
+            for h in range(H):
+                most = float(H - h)
+                weight = most if printed else most - 1.0
+                known = dr > 0.0 and (dp > 0.0 or weight == 0.0)
+                Q[h, s, a] = gain + weight * bonus if known else most
     for h in range(H - 1, -1, -1):
-        most = float(H - h)
-        weight = most if printed else most - 1.0
         for s in range(S):
             best = -np.inf
             for a in range(A):
-                total = 0.0
-                for n in range(S):
-                    total += transitions[0, s, a, n]
-                dr = max(visits[0, s, a] + precision.alpha * precision.c2, precision.least)
-                dp = max(total + precision.alpha * precision.c3, precision.least)
-                value = most
-                if dr > 0.0 and (dp > 0.0 or weight == 0.0):
-                    value = optimistic_reward(reward[0, s, a], dr, precision)
-                    if weight > 0.0:
-                        value += weight * transition_bonus(dp, S, precision)
-                    if h < H - 1:
-                        for n in range(S):
-                            value += transitions[0, s, a, n] / dp * V[h + 1, n]
-                Q[h, s, a] = value
+                value = Q[h, s, a]
+                dr, dp = denominators(visits, transitions, s, a, precision)
+                if h < H - 1 and dr > 0.0 and dp > 0.0:
+                    for n in range(S):
+                        value += transitions[0, s, a, n] / dp * V[h + 1, n]
+                    Q[h, s, a] = value
                 if value > best:
                     best = value
-            V[h, s] = min(best, most)
+            V[h, s] = min(best, float(H - h))

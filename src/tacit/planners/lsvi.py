@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels.lsvi import log_determinants
+from tacit.kernels.lsvi import backward_regression, log_determinants
 from tacit.kernels.planning import greedy
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.planners.ridge import unpacked
@@ -75,15 +75,15 @@ class Regression:
         lam = gram + self._ridge * np.eye(d)
         return gram, lam if self._sound else raised(lam, self._least)
 
-    def solve(self) -> None:
-        """Prepare predictions and widths."""
+    def solve(self, *, asked: bool) -> None:
+        """Prepare widths and predictions; those from centred answers need the residual too."""
         gram, lam = self._matrices()
-        inverse = np.linalg.inv(lam)
-        self.weights = self.phi @ inverse
-        self.widths = np.sqrt(np.maximum(np.einsum("hid,id->hi", self.weights, self.phi), 0.0))
-        ones = np.linalg.lstsq(self.phi, np.ones(len(self.phi)), rcond=None)[0]
-        excess = (lam - gram) @ ones
-        self.residual = np.einsum("hid,hd->hi", self.weights, excess)
+        self.weights = self.phi @ np.linalg.inv(lam)
+        self.widths = np.sqrt(np.maximum((self.weights * self.phi).sum(axis=2), 0.0))
+        if asked:
+            ones = np.linalg.lstsq(self.phi, np.ones(len(self.phi)), rcond=None)[0]
+            excess = (lam - gram) @ ones
+            self.residual = (self.weights @ excess[:, :, None])[:, :, 0]
 
     def predict(
         self, version: int, target: str, h: int, values: Array, reward: bool, ask: Ask, asked: Asked
@@ -188,12 +188,23 @@ class LsviPlanner:
             if not grown(fit.logdet, previous, self.switching):
                 return unchanged(previous)
             context = {"logdet": fit.logdet, "switches": int(previous.context["switches"]) + 1}
-        fit.solve()
-        Q, V = np.empty((H, S, A)), np.zeros(S)
-        version = next_version(previous)
+        fit.solve(asked=bool(self.asked.ranges))
+        Q = np.empty((H, S, A))
+        if self.asked.ranges:
+            self._ask_backward(fit, next_version(previous), tops, ask, Q)
+        else:
+            table, reward = release.blocks["table"], release.blocks["reward"]
+            backward_regression(
+                fit.weights, fit.widths, fit.phi, table, reward, self.bonus, tops, Q
+            )
+        return published(task, previous, Q, streams, context)
+
+    def _ask_backward(self, fit: Regression, version: int, tops: Array, ask: Ask, Q: Array) -> None:
+        """Q from the last stage, one question per stage."""
+        H, S, A = Q.shape
+        V = np.zeros(S)
         for h in reversed(range(H)):
             q = fit.predict(version, "value", h, V, True, ask, self.asked)
             q = np.clip(q + self.bonus * fit.widths[h], 0.0, tops[h])
             Q[h] = q.reshape(S, A)
             V = Q[h].max(axis=1)
-        return published(task, previous, Q, streams, context)

@@ -70,7 +70,7 @@ class LsviPlusPlanner:
         due = grown(fit.logdet, previous, self.switching)
         if not due and not self.bonus.theory:
             return unchanged(previous)
-        fit.solve()
+        fit.solve(asked=bool(self.asked.ranges))
         if due:
             return self._switch(task, fit, ask, previous, streams)
         context = dict(previous.context)

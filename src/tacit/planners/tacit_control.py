@@ -121,8 +121,8 @@ class TacitControlPlanner:
         Excitation must be predicted to save 2% over not exciting, and keep within its budget.
         """
         rest, tuning, collected = task.users - done, self.tuning, "noise" not in task.known
-        first = min(int(np.ceil(tuning.first * self.noise_std / 2.0)), max(task.users // 5, 1))
-        calm = max(FEWEST, done // 2) if done else max(FEWEST, first)
+        first = max(FEWEST, int(np.ceil(tuning.first * self.noise_std / 2.0)))
+        calm = max(FEWEST, done // 2) if done else min(first, max(task.users // 5, 1))
         plans = [
             Batch(min(calm, rest), 0.0, made.weights(0, shares, collected)) for shares in STILL
         ]

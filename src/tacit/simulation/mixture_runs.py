@@ -9,6 +9,7 @@ from tacit.driver import BoundAgent, Every
 from tacit.features import known_rewards, pairs, value_caps
 from tacit.kernels.mixture import Regression, Widths, work_space
 from tacit.kernels.rollout import uniforms_per_episode
+from tacit.kernels.targets import STEPS
 from tacit.planners.targeted import ValueTargetedPlanner
 from tacit.planners.widths import PrintedLocal, TightWidths, block_theta, reaches
 from tacit.privacy import Exact
@@ -88,7 +89,7 @@ def _rule(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPlan
     noisy = isinstance(privatizer, LocalShaped)
     return Rule(
         noise_std=privatizer.noise_std if isinstance(privatizer, LocalShaped) else 0.0,
-        step=float(statistic.layout.units[0]),
+        step=1.0 / STEPS,
         least=privatizer.least if isinstance(privatizer, LocalShaped) else 0.0,
         public=statistic.shape.public and noisy,
         floor=LEAST_SHARE**0.5,

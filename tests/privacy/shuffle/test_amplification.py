@@ -151,6 +151,38 @@ def test_the_sum_against_enumeration() -> None:
         assert exact <= bound <= exact * (1 + 1e-4)
 
 
+def multinomial_sum(values: np.ndarray, weights: np.ndarray, n: int) -> float:
+    """E[(Z_1 + ... + Z_n)_+] over all ways to share out n terms: positive summands only."""
+    values, weights = np.append(values, 0.0), np.append(weights, 1.0 - weights.sum())
+    parts = []
+    for bars in itertools.combinations(range(n + len(values) - 1), len(values) - 1):
+        counts = np.diff([-1, *bars, n + len(values) - 1]) - 1
+        total = math.fsum(counts * values)
+        if total > 0.0:
+            ways = math.factorial(n) / math.prod(math.factorial(c) for c in counts)
+            parts.append(total * ways * math.prod(weights**counts))
+    return math.fsum(parts)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.floats(0.05, 6.0),
+    st.integers(3, 30),
+    st.integers(1, 2),
+    st.integers(1, 9),
+    st.floats(0.01, 0.999),
+)
+def test_the_convolution_is_never_below_the_exact_sum(local, domain, size, users, share) -> None:
+    """Also where it is tiny: the smallest here are below 1e-20."""
+    blanket = crowd(local, domain, size)
+    values, weights = blanket.terms(share * local)
+    exact = multinomial_sum(values, weights, users)
+    for fineness in (4.0, 32.0):
+        bound = expected_positive_part(values, weights, users, fineness)
+        assert exact * (1 - 1e-12) <= bound
+    assert bound <= exact * 1.01 + 1e-300
+
+
 randomizers = st.builds(subset, st.floats(0.05, 4.0), st.integers(3, 12), st.integers(1, 2))
 
 

@@ -9,7 +9,7 @@ import pytest
 from contracts.privatizer import PrivatizerContract
 from privacy.shuffle.exact import worst_delta
 from tacit.errors import InvalidInput
-from tacit.kernels.noisy_posterior import WEIGHT_STEPS
+from tacit.kernels.questions import JOINT, MOVE, REWARD, WEIGHT_STEPS, report_weight
 from tacit.policy import TabularPolicy
 from tacit.privacy import Privatizer, Query, ReplayNoise, Report, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import KaryResponse, UnaryEncoding
@@ -58,8 +58,8 @@ def shuffler(
 
 def publication(horizon: int = 2, states: int = 2, version: int = 0) -> Publication:
     table = TabularPolicy(np.zeros((horizon, states), dtype=np.int64))
-    weights = np.full((horizon, states), WEIGHT_STEPS, dtype=np.int64)
-    return Publication(version, table, {"weights": weights})
+    occupancy = np.full((horizon, states), WEIGHT_STEPS, dtype=np.int64)
+    return Publication(version, table, {"occupancy": occupancy})
 
 
 def contribution(
@@ -74,6 +74,12 @@ def contribution(
 
 def noise(seed: int = 0) -> SimulatedNoise:
     return SimulatedNoise(np.random.default_rng(seed))
+
+
+def weight(local: OneCell, name: str, kind: int) -> int:
+    """Of a report about a state that is certainly met, in steps."""
+    noise = getattr(local.weighing, name)[0 if kind == JOINT else 1]
+    return report_weight(WEIGHT_STEPS, noise, local.weighing)
 
 
 def reports(privatizer: Shuffled, count: int, seed: int = 0) -> list[Report]:
@@ -117,19 +123,24 @@ class TestShuffled(PrivatizerContract):
         return ReplayNoise([draw for two in draws for draw in two])
 
     def expected(self, contributions: list[np.ndarray]) -> dict[str, np.ndarray]:
-        blocks, cells = self.estimated(len(contributions), "last_oracle")
-        blocks["last"][:, 0] = cells.reshape(2, 2)
+        local, blocks, cells = self.estimated(len(contributions), REWARD)
+        w = weight(local, "rewards", REWARD) / WEIGHT_STEPS
+        blocks["rewards"][0, :, 0] = w * cells.reshape(2, 2)
+        blocks["rewards_unit"][0, :, 0] = w
         blocks["first"][:] = cells.reshape(2, 2).sum(axis=1)
         return blocks
 
-    def estimated(self, n: int, name: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    def estimated(self, n: int, kind: int) -> tuple[OneCell, dict[str, np.ndarray], np.ndarray]:
         """Empty blocks, and what the reports {0}, {1}, ..., {n - 1} say about every cell."""
         privatizer = self.make(self.statistic())
-        oracle = getattr(getattr(privatizer, "local", privatizer), name)
+        local = getattr(privatizer, "local", privatizer)
         blocks = {block.name: np.zeros(block.shape) for block in privatizer.layout.blocks}
         blocks["first_users"][:] = n
+        for unit in ("moves_unit", "rewards_unit"):
+            blocks[unit][:] = 1.0  # where nobody was asked
+        oracle = local.oracles[kind]
         hits = (np.arange(oracle.domain) < n).astype(float)
-        return blocks, (hits - n * oracle.q) / (oracle.p - oracle.q)
+        return local, blocks, (hits - n * oracle.q) / (oracle.p - oracle.q)
 
 
 def test_a_batch_never_opens_early_and_then_all_at_once() -> None:
@@ -211,7 +222,7 @@ def test_the_guarantee_is_that_of_one_step_and_not_of_the_batch() -> None:
     said = privatizer.guarantee
     assert said.model == "shuffle" and said.epsilon == pytest.approx(0.6)
     assert privatizer.hidden == 3 and "privacy blanket of 3 users" in said.accountant
-    report = privatizer.local.last_oracle
+    report = privatizer.local.oracles[REWARD]
     exact = worst_delta(report.pmf(), 3, said.epsilon, [(0, 1)])
     assert exact <= said.delta
     mutant = Shuffled(privatizer.local, task(), crowd=6, requested_epsilon=0.6, requested_delta=0.2)
@@ -223,7 +234,7 @@ def test_the_exact_law_of_the_shipped_output_keeps_the_claim_and_half_the_noise_
     """Everything an observer of a batch of 2 x 3 users can see, enumerated from the oracles."""
     privatizer = shuffler(horizon=2, crowd=3, epsilon=0.5, delta=0.1)
     said = privatizer.guarantee
-    steps = privatizer.local.oracle, privatizer.local.last_oracle
+    steps = privatizer.local.oracles[JOINT], privatizer.local.oracles[REWARD]
     for oracle in steps:
         assert isinstance(oracle, KaryResponse)
         assert worst_delta(oracle.pmf(), 3, said.epsilon, [(0, 1)]) <= said.delta
@@ -237,7 +248,8 @@ def test_sampled_batches_have_the_enumerated_law() -> None:
     Chi-square on the number of reports of the first cell; fails once in 10^6 when right.
     """
     privatizer = shuffler(horizon=1, crowd=3, epsilon=0.8, delta=0.2)
-    oracle, source = privatizer.local.last_oracle, noise(11)
+    oracle, source = privatizer.local.oracles[REWARD], noise(11)
+    w = weight(privatizer.local, "rewards", REWARD)
     counts, trials = np.zeros(4), 2000
     for _ in range(trials):
         secret = privatizer.init()
@@ -245,7 +257,7 @@ def test_sampled_batches_have_the_enumerated_law() -> None:
             row = contribution(privatizer.statistic, k, reward=0.0)
             privatizer.absorb(secret, privatizer.encode(row, publication(1), source), 0)
         views = privatizer.local.sums.views(secret.sums)
-        counts[views["last"][0, 0, 0] // WEIGHT_STEPS] += 1
+        counts[views["rewards"][1, 0, 0, 0, 0] // w] += 1
     expected = [
         trials * math.comb(3, j) * oracle.p**j * (1 - oracle.p) ** (3 - j) for j in range(4)
     ]
@@ -273,8 +285,8 @@ def test_colluders_and_participations_cost() -> None:
     assert spied.hidden == 40 and local[1] < local[0]
     assert again.guarantee.epsilon == pytest.approx(1.0) and again.guarantee.participations == 2
     once = Crowd(100, 0.5, 5e-7)
-    assert Blanket((again.local.oracle,)).delta(once.users, once.epsilon) <= once.delta
-    assert local[2] == pytest.approx(2 * again.local.oracle.epsilon, rel=0.1)
+    assert Blanket((again.local.oracles[JOINT],)).delta(once.users, once.epsilon) <= once.delta
+    assert local[2] == pytest.approx(2 * again.local.oracles[JOINT].epsilon, rel=0.1)
     with pytest.raises(InvalidInput, match="nobody to hide among"):
         hidden_among(5, 5)
 
@@ -291,10 +303,28 @@ def test_the_statement_shows_both_views() -> None:
 
 def test_other_oracles_are_refused() -> None:
     facts = task()
-    oracles = UnaryEncoding.calibrate(1.0, 8), UnaryEncoding.calibrate(1.0, 4)
+    oracles = tuple(UnaryEncoding.calibrate(1.0, domain) for domain in (8, 4, 4))
     local = OneCell(OneStep(facts), facts, requested_epsilon=1.0, oracles=oracles)
     with pytest.raises(InvalidInput, match="subset selection"):
         Shuffled(local, facts, crowd=3, requested_epsilon=1.0, requested_delta=1e-6)
+
+
+@pytest.mark.parametrize("make", [OneStep, EachStep])
+def test_questions_chosen_by_a_planner_are_refused(make) -> None:
+    """Then steps would not have their full crowds, and moves no blanket of their own."""
+    privatizer, plain = shuffler(horizon=2, crowd=3, make=make), publication()
+    row = contribution(privatizer.statistic, 0)
+    asked = Publication(0, plain.policy, {**plain.context, "questions": np.linspace(0, 1, 6)})
+    with pytest.raises(InvalidInput, match="all steps are asked about alike"):
+        privatizer.encode(row, asked, noise())
+    privatizer.encode(row, plain, noise())
+
+
+def test_the_oracle_of_moves_is_never_asked_and_never_the_weakest() -> None:
+    for make in (OneStep, EachStep):
+        oracles = shuffler(horizon=3, crowd=30, make=make).local.oracles
+        assert oracles[MOVE].domain == 4
+        assert oracles[MOVE].epsilon <= min(oracles[JOINT].epsilon, oracles[REWARD].epsilon)
 
 
 def test_the_default_crowd_scales_as_it_says() -> None:
@@ -326,8 +356,11 @@ class TestShuffledDrawn(TestShuffled):
         return ReplayNoise([draw for three in draws for draw in three])
 
     def expected(self, contributions: list[np.ndarray]) -> dict[str, np.ndarray]:
-        blocks, cells = self.estimated(len(contributions), "oracle")
-        blocks["transitions"][0, :, 0] = cells.reshape(2, 2, 2)
+        local, blocks, cells = self.estimated(len(contributions), JOINT)
+        for name, axis in (("moves", 1), ("rewards", 2)):
+            w = weight(local, name, JOINT) / WEIGHT_STEPS
+            blocks[name][0, :, 0] = w * cells.reshape(2, 2, 2).sum(axis=axis)
+            blocks[f"{name}_unit"][0, :, 0] = w
         blocks["first"][:] = cells.reshape(2, 4).sum(axis=1)
         return blocks
 
@@ -359,7 +392,7 @@ def test_the_law_of_a_drawn_batch_keeps_the_claim_and_half_the_noise_does_not() 
     said = privatizer.guarantee
     worst = [(0, 31), (0, 1), (0, 4)]  # cells differ at both steps, or at one
     assert drawn_delta(privatizer, 3, said.epsilon, worst) <= said.delta
-    oracles = privatizer.local.oracle, privatizer.local.last_oracle
+    oracles = privatizer.local.oracles
     loud = tuple(KaryResponse.calibrate(2 * o.epsilon, o.domain) for o in oracles)
     local = DrawnCell(privatizer.statistic, task(), requested_epsilon=9.0, oracles=loud)
     noisy = Shuffled(local, task(), crowd=3, requested_epsilon=0.5, requested_delta=0.1)
@@ -368,7 +401,7 @@ def test_the_law_of_a_drawn_batch_keeps_the_claim_and_half_the_noise_does_not() 
 
 def drawn_delta(privatizer: Shuffled, users: int, epsilon: float, pairs) -> float:
     """Exact, over a few datasets of the others: all alike, in each of the inputs of the pairs."""
-    step, last = privatizer.local.oracle, privatizer.local.last_oracle
+    step, last = privatizer.local.oracles[JOINT], privatizer.local.oracles[REWARD]
     rows = [np.concatenate([step.pmf()[x], last.pmf()[y]]) / 2 for x in range(8) for y in range(4)]
     pmf = np.array([rows[x] for x in (0, 1, 4, 31, 14)])
     index = {0: 0, 1: 1, 4: 2, 31: 3}
@@ -388,11 +421,19 @@ def test_drawn_steps_are_uniform_and_their_reports_unbiased() -> None:
     for _ in range(trials):
         privatizer.absorb(secret, privatizer.encode(row, publication(3), source), 0)
     release = privatizer.release(secret, Query(0), source)
-    weight = privatizer.local.sums.views(secret.sums)["last_weight"][1, 0] / WEIGHT_STEPS
-    users = np.array([release.blocks["first_users"][0], 0, weight])
+    local = privatizer.local
+    moves, rewards, last = (
+        weight(local, name, kind)
+        for name, kind in (("moves", JOINT), ("rewards", JOINT), ("rewards", REWARD))
+    )
+    ended = local.sums.views(secret.sums)["rewards_weight"][1, 0, 1, 0] / last
+    users = np.array([release.blocks["first_users"][0], 0, ended])
     users[1] = trials - users.sum()
     assert ((users - trials / 3) ** 2 / (trials / 3)).sum() < 27.7
-    spread = 5 * math.sqrt(trials * privatizer.local.oracle.variance_inside + trials / 4)
-    assert abs(release.blocks["transitions"][0, 1, 0, 1, 1] - 0.25 * (users[0] + users[1])) < spread
-    assert abs(release.blocks["last"][1, 0, 0] - 0.75 * users[2]) < spread
+    spread = 5 * math.sqrt(2 * trials * local.oracles[JOINT].variance_inside + trials / 4)
+    before = users[0] + users[1]
+    off = release.blocks["moves"][0, 1, 0, 1] - moves / WEIGHT_STEPS * before
+    assert abs(off) < spread * moves / WEIGHT_STEPS
+    poor = 0.75 * (rewards * before + last * users[2]) / WEIGHT_STEPS
+    assert abs(release.blocks["rewards"][0, 1, 0, 0] - poor) < spread
     assert abs(release.blocks["first"][1] - users[0]) < spread

@@ -24,13 +24,13 @@ LEARNERS: Mapping[str, str] = {
 }
 PRIVATE = ("dp-lsvi-batch", "dp-lsvi-adaptive", "dp-lsvi-ucb++")
 
-GRID = (0.0, 0.03, 0.1, 0.3, 1.0)
+GRID = (0.0, 0.1, 0.3, 1.0)
 TUNED: Mapping[str, float] = {
-    "lsvi-ucb": 0.03,
-    "lsvi-ucb++": 0.03,
-    "dp-lsvi-batch": 0.03,
-    "dp-lsvi-adaptive": 0.3,
-    "dp-lsvi-ucb++": 0.3,
+    "lsvi-ucb": 0.3,
+    "lsvi-ucb++": 0.1,
+    "dp-lsvi-batch": 0.0,
+    "dp-lsvi-adaptive": 1.0,
+    "dp-lsvi-ucb++": 1.0,
 }
 """c of the bonus c H |phi|: the best of GRID for each learner, on runs that are not shown."""
 

@@ -58,7 +58,7 @@ def arrives(evidence: Evidence) -> Claim:
     """At the largest epsilon the gap to LSVI-UCB++ is small."""
     weakest = evidence.curve(_key("tuned dp-lsvi-ucb++", EPSILONS[-1]))
     r = ratio(weakest, evidence.curve("tuned lsvi-ucb++"))
-    holds = r.high < 1.5 if r.high < 1.5 or r.low > 1.5 else None
+    holds = r.below(1.5)
     return Claim(
         claim="DP-LSVI-UCB++ comes close to non-private LSVI-UCB++ as epsilon grows",
         expected="at epsilon 100 at most 1.5 times its regret, paired over instances",

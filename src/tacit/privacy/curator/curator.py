@@ -57,10 +57,11 @@ class GramPart:
 class CuratorSecret(Secret):
     """Exact tables, the counter's state, the filter, and the answers of the last round."""
 
-    __slots__ = ("stream", "filter", "answered", "load", "once")
+    __slots__ = ("stream", "filter", "answered", "load", "once", "views")
 
-    def __init__(self, sums: IntArray, stream: CountedSecret, budget: Budget, stages: int) -> None:
-        super().__init__(sums)
+    def __init__(self, layout: Layout, stream: CountedSecret, budget: Budget, stages: int) -> None:
+        super().__init__(np.zeros(layout.size, dtype=np.int64))
+        self.views = layout.views(self.sums)
         self.stream = stream
         self.filter = PrivacyFilter(budget)
         self.answered: dict[Any, Release] = {}
@@ -110,6 +111,13 @@ class Curator:
             requested_delta=requested_delta,
         )
         self.layout = self.stream.layout
+        d: int = statistic.phi.shape[2]
+        self._laws = {
+            target: [
+                GridLaw("gaussian", np.full(d, std / GRID)) if std > 0 else None for std in stds
+            ]
+            for target, stds in answers.stds.items()
+        }
         self._price = price
         self._gram_load = (strategy.column_norm() / gram_std) ** 2
         self._times = task.participations * (1 + accounting.DISCRETE)
@@ -165,9 +173,8 @@ class Curator:
 
     def init(self) -> CuratorSecret:
         """Empty tables, fresh counter, full budget."""
-        size, stages = self.statistic.layout.size, self.statistic.horizon
-        sums = np.zeros(size, dtype=np.int64)
-        return CuratorSecret(sums, self.stream.init(), self._budget, stages)
+        layout, stages = self.statistic.layout, self.statistic.horizon
+        return CuratorSecret(layout, self.stream.init(), self._budget, stages)
 
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """To the curator, over its own channel: the contribution itself."""
@@ -201,10 +208,12 @@ class Curator:
         after = before + float(self.answers.ranges[target][h] / self.answers.stds[target][h]) ** 2
         self._spend(secret, max(self._stage_cost(after) - self._stage_cost(before), 0.0))
         secret.load[h] = after
-        exact = self._regression(secret.sums, query)
+        exact = self._regression(secret, query)
         std = float(self.answers.stds[target][h])
         drawn = np.empty(len(exact), dtype=np.int64)
-        noise.fill(GridLaw("gaussian", np.full(len(exact), std / GRID)), drawn)
+        law = self._laws[target][h]
+        assert law is not None  # a stage that may be asked has noise
+        noise.fill(law, drawn)
         secret.source = weakest(secret.source, noise.source)
         blocks = {"answer": (np.rint(exact / GRID) + drawn) * GRID}
         release = Release(secret.users, blocks, CounterLaw(std), secret.source)
@@ -224,9 +233,9 @@ class Curator:
         charge = GaussianCharge(mu_squared)
         secret.filter.commit(secret.filter.reserve(charge))
 
-    def _regression(self, sums: IntArray, query: ValueQuery) -> Array:
+    def _regression(self, secret: CuratorSecret, query: ValueQuery) -> Array:
         """Sum w phi (r + V(s') - R/2), from the tables."""
-        views, h, target = self.statistic.layout.views(sums), query.stage, query.target
+        views, h, target = secret.views, query.stage, query.target
         values = self.answers.clip(target, h, np.asarray(query.values, dtype=np.float64))
         per_pair = views["table"][h] @ (values - self.answers.centre(target, h))
         if self.answers.rewards[target]:

@@ -24,7 +24,7 @@ UNIT = 2.0**-53
 _HALF_WIDTH = 12.0
 """The window of the convolution reaches this many standard deviations to either side."""
 
-_MOST_CELLS, _LEAST_CELLS = 2**22, 2**10
+_MOST_CELLS, _AFFORDABLE_CELLS, _LEAST_CELLS = 2**22, 2**16, 2**10
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +62,10 @@ def expected_positive_part(values: Array, weights: Array, n: int, fineness: floa
     theta = _balance(values, weights)
     q = np.exp(np.log(weights) + theta * values - _log_sum(np.log(weights) + theta * values))
     spread = math.sqrt(max(float(q @ values**2) - float(q @ values) ** 2, 0.0))
-    window = 2.0 * _HALF_WIDTH * math.sqrt(n) * spread
-    support = n * (values.max() - values.min())
-    extra = 2 * n + 8 if support < window else 0  # every term may be split beyond its ends
-    wanted = min(window, support) * fineness / spread + extra
+    width, extra = _window(n, float(values.max() - values.min()), spread, fineness)
+    wanted = width * fineness / spread + extra
     cells = int(min(max(2.0 ** math.ceil(math.log2(wanted)), _LEAST_CELLS), _MOST_CELLS))
-    term = _on_grid(values, weights, min(window, support) / (cells - extra), theta)
+    term = _on_grid(values, weights, width / (cells - extra), theta)
     reach = n * int(term.cells.max())
     whole = reach - n * int(term.cells.min()) < cells
     last = reach if whole else cells // 2 - 1
@@ -76,6 +74,19 @@ def expected_positive_part(values: Array, weights: Array, n: int, fineness: floa
     # every weight is good to a few units, and n of them are multiplied
     moment = term.log_moment + 64 * UNIT * (1.0 + math.exp(-term.log_moment))
     return math.exp(n * moment) * (inside + beyond)
+
+
+def _window(n: int, reach: float, spread: float, fineness: float) -> tuple[float, int]:
+    """Width of the window, and the cells by which splitting may exceed it.
+
+    All values of the sum where that is affordable, and nothing needs to be folded; else many
+    standard deviations.
+    """
+    extra = 2 * n + 8
+    window = 2.0 * _HALF_WIDTH * math.sqrt(n) * spread
+    if n * reach <= window or n * reach * fineness / spread + extra <= _AFFORDABLE_CELLS:
+        return n * reach, extra
+    return window, 0
 
 
 def _log_sum(logs: Array) -> float:

@@ -265,7 +265,7 @@ def shuffled_cells(
     never_asked = KaryResponse.calibrate(min(joint.epsilon, reward.epsilon), max(S * S, 2))
     oracles = (joint, never_asked, reward)
     return Shuffled(
-        make(statistic, task, requested_epsilon=spent, oracles=oracles),
+        make(statistic, task, requested_epsilon=spent, oracles=oracles, kinds=(JOINT, REWARD)),
         task,
         crowd=crowd,
         colluders=colluders,
