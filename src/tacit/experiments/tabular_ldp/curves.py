@@ -18,7 +18,7 @@ DELTA = 0.1
 MIDWAY = 0.75
 """Regret ~ k^x is closer to linear than to a square root above this x.
 
-Chosen after a first look at quick results: 0.8 was tried before, and figure 7 (x = 0.791) failed it.
+Chosen after a first look at quick results: 0.8 came before, and figure 7 (x = 0.791) failed it.
 No other verdict at quick size lies between the two.
 """
 
