@@ -83,8 +83,9 @@ def regret(problem, agent, episodes, seeds=4):
 
 
 def test_less_privacy_costs_less() -> None:
+    """Mean of 16 runs, measured 3203, 253 and 86; one run in 16 is three times the mean."""
     problem = make_problem("random-mdp", states=3, actions=2, horizon=3, seed=12)
-    regrets = [regret(problem, TacitLocal(epsilon), 30_000) for epsilon in (0.2, 1.0, 5.0)]
+    regrets = [regret(problem, TacitLocal(epsilon), 30_000, 16) for epsilon in (0.2, 1.0, 5.0)]
     assert regrets[0] > 5 * regrets[1] > 10 * regrets[2] > 0.0
 
 

@@ -89,7 +89,7 @@ def model_space(release: Release) -> tuple[Array, Array]:
 
 
 def first_publication(version: int, sizes: tuple[int, int, int], streams: Streams) -> Publication:
-    """A random table, every report with the same weight, all steps in turn: nothing is known."""
+    """A random table, every state as likely as the others, all steps in turn."""
     H, S, A = sizes
     actions = np.zeros((H, S), dtype=np.int64)
     greedy(np.zeros((H, S, A)), streams.ties, actions)
