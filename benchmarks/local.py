@@ -7,8 +7,8 @@ speed: microseconds of processor time per user, beside the uniforms that a user'
 fresh: random-mdp S = A = H = 2, seeds from 400 on whose worst policy loses at least 0.1, K = 10^6,
 beside ldp-obi (Laplace, as published) and ldp-psrl on the same instances.
 river: river-swim S = 6, H = 20, epsilon 1, at 10^6 and 10^7 users.
-large: FrozenLake (horizon 30) and random-mdp S = 10, A = 4, H = 10 at epsilon 2: after how many users
-regret per user stays below that of uniform actions, and below half of it.
+large: FrozenLake (horizon 30) and random-mdp S = 10, A = 4, H = 10 at epsilon 2: after how many
+users regret per user stays below that of uniform actions, and below half of it.
 """
 
 from __future__ import annotations
