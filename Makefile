@@ -40,7 +40,7 @@ check: $(VENV)/test.stamp
 	$(BIN)/mypy
 
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .

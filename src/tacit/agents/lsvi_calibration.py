@@ -20,6 +20,9 @@ from tacit.task import Task
 GRAM_SHARE = 0.5
 """Share of the budget for the Gram matrices, before the joint price gives some of it back."""
 
+ROUNDED = 2e-5
+"""More noise by this share where the counter rounds its rows: enough for ten million users."""
+
 
 @dataclass(frozen=True, eq=False)
 class Targets:
@@ -96,7 +99,8 @@ def tight_shares(
     once = Shares(gram, unit, price).answers(targets, 1)
     load = (strategy.column_norm() / gram) ** 2
     cost = sum(price.stage(load, float(x)) for x in once.load())
-    factor = math.sqrt(cost / mu2) * (1 + 1e-7)
+    slack = 1e-7 if strategy.rounding_sensitivity(1, 1) == 0.0 else ROUNDED
+    factor = math.sqrt(cost / mu2) * (1 + slack)
     return Shares(factor * gram, factor * unit, price)
 
 

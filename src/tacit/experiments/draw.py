@@ -48,7 +48,7 @@ def rate_panel(axes: Axes, curves: Sequence[Runs], title: str, *, legend: bool =
 
 def legend_below(axes: Axes) -> None:
     """Under the panel: true guarantees are long, and must not cover the curves."""
-    axes.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.13))
+    axes.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.2))
 
 
 def _lowest_rate(runs: Runs) -> float:

@@ -36,6 +36,18 @@ def cholesky_logdet(matrix: Array) -> float:
 
 
 @kernel
+def feature_widths(weights: Array, phi: Array, widths: Array) -> None:
+    """|phi|_{Lam^-1} [H, S A] from Phi Lam^-1 [H, S A, d]."""
+    H, pairs, d = weights.shape
+    for h in range(H):
+        for p in range(pairs):
+            square = 0.0
+            for i in range(d):
+                square += weights[h, p, i] * phi[p, i]
+            widths[h, p] = math.sqrt(max(square, 0.0))
+
+
+@kernel
 def backward_regression(
     weights: Array,
     widths: Array,

@@ -91,8 +91,3 @@ def certainty_gains(facts: LinearTask, theta: Array, limit: float) -> Array:
     lq.riccati(theta, np.zeros((facts.D, facts.D)), facts.Q, facts.R, gains, P)
     lq.cap_gains(gains, limit)
     return gains
-
-
-def idle_gains(facts: LinearTask) -> Array:
-    """No input at all."""
-    return np.zeros((facts.H, facts.d, facts.n))

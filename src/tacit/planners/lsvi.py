@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels.lsvi import backward_regression, log_determinants
+from tacit.kernels.lsvi import backward_regression, feature_widths, log_determinants
 from tacit.kernels.planning import greedy
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.planners.ridge import unpacked
@@ -79,7 +79,8 @@ class Regression:
         """Prepare widths and predictions; those from centred answers need the residual too."""
         gram, lam = self._matrices()
         self.weights = self.phi @ np.linalg.inv(lam)
-        self.widths = np.sqrt(np.maximum((self.weights * self.phi).sum(axis=2), 0.0))
+        self.widths = np.empty(self.weights.shape[:2])
+        feature_widths(self.weights, self.phi, self.widths)
         if asked:
             ones = np.linalg.lstsq(self.phi, np.ones(len(self.phi)), rcond=None)[0]
             excess = (lam - gram) @ ones

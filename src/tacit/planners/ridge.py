@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from tacit.arrays import Array
+from tacit.arrays import Array, IntArray
 from tacit.kernels.planning import greedy
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
 from tacit.task import Task, feature_table
+
+
+@lru_cache(maxsize=64)
+def _upper(dimension: int) -> tuple[IntArray, IntArray, Array]:
+    """Rows, columns and weights of the packed entries."""
+    rows, columns = np.triu_indices(dimension)
+    return rows, columns, np.where(rows == columns, 1.0, math.sqrt(2.0))
 
 
 def unpacked(packed: Array, dimension: int) -> Array:
@@ -23,8 +31,8 @@ def unpacked(packed: Array, dimension: int) -> Array:
     if size == dimension:
         matrices[:, range(dimension), range(dimension)] = packed
         return matrices
-    rows, columns = np.triu_indices(dimension)
-    entries = packed / np.where(rows == columns, 1.0, math.sqrt(2.0))
+    rows, columns, weights = _upper(dimension)
+    entries = packed / weights
     matrices[:, rows, columns] = matrices[:, columns, rows] = entries
     return matrices
 

@@ -136,7 +136,7 @@ class MultiTargets:
         """
         _, S, A = pairs(self.task)
         rows, offset = self._rows, self.geometry.offset
-        moved = np.repeat(np.arange(S * A), S)
+        moved = np.repeat(np.arange(S * A), S if "gram" in rows else 1)
         steps = {}
         if "gram" in rows:
             steps["gram"] = rows["gram"][moved]
@@ -192,8 +192,9 @@ class MultiTargets:
             best = max(best, (float(far[j]), int(first[i]), int(first[j])))
 
         def repeat(index: int) -> Trajectory:
-            reward, step = divmod(index, S * A * S)
-            pair, after = divmod(step, S)
+            targets = S if "gram" in self._rows else 1
+            reward, step = divmod(index, S * A * targets)
+            pair, after = divmod(step, targets)
             s, a = divmod(pair, A)
             states = np.full(H + 1, s)
             states[1::2] = after

@@ -130,11 +130,10 @@ def test_what_was_not_declared_is_not_answered() -> None:
             mechanism.release(secret, bad, source)
 
 
-def test_asking_too_often_is_refused_for_good() -> None:
-    """Noise that spends the whole budget in two rounds: the third is refused, by the filter."""
-    loose = curator(rounds=2, epsilon=1e-3)
-    mechanism = curator(rounds=2, epsilon=loose.guarantee.epsilon)
-    assert mechanism.guarantee.epsilon == pytest.approx(loose.guarantee.epsilon)
+@pytest.mark.parametrize("epsilon", [1e-3, 1e3])
+def test_asking_too_often_is_refused_for_good(epsilon: float) -> None:
+    """After two rounds the third is refused, however much more was asked for than is stated."""
+    mechanism = curator(rounds=2, epsilon=epsilon)
     secret, source = mechanism.init(), noise()
     for version in (1, 2):
         mechanism.release(secret, Query(version), source)
@@ -143,6 +142,15 @@ def test_asking_too_often_is_refused_for_good() -> None:
     mechanism.release(secret, Query(3), source)
     with pytest.raises(BudgetExhausted):
         mechanism.release(secret, question(3, 0), ReplayNoise([]))
+
+
+def test_an_answer_before_the_first_release_pays_for_the_stream_too() -> None:
+    mechanism, source = curator(rounds=2), noise()
+    early, late = mechanism.init(), mechanism.init()
+    mechanism.release(early, question(1, 0), source)
+    mechanism.release(late, Query(1), source)
+    mechanism.release(late, question(1, 0), source)
+    assert early.filter.spent.mu_squared == late.filter.spent.mu_squared
 
 
 def test_the_filter_has_spent_what_the_guarantee_says() -> None:

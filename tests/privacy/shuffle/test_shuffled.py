@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from contracts.privatizer import PrivatizerContract
 from privacy.shuffle.exact import worst_delta
@@ -284,11 +285,36 @@ def test_colluders_and_participations_cost() -> None:
     local = [p.guarantee.also[0].epsilon for p in (plain, spied, again)]
     assert spied.hidden == 40 and local[1] < local[0]
     assert again.guarantee.epsilon == pytest.approx(1.0) and again.guarantee.participations == 2
-    once = Crowd(100, 0.5, 5e-7)
+    once = Crowd(100, 0.5, 1e-6 / (1 + math.exp(0.5)))
     assert Blanket((again.local.oracles[JOINT],)).delta(once.users, once.epsilon) <= once.delta
     assert local[2] == pytest.approx(2 * again.local.oracles[JOINT].epsilon, rel=0.1)
     with pytest.raises(InvalidInput, match="nobody to hide among"):
         hidden_among(5, 5)
+
+
+@pytest.mark.parametrize(
+    ("times", "crowd", "epsilon", "delta"),
+    [(3, 20, 2.0, 0.01), (4, 30, 4.0, 0.01), (6, 60, 6.0, 0.05), (8, 400, 8.0, 0.01)],
+)
+def test_all_reports_of_a_person_may_sit_in_one_batch(
+    times: int, crowd: int, epsilon: float, delta: float
+) -> None:
+    """Exact laws of the only number a batch of two cells shows, for every mix of other users."""
+    facts = task(1, states=1, participations=times)
+    privatizer = shuffled_cells(
+        OneStep(facts), facts, epsilon=epsilon, delta=delta, crowd=crowd, colluders=0, most=8.0
+    )
+    said, (p, q) = privatizer.guarantee, map(float, privatizer.local.oracles[REWARD].chances)
+    for ones in range(0, crowd - times + 1, 5):
+        others = np.convolve(
+            stats.binom(ones, p).pmf(np.arange(ones + 1)),
+            stats.binom(crowd - times - ones, q).pmf(np.arange(crowd - times - ones + 1)),
+        )
+        mine = [stats.binom(times, chance).pmf(np.arange(times + 1)) for chance in (p, q)]
+        first, second = (np.convolve(others, own) for own in mine)
+        for a, b in ((first, second), (second, first)):
+            true = np.maximum(a - math.exp(said.epsilon) * b, 0.0).sum()
+            assert true <= said.delta
 
 
 def test_the_statement_shows_both_views() -> None:

@@ -121,8 +121,8 @@ OPTIMISM = Figure(
     title="OFU-RL and Private-OFU-RL against doing nothing, on three linear systems",
     full=Size(episodes=10_000, instances=3, runs=2),
     quick=Size(episodes=1_000, instances=3, runs=1),
-    full_time="about 15 minutes (paper mode plans after every user)",
-    quick_time="about 1 minute",
+    full_time="about 15 minutes (paper mode plans after every user), estimated",
+    quick_time="about 1 minute, estimated",
     parts=parts,
     draw=picture,
     claims=(

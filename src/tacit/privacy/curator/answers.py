@@ -52,7 +52,7 @@ class Answers:
     def clip(self, target: str, stage: int, values: Array) -> Array:
         """V such that r + V stays within [0, R]; NaN counts as 0."""
         top = float(self.ranges[target][stage]) - (1.0 if self.rewards[target] else 0.0)
-        clipped: Array = np.clip(np.nan_to_num(values, nan=0.0), 0.0, max(top, 0.0))
+        clipped: Array = np.minimum(np.fmax(values, 0.0), max(top, 0.0))  # fmax ignores NaN
         return clipped
 
     def load(self) -> Array:

@@ -57,7 +57,7 @@ class GramPart:
 class CuratorSecret(Secret):
     """Exact tables, the counter's state, the filter, and the answers of the last round."""
 
-    __slots__ = ("stream", "filter", "answered", "load", "once", "views")
+    __slots__ = ("stream", "filter", "answered", "load", "once", "views", "paid")
 
     def __init__(self, layout: Layout, stream: CountedSecret, budget: Budget, stages: int) -> None:
         super().__init__(np.zeros(layout.size, dtype=np.int64))
@@ -67,6 +67,7 @@ class CuratorSecret(Secret):
         self.answered: dict[Any, Release] = {}
         self.load = np.zeros(stages)
         self.once: Any = None
+        self.paid = False
 
 
 class Curator:
@@ -122,11 +123,12 @@ class Curator:
         self._gram_load = (strategy.column_norm() / gram_std) ** 2
         self._times = task.participations * (1 + accounting.DISCRETE)
         total = answers.rounds * answers.load()
-        self.mu = math.sqrt(sum(self._stage_cost(float(load)) for load in total))
+        exact = math.sqrt(sum(self._stage_cost(float(load)) for load in total))
+        self.mu = exact + self._times * self.stream.rounding / gram_std
+        self._rounding_cost = self.mu**2 - exact**2
         self.guarantee = self._account(task, float(requested_epsilon), float(requested_delta))
         needed = accounting.gaussian_epsilon(self.mu, float(requested_delta))
-        spendable = max(needed, float(requested_epsilon)) * (1 + 1e-6)
-        self._budget = Budget(spendable, float(requested_delta))
+        self._budget = Budget(needed * (1 + 1e-6), float(requested_delta))
 
     def _stage_cost(self, load: float) -> float:
         """mu^2 of one stage: its Gram matrices, and answers of that load."""
@@ -195,15 +197,21 @@ class Curator:
         if isinstance(query, ValueQuery):
             return self._answer(secret, query, noise)
         if query.id == secret.stream.counter.steps + 1:
-            if query.id == 1:
-                self._spend(secret, len(secret.load) * self._stage_cost(0.0))
+            self._pay_stream(secret)
             secret.answered.clear()
         return self.stream.release(secret.stream, query, noise)
+
+    def _pay_stream(self, secret: CuratorSecret) -> None:
+        """The Gram matrices of all releases, charged before the first noise is drawn."""
+        if not secret.paid:
+            self._spend(secret, len(secret.load) * self._stage_cost(0.0) + self._rounding_cost)
+            secret.paid = True
 
     def _answer(self, secret: CuratorSecret, query: ValueQuery, noise: Noise) -> Release:
         if query.id in secret.answered:
             return secret.answered[query.id]
         target, h = query.target, self._stage(query)
+        self._pay_stream(secret)
         before = float(secret.load[h])
         after = before + float(self.answers.ranges[target][h] / self.answers.stds[target][h]) ** 2
         self._spend(secret, max(self._stage_cost(after) - self._stage_cost(before), 0.0))

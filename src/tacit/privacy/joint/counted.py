@@ -122,6 +122,7 @@ class CountedSums:
         self.factors = factors.astype(np.int64)
         self._largest = _largest(statistic, self.batch)
         shift = _shift(statistic, strategy, self._largest)
+        self.rounding = strategy.rounding_sensitivity(self.layout.size, self._largest) * GRID
         overlapping = task.participations  # columns of C may overlap in every row
         self.mu = overlapping * shift / self.noise_std * (1 + accounting.DISCRETE)
         self._ledger = ledger

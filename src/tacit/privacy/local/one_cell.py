@@ -29,6 +29,7 @@ from tacit.kernels.noisy_posterior import NoisyCounts
 from tacit.kernels.questions import (
     JOINT,
     KINDS,
+    MOVE,
     REWARD,
     SPREAD,
     WEIGHT_STEPS,
@@ -88,6 +89,7 @@ class OneCell:
         task: the public task.
         requested_epsilon: of everything one person sends.
         oracles: by kind of question; by default the best ones at the requested epsilon.
+        kinds: of questions that are ever asked; the last step is asked for its reward only.
     """
 
     def __init__(
@@ -97,9 +99,11 @@ class OneCell:
         *,
         requested_epsilon: float,
         oracles: Oracles | None = None,
+        kinds: tuple[int, ...] = (JOINT, MOVE, REWARD),
     ) -> None:
         epsilon = number(requested_epsilon, "requested_epsilon", low=0.0, low_open=True)
         self.statistic = statistic
+        self.kinds = (REWARD,) if statistic.horizon == 1 else kinds
         self.oracles: Oracles = oracles or best_oracles(
             _share(epsilon, task.participations), statistic.states
         )
@@ -149,26 +153,27 @@ class OneCell:
         return tuple(oracle.channel() for oracle in self._used().values())
 
     def _used(self) -> dict[str, Oracle]:
-        kinds = (REWARD,) if self.statistic.horizon == 1 else range(KINDS)
-        return {_NAMES[kind]: self.oracles[kind] for kind in kinds}
+        return {_NAMES[kind]: self.oracles[kind] for kind in self.kinds}
 
     def law(self, users: int) -> CellLaw:
         """As if all users had been asked about the one cell, alone and with weight 1."""
-        v, w = self.weighing.moves[1], self.weighing.rewards[1]
+        v, w = self._per_report()
         return self._law(np.asarray(users * v), np.asarray(users * w), np.array([0, 0, users]))
+
+    def _per_report(self) -> tuple[float, float]:
+        """Noise variance of one report's count of moves and of rewards, asked for alone if ever."""
+        joint_only = JOINT in self.kinds and MOVE not in self.kinds
+        return self.weighing.moves[0 if joint_only else 1], self.weighing.rewards[1]
 
     def _law(self, moves: Array, rewards: Array, first_users: IntArray) -> CellLaw:
         S = self.statistic.states
         cells = (2 * S, S, 2)  # of one state, by kind of question
         starts = [_sum_variance(*pair) for pair in zip(self.oracles, cells, strict=True)]
         exact = np.zeros(())
+        v, w = self._per_report()
         return CellLaw(
             "one-cell",
-            {
-                "moves": self.weighing.moves[1],
-                "rewards": self.weighing.rewards[1],
-                "first": starts[REWARD],
-            },
+            {"moves": v, "rewards": w, "first": starts[REWARD]},
             {
                 "moves": moves,
                 "rewards": rewards,
@@ -193,6 +198,11 @@ class OneCell:
         self, mass: IntArray, h: int, kind: int, publication: Publication, noise: Noise
     ) -> Report:
         """The randomized report on a question about step h, from the mass [S, 2, S] of its cell."""
+        if kind not in self.kinds:
+            raise InvalidInput(
+                f"a question about {_NAMES[kind]}s was asked, but the guarantee covers only "
+                f"{', '.join(_NAMES[k] for k in self.kinds)}; publish other questions"
+            )
         S = self.statistic.states
         s, following = np.unravel_index(np.argmax(mass.sum(axis=1)), (S, S))
         rho = int(noise.happens(int(mass[s, 1, following]), REWARD_STEPS))

@@ -118,8 +118,8 @@ class Shuffled:
         epsilon = number(epsilon, "requested_epsilon", low=0.0, low_open=True)
         delta = number(delta, "requested_delta", low=0.0, high=1.0, high_open=True)
         blankets = self.blankets()
-        worst = max(b.epsilon_at(self.hidden, delta / times, epsilon / times) for b in blankets)
-        at_request = max(b.delta(self.hidden, epsilon / times) for b in blankets)
+        worst, near = self._each(blankets, times, epsilon, delta), epsilon / times
+        at_request = max(b.delta(self.hidden, near) for b in blankets)
         view = self.local.guarantee
         who = "policy and step, worst step" if self.crowds > 1 else "policy and unknown steps"
         return Guarantee(
@@ -128,10 +128,11 @@ class Shuffled:
             delta=delta,
             mechanism=f"{view.mechanism}; opened in batches of {self.batch:,} users",
             accountant=f"privacy blanket of {self.hidden:,} users with the same {who}, by tilted "
-            "convolution, rounded up" + (f"; {times} participations added up" if times > 1 else ""),
+            "convolution, rounded up"
+            + (f"; {times} participations as a group" if times > 1 else ""),
             requested_epsilon=epsilon,
             requested_delta=delta,
-            delta_at_requested_epsilon=min(1.0, times * at_request),
+            delta_at_requested_epsilon=min(1.0, grouped(times, near) * at_request),
             participations=times,
             noise=dict(view.noise),
             assumptions=(
@@ -145,6 +146,15 @@ class Shuffled:
             revealed=task.revealed,
             also=(_unasked(view),),
         )
+
+    def _each(self, blankets: list[Blanket], times: int, epsilon: float, delta: float) -> float:
+        """Epsilon of one of that many reports of a person, such that all keep delta together."""
+        each, bound = 0.0, epsilon / times
+        while each < bound:
+            each = bound
+            share = delta / grouped(times, each)
+            bound = max(b.epsilon_at(self.hidden, share, epsilon / times) for b in blankets)
+        return bound
 
     def blankets(self) -> list[Blanket]:
         """What hides a report, for each crowd of a batch that differs from the others."""
@@ -230,6 +240,15 @@ def hidden_among(crowd: int, colluders: int) -> int:
     return crowd - colluders
 
 
+def grouped(reports: int, epsilon: float) -> float:
+    """By how much delta grows when that many reports of one person may sit in the same batch.
+
+    Replacing them one after the other is group privacy: 1 + e^eps + ... + e^((m-1) eps). In
+    different batches delta only adds up, which is less.
+    """
+    return sum(math.exp(i * epsilon) for i in range(reports))
+
+
 def shuffled_cells(
     statistic: OneStep | EachStep,
     task: Task,
@@ -252,7 +271,8 @@ def shuffled_cells(
         most: local epsilon that one report never exceeds.
     """
     S, times, before = statistic.states, task.participations, statistic.horizon - 1
-    each = Crowd(hidden_among(crowd, colluders), epsilon / times, delta / times)
+    share = delta / grouped(times, epsilon / times)
+    each = Crowd(hidden_among(crowd, colluders), epsilon / times, share)
     make: type[OneCell]
     if isinstance(statistic, EachStep):
         make, domains = DrawnCell, (2 * S * S,) * before + (2 * S,)
@@ -265,7 +285,7 @@ def shuffled_cells(
     never_asked = KaryResponse.calibrate(min(joint.epsilon, reward.epsilon), max(S * S, 2))
     oracles = (joint, never_asked, reward)
     return Shuffled(
-        make(statistic, task, requested_epsilon=spent, oracles=oracles),
+        make(statistic, task, requested_epsilon=spent, oracles=oracles, kinds=(JOINT, REWARD)),
         task,
         crowd=crowd,
         colluders=colluders,
