@@ -281,7 +281,7 @@ def everybody(H, S=2) -> list[Trajectory]:
 def worst_at(privatizer, coin: int, public: Publication) -> float:
     """Worst log ratio between any two people whose report has that id."""
     laws: dict[bytes, dict] = {}
-    for user in everybody(privatizer.statistic.horizon):
+    for user in everybody(privatizer.statistic.horizon, privatizer.statistic.states):
         sent = contribution(privatizer, user, coin, public)
         if sent.tobytes() not in laws:
             laws[sent.tobytes()] = messages(privatizer, sent, public)
@@ -311,6 +311,21 @@ def test_the_worst_log_ratio_of_all_messages_is_the_guarantee(epsilon, H) -> Non
     for homogeneous in (True, False) if epsilon > 1.0 else (H != 3,):
         privatizer = one_cell(epsilon, task(H, homogeneous=homogeneous))
         assert exactly_epsilon(privatizer, seed=H)
+
+
+def test_three_states_have_three_domains() -> None:
+    """With two states moves and rewards have as many cells; here nothing can be mixed up."""
+    privatizer = one_cell(5.0, task(2, S=3))
+    assert [oracle.domain for oracle in privatizer.oracles] == [18, 9, 6]
+    losses = [
+        worst_at(privatizer, 0, publication(2, S=3, asked=always(2, *question)))
+        for question in questions(2)
+    ]
+    assert losses == pytest.approx([5.0] * 4, abs=1e-9)
+    assert max(losses) == pytest.approx(privatizer.guarantee.epsilon, abs=1e-12)
+    user = lived(np.array([2, 1, 0]), np.array([0.25, 0.5]))
+    for question in questions(2):
+        assert unbiased(privatizer, user, publication(2, S=3, asked=always(2, *question)))
 
 
 MALFORMED = {
