@@ -36,7 +36,7 @@ class TacitLocal(Agent):
     exploration: Literal["posterior", "optimistic"] = "posterior"
     bonus_scale: float = 0.1
     beta: float = 0.1
-    batch: int = 200
+    batch: int = 300
 
     def __post_init__(self) -> None:
         number(self.epsilon, "epsilon", low=0.0, low_open=True)

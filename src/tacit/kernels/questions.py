@@ -63,7 +63,7 @@ def pick_question(asked: Array, coin: int) -> int:
     Ids are spread over the shares by multiples of the golden ratio: any run of consecutive ids asks
     in these shares, nearly exactly.
     """
-    u = (coin % _CIRCLE * _GOLDEN % _CIRCLE) / _CIRCLE
+    u = (coin * _GOLDEN & (_CIRCLE - 1)) * (1.0 / _CIRCLE)
     low = 0
     high = asked.shape[0] - 1
     while low < high:

@@ -195,6 +195,7 @@ def one_cell_episodes(
     gap, regret, earned = now
     done, passed = at
     left = clock[0]
+    chosen = clock[2] == 1
     for row in range(uniforms.shape[0]):
         if left == 0:
             if done == 0:
@@ -209,12 +210,13 @@ def one_cell_episodes(
             rescore(truth, policy, optimum, work.values, now)
             gap = now[0]
             left = next_batch(schedule, done)
+            chosen = clock[2] == 1
         earned += rollout(truth, policy, uniforms[row], states, actions, rewards)
-        question = pick_question(asked, done) if clock[2] == 1 else in_turn(done, H)
+        question = pick_question(asked, done) if chosen else in_turn(done, H)
         h = int(rng.random() * H) if drawn else question // KINDS
-        kind = REWARD if h == H - 1 else question % KINDS
-        if drawn and h < H - 1:
-            kind = JOINT
+        kind = JOINT if drawn else question - KINDS * h
+        if h == H - 1:
+            kind = REWARD
         rho = 0
         if kind != MOVE:
             share = step_reward(rewards, h)
