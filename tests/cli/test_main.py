@@ -174,13 +174,13 @@ def test_demo_as_json(call, tmp_path: Path) -> None:
     done = call("demo", "--json")
     report = json.loads(done.out)
     assert [run["agent"]["name"] for run in report["runs"]] == [
-        "uniform",
-        "ucb-vi",
-        "ucb-vi",
         "psrl",
+        "tacit-local",
+        "tacit-local",
+        "ldp-obi",
     ]
     final = [run["regret"]["mean"] for run in report["runs"]]
-    assert final[3] < 0.1 * final[2] < 0.1 * final[1]
+    assert final[0] < final[1] < 0.2 * final[2] < 0.2 * 0.5 * final[3]
     assert (tmp_path / report["files"][0]).exists()
 
 

@@ -14,7 +14,12 @@ import tacit
 from tacit.problems import problems
 from tacit.problems.environments import TabularEnv, register
 
-NAMES = [entry.name for entry in problems]
+MADE = {entry.name: tacit.problem(entry.name) for entry in problems}
+NAMES = [
+    name
+    for name, made in MADE.items()
+    if isinstance(made, tacit.TabularMDP) and made.horizon > 1  # the checker wants a second step
+]
 
 
 def play(env, actions, seed):
@@ -57,7 +62,7 @@ def test_registering_twice_does_no_harm():
     before = set(gymnasium.registry)
     register()
     assert set(gymnasium.registry) == before
-    assert {f"tacit/{name}-v0" for name in NAMES} <= before
+    assert {f"tacit/{name}-v0" for name in MADE} <= before
 
 
 # ---- episodes -----------------------------------------------------------------------------------
