@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from contracts.moments import moments_fit
-from tacit.agents import TacitLocal
+from tacit.agents import ShuffleOBI, TacitLocal
 from tacit.driver import CappedBatches, drive
 from tacit.kernels.cells import CellSums, estimate_cells
 from tacit.kernels.noisy_posterior import NoisyCounts
@@ -293,6 +293,18 @@ def test_the_loop_explores_as_it_was_told():
     assert _explore(staged, weigh) == (False, 0.0, 0.0, weigh, True, 0.02)
     silent = DirectionalPlanner(bonus_scale=0.7, beta=0.3)
     assert _explore(dataclasses.replace(optimistic, planner=silent), weigh).asks is False
+
+
+@pytest.mark.parametrize("steps", ["own", "assigned"])
+def test_behind_a_shuffler_steps_are_asked_jointly_and_the_last_for_its_reward(steps):
+    """3000 users of one batch, four steps: by chi-square at 1e-6 where they draw them."""
+    problem, agent = PROBLEMS["pooled"], ShuffleOBI(1.0, 1e-6, steps=steps, batch=3000)
+    run = compiled_run(problem, agent.bind(problem.task(10_000)), 0, 0, np.array([10_000]))
+    run.advance(3000)
+    users = run._batch.users.reshape(4, KINDS)
+    asked = np.array([users[0, JOINT], users[1, JOINT], users[2, JOINT], users[3, REWARD]])
+    assert asked.sum() == users.sum() == 3000
+    assert ((asked - 750) ** 2 / 750).sum() < 30.7 and (asked == 750).all() == (steps == "assigned")
 
 
 FRACTIONS = TabularMDP(
