@@ -94,7 +94,7 @@ def add_joint_counts(
     """
     S, A = transitions.shape[1], transitions.shape[2]
     for row in range(states.shape[0]):
-        steps = min(horizon, min(actions.shape[1], states.shape[1] - 1))
+        steps = min(horizon, actions.shape[1], states.shape[1] - 1, rewards.shape[1])
         for h in range(steps):
             g = 0 if pooled else h
             s = clip_index(states[row, h], S)

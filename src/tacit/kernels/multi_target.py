@@ -53,7 +53,7 @@ def add_multi_targets(
     S = tables.target.shape[1]
     A = tables.target.shape[0] // S
     for row in range(states.shape[0]):
-        steps = min(horizon, min(actions.shape[1], states.shape[1] - 1))
+        steps = min(horizon, actions.shape[1], states.shape[1] - 1, rewards.shape[1])
         for h in range(steps):
             pair = clip_index(states[row, h], S) * A + clip_index(actions[row, h], A)
             if gram.shape[0] > 0 and (pooled or h < gram.shape[0]):

@@ -92,6 +92,22 @@ def block_weights(
     return weights
 
 
+def published(publication: Publication, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """An array of the publication's context, of the shape that the statistic's kernels read.
+
+    What was published is public, so refusing it says nothing about the user; compiled code that
+    reads another shape would run out of bounds on the user's own device.
+    """
+    array = publication.context.get(name)
+    if array is None or array.shape != shape:
+        found = "nothing" if array is None else f"shape {list(array.shape)}"
+        raise InvalidInput(
+            f"publication {publication.version} must carry {name!r} of shape {list(shape)}, but it "
+            f"carries {found}"
+        )
+    return array
+
+
 class Statistic(Protocol):
     """Turns one user's raw trajectory into a bounded vector (DESIGN: consequence 2)."""
 

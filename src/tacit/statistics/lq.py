@@ -13,7 +13,7 @@ from tacit.errors import InvalidInput
 from tacit.kernels.lq_moments import LQ_STEPS, moments, responses
 from tacit.policy import LinearPolicy
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights, published
 from tacit.task import Task
 from tacit.trajectory import Trajectory, VectorTrajectory
 from tacit.validate import number
@@ -202,11 +202,15 @@ class InstrumentedResponses:
 
     def recipe(self, publication: Publication) -> tuple[Array, Array, Array, Array, Array, Array]:
         """Reference, path, whitener, instruments, usual residuals and weights to contribute by."""
-        names = ("reference", "path", "whitener", "instruments", "usual", "weights")
-        reference, path, whitener, instruments, usual, weights = (
-            publication.context[name] for name in names
+        H, n, d = self.horizon, self.states, self.inputs
+        return (
+            published(publication, "reference", (n + d, n)),
+            published(publication, "path", (H, n)),
+            published(publication, "whitener", (n, n)),
+            published(publication, "instruments", (H, n)),
+            published(publication, "usual", (n, n)),
+            published(publication, "weights", (4,)),
         )
-        return reference, path, whitener, instruments, usual, weights
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None

@@ -25,7 +25,7 @@ from tacit.kernels.targets import (
     add_many_value_targets,
 )
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights, published
 from tacit.statistics.distances import (
     ISOMETRIC,
     box_pair,
@@ -172,7 +172,7 @@ class ValueTargets:
             states,
             actions,
             rewards,
-            publication.context["V"],
+            published(publication, "V", (self.task.horizon + 1, self.task.sizes["states"])),
             self._reach(publication),
             self.features,
             self.scales,
@@ -188,8 +188,8 @@ class ValueTargets:
         """Clipping norms of every stage [2, H-1]: published ones within bounds, or declared."""
         if not self.shape.public:
             return self._declared
-        published = np.nan_to_num(publication.context["reach"], nan=0.0)
-        clipped: Array = np.clip(published, LEAST_SHARE**0.5 * self._declared, self._declared)
+        asked = np.nan_to_num(published(publication, "reach", self._declared.shape), nan=0.0)
+        clipped: Array = np.clip(asked, LEAST_SHARE**0.5 * self._declared, self._declared)
         return clipped
 
     def weights(self, publication: Publication) -> Array:

@@ -34,8 +34,12 @@ class PolicyTransitions:
 
     def _actions(self, publication: Publication) -> IntArray:
         policy = publication.policy
-        if not isinstance(policy, TabularPolicy):
-            raise InvalidInput("transitions are filed under the actions of a deterministic policy")
+        H, S, _ = self.sizes
+        if not isinstance(policy, TabularPolicy) or policy.actions.shape != (H, S):
+            raise InvalidInput(
+                "transitions are filed under the actions of a deterministic policy, a table of "
+                f"shape {[H, S]}"
+            )
         return policy.actions
 
     def contribute(
