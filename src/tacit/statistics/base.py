@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -159,3 +160,26 @@ class Bulk(Protocol):
         out: IntArray,
     ) -> None:
         """Add the contributions of many users to ``out``, one trajectory per row."""
+
+
+class ManyUsers(ABC):
+    """A statistic whose kernel adds up many users at once; one user is a batch of one."""
+
+    @abstractmethod
+    def add_many(
+        self,
+        states: IntArray,
+        actions: IntArray,
+        rewards: Array,
+        publication: Publication,
+        out: IntArray,
+    ) -> None:
+        """Add the contributions of many users, one trajectory per row, to ``out``."""
+
+    def contribute(
+        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    ) -> None:
+        """Overwrite ``out`` with the clipped contribution of one user."""
+        out[:] = 0
+        states, actions, rewards = trajectory.states, trajectory.actions, trajectory.rewards
+        self.add_many(states[None], actions[None], rewards[None], publication, out)

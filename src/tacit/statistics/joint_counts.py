@@ -12,12 +12,12 @@ from tacit.features import pairs
 from tacit.kernels.counts import add_joint_counts
 from tacit.kernels.targets import STEPS
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 
 
-class JointCounts:
+class JointCounts(ManyUsers):
     """N(s,a,s') over all H steps, and sums of r - 1/2: B1 of mixture_jdp with one-hot features.
 
     A transition moves two cells by 1, a reward (centred at 1/2, which halves it) one cell by at
@@ -47,14 +47,6 @@ class JointCounts:
     def scales(self) -> dict[str, float]:
         """What contributions of a block were multiplied by."""
         return {"transitions": self.step / STEPS, "reward": self.reward_step / STEPS}
-
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
-    ) -> None:
-        """Overwrite ``out`` with the sums of one user."""
-        out[:] = 0
-        states, actions, rewards = trajectory.states, trajectory.actions, trajectory.rewards
-        self.add_many(states[None], actions[None], rewards[None], publication, out)
 
     def add_many(
         self,

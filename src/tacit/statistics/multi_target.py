@@ -14,7 +14,7 @@ from tacit.kernels.multi_target import StepTables, add_multi_targets
 from tacit.kernels.targets import STEPS
 from tacit.multi_target import geometry
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights
 from tacit.statistics.distances import ISOMETRIC, squared_diameter
 from tacit.task import Task
 from tacit.trajectory import Trajectory
@@ -24,7 +24,7 @@ SHARES = {"gram": 0.35, "target": 0.25, "reward_gram": 0.2, "reward_target": 0.2
 """Shares of mu^2 by family (spec mixture_jdp B1)."""
 
 
-class MultiTargets:
+class MultiTargets(ManyUsers):
     """Sums of M(s,a), p_{s'}, varphi varphi^T and varphi (r - offset), free of any V.
 
     Contributions are scaled so that noise of one size in all cells spends the given shares. Cells
@@ -95,14 +95,6 @@ class MultiTargets:
             reward_low=-offset * target * STEPS,
             reward_high=(1.0 - offset) * target * STEPS,
         )
-
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
-    ) -> None:
-        """Overwrite ``out`` with the sums of one user."""
-        out[:] = 0
-        states, actions, rewards = trajectory.states, trajectory.actions, trajectory.rewards
-        self.add_many(states[None], actions[None], rewards[None], publication, out)
 
     def add_many(
         self,

@@ -25,7 +25,7 @@ from tacit.kernels.targets import (
     add_many_value_targets,
 )
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights, published
+from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights, published
 from tacit.statistics.distances import (
     ISOMETRIC,
     box_pair,
@@ -74,7 +74,7 @@ class Shape:
         return 1.0 if self.scaling in ("raw", "printed") else ISOMETRIC
 
 
-class ValueTargets:
+class ValueTargets(ManyUsers):
     """x x^T and x y with x = phi_V(s,a), y = V(s'), per stage; rewards likewise (mixture_jdp 2).
 
     V is that of the publication, clipped entry by entry into [0, cap]; x and y are clipped to
@@ -149,14 +149,6 @@ class ValueTargets:
         return TargetScales(gram, target, r_gram, r_target, self.shape.off)
 
     # The statistic.
-
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
-    ) -> None:
-        """Overwrite ``out`` with the clipped sums of one user."""
-        out[:] = 0
-        states, actions, rewards = trajectory.states, trajectory.actions, trajectory.rewards
-        self.add_many(states[None], actions[None], rewards[None], publication, out)
 
     def add_many(
         self,

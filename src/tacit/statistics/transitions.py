@@ -13,13 +13,15 @@ from tacit.features import pairs
 from tacit.kernels.counts import add_policy_transitions
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 
 
-class PolicyTransitions:
+class PolicyTransitions(ManyUsers):
     """One-hot of (s_h, s_{h+1}) per stage h < H, filed under the action the policy prescribes.
+
+    Missing steps count as staying in state 0.
 
     The published policy is deterministic, so the action adds nothing to the state. It is read from
     the publication, never from what the user did: a user who deviates changes no other cell, and
@@ -41,14 +43,6 @@ class PolicyTransitions:
                 f"shape {[H, S]}"
             )
         return policy.actions
-
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
-    ) -> None:
-        """Overwrite ``out`` with a 1 per stage; missing steps count as staying in state 0."""
-        out[:] = 0
-        states, actions, rewards = trajectory.states, trajectory.actions, trajectory.rewards
-        self.add_many(states[None], actions[None], rewards[None], publication, out)
 
     def add_many(
         self,
