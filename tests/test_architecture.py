@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import tacit
+from tacit.kernels.compiler import ABOVE
 
 PACKAGE = Path(tacit.__file__).parent
 MODULES = {
@@ -22,10 +23,11 @@ PLANNING_KERNELS = (
 )
 
 
-def imports(path: Path) -> set[str]:
-    """Every tacit module a file imports, wherever in the file, type-checking blocks included."""
+def imports(path: Path, everywhere: bool = True) -> set[str]:
+    """Every tacit module a file imports, wherever in the file, or only when it is loaded."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree) if everywhere else tree.body:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -34,7 +36,7 @@ def imports(path: Path) -> set[str]:
     return {name for name in found if name in MODULES and name != "tacit"}
 
 
-def closure(start: str) -> set[str]:
+def closure(start: str, everywhere: bool = True) -> set[str]:
     """What importing a module pulls in, with the packages on the way (not the lazy root)."""
     seen, frontier = set(), [start]
     while frontier:
@@ -42,7 +44,7 @@ def closure(start: str) -> set[str]:
         if name in seen or name == "tacit":
             continue
         seen.add(name)
-        frontier += [*imports(MODULES[name]), name.rpartition(".")[0] or name]
+        frontier += [*imports(MODULES[name], everywhere), name.rpartition(".")[0] or name]
     return seen
 
 
@@ -168,3 +170,10 @@ def test_nobody_inside_goes_through_the_lazy_root() -> None:
                 assert "tacit" not in {alias.name for alias in node.names}, name
             if isinstance(node, ast.ImportFrom) and node.module == "tacit":
                 assert {f"tacit.{alias.name}" for alias in node.names} <= set(MODULES), name
+
+
+def test_the_kernel_cache_notices_every_module_a_kernel_can_reach() -> None:
+    with_kernels = [name for name, path in MODULES.items() if "\n@kernel\n" in path.read_text()]
+    reached = set().union(*(closure(name, everywhere=False) for name in with_kernels))
+    assert len(with_kernels) >= 40
+    assert {name for name in reached if under(name, *ABOVE)} == set()

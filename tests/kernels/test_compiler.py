@@ -73,6 +73,13 @@ def test_the_hash_depends_on_code_alone(tree, tmp_path_factory):
     assert source_hash(copy) == before
 
 
+def test_the_hash_leaves_out_folders_above_all_kernels(tree):
+    before = source_hash(tree)
+    (tree / "cli").mkdir()
+    (tree / "cli" / "main.py").write_text("z = 3\n")
+    assert source_hash(tree) == before
+
+
 def test_the_hash_is_over_the_package():
     assert (compiler.PACKAGE / "kernels" / "compiler.py").is_file()
     assert source_hash() == source_hash(compiler.PACKAGE)
