@@ -8,14 +8,17 @@ DEMO_OUT ?= tacit-demo
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check format bench constraints clean
+.PHONY: help demo test test-browser check format bench soak docs constraints clean
 
 help:
 	@echo "make demo     install and take the two-minute tour"
 	@echo "make test     install what the tests need; lint, types, all tests"
+	@echo "make test-browser   the dashboard in a real Chromium (installs Debian's)"
 	@echo "make check    lint and types only"
 	@echo "make format   format the code"
 	@echo "make bench    speed measurements (minutes)"
+	@echo "make soak     kill the service 200 times under load (an hour)"
+	@echo "make docs     build the documentation site"
 	@echo "make clean    remove the virtual environment and caches"
 
 $(BIN)/python:
@@ -40,7 +43,12 @@ check: $(VENV)/test.stamp
 	$(BIN)/mypy
 
 test: check
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist loadfile -m "not slow and not browser"
+
+test-browser: $(VENV)/test.stamp
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+		{ apt-get update --quiet=2 && apt-get install --quiet=2 --yes chromium chromium-driver; }
+	$(BIN)/pytest -n0 -m browser tests/browser
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .
@@ -48,6 +56,12 @@ format: $(VENV)/test.stamp
 
 bench: $(VENV)/core.stamp
 	$(BIN)/python benchmarks/speed.py
+
+docs: $(VENV)/test.stamp
+	$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html
+
+soak: $(VENV)/test.stamp
+	$(BIN)/python benchmarks/service/soak.py
 
 # Pin what is installed now (names and versions only, no addresses).
 constraints: $(VENV)/test.stamp
