@@ -36,8 +36,8 @@ def implementations(package, method: str) -> set[str]:
     found = set()
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         for name, item in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            protocol = getattr(item, "_is_protocol", False)
-            if item.__module__ == module.name and hasattr(item, method) and not protocol:
+            unfinished = getattr(item, "_is_protocol", False) or inspect.isabstract(item)
+            if item.__module__ == module.name and hasattr(item, method) and not unfinished:
                 found.add(name)
     return found
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, runtime_checkable
+
+import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.errors import Blind, InvalidInput
@@ -91,6 +94,21 @@ def require_room(statistic: Statistic, task: Task, step: float, noise_std: float
         )
 
 
+def inspect_entries(message: IntArray, reach: IntArray) -> None:
+    """Refuse a message with another number of entries, or with one beyond its reach."""
+    if message.shape != reach.shape:
+        raise InvalidInput(
+            f"the report has shape {list(message.shape)}, but it must have {len(reach)} entries"
+        )
+    beyond = (message > reach) | (message < -reach)
+    if beyond.any():
+        where = int(np.argmax(beyond))
+        raise InvalidInput(
+            f"entry {where} of the report is {message[where]}, but no report of this randomizer "
+            f"goes beyond {reach[where]}"
+        )
+
+
 class Privatizer(Protocol):
     """Contribution -> report -> secret state -> release, with a guarantee computed from the noise.
 
@@ -121,3 +139,37 @@ class Privatizer(Protocol):
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """Publish. Asked again in the same state, the same query gives the same value."""
+
+
+@runtime_checkable
+class TwoHalves(Protocol):
+    """A local privatizer whose ``encode`` is cut in two where the message crosses the network.
+
+    ``encode`` is ``collect`` after ``randomize``, bit for bit. What a collector adds to the message
+    follows from the publication and the report's public coin alone.
+    """
+
+    @property
+    def largest(self) -> int:
+        """The most that one report adds to one of the collector's sums, in absolute value."""
+
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
+        """On the device: everything that is sent."""
+
+    def inspect(self, message: IntArray, publication: Publication, coin: int) -> None:
+        """At the collector: refuse a message that no device of ours can have made."""
+
+    def collect(
+        self, message: IntArray, publication: Publication, coin: int, source: Source = "secure"
+    ) -> Report:
+        """At the collector: the report, in the terms of its sums; inspected first."""
+
+    def fold(
+        self,
+        secret: Secret,
+        messages: Sequence[IntArray],
+        publication: Publication,
+        coins: Sequence[int],
+        source: Source = "secure",
+    ) -> Secret:
+        """Collect and absorb many messages made under one publication, in their order."""

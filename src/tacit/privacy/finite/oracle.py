@@ -89,6 +89,11 @@ class Oracle(Randomizer):
     title: ClassVar[str]
 
     @property
+    def ones(self) -> int | None:
+        """Number of ones in every report, where it is always the same."""
+        return None
+
+    @property
     @abstractmethod
     def covariance_outside(self) -> float:
         """Covariance of one report's estimates of two cells, for a user in neither of them."""

@@ -78,6 +78,11 @@ class SubsetSelection(Oracle):
         p = Fraction(self.own, GRID)
         return p, (self.size - p) / (self.domain - 1)
 
+    @property
+    def ones(self) -> int:
+        """A report names exactly ``size`` cells."""
+        return self.size
+
     @cached_property
     def blanket(self) -> float:
         """Share of reports that are a uniform subset of all cells, whatever the user's cell."""

@@ -16,12 +16,12 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels import sums
 from tacit.kernels.noise import add_scaled
 from tacit.privacy import accounting, bounded
-from tacit.privacy.base import Query, Report, Secret, require_room
+from tacit.privacy.base import Query, Secret, require_room
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.noise import GridLaw, Kind, Noise, weakest
+from tacit.privacy.local.whole import WholeReport
+from tacit.privacy.noise import GridLaw, Kind, Noise
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Relation, Statistic
@@ -36,6 +36,9 @@ FINE: dict[Kind, int] = {"laplace": 64, "gaussian": 2**16, "bounded": 64}
 """Least noise scale in steps. Discrete Laplace noise is exact on any grid, only its variance is
 rounded; the delta of discrete Gaussian noise is off by a relative 1 / steps^2, here below 1e-9.
 Bounded noise is only ever a rounded draw, which is exact on any grid."""
+
+TAIL: dict[Kind, float] = {"laplace": 64.0, "gaussian": 12.0, "bounded": 1.0}
+"""In scales: noise beyond it has a chance below 1e-27, so a report beyond it was not made by us."""
 
 _SCALE_NAMES: dict[Kind, str] = {"laplace": "scale", "gaussian": "std", "bounded": "radius"}
 
@@ -129,7 +132,7 @@ def _moves(
     return radii, shifts
 
 
-class LocalAdditive:
+class LocalAdditive(WholeReport):
     """Every user adds independent noise to every cell, then sends; the collector adds up.
 
     Args:
@@ -166,6 +169,10 @@ class LocalAdditive:
                 f"choose an epsilon below {requested_epsilon:g}"
             )
         require_room(statistic, task, GRID, math.sqrt(2) * max(self.scales.values()))
+        own = statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE) / GRID
+        reach = np.minimum(own + TAIL[kind] * self.noise_law.scales, 2.0**62)
+        self._reach: IntArray = np.ceil(reach).astype(np.int64)
+        self.largest = int(self._reach.max())
         self.guarantee = self._account(statistic, task, requested_epsilon, requested_delta)
 
     def _account(self, statistic: Statistic, task: Task, epsilon: float, delta: float) -> Guarantee:
@@ -216,19 +223,16 @@ class LocalAdditive:
         """Zero sums."""
         return Secret(np.zeros(self.layout.size, dtype=np.int64))
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """On the device: contribution plus fresh noise, in whole steps of the grid."""
         message = np.empty(self.layout.size, dtype=np.int64)
         noise.fill(self.noise_law, message)
         add_scaled(contribution, self.factors, message)
-        return Report(message, noise.source)
+        return message
 
-    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
-        """Add up what is already randomized."""
-        sums.absorb(secret.sums, report.take())
-        secret.users += 1
-        secret.source = weakest(secret.source, report.source)
-        return secret
+    def reach(self, publication: Publication) -> IntArray:
+        """The largest contribution and the tail of the noise, whatever was published."""
+        return self._reach
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """The sums so far; their noise was added by the users."""

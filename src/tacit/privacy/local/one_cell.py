@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,9 +38,9 @@ from tacit.kernels.questions import (
 )
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Query, Report, Secret
-from tacit.privacy.finite import Oracle, Pair, best_oracle
+from tacit.privacy.finite import Oracle, Pair, best_oracle, packing
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.noise import Noise, weakest
+from tacit.privacy.noise import Noise, Source, weakest
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics import Block, EachStep, Layout, OneStep
@@ -109,8 +110,8 @@ class OneCell:
         )
         self.weighing = weighing(self.oracles, statistic.states)
         self.layout, self.sums = _layouts(statistic, task)
-        ones = 2 * statistic.states  # of one report, about one state
-        if task.users * ones * WEIGHT_STEPS**2 >= 2**63:
+        self.largest = 2 * statistic.states * WEIGHT_STEPS**2  # all ones about one state
+        if task.users * self.largest >= 2**63:
             raise InvalidInput(
                 f"the weighted sums of {task.users:,} users could leave the 64-bit integers; plan "
                 "for fewer users"
@@ -189,29 +190,101 @@ class OneCell:
         return Secret(np.zeros(self.sums.size, dtype=np.int64))
 
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
-        """On the device: round the reward, randomize the cell, and address the report."""
+        """The device's half and the collector's: randomize the cell, then address the report."""
+        h, kind, mass = self._asked(contribution, noise)
+        report = self._answer(mass, kind, noise)
+        return Report(self.address(report, h, kind, publication), noise.source)
+
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
+        """On the device: the oracle's report alone, 64 cells to the integer."""
+        _, kind, mass = self._asked(contribution, noise)
+        return packing.pack(self._answer(mass, kind, noise))
+
+    def _asked(self, contribution: IntArray, noise: Noise) -> tuple[int, int, IntArray]:
+        """Step and kind of the question, and the mass [S, 2, S] of its cell."""
         views = self.statistic.layout.views(contribution)
         h, kind = divmod(int(np.argmax(views["question"])), KINDS)
-        return self._report(views["cell"], h, kind, publication, noise)
+        return h, kind, views["cell"]
 
-    def _report(
-        self, mass: IntArray, h: int, kind: int, publication: Publication, noise: Noise
-    ) -> Report:
-        """The randomized report on a question about step h, from the mass [S, 2, S] of its cell."""
+    def _answer(self, mass: IntArray, kind: int, noise: Noise) -> IntArray:
+        """Round the reward, randomize the cell: the oracle's row of zeros and ones."""
+        self._covered(kind)
+        S = self.statistic.states
+        s, following = np.unravel_index(np.argmax(mass.sum(axis=1)), (S, S))
+        rho = int(noise.happens(int(mass[s, 1, following]), REWARD_STEPS))
+        cell = cell_index(kind, int(s), rho, int(following), S)
+        return noise.randomize(self.oracles[kind], cell)
+
+    def _covered(self, kind: int) -> None:
         if kind not in self.kinds:
             raise InvalidInput(
                 f"a question about {_NAMES[kind]}s was asked, but the guarantee covers only "
                 f"{', '.join(_NAMES[k] for k in self.kinds)}; publish other questions"
             )
-        S = self.statistic.states
-        s, following = np.unravel_index(np.argmax(mass.sum(axis=1)), (S, S))
-        rho = int(noise.happens(int(mass[s, 1, following]), REWARD_STEPS))
-        cell = cell_index(kind, int(s), rho, int(following), S)
-        report = noise.randomize(self.oracles[kind], cell)
-        return Report(self.address(report, h, kind, publication), noise.source)
+
+    def _question(
+        self, message: IntArray, publication: Publication, coin: int
+    ) -> tuple[int, int, IntArray]:
+        """Step and kind a message is about, and the oracle's packed report in it."""
+        h, kind = self.statistic.question(publication, coin)  # type: ignore[union-attr]
+        return h, kind, message
+
+    def _inspected(
+        self, message: IntArray, publication: Publication, coin: int
+    ) -> tuple[int, int, IntArray]:
+        h, kind, packed = self._question(message, publication, coin)
+        self._covered(kind)
+        packing.inspect(packed, self.oracles[kind].domain, self.oracles[kind].ones)
+        return h, kind, packed
+
+    def inspect(self, message: IntArray, publication: Publication, coin: int) -> None:
+        """Refuse what the oracle of this report's question cannot have said."""
+        self._inspected(message, publication, coin)
+
+    def collect(
+        self, message: IntArray, publication: Publication, coin: int, source: Source = "secure"
+    ) -> Report:
+        """At the collector: the report, addressed by the question that its coin asked."""
+        h, kind, packed = self._inspected(message, publication, coin)
+        row = packing.unpack(packed[None], self.oracles[kind].domain)[0]
+        return Report(self.address(row, h, kind, publication), source)
+
+    def fold(
+        self,
+        secret: Secret,
+        messages: Sequence[IntArray],
+        publication: Publication,
+        coins: Sequence[int],
+        source: Source = "secure",
+    ) -> Secret:
+        """Many reports at once: those about one question are added up before they are addressed."""
+        alike: dict[tuple[int, int], list[IntArray]] = defaultdict(list)
+        for message, coin in zip(messages, coins, strict=True):
+            h, kind, packed = self._inspected(message, publication, coin)
+            alike[h, kind].append(packed)
+        for (h, kind), group in alike.items():
+            hits = packing.unpack(np.stack(group), self.oracles[kind].domain).sum(axis=0)
+            self._add(hits, len(group), h, kind, publication, secret.sums)
+        secret.users += len(messages)
+        secret.source = weakest(secret.source, source)
+        return secret
 
     def address(self, report: IntArray, step: int, kind: int, publication: Publication) -> IntArray:
         """The message in the collector's terms: which sums it is added to, and how often."""
+        message = np.zeros(self.sums.size, dtype=np.int64)
+        self._add(report, 1, step, kind, publication, message)
+        return message
+
+    def _add(
+        self,
+        hits: IntArray,
+        reports: int,
+        step: int,
+        kind: int,
+        publication: Publication,
+        into: IntArray,
+    ) -> None:
+        """Add the summed reports on one question to a flat vector of sums."""
         policy, occupancy = publication.policy, publication.context.get("occupancy")
         shape = (self.statistic.horizon, self.statistic.states)
         if (
@@ -224,18 +297,16 @@ class OneCell:
                 f"predicts, both {shape}; draw a stochastic policy into a table before publishing "
                 "it"
             )
-        message = np.zeros(self.sums.size, dtype=np.int64)
         add_hits(
-            report,
-            1,
+            hits,
+            reports,
             kind,
             step,
             policy.actions,
             occupancy,
             self.weighing,
-            self.cell_sums(message),
+            self.cell_sums(into),
         )
-        return message
 
     def cell_sums(self, flat: IntArray) -> CellSums:
         """Views of a flat vector of sums, as kernels take them."""
@@ -285,15 +356,28 @@ class DrawnCell(OneCell):
             ),
         )
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
-        """On the device: draw the step, then report its cell."""
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
+        """On the device: the step, then the oracle's report on its cell."""
+        h, kind, mass = self._asked(contribution, noise)
+        return np.append(np.int64(h), packing.pack(self._answer(mass, kind, noise)))
+
+    def _question(
+        self, message: IntArray, publication: Publication, coin: int
+    ) -> tuple[int, int, IntArray]:
+        H = self.statistic.horizon
+        if message.ndim != 1 or not message.size or not 0 <= message[0] < H:
+            raise InvalidInput(f"the report must begin with the number of its step, below {H}")
+        h = int(message[0])
+        return h, REWARD if h == H - 1 else JOINT, message[1:]
+
+    def _asked(self, contribution: IntArray, noise: Noise) -> tuple[int, int, IntArray]:
+        """A step drawn with a fair coin."""
         H = self.statistic.horizon
         h = 0
         while h < H - 1 and not noise.happens(1, H - h):
             h += 1
         mass = self.statistic.layout.views(contribution)["cell"][h]
-        kind = REWARD if h == H - 1 else JOINT
-        return self._report(mass, h, kind, publication, noise)
+        return h, REWARD if h == H - 1 else JOINT, mass
 
 
 def best_oracles(epsilon: float, states: int) -> Oracles:

@@ -16,12 +16,12 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels import sums
 from tacit.kernels.response import debias, respond, round_sums
-from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.base import Query, Secret
 from tacit.privacy.finite import BinaryResponse, Pair
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.noise import Noise, weakest
+from tacit.privacy.local.whole import WholeReport
+from tacit.privacy.noise import Noise
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Relation
@@ -115,7 +115,7 @@ def _row_length(statistic: VisitCounts) -> int:
     return sum(statistic.masses[block.name] * block.size for block in statistic.layout.blocks)
 
 
-class LocalResponse:
+class LocalResponse(WholeReport):
     """Every user flips the bits of their steps and sends the sums; the collector adds up.
 
     Args:
@@ -138,6 +138,7 @@ class LocalResponse:
         cells = [np.full(b.size, self.trials[b.name]) for b in self.layout.blocks]
         steps = np.rint(1.0 / self.layout.units).astype(np.int64)
         self.randomizer = PooledResponse(bits, np.concatenate(cells), steps)
+        self.largest = max(self.trials.values())
         self.guarantee = self._account(task, requested_epsilon)
 
     def _account(self, task: Task, epsilon: float) -> Guarantee:
@@ -187,16 +188,20 @@ class LocalResponse:
         """Zero sums."""
         return Secret(np.zeros(self.layout.size, dtype=np.int64))
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """On the device: how many flipped bits of every cell are set."""
-        return Report(noise.randomize(self.randomizer, contribution), noise.source)
+        return noise.randomize(self.randomizer, contribution)
 
-    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
-        """Add up what is already randomized."""
-        sums.absorb(secret.sums, report.take())
-        secret.users += 1
-        secret.source = weakest(secret.source, report.source)
-        return secret
+    def reach(self, publication: Publication) -> IntArray:
+        """As many as a cell has bits."""
+        return self.randomizer.trials
+
+    def inspect(self, message: IntArray, publication: Publication, coin: int) -> None:
+        """Refuse what is not a number of bits."""
+        super().inspect(message, publication, coin)
+        if (message < 0).any():
+            where = int(np.argmax(message < 0))
+            raise InvalidInput(f"entry {where} of the report is {message[where]}, but it counts")
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """The debiased sums so far."""

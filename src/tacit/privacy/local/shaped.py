@@ -20,8 +20,9 @@ from tacit.kernels import sums
 from tacit.privacy import accounting
 from tacit.privacy.base import Query, Report, Secret, require_room
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.local.additive import FINE, GRID
-from tacit.privacy.noise import GridLaw, Noise, weakest
+from tacit.privacy.local.additive import FINE, GRID, TAIL
+from tacit.privacy.local.whole import WholeReport
+from tacit.privacy.noise import GridLaw, Noise, Source, weakest
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Layout, Relation, Statistic
@@ -71,8 +72,8 @@ class ShapedReport(Report):
 
     __slots__ = ("weights",)
 
-    def __init__(self, values: IntArray, source: str, weights: Array) -> None:
-        super().__init__(values, source)  # type: ignore[arg-type]
+    def __init__(self, values: IntArray, source: Source, weights: Array) -> None:
+        super().__init__(values, source)
         self.weights = weights
 
 
@@ -88,7 +89,7 @@ def shaped_std(
     return sigma
 
 
-class LocalShaped:
+class LocalShaped(WholeReport):
     """Every user adds Gaussian noise of std sigma w_i to cell i and sends nothing where w_i = 0.
 
     Args:
@@ -126,6 +127,8 @@ class LocalShaped:
             raise InvalidInput("the statistic's grid must be made of whole steps of 2^-24")
         self.factors = factors.astype(np.int64)
         require_room(statistic, task, GRID, self.noise_std)
+        self._own = statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE) / GRID
+        self.largest = int(self._reach(np.ones(self.layout.size)).max())
         self.guarantee = self._account(
             task,
             number(requested_epsilon, "requested_epsilon", low=0.0, low_open=True),
@@ -172,7 +175,7 @@ class LocalShaped:
         """Noise of the cells with positive weight, in grid steps."""
         return GridLaw("gaussian", self.noise_std / GRID * weights[weights > 0.0])
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """On the device: contribution plus noise where the public weight is positive, else 0."""
         weights = self.weights(publication)
         live = np.flatnonzero(weights > 0.0)
@@ -180,7 +183,20 @@ class LocalShaped:
         noise.fill(self.grid_law(weights), drawn)
         message = np.zeros(self.layout.size, dtype=np.int64)
         message[live] = contribution[live] * self.factors[live] + drawn
-        return ShapedReport(message, noise.source, frozen(weights))
+        return message
+
+    def reach(self, publication: Publication) -> IntArray:
+        """The largest contribution and the tail of the noise; nothing where there is no weight."""
+        return self._reach(self.weights(publication))
+
+    def _reach(self, weights: Array) -> IntArray:
+        spread = self._own + TAIL["gaussian"] * self.noise_std / GRID * weights
+        reach: IntArray = np.ceil(np.minimum(spread, 2.0**62)).astype(np.int64)
+        return np.where(weights > 0.0, reach, 0)
+
+    def report(self, message: IntArray, publication: Publication, source: Source) -> Report:
+        """The message, with the weights that its publication gave it."""
+        return ShapedReport(message, source, frozen(self.weights(publication)))
 
     def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
         """Add up what is already randomized, and how much noise is in it."""

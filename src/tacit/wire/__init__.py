@@ -1,0 +1,43 @@
+"""What devices and collectors say to each other: formats, ids and the two halves of a report.
+
+Everything that arrives is decoded strictly: a wrong type, length, shape or number is refused with a
+sentence, before anything is allocated that the sender chose the size of. Nothing is pickled.
+"""
+
+from tacit.wire.arrays import array_from_json, array_to_json
+from tacit.wire.halves import collect, device_message, fold, inspect_message, two_halves
+from tacit.wire.messages import (
+    coin,
+    new_report_id,
+    pack_message,
+    pack_trajectory,
+    report_id,
+    unpack_message,
+    unpack_trajectory,
+)
+from tacit.wire.publications import publication_from_json, publication_to_json
+from tacit.wire.tasks import VERSION, canonical, task_from_json, task_id, task_to_json
+
+__all__ = [
+    "VERSION",
+    "array_from_json",
+    "array_to_json",
+    "canonical",
+    "coin",
+    "collect",
+    "device_message",
+    "fold",
+    "inspect_message",
+    "new_report_id",
+    "pack_message",
+    "pack_trajectory",
+    "publication_from_json",
+    "publication_to_json",
+    "report_id",
+    "task_from_json",
+    "task_id",
+    "task_to_json",
+    "two_halves",
+    "unpack_message",
+    "unpack_trajectory",
+]

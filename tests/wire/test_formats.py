@@ -1,0 +1,230 @@
+"""Formats: there and back bit for bit, and everything else refused with a sentence."""
+
+import base64
+import hashlib
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tacit import wire
+from tacit.errors import InvalidInput
+from tacit.policy import LinearPolicy, StochasticPolicy, TabularPolicy, uniform_policy
+from tacit.publication import Publication
+from tacit.task import Task
+from tacit.trajectory import Trajectory
+
+TASK = Task(
+    "tabular", 2, {"states": 3, "actions": 2}, True, 50, {"reward": np.array([[0.1, 1 / 3]])}, 2
+)
+ID = "c0" * 32
+
+
+def through_json(value):
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+@given(
+    hnp.arrays(
+        st.sampled_from(["<f8", "<i8", "|b1", ">f8"]), hnp.array_shapes(min_dims=0, min_side=0)
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_arrays_come_back_bit_for_bit(array) -> None:
+    back = wire.array_from_json(through_json(wire.array_to_json(array)), "x", array.shape)
+    assert back.dtype == array.dtype.newbyteorder("=") and back.shape == array.shape
+    assert back.tobytes() == array.astype(back.dtype).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"dtype": "|O"}, "type"),
+        ({"dtype": ["<f8"]}, "type"),
+        ({"dtype": "<f4"}, "type"),
+        ({"shape": [3]}, "characters"),
+        ({"shape": [-2]}, "shape"),
+        ({"shape": [True, 2]}, "shape"),
+        ({"shape": [2.0]}, "shape"),
+        ({"shape": "2"}, "shape"),
+        ({"shape": [1] * 9}, "shape"),
+        ({"shape": [10**9, 10**9]}, "at most"),
+        ({"data": 7}, "base64 text"),
+        ({"data": "A" * 23 + "!"}, "not base64"),
+        ({"data": base64.b64encode(bytes(16)).decode()[:-3] + "B=="}, "canonical"),
+        ({"more": 1}, "unknown field"),
+    ],
+)
+def test_bad_arrays_are_refused(change, words) -> None:
+    good = wire.array_to_json(np.zeros(2))
+    with pytest.raises(InvalidInput, match=words):
+        wire.array_from_json({**good, **change}, "x")
+
+
+def test_other_bad_arrays() -> None:
+    flags = wire.array_to_json(np.array([True, False]))
+    flags["data"] = base64.b64encode(b"\x01\x02").decode()
+    with pytest.raises(InvalidInput, match="flags"):
+        wire.array_from_json(flags, "x")
+    with pytest.raises(InvalidInput, match="must be an object"):
+        wire.array_from_json([1, 2], "x")
+    with pytest.raises(InvalidInput, match="lacks the field 'data'"):
+        wire.array_from_json({"dtype": "<f8", "shape": []}, "x")
+    with pytest.raises(InvalidInput, match="not sent"):
+        wire.array_to_json(np.array(["a"]))
+    with pytest.raises(InvalidInput, match=r"must be \[2\]"):
+        wire.array_from_json(wire.array_to_json(np.zeros(3)), "x", (2,))
+
+
+def test_tasks_come_back() -> None:
+    back = wire.task_from_json(through_json(wire.task_to_json(TASK)))
+    assert back == TASK and back.digest() == TASK.digest()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"family": 3},
+        {"family": ""},
+        {"horizon": 0},
+        {"horizon": 2.0},
+        {"horizon": True},
+        {"homogeneous": 1},
+        {"users": "50"},
+        {"users": 2**80},
+        {"participations": None},
+        {"sizes": [3, 2]},
+        {"sizes": {"states": 0}},
+        {"known": {"reward": [1.0]}},
+        {"known": {f"n{i}": 0 for i in range(65)}},
+        {"extra": 1},
+    ],
+)
+def test_bad_tasks_are_refused(change) -> None:
+    with pytest.raises(InvalidInput):
+        wire.task_from_json({**wire.task_to_json(TASK), **change})
+
+
+def terms() -> dict:
+    return {
+        "name": "Übung",
+        "task": wire.task_to_json(TASK),
+        "agent": {"name": "tacit-local", "parameters": {"epsilon": 1.0}},
+        "reward_range": [0.0, 1.0],
+        "absorbing_state": 0,
+        "unit": "user",
+    }
+
+
+def test_the_task_id_is_a_hash_of_the_terms_and_of_nothing_else() -> None:
+    text = json.dumps(
+        {"wire": 1, **terms()}, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    expected = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    assert wire.task_id(terms()) == expected
+    assert wire.task_id({**through_json(terms()), "labels": None, "opens": None}) == expected
+    for name in terms():
+        changed = {**terms(), name: "other"}
+        assert wire.task_id(changed) != expected
+        del changed[name]
+        with pytest.raises(InvalidInput, match=name):
+            wire.task_id(changed)
+    with pytest.raises(InvalidInput, match="JSON"):
+        wire.task_id({**terms(), "reward_range": [0.0, float("nan")]})
+
+
+@pytest.mark.parametrize(
+    "policy", [TabularPolicy(np.array([[0, 1, 1], [1, 0, 0]])), uniform_policy(2, 3, 2)]
+)
+def test_publications_come_back(policy) -> None:
+    made = Publication(7, policy, {"occupancy": np.arange(6).reshape(2, 3), "V": np.ones(2) / 3})
+    back = wire.publication_from_json(through_json(wire.publication_to_json(made, ID)), TASK, ID)
+    assert back.version == 7 and back.policy == policy
+    assert set(back.context) == {"occupancy", "V"}
+    for name, array in made.context.items():
+        assert back.context[name].tobytes() == array.tobytes()
+        assert back.context[name].dtype == array.dtype
+
+
+def test_bad_publications_are_refused() -> None:
+    good = wire.publication_to_json(Publication(0, TabularPolicy(np.zeros((2, 3), dtype=int))), ID)
+    wire.publication_from_json(good, TASK, ID)
+    stochastic = wire.publication_to_json(Publication(0, uniform_policy(2, 3, 2)), ID)["policy"]
+    unlike = wire.publication_to_json(Publication(0, uniform_policy(2, 3, 3)), ID)["policy"]
+    wire.publication_from_json({**good, "policy": stochastic}, TASK, ID)
+    for change, words in [
+        ({"task_id": "d0" * 32}, "policy of task"),
+        ({"version": -1}, "version"),
+        ({"version": 1.0}, "version"),
+        ({"policy": {"kind": "table", "actions": [[0, 0, 0]]}}, "2 rows"),
+        ({"policy": {"kind": "table", "actions": [[0, 0, 0], [0, 0]]}}, "3 actions"),
+        ({"policy": {"kind": "table", "actions": [[0, 0, 0], [0, 0, 2]]}}, "an action = 2"),
+        ({"policy": {"kind": "table", "actions": [[0, 0, 0], [0, 0, -1]]}}, "an action"),
+        ({"policy": {"kind": "table", "actions": [[0, 0, 0], [0, 0, True]]}}, "an action"),
+        ({"policy": {"kind": "pickle", "actions": []}}, "kind"),
+        ({"policy": unlike}, "shape"),
+        ({"policy": []}, "kind"),
+        ({"context": {"x": 1}}, "object"),
+        ({"seed": 1}, "unknown field"),
+    ]:
+        with pytest.raises(InvalidInput, match=words):
+            wire.publication_from_json({**good, **change}, TASK, ID)
+    bad = StochasticPolicy(np.full((2, 3, 2), 0.5))
+    body = wire.publication_to_json(Publication(0, bad), ID)
+    body["policy"]["probabilities"] = wire.array_to_json(np.full((2, 3, 2), 0.6))
+    with pytest.raises(InvalidInput, match="sum to 1"):
+        wire.publication_from_json(body, TASK, ID)
+    with pytest.raises(InvalidInput, match="not served"):
+        wire.publication_to_json(Publication(0, LinearPolicy(np.zeros((1, 1, 1)))), ID)
+
+
+def test_ids_are_random_and_checked() -> None:
+    drawn = {wire.new_report_id() for _ in range(100)}
+    assert len(drawn) == 100 and all(wire.report_id(i) == i for i in drawn)
+    for bad in ("A" * 32, "a" * 31, "a" * 33, "a" * 32 + "\n", 7, None):
+        with pytest.raises(InvalidInput, match="32 lower-case"):
+            wire.report_id(bad)
+
+
+def test_the_coin_is_the_documented_hash() -> None:
+    digest = hashlib.sha256(b"task:id").digest()
+    expected = int(digest[:8].hex(), 16) // 2
+    assert wire.coin("task", "id") == expected < 2**63
+    assert wire.coin("task", "id") != wire.coin("task", "ie")
+
+
+def test_messages_come_back_and_others_are_refused() -> None:
+    values = np.array([0, -1, 2**63 - 1, -(2**63)])
+    text = wire.pack_message(values)
+    assert base64.b64decode(text) == values.astype("<i8").tobytes()
+    assert np.array_equal(wire.unpack_message(text), values)
+    assert wire.unpack_message("").shape == (0,)
+    for bad in (7, None, "AAAA", "A", text[:-1], text + "\n", text[:-4], "é" * len(text)):
+        with pytest.raises(InvalidInput):
+            wire.unpack_message(bad)
+    with pytest.raises(InvalidInput):
+        wire.pack_message(values.astype(float))
+
+
+def test_trajectories_have_one_length_and_are_judged_by_it_alone() -> None:
+    lived = Trajectory([0, 2, 1], [1, 0], [0.5, float("nan")])
+    text = wire.pack_trajectory(lived, 2)
+    assert len(base64.b64decode(text)) == 4 * 3 + 4 * 2 + 8 * 2
+    back = wire.unpack_trajectory(text, 2)
+    assert back.states.tolist() == [0, 2, 1] and back.actions.tolist() == [1, 0]
+    assert np.array_equal(back.rewards, lived.rewards, equal_nan=True)
+    wild = Trajectory([-5, 10**6, 3], [99, -1], [1e300, -1e300])
+    assert len(wire.pack_trajectory(wild, 2)) == len(text)
+    assert wire.unpack_trajectory(wire.pack_trajectory(wild, 2), 2).states.tolist() == [
+        -5,
+        10**6,
+        3,
+    ]
+    with pytest.raises(InvalidInput, match="padded to 3 steps"):
+        wire.pack_trajectory(lived, 3)
+    for horizon in (1, 3):
+        with pytest.raises(InvalidInput, match="characters"):
+            wire.unpack_trajectory(text, horizon)

@@ -1,0 +1,230 @@
+"""The device's half and the collector's make up ``encode``, and nothing impossible is collected."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit import wire
+from tacit.agents import make_agent
+from tacit.errors import InvalidInput
+from tacit.planners.base import Streams
+from tacit.privacy import Query, SecureNoise, SimulatedNoise
+from tacit.privacy.finite import SubsetSelection, UnaryEncoding, packing
+from tacit.privacy.local import DrawnCell, OneCell
+from tacit.statistics import EachStep, OneStep
+from tacit.task import Task
+from tacit.trajectory import Trajectory
+
+S, A, H = 3, 2, 4
+TASK = Task("tabular", H, {"states": S, "actions": A}, True, 1000)
+TASK_ID = "ab" * 32
+AGENTS = {
+    "one-cell": ("tacit-local", {"epsilon": 1.0}),
+    "optimistic": ("tacit-local", {"epsilon": 3.0, "exploration": "optimistic"}),
+    "laplace": ("ldp-obi", {"epsilon": 1.0}),
+    "gaussian": ("ldp-obi", {"epsilon": 1.0, "delta": 1e-5, "randomizer": "gaussian"}),
+    "response": ("ldp-obi", {"epsilon": 1.0, "randomizer": "randomized-response"}),
+    "posterior": ("ldp-psrl", {"epsilon": 1.0}),
+}
+
+
+def bound(name):
+    agent, parameters = AGENTS[name]
+    return make_agent(agent, **parameters).bind(TASK)
+
+
+def first_publication(agent):
+    streams = Streams(np.random.default_rng(1), np.random.default_rng(2))
+    release = agent.privatizer.release(agent.privatizer.init(), Query(0), SecureNoise())
+    return agent.planner.plan(agent.task, release, None, None, streams)
+
+
+def someone(seed) -> Trajectory:
+    rng = np.random.default_rng(seed)
+    return Trajectory(rng.integers(S, size=H + 1), rng.integers(A, size=H), rng.random(H))
+
+
+def contribution(agent, publication, coin, seed=0):
+    out = np.zeros(agent.statistic.layout.size, dtype=np.int64)
+    agent.statistic.contribute(someone(seed), publication, coin, out)
+    return out
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_two_halves_are_encode_bit_for_bit(name) -> None:
+    agent = bound(name)
+    publication = first_publication(agent)
+    for seed in range(30):
+        coin = wire.coin(TASK_ID, f"{seed:032x}")
+        made = contribution(agent, publication, coin, seed)
+        whole = agent.privatizer.encode(
+            made, publication, SimulatedNoise(np.random.default_rng(seed))
+        )
+        noise = SimulatedNoise(np.random.default_rng(seed))
+        message = wire.device_message(agent, made, publication, coin, noise)
+        arrived = wire.unpack_message(wire.pack_message(message))
+        report = wire.collect(agent, arrived, publication, coin)
+        assert report.source == "secure" and whole.source == "simulated"
+        assert np.array_equal(report.values, whole.values)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_folding_many_is_absorbing_one_after_the_other(name) -> None:
+    agent = bound(name)
+    publication = first_publication(agent)
+    coins = [wire.coin(TASK_ID, f"{k:032x}") for k in range(40)]
+    messages = [
+        wire.device_message(
+            agent, contribution(agent, publication, c, k), publication, c, SecureNoise()
+        )
+        for k, c in enumerate(coins)
+    ]
+    single = agent.privatizer.init()
+    for message, coin in zip(messages, coins, strict=True):
+        report = wire.collect(agent, message, publication, coin)
+        single = agent.privatizer.absorb(single, report, 0)
+    many = wire.fold(agent, agent.privatizer.init(), messages[:13], publication, coins[:13])
+    many = wire.fold(agent, many, messages[13:], publication, coins[13:])
+    assert np.array_equal(single.sums, many.sums) and single.sums.any()
+    assert (single.users, single.source) == (many.users, many.source) == (40, "secure")
+
+
+def test_a_drawn_step_travels_with_its_report() -> None:
+    privatizer = DrawnCell(EachStep(TASK), TASK, requested_epsilon=1.0)
+    publication = first_publication(bound("one-cell"))
+    out = np.zeros(privatizer.statistic.layout.size, dtype=np.int64)
+    privatizer.statistic.contribute(someone(3), publication, 0, out)
+    steps = set()
+    for seed in range(40):
+        noise = SimulatedNoise(np.random.default_rng(seed))
+        whole = privatizer.encode(out, publication, noise)
+        noise = SimulatedNoise(np.random.default_rng(seed))
+        message = privatizer.randomize(out, publication, noise)
+        steps.add(int(message[0]))
+        assert np.array_equal(privatizer.collect(message, publication, 0).values, whole.values)
+    assert steps == set(range(H))
+    for bad in (np.zeros(0, dtype=np.int64), np.array([H, 0]), np.array([-1, 0])):
+        with pytest.raises(InvalidInput, match="begin with the number of its step"):
+            privatizer.collect(bad, publication, 0)
+
+
+ORACLES = [
+    SubsetSelection.calibrate(1.0, 70),
+    SubsetSelection.calibrate(1.0, 64),
+    UnaryEncoding.calibrate(1.0, 66),
+]
+
+
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_packing_keeps_every_row(oracle) -> None:
+    rows = np.array([oracle.encode_secure(5) for _ in range(20)])
+    packed = np.array([packing.pack(row) for row in rows])
+    assert packed.shape == (20, 1 if oracle.domain == 64 else 2)
+    for row in packed:
+        packing.inspect(row, oracle.domain, oracle.ones)
+    assert np.array_equal(packing.unpack(packed, oracle.domain), rows)
+
+
+@given(st.integers(1, 200), st.data())
+@settings(max_examples=50, deadline=None)
+def test_any_row_survives_packing(bits, data) -> None:
+    row = np.array(data.draw(st.lists(st.integers(0, 1), min_size=bits, max_size=bits)))
+    packed = packing.pack(row)
+    packing.inspect(packed, bits, int(row.sum()))
+    assert np.array_equal(packing.unpack(packed[None], bits)[0], row)
+
+
+def asks_jointly(agent, publication) -> int:
+    """A coin whose question is about a whole step."""
+    return next(c for c in range(1000) if agent.statistic.question(publication, c)[1] == 0)
+
+
+def test_impossible_reports_on_a_cell_are_refused() -> None:
+    agent = bound("one-cell")
+    publication = first_publication(agent)
+    coin = asks_jointly(agent, publication)
+    oracle = agent.privatizer.oracles[0]
+    assert isinstance(oracle, SubsetSelection) and oracle.domain == 18
+    good = packing.pack(oracle.encode_secure(4))
+    wire.inspect_message(agent, good, publication, coin)
+    for bad, words in [
+        (np.append(good, 0), "18 bits travel in 1 whole numbers"),
+        (good[:0], "18 bits travel"),
+        (good[None], "shape"),
+        (np.array([2**18]), "above the last one, 17"),
+        (np.array([-1]), "above the last one, 17"),
+        (np.array([-(2**63)]), "above the last one"),
+        (np.array([0]), "names 0 cells"),
+        (np.array([(1 << oracle.size + 1) - 1]), f"names {oracle.size + 1} cells"),
+    ]:
+        for judge in (wire.inspect_message, wire.collect):
+            with pytest.raises(InvalidInput, match=words):
+                judge(agent, bad, publication, coin)
+        secret = agent.privatizer.init()
+        with pytest.raises(InvalidInput, match=words):
+            wire.fold(agent, secret, [good, bad], publication, [coin, coin])
+        assert secret.users == 0 and not secret.sums.any(), "a refused batch leaves no trace"
+
+
+def test_a_question_that_the_guarantee_does_not_cover_is_not_collected() -> None:
+    statistic = OneStep(TASK)
+    privatizer = OneCell(statistic, TASK, requested_epsilon=1.0, kinds=(0, 2))
+    publication = first_publication(bound("one-cell"))
+    only_moves = (np.arange(3 * H) >= 1).astype(float)
+    publication = replace(publication, context={"questions": only_moves})
+    coin = next(c for c in range(5000) if statistic.question(publication, c)[1] == 1)
+    message = packing.pack(privatizer.oracles[1].encode_secure(0))
+    with pytest.raises(InvalidInput, match="the guarantee covers only step, reward"):
+        privatizer.inspect(message, publication, coin)
+
+
+@pytest.mark.parametrize("name", ["laplace", "gaussian", "posterior", "response"])
+def test_impossible_vectors_are_refused(name) -> None:
+    agent = bound(name)
+    publication = first_publication(agent)
+    reach = agent.privatizer.reach(publication)
+    wire.inspect_message(agent, reach, publication, 0)
+    for bad in (reach[:-1], np.append(reach, 0), reach[None]):
+        with pytest.raises(InvalidInput, match="entries"):
+            wire.collect(agent, bad, publication, 0)
+    for place, value in ((0, int(reach[0]) + 1), (5, -int(reach[5]) - 1), (2, -(2**63))):
+        bad = np.zeros_like(reach)
+        bad[place] = value
+        with pytest.raises(InvalidInput, match=f"entry {place} of the report is {value}"):
+            wire.collect(agent, bad, publication, 0)
+    assert TASK.users * int(reach.max()) < 2**63
+    if name == "response":
+        with pytest.raises(InvalidInput, match="but it counts"):
+            wire.collect(agent, -reach, publication, 0)
+
+
+def test_noise_never_reaches_the_reach() -> None:
+    """The chance of a false alarm is below 1e-20; noise ten times too loud is refused at once."""
+    agent = bound("laplace")
+    publication = first_publication(agent)
+    rng = np.random.default_rng(0)
+    reach = agent.privatizer.reach(publication)
+    noise = np.empty_like(reach)
+    for _ in range(200):
+        SimulatedNoise(rng).fill(agent.privatizer.noise_law, noise)
+        assert (np.abs(noise) < reach).all()
+    with pytest.raises(InvalidInput):
+        wire.collect(agent, 10 * noise + 5 * reach, publication, 0)
+
+
+def test_who_is_not_served() -> None:
+    for name, parameters in (
+        ("psrl", {}),
+        ("tacit-joint", {"epsilon": 1.0}),
+        ("shuffle-obi", {"epsilon": 1.0, "delta": 1e-5}),
+    ):
+        agent = make_agent(name, **parameters).bind(TASK)
+        with pytest.raises(InvalidInput, match="choose tacit-local"):
+            wire.two_halves(agent)
+    many = Task("tabular", H, {"states": S, "actions": A}, True, 10**10)
+    crowded = make_agent("ldp-obi", epsilon=1.0).bind(many)
+    with pytest.raises(InvalidInput, match="could leave the 64-bit integers if devices misbehave"):
+        wire.two_halves(crowded)
