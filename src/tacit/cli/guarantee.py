@@ -1,14 +1,16 @@
-"""``tacit guarantee``: noise, true guarantee and forecast, before anything is run."""
+"""``tacit guarantee``: noise, true guarantee and forecast before anything is run, and --diff."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from rich.console import Console
 
 from tacit.cli.case import Case
 from tacit.foretell import Forecast, bind, forecast
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.statements import compare_statements, read_statement
 
 
 def print_guarantee(case: Case, *, as_json: bool) -> None:
@@ -52,3 +54,21 @@ def _forecast_line(expected: Forecast, blocks: list[str]) -> str:
         f"{', '.join(blocks)} per user has standard deviation "
         f"{expected.noise_std[blocks[0]]:.4g}; users needed: {needed}"
     )
+
+
+def print_difference(first: Path, second: Path, *, as_json: bool) -> None:
+    """Compare the statements in two files."""
+    a, b = read_statement(first), read_statement(second)
+    compared = compare_statements(a, b)
+    if as_json:
+        print(json.dumps({"a": str(first), "b": str(second), **compared.to_json()}))
+        return
+    console = Console(highlight=False)
+    for side, path, statement in (("A", first, a), ("B", second, b)):
+        line = f"{side}: {statement.brief()} ({path})"
+        console.print(line, markup=False, soft_wrap=True)
+    for difference in compared.differences:
+        mark = f"  [{difference.stronger} stronger]" if difference.stronger else ""
+        console.print(f"  {difference.words}{mark}", markup=False, soft_wrap=True)
+    for sentence in compared.verdict:
+        console.print(sentence, markup=False, soft_wrap=True)

@@ -147,14 +147,24 @@ def guarantee(
     calibration: given.Calibration = None,
     episodes: given.Episodes = "1e4",
     reveal: given.Reveal = None,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Compare two statements in JSON files.")
+    ] = False,
     as_json: given.Json = False,
 ) -> None:
     """What would be guaranteed: noise scales, the true epsilon, and a forecast. Runs nothing.
 
-    Example: tacit guarantee river-swim ldp-obi --epsilon 1 --episodes 1e5
-    """
-    from tacit.cli.guarantee import print_guarantee
+    With --diff, two files that hold a statement are compared field by field instead.
 
+    Example: tacit guarantee river-swim ldp-obi --epsilon 1 --episodes 1e5
+
+    Example: tacit guarantee --diff A.json B.json
+    """
+    from tacit.cli.guarantee import print_difference, print_guarantee
+
+    if diff:
+        print_difference(Path(problem), Path(agent), as_json=as_json)
+        return
     case = _case(
         problem,
         agent,
