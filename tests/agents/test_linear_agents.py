@@ -106,7 +106,7 @@ TIGHT = ["dp-lsvi-batch", "dp-lsvi-adaptive", "dp-lsvi-ucb++", "tacit-linear"]
 
 
 @pytest.mark.parametrize("agent", TIGHT)
-@pytest.mark.parametrize("epsilon", [0.5, 10.0])
+@pytest.mark.parametrize("epsilon", [0.5, 10.0, 1e4])
 @pytest.mark.parametrize(
     "problem", [SMALL, tacit.problem("river-swim", states=3, horizon=4)], ids=lambda p: p.name
 )
@@ -114,6 +114,12 @@ def test_tight_calibration_meets_the_request(agent, epsilon, problem) -> None:
     guarantee = tacit.guarantee(tacit.agent(agent, epsilon=epsilon), problem, 1000)
     assert guarantee.model == "joint"
     assert guarantee.epsilon <= epsilon == pytest.approx(guarantee.epsilon, rel=1e-5)
+
+
+@pytest.mark.parametrize("agent", ["dp-lsvi-batch", "dp-lsvi-adaptive", "dp-lsvi-ucb++"])
+def test_noise_too_fine_for_the_grid_is_refused(agent) -> None:
+    with pytest.raises(InvalidInput, match="too fine for the grid"):
+        tacit.guarantee(tacit.agent(agent, epsilon=2e7), SMALL, 1000)
 
 
 @pytest.mark.parametrize(

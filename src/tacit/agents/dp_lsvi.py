@@ -18,7 +18,6 @@ from tacit.agents.base import Agent
 from tacit.agents.lsvi import check_bonus, dimension, switches_at_most, ties_note, tuned_plus
 from tacit.agents.lsvi_calibration import (
     one_target,
-    rounding,
     spectral_shift,
     three_targets,
     tight_shares,
@@ -146,7 +145,7 @@ class DpLsviBatch(_PrivateLsvi):
             Tree(max(ends, constants.batches)),
             constants.gram_std,
             answers,
-            Price.separate(1.0, centred=False, rounding=rounding(statistic)),
+            Price.separate(1.0, centred=False),
             batch=schedule.least,
             requested_epsilon=float(self.epsilon),
             requested_delta=float(self.delta),
@@ -203,7 +202,7 @@ class DpLsviAdaptive(_PrivateLsvi):
             tree,
             constants.gram_std,
             answers,
-            Price.separate(1.0, centred=False, rounding=rounding(statistic)),
+            Price.separate(1.0, centred=False),
             requested_epsilon=float(self.epsilon),
             requested_delta=float(self.delta),
         )
@@ -274,7 +273,7 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
             Independent(K),
             math.sqrt(1 / (2 * each)),
             answers,
-            Price.separate(1.0 / H, centred=False, rounding=rounding(statistic)),
+            Price.separate(1.0 / H, centred=False),
             requested_epsilon=float(self.epsilon),
             requested_delta=float(self.delta),
         )

@@ -10,10 +10,9 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.kernels.linear_sums import STEPS
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.counters import Strategy
-from tacit.privacy.curator import Answers, Price
+from tacit.privacy.curator import Answers, Price, grid_rounding
 from tacit.statistics.curated import CuratedTransitions
 from tacit.task import Task
 
@@ -35,6 +34,16 @@ class Targets:
     def questions(self) -> int:
         """Questions per round: stages with a positive range, over all targets."""
         return sum(int((ranges > 0).sum()) for ranges in self.ranges.values())
+
+    @property
+    def least_range(self) -> float:
+        """The smallest positive range."""
+        return float(min(ranges[ranges > 0].min(initial=1.0) for ranges in self.ranges.values()))
+
+    def load(self) -> Array:
+        """Sum over targets of (R / max(R, 1))^2 [H]."""
+        shares = [(ranges / np.maximum(ranges, 1.0)) ** 2 for ranges in self.ranges.values()]
+        return np.sum(shares, axis=0)
 
 
 def one_target(horizon: int) -> Targets:
@@ -74,12 +83,6 @@ class Shares:
         return Answers(targets.ranges, stds, rounds, targets.rewards)
 
 
-def rounding(statistic: CuratedTransitions) -> float:
-    """What the integer grid can add to the distance of two sums or of two answers."""
-    d: int = statistic.phi.shape[2]
-    return 4.0 * d / STEPS
-
-
 def tight_shares(
     statistic: CuratedTransitions,
     task: Task,
@@ -93,12 +96,11 @@ def tight_shares(
         raise InvalidInput(f"delta = {delta:g}, but gaussian noise needs a delta > 0")
     mu2 = (gaussian_mu(epsilon, delta) / task.participations) ** 2
     H, w = task.horizon, statistic.largest_weight
-    price = Price.joint(statistic.pairs, w, rounding(statistic))
+    price = Price.joint(statistic.pairs, w)
+    price = price.rounded(grid_rounding(statistic, task, targets.least_range))
     gram = w * strategy.column_norm() * math.sqrt(2 * H / (GRAM_SHARE * mu2))
     unit = w * math.sqrt(targets.questions / ((1 - GRAM_SHARE) * mu2))
-    once = Shares(gram, unit, price).answers(targets, 1)
-    load = (strategy.column_norm() / gram) ** 2
-    cost = sum(price.stage(load, float(x)) for x in once.load())
+    cost = price.total((strategy.column_norm() / gram) ** 2, targets.load() / unit**2)
     slack = 1e-7 if strategy.rounding_sensitivity(1, 1) == 0.0 else ROUNDED
     factor = math.sqrt(cost / mu2) * (1 + slack)
     return Shares(factor * gram, factor * unit, price)

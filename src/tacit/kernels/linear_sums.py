@@ -77,6 +77,33 @@ def add_steps(
 
 
 @kernel
+def weighted_regression(
+    table: IntArray, reward: IntArray, phi: Array, values: Array, rewarded: bool, out: Array
+) -> None:
+    """Sum over pairs (s, a) of phi (R(s, a) + sum_n T(s, a, n) u(n)), in the steps of the tables.
+
+    Args:
+        table: T [S, A, S] of one stage.
+        reward: R [S, A] of one stage, left out unless ``rewarded``.
+        phi: features [S, A, d].
+        values: u [S].
+        rewarded: whether rewards are part of the sum.
+        out: output [d].
+    """
+    S, A, d = phi.shape
+    out[:] = 0.0
+    for s in range(S):
+        for a in range(A):
+            total = float(reward[s, a]) if rewarded else 0.0
+            for n in range(S):
+                if table[s, a, n] != 0:
+                    total += table[s, a, n] * values[n]
+            if total != 0.0:
+                for i in range(d):
+                    out[i] += total * phi[s, a, i]
+
+
+@kernel
 def add_weighted_steps(
     states: IntArray,
     actions: IntArray,

@@ -12,11 +12,12 @@ from tacit.auditing import audit_target
 from tacit.auditing.targets import LearnerTarget
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
+from tacit.kernels.linear_sums import weighted_regression
 from tacit.planners.base import next_version
 from tacit.policy import uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, ReplayNoise, SecureNoise, SimulatedNoise
 from tacit.privacy.counters import Tree
-from tacit.privacy.curator import Answers, Curator, Independent, Price, ReusedNoise
+from tacit.privacy.curator import Answers, Curator, Independent, Price, ReusedNoise, grid_rounding
 from tacit.privacy.filter import BudgetExhausted
 from tacit.publication import Publication
 from tacit.release import ValueQuery
@@ -39,10 +40,11 @@ def curator(
     epsilon: float = 50.0,
     users: int = 8,
     problem: tacit.LinearMDP = PROBLEM,
+    ranges: np.ndarray = RANGES,
 ) -> Curator:
     task = problem.task(users=users)
     statistic = statistic or CuratedTransitions(task)
-    answers = Answers({"value": RANGES}, {"value": np.full(2, answer_std)}, rounds, {"value": True})
+    answers = Answers({"value": ranges}, {"value": np.full(2, answer_std)}, rounds, {"value": True})
     return kind(
         statistic,
         task,
@@ -66,6 +68,7 @@ def question(version: int, h: int, values=(0.0, 1.0), target: str = "value") -> 
 
 class TestCurator(PrivatizerContract):
     subject: ClassVar[type] = Curator
+    drawn: ClassVar[int] = 2  # answers of a round that have noise of their own
 
     def statistic(self) -> Statistic:
         return CuratedTransitions(TASK)
@@ -85,7 +88,7 @@ class TestCurator(PrivatizerContract):
         statistic, contributions = self.statistic(), self.contributions(3)
         mechanism = curator(statistic, kind=self.subject)
         size, d = statistic.layout.blocks[0].size, 10
-        zeros = ReplayNoise([np.zeros(n, dtype=np.int64) for n in (size, d)])
+        zeros = ReplayNoise([np.zeros(n, dtype=np.int64) for n in (size, self.drawn * d)])
         secret = mechanism.init()
         for contribution in contributions:
             mechanism.absorb(secret, mechanism.encode(contribution, None, zeros), 0)
@@ -107,6 +110,7 @@ class TestCurator(PrivatizerContract):
 
 class TestReusedNoise(TestCurator):
     subject: ClassVar[type] = ReusedNoise
+    drawn: ClassVar[int] = 1
 
 
 def test_the_same_question_has_the_same_answer_and_is_charged_once() -> None:
@@ -116,10 +120,24 @@ def test_the_same_question_has_the_same_answer_and_is_charged_once() -> None:
     before = secret.filter.spent.mu_squared
     first = mechanism.release(secret, question(1, 0), source)
     once = secret.filter.spent.mu_squared
-    assert mechanism.release(secret, question(1, 0), source) is first
+    assert mechanism.release(secret, question(1, 0), ReplayNoise([])) is first
+    other = mechanism.release(secret, question(1, 1), ReplayNoise([]))
     assert before < once == secret.filter.spent.mu_squared
-    other = mechanism.release(secret, question(1, 1), source)
     assert not np.array_equal(first.blocks["answer"], other.blocks["answer"])
+
+
+def test_a_question_that_comes_back_opens_and_pays_the_next_round() -> None:
+    """One charge per round, before its noise: a source that fails to draw finds it made."""
+    mechanism, source = curator(rounds=3), noise()
+    secret = mechanism.init()
+    mechanism.release(secret, question(1, 0), source)
+    first = secret.filter.spent.mu_squared
+    for _ in range(2):
+        with pytest.raises(InvalidInput, match="all recorded noise was used"):
+            mechanism.release(secret, question(2, 0), ReplayNoise([]))
+    assert secret.filter.spent.mu_squared > first and secret.rounds == 3
+    with pytest.raises(BudgetExhausted):
+        mechanism.release(secret, question(3, 0), source)
 
 
 def test_what_was_not_declared_is_not_answered() -> None:
@@ -150,7 +168,8 @@ def test_an_answer_before_the_first_release_pays_for_the_stream_too() -> None:
     mechanism.release(early, question(1, 0), source)
     mechanism.release(late, Query(1), source)
     mechanism.release(late, question(1, 0), source)
-    assert early.filter.spent.mu_squared == late.filter.spent.mu_squared
+    paid = (float(secret.filter.spent.mu_squared) for secret in (early, late))
+    assert next(paid) == pytest.approx(next(paid), rel=1e-12)
 
 
 def test_the_filter_has_spent_what_the_guarantee_says() -> None:
@@ -170,7 +189,7 @@ def test_wild_values_are_clipped() -> None:
     for values in ((-1e9, 1e9), (np.nan, np.inf), (0.0, 1.0)):
         answers = []
         for states in ((0, 0, 0), (0, 1, 0)):
-            zeros = ReplayNoise([np.zeros(10, dtype=np.int64)])
+            zeros = ReplayNoise([np.zeros(20, dtype=np.int64)])
             secret = mechanism.init()
             trajectory = tacit.trajectory.Trajectory(
                 np.array(states), np.zeros(2), np.array([1.0, 0.0])
@@ -250,10 +269,72 @@ def test_independent_noise_is_a_counter_with_its_column_norm() -> None:
         assert np.array_equal(prefix, total)
 
 
+def test_rounding_is_bounded_by_what_is_paid_for_it() -> None:
+    """Replacing one of many users moves no answer further than distance plus rounding.
+
+    The bound is on the difference of two rounded answers; values, weights and rewards are such
+    that nothing is whole on the grid.
+    """
+    rng = np.random.default_rng(7)
+    mechanism = curator(users=300)
+    statistic = mechanism.statistic
+    paid = grid_rounding(statistic, PROBLEM.task(users=300), float(RANGES.min()))
+    table, reward = (statistic.layout.views(np.zeros(statistic.layout.size, dtype=np.int64))[n]
+                     for n in ("table", "reward"))  # fmt: skip
+    steps = 2.0**24
+    for _ in range(200):
+        u, phi = rng.uniform(-0.5, 0.5, 2), statistic.phi
+        sums, exact = [], []
+        base_table = rng.integers(0, int(1e3 * steps), table[0].shape)
+        base_reward = rng.integers(0, int(1e3 * steps), reward[0].shape)
+        for s, a, n, r in rng.integers(0, 2, (2, 4)):
+            one_table, one_reward, r = base_table.copy(), base_reward.copy(), r * rng.random()
+            one_table[s, a, n] += int(steps)
+            one_reward[s, a] += round(steps * r)
+            out = np.empty(10)
+            weighted_regression(one_table, one_reward, phi, u, True, out)
+            sums.append(np.rint(out) / steps)
+            exact.append(phi[s, a] * (r + u[n]))
+        moved = math.dist(*sums)
+        assert moved <= math.dist(*exact) + paid
+    assert paid < 1e-6
+
+
+def test_rounding_is_part_of_the_price() -> None:
+    """More states, more users or a smaller range: more rounding, and a larger mu for it."""
+    small, large = curator(), curator(answer_std=0.004, gram_std=0.004)
+    task = PROBLEM.task(users=8)
+    by = grid_rounding(small.statistic, task, 1.0)
+    assert grid_rounding(small.statistic, task, 0.1) > by
+    assert grid_rounding(small.statistic, PROBLEM.task(users=10**9), 1.0) > 5 * by
+    for mechanism in (small, large):
+        price = Price.joint(mechanism.statistic.pairs, 1.0)
+        loads = (Tree(8).column_norm() / mechanism.gram_std) ** 2, 3 * mechanism.answers.load()
+        assert mechanism.mu**2 >= price.rounded(by).total(*loads) > price.total(*loads)
+
+
+def test_questions_of_another_shape_are_refused() -> None:
+    mechanism = curator()
+    with pytest.raises(InvalidInput, match=r"shape \[3\], but one number per state"):
+        mechanism.release(mechanism.init(), question(1, 0, (0.0, 1.0, 2.0)), noise())
+
+
+def test_answers_that_could_leave_the_integers_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="64-bit integers"):
+        curator(ranges=np.array([1e12, 1.0]), answer_std=1e12)
+
+
+def test_gram_noise_too_fine_for_the_grid_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="Gram noise of 0.001 is too fine for the grid"):
+        curator(gram_std=1e-3)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"stds": {"value": np.zeros(2)}}, "needs a positive noise std"),
+        ({"stds": {"value": np.full(2, 1e-3)}}, "too fine for the grid"),
+        ({"ranges": {"value": np.full(2, 0.5)}}, "a range of 1 or more"),
         ({"stds": {"other": np.ones(2)}}, "must name the same targets"),
         ({"rounds": -1}, "rounds"),
     ],

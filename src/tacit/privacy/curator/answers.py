@@ -9,7 +9,18 @@ import numpy as np
 
 from tacit.arrays import Array, frozen
 from tacit.errors import InvalidInput
+from tacit.privacy.local.additive import FINE, GRID
 from tacit.validate import finite_array, flag, integer
+
+
+def require_coarse(what: str, std: float) -> None:
+    """Refuse noise that the grid cannot carry: its price would not be that of Gaussian noise."""
+    least = FINE["gaussian"] * GRID
+    if std < least:
+        raise InvalidInput(
+            f"{what} of {std:.3g} is too fine for the grid of 2^-24, where it must be at least "
+            f"{least:.3g}; choose a smaller epsilon"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +49,34 @@ class Answers:
         for name in ("ranges", "stds"):
             arrays = {t: frozen(finite_array(a, name)) for t, a in getattr(self, name).items()}
             object.__setattr__(self, name, arrays)
-        for target, ranges in self.ranges.items():
-            stds = self.stds[target]
-            if ranges.shape != stds.shape or (ranges < 0).any() or (stds[ranges > 0] <= 0).any():
-                raise InvalidInput(
-                    f"{target}: every stage that is asked needs a positive noise std"
-                )
+        for target in self.ranges:
+            self._check(target)
+
+    def _check(self, target: str) -> None:
+        ranges, stds = self.ranges[target], self.stds[target]
+        asked = ranges > 0
+        if ranges.shape != stds.shape or (ranges < 0).any() or (stds[asked] <= 0).any():
+            raise InvalidInput(f"{target}: every stage that is asked needs a positive noise std")
+        if self.rewards[target] and (ranges[asked] < 1.0).any():
+            raise InvalidInput(f"{target}: a target with the reward in it has a range of 1 or more")
+        require_coarse(f"{target}: answer noise", float(stds[asked].min(initial=np.inf)))
+
+    @property
+    def questions(self) -> list[tuple[str, int]]:
+        """What one round may ask: every target at every stage with a range, last stage first."""
+        stages = max((len(ranges) for ranges in self.ranges.values()), default=0)
+        return [
+            (target, h)
+            for h in reversed(range(stages))
+            for target, ranges in self.ranges.items()
+            if ranges[h] > 0
+        ]
+
+    @property
+    def least_range(self) -> float:
+        """The smallest range that is asked, 1 if nothing is."""
+        positive = [ranges[ranges > 0] for ranges in self.ranges.values()]
+        return float(np.concatenate([np.ones(1), *positive]).min())
 
     def centre(self, target: str, stage: int) -> float:
         """What is subtracted from the target."""

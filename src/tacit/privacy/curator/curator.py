@@ -2,9 +2,11 @@
 
 Release n is the running sum of weighted Gram matrices. A planner may then ask for value-regression
 sums (:class:`~tacit.release.ValueQuery`). Everything is declared before the first user: how often
-each question may be asked, the range its target is clipped to, the noise of its answer. Every
-charge is committed in a privacy filter before its noise is drawn, so a planner that asks too often
-is refused whatever it does (spec linear_jdp 3.4; proofs/linear.md).
+each question may be asked, the range its target is clipped to, the noise of its answer. Answers are
+paid for a round at a time: the first question of a round charges the filter for every declared
+question once, before the noise of the round is drawn, and a question that comes back opens the next
+round. So a planner that asks too often is refused whatever it does (spec linear_jdp 3.4;
+proofs/linear.md).
 """
 
 from __future__ import annotations
@@ -15,14 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
+from tacit.kernels.linear_sums import weighted_regression
 from tacit.privacy import accounting
 from tacit.privacy.base import Query, Report, Secret
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import Strategy
-from tacit.privacy.curator.answers import Answers
-from tacit.privacy.curator.price import Price
+from tacit.privacy.curator.answers import Answers, require_coarse
+from tacit.privacy.curator.price import Price, grid_rounding
 from tacit.privacy.filter import Budget, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.counted import CountedSecret, CountedSums, CounterLaw
@@ -55,19 +58,21 @@ class GramPart:
 
 
 class CuratorSecret(Secret):
-    """Exact tables, the counter's state, the filter, and the answers of the last round."""
+    """Exact tables, the counter's state, the filter, and the answers since the last release."""
 
-    __slots__ = ("stream", "filter", "answered", "load", "once", "views", "paid")
+    __slots__ = ("stream", "filter", "answered", "rounds", "drawn", "once", "views", "cost")
 
-    def __init__(self, layout: Layout, stream: CountedSecret, budget: Budget, stages: int) -> None:
+    def __init__(self, layout: Layout, stream: CountedSecret, budget: Budget) -> None:
         super().__init__(np.zeros(layout.size, dtype=np.int64))
         self.views = layout.views(self.sums)
         self.stream = stream
         self.filter = PrivacyFilter(budget)
         self.answered: dict[Any, Release] = {}
-        self.load = np.zeros(stages)
+        self.rounds = 0
+        self.drawn: dict[tuple[str, int], IntArray] = {}
+        """Noise of the round that was paid for last, by question; taken out when it is used."""
         self.once: Any = None
-        self.paid = False
+        self.cost = 0.0
 
 
 class Curator:
@@ -80,7 +85,7 @@ class Curator:
         gram_std: noise of one node, per packed entry (off-diagonal entries of the matrix have
             gram_std / sqrt 2).
         answers: what may be asked, and its noise.
-        price: how Gram matrices and answers add up.
+        price: how Gram matrices and answers add up; what rounding costs is put on it here.
         batch: largest number of users between two releases.
         requested_epsilon: what was asked for; the guarantee is computed from the noise.
         requested_delta: likewise, and the delta at which epsilon is stated.
@@ -102,6 +107,7 @@ class Curator:
         self.statistic = statistic
         self.answers = answers
         self.gram_std = gram_std
+        require_coarse("Gram noise", gram_std)
         self.stream = CountedSums(
             GramPart(statistic),  # type: ignore[arg-type]
             task,
@@ -113,26 +119,38 @@ class Curator:
         )
         self.layout = self.stream.layout
         d: int = statistic.phi.shape[2]
-        self._laws = {
-            target: [
-                GridLaw("gaussian", np.full(d, std / GRID)) if std > 0 else None for std in stds
-            ]
-            for target, stds in answers.stds.items()
-        }
-        self._price = price
+        self._questions = dict.fromkeys(answers.questions)
+        stds = np.array([answers.stds[target][h] for target, h in self._questions])
+        self._law = GridLaw("gaussian", np.repeat(stds / GRID, d))
+        self._price = price.rounded(grid_rounding(statistic, task, answers.least_range))
         self._gram_load = (strategy.column_norm() / gram_std) ** 2
         self._times = task.participations * (1 + accounting.DISCRETE)
-        total = answers.rounds * answers.load()
-        exact = math.sqrt(sum(self._stage_cost(float(load)) for load in total))
+        self._round_load = answers.load()
+        self._rounding_cost = 0.0
+        exact = math.sqrt(self._cost(answers.rounds))
         self.mu = exact + self._times * self.stream.rounding / gram_std
         self._rounding_cost = self.mu**2 - exact**2
+        self._require_room(task)
         self.guarantee = self._account(task, float(requested_epsilon), float(requested_delta))
         needed = accounting.gaussian_epsilon(self.mu, float(requested_delta))
         self._budget = Budget(needed * (1 + 1e-6), float(requested_delta))
 
-    def _stage_cost(self, load: float) -> float:
-        """mu^2 of one stage: its Gram matrices, and answers of that load."""
-        return self._times**2 * self._price.stage(self._gram_load, load)
+    def _cost(self, rounds: int) -> float:
+        """mu^2 of all Gram matrices and of that many rounds of answers."""
+        joint = self._price.total(self._gram_load, rounds * self._round_load)
+        return self._times**2 * joint + self._rounding_cost
+
+    def _require_room(self, task: Task) -> None:
+        """Refuse a task whose answers could leave the 64-bit integers."""
+        ranges, stds = (
+            [a.max() for a in by.values()] for by in (self.answers.ranges, self.answers.stds)
+        )
+        most = 1.5 * task.users * self.statistic.largest_weight * max(ranges) + 50 * max(stds)
+        if most / GRID >= 2.0**63:
+            raise InvalidInput(
+                f"the answers about {task.users:,} users could leave the 64-bit integers; plan for "
+                "fewer users, or for less noise"
+            )
 
     def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
         return Guarantee(
@@ -169,14 +187,12 @@ class Curator:
 
     def answer_cells(self, users: int) -> int:
         """How many numbers all answers to that many users' plans can have at most."""
-        questions = sum(int((ranges > 0).sum()) for ranges in self.answers.ranges.values())
         d: int = self.statistic.phi.shape[2]
-        return min(self.answers.rounds, users - 1) * questions * d
+        return min(self.answers.rounds, users - 1) * len(self.answers.questions) * d
 
     def init(self) -> CuratorSecret:
         """Empty tables, fresh counter, full budget."""
-        layout, stages = self.statistic.layout, self.statistic.horizon
-        return CuratorSecret(layout, self.stream.init(), self._budget, stages)
+        return CuratorSecret(self.statistic.layout, self.stream.init(), self._budget)
 
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """To the curator, over its own channel: the contribution itself."""
@@ -197,60 +213,56 @@ class Curator:
         if isinstance(query, ValueQuery):
             return self._answer(secret, query, noise)
         if query.id == secret.stream.counter.steps + 1:
-            self._pay_stream(secret)
+            self._pay(secret, secret.rounds)
             secret.answered.clear()
         return self.stream.release(secret.stream, query, noise)
 
-    def _pay_stream(self, secret: CuratorSecret) -> None:
-        """The Gram matrices of all releases, charged before the first noise is drawn."""
-        if not secret.paid:
-            self._spend(secret, len(secret.load) * self._stage_cost(0.0) + self._rounding_cost)
-            secret.paid = True
+    def _pay(self, secret: CuratorSecret, rounds: int) -> None:
+        """Charge what the Gram stream and that many rounds cost, less what was charged before."""
+        due = self._cost(rounds)
+        if due > secret.cost:
+            secret.filter.commit(secret.filter.reserve(GaussianCharge(due - secret.cost)))
+            secret.cost = due
 
     def _answer(self, secret: CuratorSecret, query: ValueQuery, noise: Noise) -> Release:
         if query.id in secret.answered:
             return secret.answered[query.id]
-        target, h = query.target, self._stage(query)
-        self._pay_stream(secret)
-        before = float(secret.load[h])
-        after = before + float(self.answers.ranges[target][h] / self.answers.stds[target][h]) ** 2
-        self._spend(secret, max(self._stage_cost(after) - self._stage_cost(before), 0.0))
-        secret.load[h] = after
+        target, h = query.target, query.stage
+        if (target, h) not in self._questions:
+            raise InvalidInput(f"{target!r} at stage {h} was not declared, so it is not answered")
         exact = self._regression(secret, query)
+        if (target, h) not in secret.drawn:
+            self._pay(secret, secret.rounds + 1)
+            secret.rounds += 1
+            secret.drawn = self._draw_round(noise)
+            secret.source = weakest(secret.source, noise.source)
+        blocks = {"answer": (exact + secret.drawn.pop((target, h))) * GRID}
         std = float(self.answers.stds[target][h])
-        drawn = np.empty(len(exact), dtype=np.int64)
-        law = self._laws[target][h]
-        assert law is not None  # a stage that may be asked has noise
-        noise.fill(law, drawn)
-        secret.source = weakest(secret.source, noise.source)
-        blocks = {"answer": (np.rint(exact / GRID) + drawn) * GRID}
         release = Release(secret.users, blocks, CounterLaw(std), secret.source)
         secret.answered[query.id] = release
         return release
 
-    def _stage(self, query: ValueQuery) -> int:
-        """The stage of a question that was declared and may still be asked."""
-        ranges = self.answers.ranges.get(query.target)
-        if ranges is None or not 0 <= query.stage < len(ranges) or ranges[query.stage] == 0.0:
-            raise InvalidInput(
-                f"{query.target!r} at stage {query.stage} was not declared, so it is not answered"
-            )
-        return query.stage
+    def _draw_round(self, noise: Noise) -> dict[tuple[str, int], IntArray]:
+        """Fresh noise for every question, in the order in which planners ask."""
+        drawn = np.empty(len(self._law.scales), dtype=np.int64)
+        noise.fill(self._law, drawn)
+        return dict(zip(self._questions, drawn.reshape(len(self._questions), -1), strict=True))
 
-    def _spend(self, secret: CuratorSecret, mu_squared: float) -> None:
-        charge = GaussianCharge(mu_squared)
-        secret.filter.commit(secret.filter.reserve(charge))
-
-    def _regression(self, secret: CuratorSecret, query: ValueQuery) -> Array:
-        """Sum w phi (r + V(s') - R/2), from the tables."""
+    def _regression(self, secret: CuratorSecret, query: ValueQuery) -> IntArray:
+        """Sum w phi (r + V(s') - R/2), from the tables, in whole steps of the grid."""
         views, h, target = secret.views, query.stage, query.target
-        values = self.answers.clip(target, h, np.asarray(query.values, dtype=np.float64))
-        per_pair = views["table"][h] @ (values - self.answers.centre(target, h))
-        if self.answers.rewards[target]:
-            per_pair = per_pair + views["reward"][h]
-        phi = self.statistic.phi
-        answer: Array = per_pair.ravel() @ phi.reshape(-1, phi.shape[2]) * GRID
-        return answer
+        phi, rewarded = self.statistic.phi, self.answers.rewards[target]
+        values = np.asarray(query.values, dtype=np.float64)
+        if values.shape != phi.shape[:1]:
+            raise InvalidInput(
+                f"values has shape {list(values.shape)}, but one number per state is needed: "
+                f"[{phi.shape[0]}]"
+            )
+        values = self.answers.clip(target, h, values) - self.answers.centre(target, h)
+        total = np.empty(phi.shape[2])
+        weighted_regression(views["table"][h], views["reward"][h], phi, values, rewarded, total)
+        steps: IntArray = np.rint(total).astype(np.int64)
+        return steps
 
 
 class _Once:
@@ -298,3 +310,9 @@ class ReusedNoise(Curator):
         if secret.once is None:
             secret.once = _Once(noise)
         return super().release(secret, query, secret.once)
+
+    def _draw_round(self, noise: Noise) -> dict[tuple[str, int], IntArray]:
+        """One draw for all questions of all rounds."""
+        drawn = np.empty(self.statistic.phi.shape[2], dtype=np.int64)
+        noise.fill(GridLaw("gaussian", self._law.scales[: len(drawn)]), drawn)
+        return dict.fromkeys(self._questions, drawn)

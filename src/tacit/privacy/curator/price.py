@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.kernels.linear_sums import STEPS
+from tacit.statistics.curated import CuratedTransitions
 from tacit.statistics.pairs import FeaturePairs
+from tacit.task import Task
+
+
+def grid_rounding(statistic: CuratedTransitions, task: Task, least_range: float) -> float:
+    """What the grid and floating point add to the distance of two Gram matrices or two answers.
+
+    A Gram matrix has at most d^2 cells, each rounded by half a step for either of two users. An
+    answer is evaluated in floating point from whole numbers, then rounded to the grid. Two users
+    move its exact value by up to one step more, as their rewards are rounded; rounding both answers
+    adds half a step to each of d coordinates, twice. The error of a floating-point sum of n terms
+    is at most n 2^-53 times the sum of their sizes, here 3/2 K w R (proofs/linear.md).
+
+    Args:
+        statistic: what each user contributes.
+        task: the public task.
+        least_range: the smallest R of a question; the result is stated for answers of range 1.
+    """
+    S, A, d = statistic.phi.shape
+    chain = S * A + S + 8
+    floating = 3 * chain * 2.0**-53 * task.users * statistic.largest_weight
+    return max(d / STEPS, (d**0.5 + 1) / STEPS / least_range + floating)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +48,7 @@ class Price:
         gram: squared Frobenius distances, by pair.
         target: squared distances of an answer of range 1, by pair.
         weight: the largest weight w.
-        rounding: what rounding to the grid can add to either distance.
+        rounding: what rounding can add to either distance (:func:`grid_rounding`).
     """
 
     gram: Array
@@ -34,27 +57,32 @@ class Price:
     rounding: float = 0.0
 
     @classmethod
-    def joint(cls, pairs: FeaturePairs, weight: float, rounding: float = 0.0) -> Price:
+    def joint(cls, pairs: FeaturePairs, weight: float) -> Price:
         """For centred answers; only pairs that can be worst for some load are kept."""
         slack = 1e-5 if pairs.bounded_only else 1e-12
         gram, target = pairs.gram * (1 + slack), pairs.target * (1 + slack)
         kept = _frontier(gram, target)
-        return cls(gram[kept], target[kept], weight, rounding)
+        return cls(gram[kept], target[kept], weight)
 
     @classmethod
-    def separate(cls, weight: float, *, centred: bool, rounding: float = 0.0) -> Price:
+    def separate(cls, weight: float, *, centred: bool) -> Price:
         """Gram sqrt2 w, answers 2 w R or, centred, w R; added up."""
-        return cls(np.array([2.0]), np.array([1.0 if centred else 4.0]), weight, rounding)
+        return cls(np.array([2.0]), np.array([1.0 if centred else 4.0]), weight)
 
-    def stage(self, gram_load: float, target_load: float) -> float:
-        """mu^2 of one stage.
+    def rounded(self, by: float) -> Price:
+        """The same where rounding adds that much to every distance."""
+        return replace(self, rounding=by)
+
+    def total(self, gram_load: float, target_loads: Array) -> float:
+        """mu^2 of all stages.
 
         Args:
             gram_load: 1 / std^2 of the Gram noise, times what the counter multiplies.
-            target_load: sum of (R / std)^2 over the answers.
+            target_loads: by stage, sum of (R / std)^2 over the answers.
         """
         gram, target = self._moved
-        return float((gram_load * gram + target_load * target).max())
+        by_pair = gram_load * gram[:, None] + target[:, None] * target_loads
+        return float(by_pair.max(axis=0).sum())
 
     @cached_property
     def _moved(self) -> tuple[Array, Array]:
