@@ -1,5 +1,6 @@
 """Planners for linear MDPs go through the contract; answered questions are covered by it too."""
 
+import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +27,8 @@ from tacit.privacy import Query, Secret
 from tacit.privacy.counters.symmetric import pack
 from tacit.problems import Problem, make_problem
 from tacit.publication import Publication
-from tacit.release import Release
+from tacit.release import NoNoise, Release
+from tacit.task import feature_table
 
 
 class Restoring(Poisoner):
@@ -192,3 +194,24 @@ def test_the_pessimistic_values_rise_and_stay_below_the_optimistic_ones() -> Non
     assert last.context["Qcheck"].max() > 0.5
     learned = tacit.simulate(problem, LsviUCBPlusPlus(bonus_scale=0.02), 1000).regret[0, -1]
     assert learned < 0.3 * 1000 * (problem.optimal_value() - problem.baseline()[1])
+
+
+@pytest.mark.parametrize(("calibration", "monotone"), [("paper", True), ("tight", False)])
+def test_only_the_published_planner_remembers_its_lowest_values(calibration, monotone) -> None:
+    """Two switches, the first answered far too low: tight calibration forgets it."""
+    task = make_problem("synthetic-linear", horizon=3, actions=4).task(users=100)
+    agent = DpLsviUCBPlusPlus(epsilon=1e4, bonus_scale=0.0, calibration=calibration)
+    planner, d = agent.bind(task).planner, 10
+    planner = dataclasses.replace(planner, switching=Switching(5, rate=1.0 + 1e-9))
+    found, last = [], None
+    for users, size, answer in ((0, 0.0, 0.0), (1, 1.0, -1e9), (2, 2.0, 1e9)):
+        gram = np.tile(pack(1e9 * size * np.eye(d)[None]), (3, 1))
+
+        def ask(query, value=answer):
+            ones = np.linalg.lstsq(feature_table(task).reshape(-1, d), np.ones(8), rcond=None)[0]
+            return Release(1, {"answer": value * 1e9 * ones}, NoNoise(), "none")
+
+        release = Release(users, {"gram": gram}, NoNoise(), "none")
+        last = planner.plan(task, release, ask, last, streams(3))
+        found.append(last.context["Qhat"].max())
+    assert found == [3.0, 0.0, 0.0 if monotone else 3.0]

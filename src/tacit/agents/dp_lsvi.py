@@ -216,6 +216,10 @@ class DpLsviAdaptive(_PrivateLsvi):
 class DpLsviUCBPlusPlus(_PrivateLsvi):
     """Variance-weighted private regression with rare switching (spec linear_jdp 3.3 and 3.4).
 
+    Tight calibration plans from the newest answers: the published minimum over all plans keeps the
+    unluckiest noise for ever (paper calibration keeps it). That is post-processing of answers, so
+    privacy is the same.
+
     Attributes:
         epsilon: privacy asked for.
         delta: likewise.
@@ -255,7 +259,8 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
             requested_delta=float(self.delta),
         )
         bonus = tuned_plus(self._scale, H)
-        planner = LsviPlusPlanner(ridge, weight, bonus, Switching(switches), Asked(answers.ranges))
+        asked, switching = Asked(answers.ranges), Switching(switches)
+        planner = LsviPlusPlanner(ridge, weight, bonus, switching, asked, monotone=False)
         return BoundAgent(task, statistic, curator, planner)
 
     def _paper(self, task: Task) -> BoundAgent:

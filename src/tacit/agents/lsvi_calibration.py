@@ -43,7 +43,8 @@ class Targets:
     def load(self) -> Array:
         """Sum over targets of (R / max(R, 1))^2 [H]."""
         shares = [(ranges / np.maximum(ranges, 1.0)) ** 2 for ranges in self.ranges.values()]
-        return np.sum(shares, axis=0)
+        load: Array = np.sum(shares, axis=0)
+        return load
 
 
 def one_target(horizon: int) -> Targets:

@@ -37,8 +37,10 @@ class PlusBonus:
 class LsviPlusPlanner:
     """Three regressions per switch: of V, of the pessimistic V and of V^2 (spec 3.2 to 3.4).
 
-    Qhat only falls, Qcheck only rises (erratum E9). Weights are published as a table from the last
-    switch's answers, before the user who reads them arrives (erratum E11).
+    As published Qhat only falls and Qcheck only rises (erratum E9). With noisy answers the smallest
+    of many Qhat is the one with the unluckiest noise, so private planning may leave that out and
+    use the newest answers alone. Weights are published as a table from the last switch's answers,
+    before the user who reads them arrives (erratum E11).
 
     Attributes:
         ridge: what is added to the diagonal of the Gram matrices.
@@ -46,6 +48,7 @@ class LsviPlusPlanner:
         bonus: factors of the widths.
         switching: when to plan anew.
         asked: what is asked for; empty reads the table of the release.
+        monotone: whether values are combined with those of all earlier switches.
     """
 
     ridge: float
@@ -53,6 +56,7 @@ class LsviPlusPlanner:
     bonus: PlusBonus
     switching: Switching
     asked: Asked = field(default_factory=Asked)
+    monotone: bool = True
 
     def plan(
         self,
@@ -124,8 +128,9 @@ class LsviPlusPlanner:
                 )
             up = reward + context["mean"][h] + self.bonus.hat * fit.widths[h]
             down = reward + context["low"][h] - self.bonus.check * fit.widths[h]
-            Qhat[h] = np.minimum(Qhat[h], np.clip(up, 0.0, H - h).reshape(S, A))
-            Qcheck[h] = np.maximum(Qcheck[h], np.clip(down, 0.0, H - h).reshape(S, A))
+            up, down = (np.clip(q, 0.0, H - h).reshape(S, A) for q in (up, down))
+            Qhat[h] = np.minimum(Qhat[h], up) if self.monotone else up
+            Qcheck[h] = np.maximum(Qcheck[h], down) if self.monotone else down
             V, low = Qhat[h].max(axis=1), Qcheck[h].max(axis=1)
         context["weights"] = self._weights(task, fit, context)
         context["logdet"] = fit.logdet

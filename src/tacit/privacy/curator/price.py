@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,10 +29,10 @@ def grid_rounding(statistic: CuratedTransitions, task: Task, least_range: float)
         task: the public task.
         least_range: the smallest R of a question; the result is stated for answers of range 1.
     """
-    S, A, d = statistic.phi.shape
+    S, A, d = map(int, statistic.phi.shape)
     chain = S * A + S + 8
     floating = 3 * chain * 2.0**-53 * task.users * statistic.largest_weight
-    return max(d / STEPS, (d**0.5 + 1) / STEPS / least_range + floating)
+    return max(d / STEPS, (math.sqrt(d) + 1) / STEPS / least_range + floating)
 
 
 @dataclass(frozen=True, eq=False)
