@@ -238,6 +238,42 @@ def reproduce(
     reproduce_and_print(figure, quick=quick, out=out, workers=workers, as_json=as_json)
 
 
+@app.command()
+def sweep(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="What to run.")],
+    init: Annotated[
+        bool, typer.Option("--init", help="Write an example to SPEC.toml and run nothing.")
+    ] = False,
+    workers: Annotated[
+        str | None, typer.Option(metavar="N", help="Local processes (default: one per core).")
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help='A Ray cluster instead, or "local".')
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on in a folder that holds a sweep.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder (default: tacit-sweeps/SPEC).")
+    ] = None,
+    as_json: given.Json = False,
+) -> None:
+    """Run every combination that a file lists, and write the results as tables.
+
+    Finished tasks are never run again: interrupted or killed, the same command with --resume goes
+    on, and the results are those of a run without interruption. Exits with status 1 if tasks
+    failed; they are reported, and --resume tries them again.
+
+    Example: tacit sweep study.toml --init; tacit sweep study.toml
+    """
+    from tacit.cli.sweep import SweepOptions, sweep_and_print, write_example
+
+    if init:
+        write_example(spec)
+    else:
+        sweep_and_print(spec, SweepOptions(workers, ray, resume, out, as_json))
+
+
 def main() -> None:
     """Entry point: a person's mistake is one line on stderr and status 2, never a traceback."""
     try:

@@ -18,30 +18,19 @@ from typing import Any
 
 import numpy as np
 
-from tacit._version import __version__
 from tacit.arrays import Array
 from tacit.experiments.evidence import Measured
 from tacit.experiments.figure import Curve, Measurement
 from tacit.folders import make_folder
-from tacit.kernels.compiler import PACKAGE
+from tacit.kernels.compiler import source_hash
 from tacit.simulation.result import Result
 
-_WITHOUT_EFFECT = ("auditing", "cli", "experiments", "report")
-"""Packages that cannot change the numbers of a run."""
+sources = functools.cache(source_hash)
+"""Digest of the code that determines a run: an edit there makes stored runs unknown."""
 
 
-@functools.cache
-def sources() -> str:
-    """Digest of the code that determines a run: an edit there makes stored runs unknown."""
-    sha = hashlib.sha256(__version__.encode())
-    for path in sorted(PACKAGE.rglob("*.py")):
-        inside = path.relative_to(PACKAGE)
-        if inside.parts[0] not in _WITHOUT_EFFECT:
-            sha.update(inside.as_posix().encode() + b"\0" + path.read_bytes())
-    return sha.hexdigest()
-
-
-def _digest(facts: dict[str, Any]) -> str:
+def digest(facts: dict[str, Any]) -> str:
+    """Names what is determined by these facts (plain JSON values) and by our sources."""
     text = json.dumps({**facts, "sources": sources()}, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -49,7 +38,7 @@ def _digest(facts: dict[str, Any]) -> str:
 def curve_digest(curve: Curve, problem: int) -> str:
     """Names the runs of a curve on one of its problems."""
     on = curve.problems[problem]
-    return _digest(
+    return digest(
         {
             "problem": [on.name, dict(on.parameters)],
             "agent": [curve.agent.name, dict(curve.agent.parameters)],
@@ -65,7 +54,7 @@ def measurement_digest(measurement: Measurement) -> str:
     """Names the outcome of a measurement; its own module's code is part of the name."""
     function = measurement.measure
     module = inspect.getmodule(function)
-    return _digest(
+    return digest(
         {
             "measure": f"{function.__module__}.{function.__qualname__}",
             "code": inspect.getsource(module) if module else "",

@@ -1,0 +1,5 @@
+"""Many runs from one file: on local processes or a cluster, resumable, as tables."""
+
+from tacit.sweep.dataset import Sweep, load
+
+__all__ = ["Sweep", "load"]

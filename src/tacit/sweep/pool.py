@@ -1,0 +1,178 @@
+"""Tasks on local processes.
+
+The processes are started afresh (not forked), keep one thread each, and load compiled kernels from
+the cache on disk. Each has a pipe of its own, so that when one dies it is known which task it took
+along: that task is tried again, and nobody else notices. (The executors of the standard library
+give up every task when one process dies.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing as mp
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from tacit.sweep.tasks import Task, perform
+
+TRIES = 3
+"""How often a task is tried before it is reported as failed."""
+
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+"""Environment of a worker: n workers use n cores, and sums are added up in one order."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A task that will not be tried again now.
+
+    Attributes:
+        task: which.
+        outcome: what :func:`tacit.sweep.tasks.perform` returned.
+        tries: how often it was tried.
+    """
+
+    task: Task
+    outcome: dict[str, Any]
+    tries: int
+
+    @property
+    def failed(self) -> bool:
+        """Whether the outcome is an error."""
+        return "error" in self.outcome
+
+
+def run_on_processes(tasks: Iterable[Task], workers: int) -> Iterator[Done]:
+    """Run tasks as they come, on at most that many processes; yields them as they finish."""
+    waiting, again = iter(tasks), deque[tuple[Task, int]]()
+    pool: list[Worker] = []
+    try:
+        while True:
+            for worker in pool:
+                _occupy(worker, waiting, again)
+            while len(pool) < workers and all(worker.busy for worker in pool):
+                following = _next(waiting, again)
+                if following is None:
+                    break
+                pool.append(Worker())
+                pool[-1].give(*following)
+            busy = [worker for worker in pool if worker.busy]
+            if not busy:
+                return
+            ready = wait([worker.pipe for worker in busy])
+            for worker in [worker for worker in busy if worker.pipe in ready]:
+                done = worker.take()
+                if not worker.alive:
+                    pool.remove(worker)
+                else:
+                    _occupy(worker, waiting, again)
+                if done.failed and done.outcome["again"] and done.tries < TRIES:
+                    again.append((done.task, done.tries))
+                else:
+                    yield done
+    finally:
+        for worker in pool:
+            worker.stop()
+
+
+def _next(waiting: Iterator[Task], again: deque[tuple[Task, int]]) -> tuple[Task, int] | None:
+    """The next task and how often it was tried; those that failed go to the end."""
+    task = next(waiting, None)
+    if task is not None:
+        return task, 0
+    return again.popleft() if again else None
+
+
+def _occupy(worker: Worker, waiting: Iterator[Task], again: deque[tuple[Task, int]]) -> None:
+    if not worker.busy:
+        following = _next(waiting, again)
+        if following is not None:
+            worker.give(*following)
+
+
+class Worker:
+    """One process and our end of its pipe."""
+
+    def __init__(self) -> None:
+        context = mp.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        with _environment(ONE_THREAD):
+            self._process.start()
+        theirs.close()
+        self._now: tuple[Task, int] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has a task."""
+        return self._now is not None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be given another task."""
+        return not self.pipe.closed
+
+    def give(self, task: Task, tries: int) -> None:
+        """Start a task."""
+        self._now = (task, tries + 1)
+        with contextlib.suppress(BrokenPipeError):  # it died meanwhile: take() will say so
+            self.pipe.send(task.order())
+
+    def take(self) -> Done:
+        """What became of its task; a process that died leaves an error."""
+        assert self._now is not None
+        task, tries = self._now
+        self._now = None
+        try:
+            return Done(task, self.pipe.recv(), tries)
+        except (EOFError, OSError):
+            self.pipe.close()
+            self._process.join()
+            code = self._process.exitcode or 0
+            how = f"signal {signal.Signals(-code).name}" if code < 0 else f"status {code}"
+            error = f"the process that ran it ended with {how} (out of memory, or killed?)"
+            return Done(task, {"error": error, "again": True, "traceback": ""}, tries)
+
+    def stop(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.join()
+        self.pipe.close()
+
+
+def _serve(pipe: Connection) -> None:
+    """The life of a worker process: until the pipe closes, or its parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, who then ends us
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            pipe.send(perform(pipe.recv()))
+
+
+def _end_with_parent() -> None:
+    parent = mp.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextlib.contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,95 @@
+"""The same tasks on a Ray cluster: scheduling, retries and transport of results are Ray's."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from tacit.errors import InvalidInput, TacitError
+from tacit.sweep.pool import ONE_THREAD, TRIES, Done
+from tacit.sweep.tasks import Task, perform
+
+AHEAD = 2
+"""Tasks handed to Ray per slot: one runs, one waits at the node; the rest stays here."""
+
+
+class TryAgain(RuntimeError):
+    """Tells Ray that a task failed for a reason that may pass."""
+
+
+def attempt(order: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a task; raise where trying again may help, so that Ray does."""
+    outcome = perform(order)
+    if outcome.get("again"):
+        raise TryAgain(outcome["error"])
+    return outcome
+
+
+@contextmanager
+def connected(address: str, processes: int) -> Iterator[int]:
+    """Connect to a cluster, or start a local one and end it afterwards.
+
+    Args:
+        address: of the cluster, or "local".
+        processes: how many a local cluster has.
+
+    Yields:
+        The number of tasks it runs at once.
+    """
+    try:
+        ray: Any = importlib.import_module("ray")
+    except ImportError:
+        raise InvalidInput(
+            "--ray needs the package ray: install tacit with its extra, tacit[cluster]"
+        ) from None
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # as future versions do
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    where: dict[str, Any] = {"address": address}
+    if address == "local":
+        where |= {
+            "num_cpus": processes,
+            "include_dashboard": False,
+            "_node_ip_address": "127.0.0.1",
+        }
+    try:
+        ray.init(
+            **where,
+            logging_level=logging.ERROR,
+            log_to_driver=False,
+            runtime_env={"env_vars": dict(ONE_THREAD)},
+        )
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise TacitError(f"cannot connect to Ray at {address!r}: {error}") from None
+    try:
+        yield max(1, int(ray.cluster_resources().get("CPU", 1)))
+    finally:
+        ray.shutdown()
+
+
+def run_on_ray(tasks: Iterable[Task], slots: int) -> Iterator[Done]:
+    """Run tasks as they come; yields them as they finish. Needs a connection."""
+    ray: Any = importlib.import_module("ray")
+    remote = ray.remote(num_cpus=1, max_retries=TRIES - 1, retry_exceptions=[TryAgain])(attempt)
+    waiting = iter(tasks)
+    running: dict[Any, Task] = {}
+    while True:
+        for task in islice(waiting, AHEAD * slots - len(running)):
+            running[remote.remote(task.order())] = task
+        if not running:
+            return
+        ready, _ = ray.wait(list(running), num_returns=1)
+        yield _done(running.pop(ready[0]), ready[0])
+
+
+def _done(task: Task, reference: Any) -> Done:
+    ray: Any = importlib.import_module("ray")
+    try:
+        return Done(task, ray.get(reference), 1)
+    except (TryAgain, ray.exceptions.RayError) as error:
+        cause = getattr(error, "cause", None) or error
+        return Done(task, {"error": str(cause), "again": True, "traceback": str(error)}, TRIES)

@@ -1,0 +1,214 @@
+"""Run a sweep: what is not finished yet, then choose, then the rest, then the tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import InvalidInput
+from tacit.folders import make_folder
+from tacit.sweep.choose import pick, tasks_of
+from tacit.sweep.dataset import MANIFEST, SPEC, TASKS, Sweep, load
+from tacit.sweep.estimate import Estimate
+from tacit.sweep.grid import Planned, plan
+from tacit.sweep.pool import Done
+from tacit.sweep.spec import Spec
+from tacit.sweep.store import Finished
+from tacit.sweep.tasks import Task
+from tacit.sweep.writing import Reported, write
+
+Backend = Callable[[Iterable[Task]], Iterator[Done]]
+"""Runs tasks somewhere, takes them as it can, yields each when it will not be tried again."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a sweep is.
+
+    Attributes:
+        total: number of tasks.
+        done: finished, now or before.
+        failed: given up.
+        seconds_left: an estimate; None while nothing is known.
+    """
+
+    total: int
+    done: int
+    failed: int
+    seconds_left: float | None
+
+
+Watch = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """A sweep that came to its end.
+
+    Attributes:
+        sweep: its results.
+        files: the files they are in.
+        total: number of tasks, of which
+        kept: had been finished before, and
+        ran: were finished now.
+        failures: tasks that failed, with their messages.
+        seconds: wall-clock time of this call.
+    """
+
+    sweep: Sweep
+    files: tuple[Path, ...]
+    total: int
+    kept: int
+    ran: int
+    failures: tuple[dict[str, Any], ...]
+    seconds: float
+
+
+def run(
+    spec: Spec,
+    out: Path,
+    backend: Backend,
+    *,
+    workers: int,
+    resume: bool = False,
+    watch: Watch | None = None,
+) -> Swept:
+    """Run what is missing and write the tables.
+
+    Args:
+        spec: what to run.
+        out: folder for tables, manifest and finished tasks.
+        backend: where to run it.
+        workers: how many tasks it runs at once, for the estimate of the time left.
+        resume: go on in a folder that holds a sweep; finished tasks are never run again.
+        watch: told how far it is.
+    """
+    began = time.perf_counter()
+    planned = plan(spec)
+    prepare(out, resume=resume)
+    (out / SPEC).write_text(spec.text)
+    work = _Work(Finished(out / TASKS), backend, Estimate(workers), watch, _count(spec, planned))
+    ready = [item for item in planned if not item.candidates]
+    undecided = [item for item in planned if item.candidates]
+    first = _reported_tasks([(i.configuration, i.seeds) for i in ready])
+    if spec.choose is not None:
+        choosing = [tasks_of(item, spec.choose) for item in undecided]
+        first = [task for tasks in choosing for task in tasks] + first
+    work.finish(first)
+    reported = {item.configuration.key: Reported(item.configuration, item.seeds) for item in ready}
+    for item in undecided:
+        reported[item.configuration.key] = _decide(spec, item, work)
+    decided = [reported[i.configuration.key] for i in undecided]
+    work.finish(_reported_tasks([(r.configuration, r.seeds) for r in decided if r.chosen]))
+    ordered = [reported[item.configuration.key] for item in planned]
+    files = write(out, spec.name, ordered, work.finished, work.failures)
+    return Swept(
+        sweep=load(out),
+        files=tuple(files),
+        total=work.total,
+        kept=work.kept,
+        ran=work.ran,
+        failures=tuple(work.failures),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def prepare(out: Path, *, resume: bool) -> None:
+    """Make a folder ready; refuse one that holds something, unless it is to be gone on with."""
+    if out.exists() and not out.is_dir():
+        raise InvalidInput(f"{out} is a file, but results need a folder")
+    ours = (out / SPEC).exists()
+    if ours and not resume:
+        state = "a sweep" if (out / MANIFEST).exists() else "an unfinished sweep"
+        raise InvalidInput(f"{out} holds {state}: --resume goes on with it, --out takes another")
+    if not ours and (out / MANIFEST).exists():
+        raise InvalidInput(f"{out} holds other results; choose another folder with --out")
+    make_folder(out)
+
+
+def _count(spec: Spec, planned: Sequence[Planned]) -> int:
+    choosing = len(spec.choose.seeds) if spec.choose else 0
+    return sum(len(item.seeds) + choosing * len(item.candidates) for item in planned)
+
+
+def _reported_tasks(items: Iterable[tuple[Any, tuple[int, ...]]]) -> list[Task]:
+    """Seed by seed, so that early on something is known about every configuration."""
+    listed = [
+        (place, Task(configuration, seed))
+        for configuration, seeds in items
+        for place, seed in enumerate(seeds)
+    ]
+    return [task for _, task in sorted(listed, key=lambda pair: pair[0])]
+
+
+def _decide(spec: Spec, item: Planned, work: _Work) -> Reported:
+    """A configuration with its chosen parameter; without one if the choice was not possible."""
+    assert spec.choose is not None
+    missing = [task for task in tasks_of(item, spec.choose) if task not in work.finished]
+    if missing:
+        why = f"{spec.choose.parameter} was not chosen: {len(missing)} of its tasks failed"
+        work.give_up([Task(item.configuration, seed) for seed in item.seeds], why)
+        return Reported(item.configuration, item.seeds)
+    chosen = pick(item, spec.choose, work.finished)
+    return Reported(chosen.configuration, item.seeds, chosen.to_json())
+
+
+@dataclass
+class _Work:
+    """The tasks of one sweep: what is finished, what failed, and who is told."""
+
+    finished: Finished
+    backend: Backend
+    estimate: Estimate
+    watch: Watch | None
+    total: int
+    kept: int = 0
+    ran: int = 0
+    failures: list[dict[str, Any]] = field(default_factory=list)
+
+    def finish(self, tasks: Sequence[Task]) -> None:
+        """Bring tasks to their end, each stored as soon as it is finished."""
+        missing = [task for task in tasks if task not in self.finished]
+        self.kept += len(tasks) - len(missing)
+        self.estimate.expect(missing)
+        self._tell()
+        for done in self.backend(missing):
+            self.estimate.note(done)
+            if done.failed:
+                self._fail(done.task, done.outcome, done.tries)
+            else:
+                self.finished.keep(done.task, done.outcome)
+                self.ran += 1
+            self._tell()
+
+    def give_up(self, tasks: Sequence[Task], why: str) -> None:
+        """Report tasks that cannot be tried."""
+        for task in tasks:
+            self._fail(task, {"error": why, "traceback": ""}, 0)
+        self._tell()
+
+    def _fail(self, task: Task, outcome: dict[str, Any], tries: int) -> None:
+        self.failures.append(
+            {
+                "label": task.configuration.label,
+                "seed": task.seed,
+                "error": outcome["error"],
+                "tries": tries,
+                "traceback": outcome["traceback"],
+            }
+        )
+
+    def _tell(self) -> None:
+        if self.watch is not None:
+            left = self.total - self.kept - self.ran - len(self.failures)
+            self.watch(
+                Progress(
+                    total=self.total,
+                    done=self.kept + self.ran,
+                    failed=len(self.failures),
+                    seconds_left=self.estimate.seconds_left(left),
+                )
+            )

@@ -1,0 +1,197 @@
+"""One task: one agent on one problem under one root seed, named by all that determines it.
+
+The same function runs it in a local process and on a cluster. It takes and returns plain JSON
+values, so nothing but numbers and words crosses between processes and machines.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import json
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tacit.agents.catalogue import make_agent
+from tacit.errors import InvalidInput, TacitError
+from tacit.experiments.figure import Named
+from tacit.experiments.store import digest, sources
+from tacit.problems.base import Problem
+from tacit.problems.catalogue import make_problem
+from tacit.simulation import simulate
+from tacit.simulation.storage import made_with
+
+
+@dataclass(frozen=True)
+class Modules:
+    """A person's own modules that register agents and problems.
+
+    Attributes:
+        folder: put on the import path, if it is there.
+        sources: hash of each module's file, by name.
+    """
+
+    folder: str = ""
+    sources: Mapping[str, str] | None = None
+
+    @classmethod
+    def find(cls, folder: Path, names: tuple[str, ...]) -> Modules:
+        """Import them, and note what they are."""
+        found = cls(str(folder), dict.fromkeys(names, ""))
+        return replace(found, sources=found.load())
+
+    def load(self) -> dict[str, str]:
+        """Import them here; returns the hash of each one's file."""
+        names = list(self.sources or {})
+        if names and self.folder not in sys.path:
+            sys.path.insert(0, self.folder)
+        return {name: _import(name) for name in names}
+
+
+def _import(name: str) -> str:
+    try:
+        file = importlib.import_module(name).__file__
+    except ImportError as error:
+        raise InvalidInput(f"cannot import the module {name!r} of the sweep: {error}") from None
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Everything about a run but its seed.
+
+    Attributes:
+        problem: name and parameters as given.
+        agent: likewise, with epsilon, delta and calibration among its parameters.
+        episodes: number of users.
+        checkpoints: which episodes are recorded.
+        reveal: facts told to the learner.
+        modules: a person's own modules.
+    """
+
+    problem: Named
+    agent: Named
+    episodes: int
+    checkpoints: int | str = "log"
+    reveal: tuple[str, ...] = ()
+    modules: Modules = Modules()
+
+    def facts(self) -> dict[str, Any]:
+        """What determines its runs, as plain values."""
+        return {
+            "problem": [self.problem.name, dict(self.problem.parameters)],
+            "agent": [self.agent.name, dict(self.agent.parameters)],
+            "episodes": self.episodes,
+            "checkpoints": self.checkpoints,
+            "reveal": list(self.reveal),
+            "modules": dict(self.modules.sources or {}),
+        }
+
+    @functools.cached_property
+    def key(self) -> str:
+        """A text that two configurations share only if they are the same."""
+        return json.dumps(self.facts(), sort_keys=True, allow_nan=False)
+
+    @property
+    def label(self) -> str:
+        """In words."""
+        learner = said(self.agent.name, self.agent.parameters)
+        told = f", told {', '.join(self.reveal)}" if self.reveal else ""
+        where = said(self.problem.name, self.problem.parameters)
+        return f"{learner} on {where}, {self.episodes:,} episodes{told}"
+
+
+def said(name: str, parameters: Mapping[str, Any]) -> str:
+    """A name and its parameters.
+
+    >>> said("ldp-obi", {"epsilon": 1.0, "randomizer": "laplace"})
+    'ldp-obi (epsilon=1 randomizer=laplace)'
+    """
+    values = " ".join(
+        f"{key}={value:.10g}" if isinstance(value, float) else f"{key}={value}"
+        for key, value in parameters.items()
+    )
+    return f"{name} ({values})" if values else name
+
+
+@dataclass(frozen=True)
+class Task:
+    """A configuration and a root seed."""
+
+    configuration: Configuration
+    seed: int
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Its name on disk."""
+        return digest({**self.configuration.facts(), "seed": self.seed})
+
+    def order(self) -> dict[str, Any]:
+        """What :func:`perform` is given."""
+        return {
+            **self.configuration.facts(),
+            "seed": self.seed,
+            "folder": self.configuration.modules.folder,
+            "sources": sources(),
+        }
+
+
+def perform(order: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a task; returns its outcome, or ``{"error", "again", "traceback"}``.
+
+    A mistake of a person (``again`` false) fails again whenever it is tried; anything else may be
+    the machine's fault.
+    """
+    try:
+        return _outcome(order)
+    except TacitError as error:
+        return {"error": " ".join(str(error).split()), "again": False, "traceback": ""}
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}"
+        return {"error": words, "again": True, "traceback": traceback.format_exc()}
+
+
+def _outcome(order: Mapping[str, Any]) -> dict[str, Any]:
+    began = time.perf_counter()
+    modules = Modules(order["folder"], order["modules"])
+    if sources() != order["sources"] or modules.load() != order["modules"]:
+        raise InvalidInput(
+            "this worker has another version of tacit, or of the sweep's own modules, than the "
+            "machine that sent the task; install the same on all of them"
+        )
+    name, parameters = order["agent"]
+    result = simulate(
+        _problem(json.dumps(order["problem"])),
+        make_agent(name, **parameters),
+        order["episodes"],
+        seed=order["seed"],
+        workers=1,
+        checkpoints=order["checkpoints"],
+        reveal=order["reveal"],
+    )
+    return {
+        "problem": dict(result.problem),
+        "agent": dict(result.agent),
+        "guarantee": result.guarantee.to_json(),
+        "episode": result.episodes.tolist(),
+        "regret": result.regret[0].tolist(),
+        "reward": result.reward[0].tolist(),
+        "made_with": _made_with(),
+        "timing": {"run": result.seconds, "task": time.perf_counter() - began},
+    }
+
+
+_made_with = functools.cache(made_with)
+
+
+@functools.lru_cache(maxsize=4)
+def _problem(text: str) -> Problem:
+    """Tasks that follow each other often share a problem, and its optimum."""
+    name, parameters = json.loads(text)
+    return make_problem(name, **parameters)
