@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
+from tacit.simulation.naming import Named as Named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
     from tacit.experiments.evidence import Evidence
-
-
-@dataclass(frozen=True)
-class Named:
-    """A registered problem or agent, and the parameters that make it."""
-
-    name: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ two figures share is computed once.
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import inspect
 import json
 import os
@@ -22,17 +20,8 @@ from tacit.arrays import Array
 from tacit.experiments.evidence import Measured
 from tacit.experiments.figure import Curve, Measurement
 from tacit.folders import make_folder
-from tacit.kernels.compiler import source_hash
+from tacit.simulation.naming import digest
 from tacit.simulation.result import Result
-
-sources = functools.cache(source_hash)
-"""Digest of the code that determines a run: an edit there makes stored runs unknown."""
-
-
-def digest(facts: dict[str, Any]) -> str:
-    """Names what is determined by these facts (plain JSON values) and by our sources."""
-    text = json.dumps({**facts, "sources": sources()}, sort_keys=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def curve_digest(curve: Curve, problem: int) -> str:

@@ -14,9 +14,9 @@ from typing import Any, get_args
 
 from tacit.agents.catalogue import PRIVACY_PARAMETERS, agents, make_agent
 from tacit.errors import InvalidInput
-from tacit.experiments.figure import Named
 from tacit.problems.catalogue import make_problem, problem_entry
 from tacit.registry import Entry
+from tacit.simulation.naming import Named
 from tacit.sweep.spec import Case, Spec, axis
 from tacit.sweep.tasks import Configuration, Modules
 

@@ -20,11 +20,10 @@ from typing import Any
 
 from tacit.agents.catalogue import make_agent
 from tacit.errors import InvalidInput, TacitError
-from tacit.experiments.figure import Named
-from tacit.experiments.store import digest, sources
 from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem
 from tacit.simulation import simulate
+from tacit.simulation.naming import Named, digest, sources
 from tacit.simulation.storage import made_with
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit._version import __version__
 from tacit.agents.catalogue import PRIVACY_PARAMETERS
-from tacit.experiments.store import sources
+from tacit.simulation.naming import sources
 from tacit.simulation.storage import write_json
 from tacit.sweep.dataset import CSV, CURVES, FORMAT, MANIFEST, RUNS, TIMINGS
 from tacit.sweep.store import Finished
