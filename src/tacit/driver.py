@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.planners.base import Planner, Streams
-from tacit.privacy.base import Privatizer, Query
+from tacit.privacy.base import Privatizer, Query, Report, Secret
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
@@ -91,19 +91,20 @@ class Every:
 class Geometric:
     """Releases after ``first`` users, then whenever their number has grown by ``growth``.
 
-    Few releases mean little noise per release: the boundaries are first, then last + max(1,
+    Few releases mean little noise per release: the boundaries are first, then last + max(least,
     ceil(growth last) - last), cut at ``total`` (spec mixture_jdp B5).
     """
 
     first: int
     growth: float
     total: int
+    least: int = 1
 
     def __call__(self, served: int) -> int:
-        """Users until the next boundary."""
+        """Users until the next boundary, never less than ``least`` after one."""
         if served < self.first:
             return self.first - served
-        return max(1, math.ceil(self.growth * served) - served)
+        return max(self.least, math.ceil(self.growth * served) - served)
 
     def boundaries(self) -> list[int]:
         """Numbers of users at which something is released; the last batch is never released."""
@@ -122,6 +123,18 @@ class Geometric:
 
 
 @dataclass(frozen=True)
+class AtLeast:
+    """Another schedule, but no batch smaller than ``least``."""
+
+    schedule: Schedule
+    least: int
+
+    def __call__(self, served: int) -> int:
+        """Size of the next batch."""
+        return max(self.least, self.schedule(served))
+
+
+@dataclass(frozen=True)
 class BoundAgent:
     """An agent fitted to one task: the parts of the pipeline, plugged together."""
 
@@ -137,34 +150,78 @@ class BoundAgent:
         return self.privatizer.guarantee
 
 
+class Learner:
+    """Where learning stands between two publications, and its two moves: publish and absorb.
+
+    The simulator makes one and keeps it; the service saves ``secret``, ``publication`` and
+    ``served``, and goes on from them after a restart.
+
+    Args:
+        agent: the parts of the pipeline.
+        noise: what the privatizer draws from at a release.
+        secret: where the privatizer stands; from the beginning if left out.
+        publication: the newest one, None before the first.
+        served: users absorbed so far.
+    """
+
+    def __init__(
+        self,
+        agent: BoundAgent,
+        noise: Noise,
+        *,
+        secret: Secret | None = None,
+        publication: Publication | None = None,
+        served: int = 0,
+    ) -> None:
+        self.agent = agent
+        self.noise = noise
+        self.secret = agent.privatizer.init() if secret is None else secret
+        self.publication = publication
+        self.served = served
+        self.release: Release | None = None
+
+    def publish(self, streams: Streams) -> Publication:
+        """Release what was absorbed, plan on the release, and put up the next entry."""
+        version = 0 if self.publication is None else self.publication.version + 1
+        self.release = self._ask(Query(version))
+        self.publication = self.agent.planner.plan(
+            self.agent.task, self.release, self._ask, self.publication, streams
+        )
+        return self.publication
+
+    def due(self) -> int:
+        """How many users the newest publication is for, cut at the task's last user."""
+        chosen = None if self.publication is None else self.publication.users
+        batch = self.agent.schedule(self.served) if chosen is None else chosen
+        if batch < 1:
+            raise InvalidInput(
+                f"the schedule asked for {batch} users after {self.served}, but it must be at "
+                "least 1"
+            )
+        return min(batch, self.agent.task.users - self.served)
+
+    def absorb(self, report: Report, version: int) -> None:
+        """Fold one user's report in, made under that version of the publication."""
+        self.secret = self.agent.privatizer.absorb(self.secret, report, version)
+        self.served += 1
+
+    def _ask(self, query: Any) -> Release:
+        return self.agent.privatizer.release(self.secret, query, self.noise)
+
+
 def drive(agent: BoundAgent, users: Users, noise: Noise, streams: Streams) -> Iterator[Publication]:
     """Learn from ``agent.task.users`` users, one after the other; stop exactly there.
 
     Yields every publication before the users who act on it are served; they are served when the
     next publication is asked for.
     """
-    task, privatizer = agent.task, agent.privatizer
-    secret = privatizer.init()
+    learner = Learner(agent, noise)
     contribution = np.zeros(agent.statistic.layout.size, dtype=np.int64)
-    publication: Publication | None = None
-    served = 0
-
-    def ask(query: Any) -> Release:
-        return privatizer.release(secret, query, noise)
-
-    while served < task.users:
-        version = 0 if publication is None else publication.version + 1
-        release = privatizer.release(secret, Query(version), noise)
-        publication = agent.planner.plan(task, release, ask, publication, streams)
+    while learner.served < agent.task.users:
+        publication = learner.publish(streams)
         yield publication
-        batch = agent.schedule(served) if publication.users is None else publication.users
-        if batch < 1:
-            raise InvalidInput(
-                f"the schedule asked for {batch} users after {served}, but it must be at least 1"
-            )
-        for _ in range(min(batch, task.users - served)):
-            trajectory = users(publication.for_user(served))
-            agent.statistic.contribute(trajectory, publication, served, contribution)
-            report = privatizer.encode(contribution, publication, noise)
-            secret = privatizer.absorb(secret, report, publication.version)
-            served += 1
+        for _ in range(learner.due()):
+            trajectory = users(publication.for_user(learner.served))
+            agent.statistic.contribute(trajectory, publication, learner.served, contribution)
+            report = agent.privatizer.encode(contribution, publication, noise)
+            learner.absorb(report, publication.version)

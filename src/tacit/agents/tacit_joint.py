@@ -48,6 +48,7 @@ class TacitJoint(Agent):
         first: users before the first release; None for 30 / mu (times sqrt(H) with one table per
             stage), at most K / 10.
         growth: of the number of users from release to release; None for 1.25 (mixtures) or 1.1.
+        least: users between two releases at least; noise is calibrated for the schedule it gives.
     """
 
     name: ClassVar[str] = "tacit-joint"
@@ -62,6 +63,7 @@ class TacitJoint(Agent):
     ridge: float = 1.0
     first: int | None = None
     growth: float | None = None
+    least: int = 1
 
     def __post_init__(self) -> None:
         check_privacy(self.epsilon, self.delta, "tight")
@@ -75,6 +77,7 @@ class TacitJoint(Agent):
             integer(self.first, "first", low=1)
         if self.growth is not None:
             number(self.growth, "growth", low=1.001, high=1e6)
+        integer(self.least, "least", low=1)
 
     def schedule(self, task: Task) -> Geometric:
         """When to release: a function of K, epsilon and delta only."""
@@ -84,7 +87,8 @@ class TacitJoint(Agent):
             stages = 1.0 if task.homogeneous else math.sqrt(task.horizon)
             first = int(max(1.0, min(PATIENCE * stages / mu, task.users / 10)))
         kind = "mixture" if "features" in task.known else "table"
-        return Geometric(first, self.growth or GROWTH[kind], task.users)
+        growth = self.growth or GROWTH[kind]
+        return Geometric(max(first, self.least), growth, task.users, self.least)
 
     def bind(self, task: Task) -> BoundAgent:
         """Regression if the task reveals features, else counts."""

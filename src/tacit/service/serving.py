@@ -1,0 +1,85 @@
+"""Which agents can be served, and how a minimum batch becomes part of their schedule."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+from tacit.agents.base import Agent
+from tacit.agents.catalogue import make_agent
+from tacit.driver import AtLeast, BoundAgent
+from tacit.errors import InvalidInput
+from tacit.privacy.joint.counted import CountedSums
+from tacit.privacy.local.additive import LocalAdditive
+from tacit.privacy.local.one_cell import DrawnCell, OneCell
+from tacit.privacy.local.response import LocalResponse
+from tacit.task import Task
+
+Model = Literal["local", "joint"]
+
+BATCH_PARAMETER = {"tacit-joint": "least", "private-linopt-vi": "every", "private-linopt-po": "every"}
+"""Where agents whose noise is calibrated for a fixed schedule take their least batch from."""
+
+_HAIR = 1 + 1e-6
+
+
+def served_model(bound: BoundAgent, name: str) -> Model:
+    """Whose noise protects: the device's or the curator's; other mechanisms are refused."""
+    privatizer = bound.privatizer
+    if isinstance(privatizer, CountedSums):
+        return "joint"
+    if isinstance(privatizer, LocalAdditive) and privatizer.kind == "bounded":
+        raise InvalidInput(
+            "there is no exact sampler for bounded noise, so it cannot protect anybody: choose the "
+            "randomizer laplace, gaussian or randomized-response"
+        )
+    one_cell = isinstance(privatizer, OneCell) and not isinstance(privatizer, DrawnCell)
+    if one_cell or isinstance(privatizer, LocalAdditive | LocalResponse):
+        return "local"
+    raise InvalidInput(
+        f"{name} cannot be served: the service takes agents whose users send one randomized report "
+        "each (tacit-local, ldp-obi, ldp-psrl) or whose curator publishes counted sums "
+        "(tacit-joint, private-linopt-vi, private-linopt-po)"
+    )
+
+
+def fit(parameters: dict[str, Any], task: Task, minimum_batch: int) -> tuple[Agent, BoundAgent]:
+    """The agent of a deployment, fitted to its task, with no batch below the minimum."""
+    given = dict(parameters)
+    name = given.pop("name")
+    if not isinstance(name, str):
+        raise InvalidInput(f"name in [agent] = {name!r}, but it must be the name of an agent")
+    own = BATCH_PARAMETER.get(name)
+    if own is not None:
+        least = given.setdefault(own, minimum_batch)
+        if isinstance(least, int) and least < minimum_batch:
+            raise InvalidInput(
+                f"{own} = {least} in [agent] makes batches smaller than minimum_batch = "
+                f"{minimum_batch} in [updates], and the noise is calibrated for one of them; leave "
+                f"{own} out, or make both equal"
+            )
+    agent = make_agent(name, **given)
+    missing = agent.needs - set(task.known)
+    if missing:
+        raise InvalidInput(
+            f"{name} must be told {', '.join(sorted(missing))} in advance, which a deployment "
+            "cannot; choose another agent"
+        )
+    bound = agent.bind(task)
+    served_model(bound, name)
+    _check_guarantee(bound, name)
+    if own is None:
+        bound = dataclasses.replace(bound, schedule=AtLeast(bound.schedule, minimum_batch))
+    return agent, bound
+
+
+def _check_guarantee(bound: BoundAgent, name: str) -> None:
+    """Refuse noise that gives less than was asked for (published constants may)."""
+    stated = bound.guarantee
+    asked, delta = stated.requested_epsilon, stated.requested_delta or 0.0
+    at = stated.delta_at_requested_epsilon
+    if asked is None or stated.epsilon > asked * _HAIR or (at or 0.0) > delta * _HAIR + 1e-300:
+        raise InvalidInput(
+            f"{name} as configured does not keep the epsilon that was asked for (its noise gives "
+            f"epsilon {stated.epsilon:.6g}); choose calibration tight"
+        )
