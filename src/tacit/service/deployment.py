@@ -195,16 +195,21 @@ class Deployment:
         return dataclasses.replace(self.bound.guarantee, unit=self.unit, simulated=False)
 
     @cached_property
+    def terms(self) -> dict[str, Any]:
+        """What a device agrees to, as JSON: one of them changed is another task."""
+        return {
+            "name": self.name,
+            "task": wire.task_to_json(self.task),
+            "agent": {"name": self.agent.name, "parameters": self.agent.parameters()},
+            "reward_range": list(self.reward_range),
+            "absorbing_state": self.absorbing_state,
+            "unit": self.unit,
+        }
+
+    @cached_property
     def task_id(self) -> str:
-        """Digest of everything a device agrees to."""
-        return wire.task_id(
-            name=self.name,
-            task=self.task,
-            agent=self.agent,
-            reward_range=self.reward_range,
-            absorbing_state=self.absorbing_state,
-            unit=self.unit,
-        )
+        """Digest of the terms."""
+        return wire.task_id(self.terms)
 
     def __repr__(self) -> str:
         return f"Deployment({self.name!r}, {self.agent.name}, {self.task.users} reports)"

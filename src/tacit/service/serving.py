@@ -14,10 +14,15 @@ from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.privacy.local.response import LocalResponse
 from tacit.task import Task
+from tacit.wire import two_halves
 
 Model = Literal["local", "joint"]
 
-BATCH_PARAMETER = {"tacit-joint": "least", "private-linopt-vi": "every", "private-linopt-po": "every"}
+BATCH_PARAMETER = {
+    "tacit-joint": "least",
+    "private-linopt-vi": "every",
+    "private-linopt-po": "every",
+}
 """Where agents whose noise is calibrated for a fixed schedule take their least batch from."""
 
 _HAIR = 1 + 1e-6
@@ -66,7 +71,8 @@ def fit(parameters: dict[str, Any], task: Task, minimum_batch: int) -> tuple[Age
             "cannot; choose another agent"
         )
     bound = agent.bind(task)
-    served_model(bound, name)
+    if served_model(bound, name) == "local":
+        two_halves(bound)
     _check_guarantee(bound, name)
     if own is None:
         bound = dataclasses.replace(bound, schedule=AtLeast(bound.schedule, minimum_batch))

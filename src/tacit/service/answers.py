@@ -1,0 +1,128 @@
+"""What callers of the collector give and get: plain values, all of them public but messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy.typing as npt
+
+from tacit.publication import Publication
+
+OutcomeName = Literal["accepted", "duplicate", "stale", "invalid", "refused"]
+Reason = Literal["population_reached", "token_spent", "not_open", "closed"]
+Role = Literal["device", "operator"]
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingReport:
+    """One report as it arrives. Its message is never printed."""
+
+    id: str
+    version: int
+    message: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one report."""
+
+    id: str
+    outcome: OutcomeName
+    reason: Reason | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True)
+class UploadAnswer:
+    """Outcomes in the order sent; every "accepted" among them is on disk."""
+
+    task_id: str
+    version: int
+    outcomes: list[Outcome]
+
+    def to_json(self) -> dict[str, Any]:
+        """The body of the answer."""
+        return {
+            "task_id": self.task_id,
+            "version": self.version,
+            "outcomes": [
+                {"id": o.id, "outcome": o.outcome, "reason": o.reason, "detail": o.detail}
+                for o in self.outcomes
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class PolicyBody:
+    """A publication as it is sent, byte for byte the same every time."""
+
+    version: int
+    etag: str
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Token:
+    """Somebody who showed a token; the token itself is not kept."""
+
+    id: int
+    role: Role
+    label: str
+    issued_at: float
+    revoked_at: float | None
+    used: int
+
+
+@dataclass(frozen=True, eq=False)
+class PublicRelease:
+    """A release as it is stored: noisy sums in natural units and the variance of their noise."""
+
+    users: int
+    blocks: Mapping[str, npt.NDArray[Any]]
+    variances: Mapping[str, npt.NDArray[Any]]
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """One entry of the billboard, with what it was learned from."""
+
+    version: int
+    users: int
+    published_at: float
+    release: PublicRelease
+    publication: Publication
+
+    @property
+    def source(self) -> str:
+        """Where the noise in the release came from."""
+        return self.release.source
+
+
+@dataclass(frozen=True)
+class Status:
+    """Public numbers about the service.
+
+    Attributes:
+        accepted: reports counted so far.
+        population: how many there may be.
+        version: newest policy.
+        users: reports that the newest policy was learned from.
+        next_batch: reports still missing before the next policy can be planned; 0 if none.
+        planner_alive: whether some process holds the planner's lease.
+        last_published: unix time of the newest policy.
+        finished: the population is complete and everything is absorbed.
+        budget: spent and remaining, from the ledger.
+    """
+
+    accepted: int
+    population: int
+    version: int
+    users: int
+    next_batch: int
+    planner_alive: bool
+    last_published: float
+    finished: bool
+    budget: Mapping[str, Any]

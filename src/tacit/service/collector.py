@@ -1,0 +1,196 @@
+"""The collector (local model) or curator (joint model) of one task, behind one small interface."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from tacit import wire
+from tacit._version import __version__
+from tacit.errors import InvalidInput
+from tacit.service import schema
+from tacit.service import store as db
+from tacit.service.answers import IncomingReport, PolicyBody, Published, Status, Token, UploadAnswer
+from tacit.service.deployment import Deployment
+from tacit.service.errors import Refused, UnknownTask, UnknownVersion
+from tacit.service.intake import Entry, Intake
+from tacit.service.local import LocalMode
+from tacit.service.planning import LEASE, Lease, Planning
+from tacit.service.publishing import Billboard, Edges
+from tacit.service.settings import iso
+from tacit.service.store import Store
+from tacit.service.tokens import Tokens
+
+Clock = Callable[[], float]
+"""Unix time in seconds."""
+
+
+class Collector:
+    """One task in one database. Safe to share between threads; one per process.
+
+    Attributes:
+        deployment: what is served.
+        tokens: who may send reports, and who may look at the ledger.
+        planning: the planner's single step; :class:`~tacit.service.planning.PlannerLoop` runs it.
+        clock: unix time; a virtual one in tests.
+    """
+
+    def __init__(self, deployment: Deployment, store: Store, root: int, clock: Clock) -> None:
+        self.deployment = deployment
+        self.clock = clock
+        self.tokens = Tokens(store, clock)
+        self._store = store
+        self._billboard = Billboard(deployment, store)
+        self._edges = Edges(deployment.bound)
+        self._mode = LocalMode(deployment, self._billboard)
+        self._intake = Intake(deployment, store, self._mode, clock)
+        self.planning = Planning(
+            deployment, store, self._billboard, self._mode, self._edges, root, clock
+        )
+
+    @classmethod
+    def open(cls, deployment: Deployment, *, clock: Clock = time.time) -> Self:
+        """Open the database of a deployment, or make it; refuse one that is not its own."""
+        store = Store(deployment.database)
+        try:
+            with store.write() as connection:
+                schema.migrate(connection)
+                root = _claim(connection, deployment)
+            collector = cls(deployment, store, root, clock)
+            if collector._newest() < 0:
+                collector.planning.first()
+        except BaseException:
+            store.close()
+            raise
+        return collector
+
+    def describe(self) -> dict[str, Any]:
+        """The body of GET /v1/task: everything a device must know before it takes part."""
+        d = self.deployment
+        return {
+            "tacit": __version__,
+            "wire": wire.VERSION,
+            "task_id": d.task_id,
+            "model": d.model,
+            **d.terms,
+            "labels": {
+                "states": None if d.states is None else list(d.states),
+                "actions": None if d.actions is None else list(d.actions),
+            },
+            "opens": iso(d.opens),
+            "closes": iso(d.closes),
+            "accepted_versions": d.accepted_versions,
+            "guarantee": d.guarantee.to_json(),
+        }
+
+    def policy(self, version: int | None = None) -> PolicyBody:
+        """The newest publication, or an older one, as it is sent."""
+        return self._billboard.entry(self._newest() if version is None else version)[1]
+
+    def upload(
+        self, task_id: str, reports: list[IncomingReport], token: Token | None
+    ) -> UploadAnswer:
+        """Decide about every report; what is accepted is durable when this returns."""
+        if task_id != self.deployment.task_id:
+            raise UnknownTask(
+                f"task {task_id[:12]}... is not served here; fetch the task description again"
+            )
+        if token is None and self.deployment.tokens == "per-device":
+            raise InvalidInput("reports of this task need the token of a device")
+        entries = [self._entry(report) for report in reports]
+        version = self._intake.submit(entries, token)
+        outcomes = [entry.outcome for entry in entries if entry.outcome is not None]
+        return UploadAnswer(task_id, version, outcomes)
+
+    def _entry(self, report: IncomingReport) -> Entry:
+        """Decode one report; what is wrong with it is noted, and said if it is not a duplicate."""
+        entry = Entry(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
+        try:
+            publication = self._billboard.publication(report.version)
+        except UnknownVersion as error:
+            entry.decide("stale", None, str(error))
+            return entry
+        try:
+            entry.payload = self._mode.decode(report.id, report.message, publication)
+        except InvalidInput as error:
+            entry.decide("invalid", None, str(error))
+        return entry
+
+    def guarantee(self) -> dict[str, Any]:
+        """The guarantee as JSON, and in plain words."""
+        stated = self.deployment.guarantee
+        return {"guarantee": stated.to_json(), "statement": stated.statement()}
+
+    def status(self) -> Status:
+        """Public numbers only."""
+        with self._store.read() as connection:
+            now = db.progress(connection)
+        missing = self._edges[now.version + 1] - now.accepted
+        return Status(
+            accepted=now.accepted,
+            population=now.population,
+            version=now.version,
+            users=now.served,
+            next_batch=0 if now.finished else max(0, missing),
+            planner_alive=self.lease().held(),
+            last_published=now.published_at,
+            finished=now.finished,
+            budget={},
+        )
+
+    def history(self) -> list[Published]:
+        """Every publication so far, oldest first, with the release it was planned on."""
+        return self._billboard.history()
+
+    def lease(self) -> Lease:
+        """A claim to the planner's work, not yet made."""
+        return Lease(self._store, self.clock)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _newest(self) -> int:
+        with self._store.read() as connection:
+            return db.progress(connection).version
+
+
+def _claim(connection: sa.Connection, deployment: Deployment) -> int:
+    """The random root of this task's plans; makes the first rows of a new database."""
+    rows = {row.name: row.value for row in connection.execute(sa.select(schema.meta))}
+    if not rows:
+        root = secrets.randbits(128)
+        rows = {"task_id": deployment.task_id, "root": str(root)}
+        connection.execute(
+            schema.meta.insert(), [{"name": name, "value": value} for name, value in rows.items()]
+        )
+        connection.execute(
+            schema.progress.insert(),
+            {
+                "id": 1,
+                "population": deployment.task.users,
+                "accepted": 0,
+                "version": -1,
+                "served": 0,
+                "published_at": 0.0,
+                "finished": False,
+            },
+        )
+        connection.execute(schema.lease.insert(), {"name": LEASE, "holder": "", "expires": 0.0})
+    if rows["task_id"] != deployment.task_id:
+        raise Refused(
+            "the database belongs to another task: name, sizes, agent, epsilon, population and "
+            "reward range are fixed once devices may have agreed to them. Restore the deployment "
+            "file, or name another database for the new task"
+        )
+    return int(rows["root"])

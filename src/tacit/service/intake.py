@@ -1,0 +1,202 @@
+"""Uploads: each report once, never one more than the population, durable before the answer.
+
+Uploads that wait at the same time share one transaction: whoever gets the turn commits for all. The
+order inside it (ids, tokens, count, content) is the same everywhere, so that transactions of
+several workers on PostgreSQL cannot block each other in a circle.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+
+from tacit.service import store as db
+from tacit.service.answers import Outcome, Token
+from tacit.service.deployment import Deployment
+from tacit.service.store import Store
+
+GROUP = 5000
+"""Reports in one transaction at most (one upload may have more)."""
+
+_DOUBTFUL = ("stale", "invalid", "refused")
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A report on its way: decoded, not yet decided."""
+
+    name: str
+    identity: bytes
+    version: int
+    payload: Any = field(repr=False, default=None)
+    outcome: Outcome | None = None
+
+    def decide(self, outcome: Any, reason: Any = None, detail: str | None = None) -> None:
+        """Settle what becomes of it."""
+        self.outcome = Outcome(self.name, outcome, reason, detail)
+
+
+class Keeper(Protocol):
+    """What a privacy model does with accepted reports, inside the transaction that counts them."""
+
+    def keep(self, connection: sa.Connection, first: int, entries: list[Entry]) -> None:
+        """Store entries, which are numbers ``first``, ``first + 1``, ... of the task."""
+
+
+@dataclass(slots=True, eq=False)
+class _Upload:
+    entries: list[Entry]
+    token: Token | None
+    done: bool = False
+    version: int = -1
+    error: BaseException | None = None
+
+
+class Intake:
+    """Decides about uploads, one transaction at a time in this process."""
+
+    def __init__(
+        self, deployment: Deployment, store: Store, keeper: Keeper, clock: Callable[[], float]
+    ) -> None:
+        self._deployment = deployment
+        self._store = store
+        self._keeper = keeper
+        self._clock = clock
+        self._queue: list[_Upload] = []
+        self._queue_lock = threading.Lock()
+        self._turn = threading.Lock()
+
+    def submit(self, entries: list[Entry], token: Token | None) -> int:
+        """Decide about every entry; durable when this returns. The newest version is returned."""
+        upload = _Upload(entries, token)
+        with self._queue_lock:
+            self._queue.append(upload)
+        with self._turn:
+            if not upload.done:
+                self._commit_next(upload)
+        if upload.error is not None:
+            raise upload.error
+        return upload.version
+
+    def _commit_next(self, own: _Upload) -> None:
+        while not own.done:
+            group = self._take()
+            try:
+                version = self._commit(group)
+            except Exception as error:
+                for upload in group:
+                    upload.error = error
+            else:
+                for upload in group:
+                    upload.version = version
+            for upload in group:
+                upload.done = True
+
+    def _take(self) -> list[_Upload]:
+        """The uploads that waited longest, as many as fit."""
+        with self._queue_lock:
+            size, count = 0, 0
+            for upload in self._queue:
+                size += len(upload.entries)
+                if count and size > GROUP:
+                    break
+                count += 1
+            group, self._queue = self._queue[:count], self._queue[count:]
+        return group
+
+    def _commit(self, group: list[_Upload]) -> int:
+        with self._store.write() as connection:
+            now = db.progress(connection)
+            waiting = self._judge(group, now)
+            fresh = db.insert_ids(connection, [e.identity for e in waiting]) if waiting else set()
+            for entry in waiting:
+                if entry.identity not in fresh:
+                    entry.decide("duplicate")
+            refused = self._use_tokens(connection, group)
+            entries = [e for upload in group for e in upload.entries if e.outcome is None]
+            if entries:
+                first, room = db.admit(connection, len(entries))
+                for entry in entries[room:]:
+                    entry.decide("refused", "population_reached", self._full())
+                refused += entries[room:]
+                if room:
+                    self._keeper.keep(connection, first, entries[:room])
+            db.forget_ids(connection, [entry.identity for entry in refused])
+            self._recognise(connection, group)
+        for entry in entries:
+            if entry.outcome is None:
+                entry.decide("accepted")
+        return now.version
+
+    def _judge(self, group: list[_Upload], now: db.Progress) -> list[Entry]:
+        """Settle what can be settled without the database; the first of equal ids goes on."""
+        waiting: dict[bytes, Entry] = {}
+        oldest = now.version - self._deployment.accepted_versions + 1
+        closed = self._closed()
+        for entry in (entry for upload in group for entry in upload.entries):
+            if entry.identity in waiting:
+                entry.decide("duplicate")
+            elif closed is not None:
+                entry.decide("refused", *closed)
+            elif now.accepted >= now.population:
+                entry.decide("refused", "population_reached", self._full())
+            elif entry.outcome is None and not oldest <= entry.version <= now.version:
+                entry.decide("stale", None, stale(entry.version, oldest, now.version))
+            elif entry.outcome is None:
+                waiting[entry.identity] = entry
+        return list(waiting.values())
+
+    def _closed(self) -> tuple[str, str] | None:
+        time, opens, closes = self._clock(), self._deployment.opens, self._deployment.closes
+        if opens is not None and time < opens:
+            return "not_open", "this task does not take reports yet"
+        if closes is not None and time >= closes:
+            return "closed", "this task no longer takes reports"
+        return None
+
+    def _full(self) -> str:
+        return f"all {self._deployment.task.users} reports of this task have arrived"
+
+    def _use_tokens(self, connection: sa.Connection, group: list[_Upload]) -> list[Entry]:
+        """Count reports against their device's token; those beyond are refused."""
+        if self._deployment.tokens != "per-device":
+            return []
+        most = self._deployment.task.participations
+        by_token: dict[int, list[Entry]] = {}
+        for upload in group:
+            assert upload.token is not None
+            mine = by_token.setdefault(upload.token.id, [])
+            mine += [entry for entry in upload.entries if entry.outcome is None]
+        refused: list[Entry] = []
+        for token, entries in sorted(by_token.items()):
+            room = db.use_token(connection, token, len(entries), most) if entries else 0
+            for entry in entries[room:]:
+                entry.decide("refused", "token_spent", f"this token may send {most} report(s)")
+            refused += entries[room:]
+        return refused
+
+    @staticmethod
+    def _recognise(connection: sa.Connection, group: Iterable[_Upload]) -> None:
+        """A report that was accepted earlier is a duplicate, whatever else could be said of it."""
+        doubtful = [
+            entry
+            for upload in group
+            for entry in upload.entries
+            if entry.outcome is not None and entry.outcome.outcome in _DOUBTFUL
+        ]
+        if doubtful:
+            seen = db.known_ids(connection, [entry.identity for entry in doubtful])
+            for entry in doubtful:
+                if entry.identity in seen:
+                    entry.decide("duplicate")
+
+
+def stale(version: int, oldest: int, newest: int) -> str:
+    """Why a report under this version is not taken."""
+    if version > newest:
+        return f"version {version} has not been published; the newest is {newest}"
+    return f"reports under version {version} are no longer taken; fetch version {newest}"

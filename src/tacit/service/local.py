@@ -1,0 +1,140 @@
+"""The local model: messages arrive randomized, wait for their batch, are added up and deleted."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from tacit import wire
+from tacit.arrays import IntArray
+from tacit.driver import Learner
+from tacit.privacy.base import Secret
+from tacit.publication import Publication
+from tacit.service import packing, schema
+from tacit.service.deployment import Deployment
+from tacit.service.intake import Entry
+from tacit.service.publishing import Billboard
+from tacit.validate import choice
+
+
+class Kept(NamedTuple):
+    """One stored report: its number in the task, id, version and message."""
+
+    number: int
+    identity: str
+    version: int
+    message: IntArray
+
+
+def pack(entries: list[Entry]) -> bytes:
+    """Many reports as one value: ids, versions, lengths and all the integers."""
+    messages = [entry.payload for entry in entries]
+    return b"".join(
+        (
+            struct.pack("<q", len(entries)),
+            *(entry.identity for entry in entries),
+            np.array([entry.version for entry in entries], dtype="<i4").tobytes(),
+            np.array([len(message) for message in messages], dtype="<i4").tobytes(),
+            np.concatenate(messages).astype("<i8").tobytes(),
+        )
+    )
+
+
+def unpack(first: int, data: bytes) -> Iterator[Kept]:
+    """The reports again, numbered from ``first``."""
+    (count,) = struct.unpack_from("<q", data)
+    ids = data[8 : 8 + 16 * count]
+    versions = np.frombuffer(data, "<i4", count, 8 + 16 * count)
+    lengths = np.frombuffer(data, "<i4", count, 8 + 20 * count)
+    values = np.frombuffer(data, "<i8", offset=8 + 24 * count).astype(np.int64)
+    ends = np.cumsum(lengths).tolist()
+    for i, (start, end) in enumerate(itertools.pairwise((0, *ends))):
+        identity = ids[16 * i : 16 * i + 16].hex()
+        yield Kept(first + i, identity, int(versions[i]), values[start:end])
+
+
+class LocalMode:
+    """Reports of the local model, from arrival to absorption."""
+
+    def __init__(self, deployment: Deployment, billboard: Billboard) -> None:
+        self._deployment = deployment
+        self._billboard = billboard
+        self._halves = wire.two_halves(deployment.bound)
+
+    def decode(self, identity: str, message: str, publication: Publication) -> IntArray:
+        """The message as integers, refused if no device of ours can have sent it."""
+        values = wire.unpack_message(message)
+        coin = wire.coin(self._deployment.task_id, identity)
+        self._halves.inspect(values, publication, coin)
+        return values
+
+    def keep(self, connection: sa.Connection, first: int, entries: list[Entry]) -> None:
+        """One row for all of them."""
+        connection.execute(
+            schema.uploads.insert(), {"first": first, "count": len(entries), "data": pack(entries)}
+        )
+
+    def fold(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
+        """Absorb the reports with numbers in [start, end), each under the version it names."""
+        by_version: dict[int, list[Kept]] = defaultdict(list)
+        for report in self.kept(connection, start, end):
+            by_version[report.version].append(report)
+        for version, reports in sorted(by_version.items()):
+            publication = self._billboard.publication(version)
+            learner.secret = self._halves.fold(
+                learner.secret,
+                [report.message for report in reports],
+                publication,
+                [wire.coin(self._deployment.task_id, report.identity) for report in reports],
+            )
+            learner.served += len(reports)
+
+    @staticmethod
+    def kept(connection: sa.Connection, start: int, end: int) -> Iterator[Kept]:
+        """Stored reports with numbers in [start, end)."""
+        column = schema.uploads.c
+        rows = connection.execute(
+            sa.select(column.first, column.data)
+            .where(column.first < end, column.first + column.count > start)
+            .order_by(column.first)
+        )
+        for first, data in rows:
+            for report in unpack(int(first), bytes(data)):
+                if start <= report.number < end:
+                    yield report
+
+    def load(self, connection: sa.Connection) -> Secret | None:
+        """The sums as they were saved, None before the first publication."""
+        row = connection.execute(sa.select(schema.learner.c.data)).one_or_none()
+        if row is None:
+            return None
+        arrays = packing.from_bytes(bytes(row[0]))
+        secret = self._deployment.bound.privatizer.init()
+        secret.sums[:] = arrays["sums"]
+        secret.users = int(arrays["users"])
+        secret.source = choice(str(arrays["source"]), "source", ("secure", "none"))  # type: ignore[assignment]
+        return secret
+
+    def save(self, connection: sa.Connection, secret: Secret) -> None:
+        """The sums, for the next batch."""
+        data = packing.to_bytes(
+            {
+                "sums": secret.sums,
+                "users": np.array(secret.users),
+                "source": np.array(secret.source),
+            }
+        )
+        connection.execute(schema.learner.delete())
+        connection.execute(schema.learner.insert(), {"id": 1, "data": data})
+
+    def forget(self, connection: sa.Connection, end: int) -> None:
+        """Delete messages that were absorbed, unless the operator keeps them."""
+        if not self._deployment.keep_reports:
+            column = schema.uploads.c
+            connection.execute(schema.uploads.delete().where(column.first + column.count <= end))

@@ -1,0 +1,1 @@
+"""Schema migrations of the service, run by alembic when a database is opened."""

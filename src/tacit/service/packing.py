@@ -1,0 +1,54 @@
+"""Named arrays as bytes and back, without pickle: for what the database keeps."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.release import Release
+from tacit.service.answers import PublicRelease
+
+
+def to_bytes(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """Arrays by name, in the format of ``numpy.savez``."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **dict(arrays))
+    return buffer.getvalue()
+
+
+def from_bytes(data: bytes) -> dict[str, npt.NDArray[Any]]:
+    """The inverse; objects are refused."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def release_to_bytes(release: Release) -> bytes:
+    """The public numbers of a release."""
+    return to_bytes(
+        {
+            "users": np.array(release.users),
+            "source": np.array(release.source),
+            **{f"block.{name}": block for name, block in release.blocks.items()},
+            **{f"variance.{name}": release.law.variance(name) for name in release.blocks},
+        }
+    )
+
+
+def release_from_bytes(data: bytes) -> PublicRelease:
+    """The same, read back."""
+    arrays = from_bytes(data)
+
+    def under(prefix: str) -> dict[str, npt.NDArray[Any]]:
+        return {
+            name.removeprefix(prefix): array
+            for name, array in arrays.items()
+            if name.startswith(prefix)
+        }
+
+    return PublicRelease(
+        int(arrays["users"]), under("block."), under("variance."), str(arrays["source"])
+    )

@@ -1,0 +1,130 @@
+"""The billboard: publications as they were sent, and after how many reports there is a new one."""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+
+import sqlalchemy as sa
+
+from tacit import wire
+from tacit.driver import BoundAgent, Learner
+from tacit.publication import Publication
+from tacit.service import packing, schema
+from tacit.service.answers import PolicyBody, Published
+from tacit.service.deployment import Deployment
+from tacit.service.errors import UnknownVersion
+from tacit.service.store import Store
+
+REMEMBERED = 64
+"""Publications kept in memory."""
+
+
+class Edges:
+    """After how many reports each version is learned: version v from the first ``edges[v]``.
+
+    A function of the agent's schedule alone, so every process agrees.
+    """
+
+    def __init__(self, bound: BoundAgent) -> None:
+        self._bound = bound
+        self._edges = [0]
+        self._lock = threading.Lock()
+
+    def __getitem__(self, version: int) -> int:
+        """The edge, at most the number of users of the task."""
+        with self._lock:
+            while len(self._edges) <= version:
+                self._grow()
+            return self._edges[version]
+
+    def batch(self, number: int) -> int:
+        """The batch that report ``number`` (from 0) falls into; it leads to version batch + 1."""
+        with self._lock:
+            while self._edges[-1] <= number:
+                self._grow()
+            return bisect.bisect_right(self._edges, number) - 1
+
+    def _grow(self) -> None:
+        last, users = self._edges[-1], self._bound.task.users
+        self._edges.append(last + max(1, min(self._bound.schedule(last), users - last)))
+
+
+def body(publication: Publication, task_id: str) -> bytes:
+    """A publication as it is sent and stored."""
+    return wire.canonical(wire.publication_to_json(publication, task_id))
+
+
+class Billboard:
+    """Reads and writes publications; entries never change, so they are remembered."""
+
+    def __init__(self, deployment: Deployment, store: Store) -> None:
+        self._deployment = deployment
+        self._store = store
+        self._memory: OrderedDict[int, tuple[Publication, PolicyBody]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def entry(self, version: int) -> tuple[Publication, PolicyBody]:
+        """A publication, and the bytes it is sent as."""
+        with self._lock:
+            if version in self._memory:
+                self._memory.move_to_end(version)
+                return self._memory[version]
+        column = schema.publications.c
+        with self._store.read() as connection:
+            row = connection.execute(
+                sa.select(column.body).where(column.version == version)
+            ).one_or_none()
+        if row is None:
+            raise UnknownVersion(f"policy version {version} was never published")
+        found = self._decode(bytes(row[0]))
+        with self._lock:
+            self._memory[version] = found
+            while len(self._memory) > REMEMBERED:
+                self._memory.popitem(last=False)
+        return found
+
+    def publication(self, version: int) -> Publication:
+        """A publication, read back from its bytes."""
+        return self.entry(version)[0]
+
+    def _decode(self, sent: bytes) -> tuple[Publication, PolicyBody]:
+        publication = wire.publication_from_json(
+            json.loads(sent), self._deployment.task, self._deployment.task_id
+        )
+        etag = f'"{hashlib.sha256(sent).hexdigest()[:32]}"'
+        return publication, PolicyBody(publication.version, etag, sent)
+
+    def put(self, connection: sa.Connection, learner: Learner, time: float) -> None:
+        """Write the learner's newest publication and the release it was planned on."""
+        assert learner.publication is not None and learner.release is not None
+        connection.execute(
+            schema.publications.insert(),
+            {
+                "version": learner.publication.version,
+                "users": learner.served,
+                "published_at": time,
+                "body": body(learner.publication, self._deployment.task_id),
+                "release": packing.release_to_bytes(learner.release),
+            },
+        )
+
+    def history(self) -> list[Published]:
+        """Everything that was ever published, oldest first."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                sa.select(schema.publications).order_by(schema.publications.c.version)
+            ).all()
+        return [
+            Published(
+                row.version,
+                row.users,
+                row.published_at,
+                packing.release_from_bytes(bytes(row.release)),
+                self._decode(bytes(row.body))[0],
+            )
+            for row in rows
+        ]

@@ -1,0 +1,220 @@
+"""The database: SQLite in a file, or PostgreSQL. The same statements serve both.
+
+SQLite runs with a write-ahead log, ``synchronous=FULL`` (a commit is on disk before it returns),
+``secure_delete`` (what is deleted is overwritten) and ``BEGIN IMMEDIATE`` for whatever writes.
+PostgreSQL runs at its default READ COMMITTED; rows that must not be raced for are locked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY, BYTEA
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from tacit.service import schema
+from tacit.service.errors import Unavailable
+
+BUSY_SECONDS = 30
+CHUNK = 500
+"""Ids in one statement of SQLite."""
+
+
+class Progress(NamedTuple):
+    """Where the task stands: public numbers."""
+
+    population: int
+    accepted: int
+    version: int
+    served: int
+    published_at: float
+    finished: bool
+
+
+_ONE = schema.progress.c.id == 1
+_PROGRESS = sa.select(*(schema.progress.c[name] for name in Progress._fields)).where(_ONE)
+_ADMIT = (
+    schema.progress.update()
+    .where(_ONE, schema.progress.c.accepted + sa.bindparam("more") <= schema.progress.c.population)
+    .values(accepted=schema.progress.c.accepted + sa.bindparam("more"))
+    .returning(schema.progress.c.accepted)
+)
+_USE = (
+    schema.tokens.update()
+    .where(
+        schema.tokens.c.id == sa.bindparam("token"),
+        schema.tokens.c.used + sa.bindparam("more") <= sa.bindparam("most"),
+    )
+    .values(used=schema.tokens.c.used + sa.bindparam("more"))
+)
+_INSERT_IDS = sa.text(
+    "INSERT INTO report_ids (id) SELECT unnest(:ids) ON CONFLICT DO NOTHING RETURNING id"
+).bindparams(sa.bindparam("ids", type_=ARRAY(BYTEA)))
+
+
+class Store:
+    """One database, shared by the threads of a process.
+
+    Args:
+        url: SQLAlchemy URL.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.sqlite = url.startswith("sqlite")
+        arguments: dict[str, Any] = {"timeout": BUSY_SECONDS} if self.sqlite else {}
+        self.engine = sa.create_engine(
+            url,
+            connect_args=arguments,
+            hide_parameters=True,
+            pool_size=8,
+            max_overflow=32,
+            pool_pre_ping=not self.sqlite,
+        )
+        setup = _setup_sqlite if self.sqlite else _setup_postgresql
+        sa.event.listen(self.engine, "connect", setup)
+        if self.sqlite:
+            sa.event.listen(self.engine, "begin", _begin_sqlite)
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """A transaction that only looks."""
+        with _reachable(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """A transaction that is durable when the block ends without an error."""
+        with _reachable(), self.engine.connect() as connection:
+            connection.execution_options(immediate=True)
+            with connection.begin():
+                yield connection
+
+    def checkpoint(self) -> bool:
+        """Empty SQLite's write-ahead log, so that no deleted byte stays in it; False if busy."""
+        if not self.sqlite:
+            return True
+        with _reachable():
+            raw = self.engine.raw_connection()
+            try:
+                row = raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                raw.close()
+        return row is not None and row[0] == 0
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+
+@contextlib.contextmanager
+def _reachable() -> Iterator[None]:
+    """Database trouble as one named error; statements and their values are never shown."""
+    try:
+        yield
+    except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as error:
+        why = type(getattr(error, "orig", None) or error).__name__
+        raise Unavailable(
+            f"the database does not answer ({why}); nothing that was acknowledged is lost, try "
+            "again"
+        ) from None
+
+
+def _setup_sqlite(connection: Any, entry: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None
+    for pragma in (
+        *("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"),
+        *("foreign_keys = ON", "wal_autocheckpoint = 1000"),
+    ):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    immediate = connection.get_execution_options().get("immediate", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+
+def _setup_postgresql(connection: Any, entry: ConnectionPoolEntry) -> None:
+    """A commit must be on disk before it returns, whatever the server's default is."""
+    if connection.execute("SHOW synchronous_commit").fetchone()[0] == "off":
+        connection.execute("SET synchronous_commit = on")
+    connection.commit()
+
+
+def progress(connection: sa.Connection, *, lock: bool = False) -> Progress:
+    """The one row; with ``lock`` nobody else may change it until the transaction ends."""
+    statement = _PROGRESS.with_for_update() if lock else _PROGRESS
+    return Progress(*connection.execute(statement).one())
+
+
+def set_progress(connection: sa.Connection, **values: Any) -> None:
+    """Change some of its numbers."""
+    connection.execute(schema.progress.update().where(_ONE).values(**values))
+
+
+def known_ids(connection: sa.Connection, ids: Sequence[bytes]) -> set[bytes]:
+    """Which of them were seen before."""
+    found: set[bytes] = set()
+    column = schema.report_ids.c.id
+    for start in range(0, len(ids), CHUNK):
+        chunk = list(ids[start : start + CHUNK])
+        found |= {
+            bytes(row[0]) for row in connection.execute(sa.select(column).where(column.in_(chunk)))
+        }
+    return found
+
+
+def insert_ids(connection: sa.Connection, ids: Sequence[bytes]) -> set[bytes]:
+    """Write down ids, and say which of them are new.
+
+    In sorted order, so that two transactions never wait for each other in a circle.
+    """
+    ordered = sorted(ids)
+    if connection.dialect.name == "postgresql":
+        rows = connection.execute(_INSERT_IDS, {"ids": ordered})
+        return {bytes(row[0]) for row in rows}
+    seen = known_ids(connection, ordered)
+    fresh = [identity for identity in ordered if identity not in seen]
+    if fresh:
+        connection.exec_driver_sql(
+            "INSERT INTO report_ids (id) VALUES (?)", [(identity,) for identity in fresh]
+        )
+    return set(fresh)
+
+
+def forget_ids(connection: sa.Connection, ids: Sequence[bytes]) -> None:
+    """Take back ids written in this transaction whose reports are refused after all."""
+    for start in range(0, len(ids), CHUNK):
+        chunk = list(ids[start : start + CHUNK])
+        connection.execute(schema.report_ids.delete().where(schema.report_ids.c.id.in_(chunk)))
+
+
+def admit(connection: sa.Connection, wanted: int) -> tuple[int, int]:
+    """Count up to ``wanted`` more reports, never beyond the population: (first number, how many).
+
+    From here to the end of the transaction nobody else counts.
+    """
+    row = connection.execute(_ADMIT, {"more": wanted}).one_or_none()
+    if row is not None:
+        return int(row[0]) - wanted, wanted
+    now = progress(connection, lock=True)
+    room = min(wanted, now.population - now.accepted)
+    if room:
+        connection.execute(_ADMIT, {"more": room})
+    return now.accepted, room
+
+
+def use_token(connection: sa.Connection, token: int, wanted: int, most: int) -> int:
+    """Count up to ``wanted`` reports of a token that may send ``most``; how many there were."""
+    if connection.execute(_USE, {"token": token, "more": wanted, "most": most}).rowcount:
+        return wanted
+    column = schema.tokens.c
+    used: int = connection.execute(
+        sa.select(column.used).where(column.id == token).with_for_update()
+    ).scalar_one()
+    room = min(wanted, max(0, most - used))
+    if room:
+        connection.execute(_USE, {"token": token, "more": room, "most": most})
+    return room

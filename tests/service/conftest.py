@@ -1,0 +1,74 @@
+"""Deployments, collectors and a real PostgreSQL server for the tests of the service."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tacit.service.collector import Collector
+from tacit.service.deployment import Deployment
+
+LOCAL = """
+[task]
+name = "test"
+states = 3
+actions = 2
+horizon = 4
+homogeneous = true
+[agent]
+name = "tacit-local"
+epsilon = 4.0
+[population]
+users = {users}
+tokens = "shared"
+[updates]
+minimum_batch = {batch}
+accepted_versions = 2
+[storage]
+keep_reports = {keep}
+{more}
+"""
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def deploy(tmp_path: Path) -> Callable[..., Deployment]:
+    """Writes a deployment file and loads it."""
+    numbers = itertools.count()
+
+    def make(text: str = LOCAL, users: int = 400, batch: int = 100, **more: str) -> Deployment:
+        keep = more.pop("keep", "false")
+        path = tmp_path / f"deployment{next(numbers)}.toml"
+        path.write_text(text.format(users=users, batch=batch, keep=keep, more=more.get("more", "")))
+        return Deployment.load(path)
+
+    return make
+
+
+@pytest.fixture
+def opened(clock: Clock) -> Iterator[Callable[..., Collector]]:
+    """Opens collectors, and closes them when the test is over."""
+    collectors: list[Collector] = []
+
+    def make(deployment: Deployment) -> Collector:
+        collectors.append(Collector.open(deployment, clock=clock))
+        return collectors[-1]
+
+    yield make
+    for collector in collectors:
+        collector.close()

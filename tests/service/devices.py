@@ -1,0 +1,45 @@
+"""Honest devices of the local model, for tests."""
+
+import json
+
+import numpy as np
+
+from tacit import wire
+from tacit.privacy.noise import SimulatedNoise
+from tacit.publication import Publication
+from tacit.service.answers import IncomingReport
+from tacit.service.collector import Collector
+from tacit.service.deployment import Deployment
+from tacit.trajectory import Trajectory
+
+
+def local_reports(
+    collector: Collector, rng: np.random.Generator, count: int
+) -> list[IncomingReport]:
+    """Reports that honest devices could have sent under the newest version."""
+    deployment = collector.deployment
+    body = json.loads(collector.policy().body)
+    publication = wire.publication_from_json(body, deployment.task, deployment.task_id)
+    return [report_under(deployment, publication, rng) for _ in range(count)]
+
+
+def report_under(
+    deployment: Deployment,
+    publication: Publication,
+    rng: np.random.Generator,
+    identity: str | None = None,
+) -> IncomingReport:
+    """The same under a given publication; noise is simulated, which the wire cannot tell."""
+    H, sizes = deployment.task.horizon, deployment.task.sizes
+    identity = identity or rng.bytes(16).hex()
+    coin = wire.coin(deployment.task_id, identity)
+    trajectory = Trajectory(
+        rng.integers(0, sizes["states"], H + 1),
+        rng.integers(0, sizes["actions"], H),
+        rng.random(H),
+    )
+    bound = deployment.bound
+    contribution = np.zeros(bound.statistic.layout.size, dtype=np.int64)
+    bound.statistic.contribute(trajectory, publication, coin, contribution)
+    message = wire.device_message(bound, contribution, publication, coin, SimulatedNoise(rng))
+    return IncomingReport(identity, publication.version, wire.pack_message(message))
