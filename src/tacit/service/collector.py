@@ -146,6 +146,19 @@ class Collector:
         """Every publication so far, oldest first, with the release it was planned on."""
         return self._billboard.history()
 
+    def published(self, version: int) -> Published:
+        """One entry of the history."""
+        return self._billboard.published(version)
+
+    def timeline(self, after: int = -1) -> list[tuple[int, int, float]]:
+        """Version, users and time of every publication after a version, oldest first."""
+        return self._billboard.timeline(after)
+
+    def schema(self) -> str:
+        """Version of the database's tables."""
+        with self._store.read() as connection:
+            return schema.revision(connection)
+
     def lease(self) -> Lease:
         """A claim to the planner's work, not yet made."""
         return Lease(self._store, self.clock)

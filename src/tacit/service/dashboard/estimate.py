@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arrays import Array
 from tacit.planners.base import Planner
@@ -71,8 +72,8 @@ class _Models(NamedTuple):
 
     P: Array  # [B, G, S, A, S]
     R: Array  # [B, G', S, A]
-    move_seen: Array  # [B, G, S, A]
-    reward_seen: Array  # [B, G', S, A]
+    move_seen: npt.NDArray[np.bool_]  # [B, G, S, A]
+    reward_seen: npt.NDArray[np.bool_]  # [B, G', S, A]
     start: Array  # [B, S]
 
 
@@ -96,12 +97,9 @@ def estimate(
     low, high = _band(np.concatenate(lows), np.concatenate(highs), plain_low, plain_high)
     low, high = np.maximum(low, 0.0), np.minimum(high, float(task.horizon))
     middle = np.clip(0.5 * (plain_low + plain_high), low, high)
-    ends = np.stack([low, middle, high], axis=1)
-    return Estimate(
-        "even" if found.first is None else "start",
-        *(float(x) for x in ends[0]),
-        states=tuple((float(a), float(b), float(c)) for a, b, c in ends[1:]),
-    )
+    ends = [(float(a), float(b), float(c)) for a, b, c in zip(low, middle, high, strict=True)]
+    kind: Kind = "even" if found.first is None else "start"
+    return Estimate(kind, *ends[0], states=tuple(ends[1:]))
 
 
 def _optimistic(task: Task, release: Noisy, publication: Publication) -> Estimate:
@@ -167,7 +165,7 @@ def _with_known(t: Tables, models: _Models) -> _Models:
 
 def _whole(share: Array) -> Array:
     """Shares that add up to 1, moved by the same amount each."""
-    return share + (1.0 - share.sum(axis=-1, keepdims=True)) / share.shape[-1]
+    return np.asarray(share + (1.0 - share.sum(axis=-1, keepdims=True)) / share.shape[-1])
 
 
 def _sampled(share: Array, visits: Array, rng: np.random.Generator) -> Array:
@@ -180,7 +178,7 @@ def _normals(like: Array, draws: int, rng: np.random.Generator) -> Array:
     return rng.standard_normal((draws, *like.shape))
 
 
-def _totals(total: Array, std: Array) -> tuple[Array, Array]:
+def _totals(total: Array, std: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Totals that noise does not hide, 1 in place of the others; and which those are."""
     seen = total > np.maximum(HIDDEN * std, 1e-9)
     return np.where(seen, total, 1.0), seen
@@ -192,7 +190,7 @@ def project(y: Array, total: Array) -> Array:
     over = np.cumsum(falling, axis=-1) - total[..., None]
     kept = np.maximum((falling * np.arange(1, y.shape[-1] + 1) > over).sum(axis=-1), 1)[..., None]
     shift = np.take_along_axis(over, kept - 1, axis=-1) / kept
-    return np.maximum(y - shift, 0.0)
+    return np.asarray(np.maximum(y - shift, 0.0))
 
 
 def _dirichlet(alpha: Array, rng: np.random.Generator) -> Array:

@@ -233,8 +233,8 @@ def _value_meaning(kind: str, facts: Facts) -> str:
         )
     if kind == "optimistic":
         return (
-            f"{what}, as the planner hopes: its optimistic value, averaged over start states. It is "
-            "meant to lie above the truth. The releases of this agent do not allow a band."
+            f"{what}, as the planner hopes: its optimistic value, averaged over start states. It "
+            "is meant to lie above the truth. The releases of this agent do not allow a band."
         )
     if not facts.versions or facts.versions[-1].users == 0:
         return "Nothing can be said before the first release with users in it."

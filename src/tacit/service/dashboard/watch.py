@@ -61,7 +61,7 @@ class Watch:
             before=collector.published(shown - 1).publication if shown > 0 else None,
             estimates=dict(self._estimates),
             ledger=self._ledger,
-            schema=str(collector.schema),
+            schema=collector.schema(),
         )
 
     def _catch_up(self, newest: int) -> None:
@@ -69,7 +69,7 @@ class Watch:
         if newest >= len(self._versions):
             for entry in self._collector.timeline(after=len(self._versions) - 1):
                 self._versions.append(Version(*entry))
-            self._ledger = self._collector.ledger()
+            self._ledger = getattr(self._collector, "ledger", dict)()
         wanted = chosen(len(self._versions))
         for forgotten in set(self._estimates) - set(wanted):
             del self._estimates[forgotten]
