@@ -2,13 +2,11 @@
 
 Problems and agents are found by name in a :class:`Registry`. The parameters of an entry are the
 keyword parameters of its factory: their types, defaults and names are read from the signature, so
-that the library, the command line and the listing cannot disagree. A factory may be given as
-"module:name"; it is imported when it is first used, so that a device loads one agent and not all.
+that the library, the command line and the listing cannot disagree.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,17 +22,8 @@ class Entry(Generic[T]):
     """One name: what it makes and the sentence that describes it."""
 
     name: str
-    source: Callable[..., T] | str
+    factory: Callable[..., T]
     summary: str
-
-    @property
-    def factory(self) -> Callable[..., T]:
-        """What makes it, imported now if it was named by a text."""
-        if not isinstance(self.source, str):
-            return self.source
-        module, _, name = self.source.partition(":")
-        made: Callable[..., T] = getattr(importlib.import_module(module), name)
-        return made
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -62,7 +51,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self._entries: dict[str, Entry[T]] = {}
 
-    def add(self, name: str, factory: Callable[..., T] | str, summary: str) -> None:
+    def add(self, name: str, factory: Callable[..., T], summary: str) -> None:
         """Register a name; a name can be taken only once."""
         if name in self._entries:
             raise InvalidInput(f"the {self.kind} name {name!r} is taken")

@@ -1,0 +1,276 @@
+"""The tables of a report, computed from the arms of a study.
+
+Arms on one problem with one K are compared with each other; nothing is averaged over problems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.report.statistics import Interval, compare, holm, mean_interval, price
+from tacit.report.study import Arm, paired
+from tacit.report.theory import COUNTERPARTS, Theorem, theorem
+from tacit.report.trends import (
+    Beats,
+    Forecast,
+    Slope,
+    first_reaching,
+    forecast,
+    growth,
+    slope,
+    smallest_winning,
+)
+
+AIM = 0.5
+"""Forecasts count users until regret is this share of what the baseline policy would lose."""
+
+T = TypeVar("T")
+
+
+def grouped(arms: Iterable[Arm], key: Callable[[Arm], T]) -> dict[T, list[Arm]]:
+    """Arms by a key, in the order of their first appearance."""
+    groups: dict[T, list[Arm]] = {}
+    for arm in arms:
+        groups.setdefault(key(arm), []).append(arm)
+    return groups
+
+
+@dataclass(frozen=True)
+class Final:
+    """Regret of an arm at its end."""
+
+    arm: Arm
+    regret: Interval
+    share: Interval | None
+
+
+def finals(arms: Sequence[Arm]) -> list[Final]:
+    """Final regret of each, and as a share of what the baseline policy would have lost, if any."""
+    rows = []
+    for arm in arms:
+        regret = mean_interval(arm.final)
+        lost = arm.gap * arm.result.completed
+        ends = (regret.value, regret.low, regret.high)
+        share = Interval(*(end / lost for end in ends)) if lost > 0 else None
+        rows.append(Final(arm, regret, share))
+    return rows
+
+
+@dataclass(frozen=True)
+class Price:
+    """What privacy costs: regret of a private arm over that of a non-private one."""
+
+    arm: Arm
+    against: Arm
+    counterpart: bool
+    ratio: Interval | None
+    pairs: int
+
+
+def prices(arms: Sequence[Arm]) -> list[Price]:
+    """Each private arm against its non-private counterpart, or the best non-private arm there is.
+
+    Arms are on one problem and have one K.
+    """
+    free = [arm for arm in arms if not arm.private and not arm.reference]
+    rows = []
+    for arm in arms:
+        if not arm.private or not free:
+            continue
+        wanted = COUNTERPARTS.get(str(arm.result.agent["name"]))
+        same = [other for other in free if other.result.agent["name"] == wanted]
+        against = min(same or free, key=lambda other: float(other.final.mean()))
+        mine, theirs = paired(arm, against)
+        ratio = price(mine, theirs) if len(mine) else None
+        rows.append(Price(arm, against, bool(same), ratio, len(mine)))
+    return rows
+
+
+@dataclass(frozen=True)
+class Winning:
+    """From which K on an arm beats the baseline policy."""
+
+    arm: Arm
+    answer: Beats
+    several: bool
+
+
+def winnings(arms: Sequence[Arm]) -> list[Winning]:
+    """For each learner and epsilon on one problem; over its runs of several K if there are some.
+
+    A learner may plan for its K, so that runs of different K are different algorithms: then their
+    ends are compared, otherwise the checkpoints of the one curve.
+    """
+    rows = []
+    for same in grouped(arms, lambda arm: arm.label).values():
+        lengths = sorted(same, key=lambda arm: arm.users)
+        last = lengths[-1]
+        if last.reference or last.gap <= 0:
+            continue
+        if len(lengths) > 1:
+            episodes = np.array([arm.result.completed for arm in lengths])
+            answer = smallest_winning(episodes, [arm.final for arm in lengths], last.gap)
+        else:
+            samples = list(last.result.regret.T)
+            answer = smallest_winning(last.result.episodes, samples, last.gap)
+        rows.append(Winning(last, answer, len(lengths) > 1))
+    return rows
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """A fitted exponent beside the theorem's."""
+
+    name: str
+    fit: Slope | None
+    stated: float | None
+    bound: Theorem
+    points: str
+    xs: tuple[float, ...]
+    means: tuple[Interval, ...]
+
+
+def in_epsilon(arms: Sequence[Arm]) -> list[Exponent]:
+    """Final regret against epsilon, learner by learner; arms on one problem with one K."""
+    rows = []
+    for name, same in grouped((arm for arm in arms if arm.private), lambda a: a.learner).items():
+        ordered = sorted(same, key=lambda arm: arm.epsilon or 0.0)
+        if len(ordered) < 2:
+            continue
+        found = _over(ordered, [float(arm.epsilon or 0.0) for arm in ordered])
+        bound = theorem(ordered[0].result.agent)
+        points = f"{len(ordered)} epsilons"
+        xs, means = _points(ordered, lambda arm: float(arm.epsilon or 0.0))
+        rows.append(Exponent(name, found, bound.privacy, bound, points, xs, means))
+    return rows
+
+
+def in_users(arms: Sequence[Arm]) -> list[Exponent]:
+    """Regret against K on one problem: over runs of several K, or along the curve of one."""
+    rows = []
+    for name, same in grouped((a for a in arms if not a.reference), lambda a: a.label).items():
+        ordered = sorted(same, key=lambda arm: arm.users)
+        bound = theorem(ordered[0].result.agent)
+        if len(ordered) > 1:
+            found = _over(ordered, [float(arm.users) for arm in ordered])
+            points = f"runs of {len(ordered)} lengths"
+        else:
+            found = growth(ordered[0].result.regret, ordered[0].result.episodes)
+            points = "the last decade of one curve"
+        xs, means = _points(ordered, lambda arm: float(arm.users))
+        rows.append(Exponent(name, found, bound.users, bound, points, xs, means))
+    return rows
+
+
+def _points(
+    arms: Sequence[Arm], x: Callable[[Arm], float]
+) -> tuple[tuple[float, ...], tuple[Interval, ...]]:
+    return tuple(map(x, arms)), tuple(mean_interval(arm.final) for arm in arms)
+
+
+def _over(arms: Sequence[Arm], xs: list[float]) -> Slope | None:
+    """A slope over arms, on the seeds that all of them have."""
+    common = sorted(set.intersection(*(set(arm.pairs) for arm in arms)))
+    if not common:
+        return None
+    samples = [[arm.final[arm.pairs.index(pair)] for arm in arms] for pair in common]
+    return slope(np.array(xs), np.array(samples))
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Two arms on the same users."""
+
+    first: Arm
+    second: Arm
+    difference: Interval
+    p: float
+    adjusted: float
+    least_p: float
+    pairs: int
+
+    @property
+    def verdict(self) -> str:
+        """What is shown at 5%, over all comparisons of the table together."""
+        if self.adjusted <= 0.05:
+            better = self.first if self.difference.value < 0 else self.second
+            return f"{better.label} is better"
+        if self.least_p > 0.05:
+            return f"not decided: {self.pairs} seeds are too few for any verdict"
+        return "not decided"
+
+
+def contests(arms: Sequence[Arm]) -> list[Contest]:
+    """Neighbouring epsilons of each learner, and learners at each epsilon; one problem, one K.
+
+    All of them are corrected together (Holm).
+    """
+    couples: list[tuple[Arm, Arm]] = []
+    private = [arm for arm in arms if arm.private]
+    for same in grouped(private, lambda arm: arm.learner).values():
+        ordered = sorted(same, key=lambda arm: arm.epsilon or 0.0)
+        couples += zip(ordered, ordered[1:], strict=False)
+    for equal in grouped(private, lambda arm: arm.epsilon).values():
+        best = min(equal, key=lambda arm: float(arm.final.mean()))
+        couples += [(best, other) for other in equal if other is not best]
+    found = [(a, b, compare(*paired(a, b))) for a, b in couples if set(a.pairs) & set(b.pairs)]
+    adjusted = holm([comparison.p for _, _, comparison in found])
+    return [
+        Contest(a, b, c.difference, c.p, p, c.least_p, c.pairs)
+        for (a, b, c), p in zip(found, adjusted, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Users until regret is AIM of the baseline's, measured and forecast."""
+
+    name: str
+    measured: tuple[tuple[float, Interval | None, int], ...]
+    forecasts: tuple[Forecast, ...]
+    why_not: str
+
+
+def budgets(arms: Sequence[Arm]) -> list[Budget]:
+    """Users needed at each epsilon and at others, learner by learner; one problem, one K."""
+    rows = []
+    for name, same in grouped((a for a in arms if a.private), lambda a: a.learner).items():
+        ordered = sorted(same, key=lambda arm: arm.epsilon or 0.0)
+        if ordered[0].gap <= 0 or len(ordered) < 2 or len({arm.pairs for arm in ordered}) > 1:
+            continue
+        rows.append(_budget(name, ordered))
+    return rows
+
+
+def _budget(name: str, arms: Sequence[Arm]) -> Budget:
+    needed = {
+        float(arm.epsilon or 0.0): first_reaching(
+            arm.result.regret, arm.result.episodes, AIM * arm.gap
+        )
+        for arm in arms
+    }
+    measured = tuple(
+        (
+            epsilon,
+            mean_interval(np.log(runs)).exponential() if np.isfinite(runs).all() else None,
+            int(np.isfinite(runs).sum()),
+        )
+        for epsilon, runs in needed.items()
+    )
+    asked = [epsilon for epsilon, reached, _ in measured if reached is None]
+    asked += [min(needed) / 2]
+    try:
+        forecasts = tuple(forecast(needed, epsilon) for epsilon in sorted(set(asked)))
+    except InvalidInput as error:
+        return Budget(name, measured, (), str(error))
+    return Budget(name, measured, forecasts, "")
+
+
+def statements(arms: Sequence[Arm]) -> Iterator[tuple[str, list[Arm]]]:
+    """Arms by what they guarantee, word for word."""
+    yield from grouped(arms, lambda arm: arm.result.guarantee.digest()).items()

@@ -1,0 +1,321 @@
+"""The sections of a report: one per problem, each with its pictures and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacit.report.analysis import (
+    AIM,
+    Exponent,
+    budgets,
+    contests,
+    finals,
+    grouped,
+    in_epsilon,
+    in_users,
+    prices,
+    winnings,
+)
+from tacit.report.figures import (
+    DASHES,
+    Curve,
+    Picture,
+    Style,
+    curves_of,
+    draw_curves,
+    draw_exponents,
+    styles,
+)
+from tacit.report.study import Arm
+from tacit.report.words import against_theorem, number, price_words, share, winning, with_range
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A picture in all its sizes, with legend and caption."""
+
+    name: str
+    pictures: Sequence[Picture]
+    keys: Sequence[dict[str, str]]
+    others: Sequence[str]
+    caption: str
+    first: str = "log"
+    scales: bool = False
+    data: Sequence[dict[str, Any]] = ()
+
+
+@dataclass(frozen=True)
+class More:
+    """A table of the same columns that is folded away at first."""
+
+    title: str
+    rows: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A heading with what is below it."""
+
+    title: str
+    text: Sequence[str] = ()
+    figure: Shown | None = None
+    names: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    more: Sequence[More] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """All about one problem."""
+
+    id: str
+    title: str
+    short: str
+    facts: str
+    parts: Sequence[Part] = field(default_factory=tuple)
+
+
+def section(place: int, problem: str, arms: Sequence[Arm]) -> Section:
+    """Everything that can be said about the arms on one problem."""
+    style = styles(arms)
+    name = f"p{place}"
+    first = arms[0].result.problem
+    facts = (
+        f"Horizon {first['horizon']}. The optimal policy earns {number(first['optimal_value'])} "
+        f"per user, the {arms[0].baseline} {number(first['baseline']['value'])}."
+    )
+    parts = [
+        _curves(arms, style, name),
+        _finals(arms),
+        _epsilon(arms, style, name),
+        _users(arms, style, name),
+        _prices(arms),
+        _winnings(arms),
+        _contests(arms),
+        _budgets(arms),
+    ]
+    return Section(
+        name, problem, str(first["name"]), facts, [part for part in parts if part is not None]
+    )
+
+
+def longest(arms: Sequence[Arm]) -> list[Arm]:
+    """Of each learner and epsilon the arm with the largest K."""
+    return [
+        max(same, key=lambda arm: arm.users) for same in grouped(arms, lambda a: a.label).values()
+    ]
+
+
+def by_length(arms: Sequence[Arm]) -> dict[int, list[Arm]]:
+    """Arms by K, the largest first."""
+    return dict(sorted(grouped(arms, lambda arm: arm.users).items(), reverse=True))
+
+
+def _key(label: str, style: Style) -> dict[str, str]:
+    dash = "" if style.dash == DASHES[0] else " ".join(f"{x * 1.5:g}" for x in style.dash[1])
+    return {"label": label, "colour": style.colour, "dash": dash}
+
+
+def _curves(arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part:
+    place = {label: i for i, label in enumerate(style)}
+    curves = curves_of(sorted(longest(arms), key=lambda arm: place[arm.label]), style)
+    seeds = sorted({len(curve.arm.pairs) for curve in curves})
+    runs = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    data = [
+        {
+            "label": curve.arm.label,
+            "colour": curve.style.colour,
+            "episodes": curve.episodes.tolist(),
+            "mean": [float(f"{value:.4g}") for value in curve.mean],
+        }
+        for curve in curves
+    ]
+    bands = (
+        "simultaneous 95% bands" if any(c.band for c in curves) else "no bands: one run has none"
+    )
+    shown = Shown(
+        f"{name}-curves",
+        draw_curves(curves, f"{name}-curves"),
+        [_key(curve.arm.label, curve.style) for curve in curves],
+        [f"dotted, grey: the {arms[0].baseline}, which does not learn"],
+        f"Cumulative regret, mean of {runs} run{'' if runs == '1' else 's'}, {bands}. Lower is "
+        "better; a straight line through the origin learns nothing.",
+        first="log" if _apart(curves) else "linear",
+        scales=True,
+        data=data,
+    )
+    return Part("Regret as users come", figure=shown)
+
+
+def _apart(curves: Sequence[Curve]) -> bool:
+    """Whether the curves end so far apart that linear axes would hide the lower ones."""
+    ends = [float(curve.mean[-1]) for curve in curves if curve.mean[-1] > 0]
+    return bool(ends) and max(ends) > 20 * min(ends)
+
+
+def _finals(arms: Sequence[Arm]) -> Part:
+    names = ["learner", "final regret", f"of the {arms[0].baseline}'s", "guarantee", "runs"]
+    tables = {
+        users: [
+            [
+                row.arm.label,
+                row.regret,
+                share(row.share),
+                row.arm.result.guarantee.brief(),
+                str(len(row.arm.pairs)),
+            ]
+            for row in sorted(finals(same), key=lambda row: row.regret.value)
+        ]
+        for users, same in by_length(arms).items()
+    }
+    return _by_users("Final regret", names, tables)
+
+
+def _by_users(title: str, names: Sequence[str], tables: dict[int, list[list[Any]]]) -> Part:
+    """A table for the largest K, and for others below it, folded."""
+    filled = [(users, rows) for users, rows in tables.items() if rows]
+    (users, rows), *others = filled
+    more = [More(f"{title}, K = {k:,}", found) for k, found in others]
+    return Part(f"{title}, K = {users:,}", names=names, rows=rows, more=more)
+
+
+def _exponent_part(
+    rows: Sequence[Exponent], style: dict[str, Style], name: str, what: str, title: str
+) -> Part:
+    looks = {row.name: _look(row.name, style) for row in rows}
+    shown = Shown(
+        name,
+        draw_exponents(rows, looks, name, what),
+        [_key(row.name, looks[row.name]) for row in rows],
+        ["line: fit; dotted: the theorem's slope through its middle"],
+        "Final regret, 95% intervals, logarithmic axes.",
+    )
+    table = [
+        [
+            row.name,
+            row.fit.exponent if row.fit else "none",
+            "none" if row.stated is None else number(row.stated),
+            against_theorem(row),
+            row.points,
+            row.bound.reference,
+        ]
+        for row in rows
+    ]
+    names = ["learner", "fitted exponent", "theorem", "verdict", "fitted to", "reference"]
+    return Part(title, figure=shown, names=names, rows=table)
+
+
+def _look(name: str, style: dict[str, Style]) -> Style:
+    """The style of an arm, or of a learner: that of its largest epsilon, undashed."""
+    if name in style:
+        return style[name]
+    dark = min((s for label, s in style.items() if label.startswith(f"{name}, ε")), key=_lightness)
+    return Style(dark.colour, DASHES[0])
+
+
+def _lightness(style: Style) -> int:
+    return sum(int(style.colour[i : i + 2], 16) for i in (1, 3, 5))
+
+
+def _epsilon(arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part | None:
+    users, same = next(iter(by_length([arm for arm in arms if arm.private]).items()), (0, []))
+    rows = in_epsilon(same)
+    if not rows:
+        return None
+    return _exponent_part(
+        rows, style, f"{name}-epsilon", "ε asked for", f"Regret against ε, at K = {users:,}"
+    )
+
+
+def _users(arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part | None:
+    rows = in_users(arms)
+    if not rows:
+        return None
+    several = [row for row in rows if len(row.xs) > 1]
+    part = _exponent_part(several or rows, style, f"{name}-users", "K", "Regret against K")
+    if several:
+        return part
+    return Part(part.title, names=part.names, rows=part.rows)
+
+
+def _prices(arms: Sequence[Arm]) -> Part | None:
+    tables = {
+        users: [
+            [
+                row.arm.label,
+                row.ratio or "none: no common seeds, or a regret of zero",
+                price_words(row),
+                str(row.pairs),
+            ]
+            for row in prices(same)
+        ]
+        for users, same in by_length(arms).items()
+    }
+    if not any(tables.values()):
+        return None
+    names = ["learner", "times the regret", "of", "common seeds"]
+    return _by_users("The price of privacy", names, tables)
+
+
+def _winnings(arms: Sequence[Arm]) -> Part | None:
+    rows = [
+        [row.arm.label, winning(row), "runs of several K" if row.several else "one curve"]
+        for row in winnings(arms)
+    ]
+    if not rows:
+        return None
+    return Part(
+        f"The smallest K that beats the {arms[0].baseline}",
+        names=["learner", f"beats the {arms[0].baseline}", "judged by"],
+        rows=rows,
+    )
+
+
+def _contests(arms: Sequence[Arm]) -> Part | None:
+    users, same = next(iter(by_length([arm for arm in arms if arm.private]).items()), (0, []))
+    rows = [
+        [
+            f"{row.first.label} or {row.second.label}",
+            row.difference,
+            f"{row.p:.2g}",
+            f"{row.adjusted:.2g}",
+            {"kind": "good" if row.adjusted <= 0.05 else "open", "text": row.verdict},
+        ]
+        for row in contests(same)
+    ]
+    if not rows:
+        return None
+    return Part(
+        f"Who is better, at K = {users:,}",
+        text=["Neighbouring epsilons of each learner, and the best learner at each epsilon."],
+        names=["pair", "difference of regret", "p", "p, corrected", "verdict at 5%"],
+        rows=rows,
+    )
+
+
+def _budgets(arms: Sequence[Arm]) -> Part | None:
+    users, same = next(iter(by_length([arm for arm in arms if arm.private]).items()), (0, []))
+    rows: list[list[Any]] = []
+    notes = []
+    for row in budgets(same):
+        for epsilon, reached, count in row.measured:
+            said = reached or f"not within {users:,} by all runs ({count} got there)"
+            rows.append([row.name, f"{epsilon:g}", said, "measured"])
+        for ahead in row.forecasts:
+            exponent = with_range(ahead.exponent)
+            kind = "EXTRAPOLATED" if ahead.extrapolated else "interpolated"
+            note = {"kind": "open", "text": f"{kind}: users ~ ε^{exponent}"}
+            rows.append([row.name, f"{ahead.epsilon:g}", ahead.users, note])
+        if row.why_not:
+            notes.append(f"No forecast for {row.name}: {row.why_not}.")
+    if not rows:
+        return None
+    return Part(
+        f"Users needed until regret is {AIM:.0%} of the {arms[0].baseline}'s",
+        names=["learner", "ε", "users", "how it is known"],
+        rows=rows,
+        notes=notes,
+    )

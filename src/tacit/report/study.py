@@ -1,0 +1,227 @@
+"""What a report is made from: the results in a folder, whichever command wrote them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.agents.catalogue import agents
+from tacit.arrays import Array
+from tacit.errors import InvalidInput
+from tacit.privacy.guarantee import Guarantee
+from tacit.simulation.result import Result
+from tacit.simulation.storage import MANIFEST
+
+Pair = tuple[int, int]
+"""Root seed and run: runs of different agents with the same pair met the same users."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """One configuration: an agent on a problem for K users, over seeds.
+
+    Attributes:
+        result: its curves and guarantee.
+        pairs: what each run shares with runs of other configurations.
+        chosen: how a parameter was chosen on other seeds, where one was.
+    """
+
+    result: Result
+    pairs: tuple[Pair, ...]
+    chosen: Mapping[str, Any] | None = None
+
+    @functools.cached_property
+    def problem(self) -> str:
+        """Which problem, in words; the same for arms that may be compared."""
+        return _said(self.result.problem["name"], self.result.problem["parameters"])
+
+    @functools.cached_property
+    def learner(self) -> str:
+        """The agent with its parameters that are not the defaults, privacy left out."""
+        name = str(self.result.agent["name"])
+        known = _parameters(name)
+        changed = {
+            key: value
+            for key, value in self.result.agent["parameters"].items()
+            if key != "epsilon" and (key not in known or value != known[key].default)
+        }
+        return _said(name, changed)
+
+    @property
+    def epsilon(self) -> float | None:
+        """The epsilon that was asked for; None for agents that take none."""
+        return self.result.guarantee.requested_epsilon
+
+    @property
+    def label(self) -> str:
+        """Learner and epsilon."""
+        return self.learner if self.epsilon is None else f"{self.learner}, ε = {self.epsilon:g}"
+
+    @property
+    def users(self) -> int:
+        """K, as it was planned for."""
+        return self.result.requested_episodes
+
+    @property
+    def private(self) -> bool:
+        """Whether the agent takes an epsilon: references that collect nothing do not count."""
+        return "epsilon" in self.result.agent["parameters"]
+
+    @property
+    def reference(self) -> bool:
+        """Whether it learns nothing: uniform, optimal, do-nothing."""
+        return not self.private and self.result.guarantee.model != "none"
+
+    @property
+    def final(self) -> Array:
+        """Regret at the end, by run."""
+        return self.result.regret[:, -1]
+
+    @property
+    def gap(self) -> float:
+        """Regret per user of the baseline policy, exactly."""
+        facts = self.result.problem
+        return float(facts["optimal_value"] - facts["baseline"]["value"])
+
+    @property
+    def baseline(self) -> str:
+        """What that policy is called."""
+        return str(self.result.problem["baseline"]["name"])
+
+
+@functools.cache
+def _parameters(name: str) -> Mapping[str, inspect.Parameter]:
+    """Of a registered agent; of one's own agents nothing is known."""
+    return next((entry.parameters for entry in agents if entry.name == name), {})
+
+
+def _said(name: str, parameters: Mapping[str, Any]) -> str:
+    values = ", ".join(
+        f"{key} = {value:g}" if isinstance(value, float) else f"{key} = {value}"
+        for key, value in parameters.items()
+        if not isinstance(value, list | dict) and value is not None
+    )
+    return f"{name} ({values})" if values else name
+
+
+def paired(first: Arm, second: Arm) -> tuple[Array, Array]:
+    """Final regrets of the runs that both arms have, in one order."""
+    common = sorted(set(first.pairs) & set(second.pairs))
+    return (
+        first.final[[first.pairs.index(pair) for pair in common]],
+        second.final[[second.pairs.index(pair) for pair in common]],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """All arms of a folder, and how they were made.
+
+    Attributes:
+        name: of the sweep, or of the folder.
+        arms: what finished.
+        failures: tasks that did not: label, seed, error.
+        made_with: versions and machines, one entry for each combination.
+        versions: of tacit itself.
+        spec: the text of the sweep's file, empty where there was none.
+    """
+
+    name: str
+    arms: tuple[Arm, ...]
+    failures: tuple[Mapping[str, Any], ...]
+    made_with: tuple[Mapping[str, Any], ...]
+    versions: tuple[str, ...]
+    spec: str = ""
+
+
+def read_study(folder: Path) -> Study:
+    """Read the folder of a sweep, of a run, or one whose subfolders hold runs."""
+    if not folder.is_dir():
+        raise InvalidInput(f"{folder} is not a folder; give one that tacit sweep or run --out made")
+    if (folder / MANIFEST).exists():
+        study = _sweep(folder) if _is_sweep(folder) else _runs(folder, [folder])
+    else:
+        inside = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
+        study = _runs(folder, [path for path in inside if not _is_sweep(path)])
+    if not study.arms:
+        raise InvalidInput(
+            f"{folder} holds no results: neither a finished sweep, nor a run, nor folders of runs"
+        )
+    return study
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / MANIFEST).read_text())
+    except ValueError as error:
+        raise InvalidInput(f"{folder / MANIFEST} is not valid JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{folder / MANIFEST} does not describe results")
+    return found
+
+
+def _is_sweep(folder: Path) -> bool:
+    return "configurations" in _manifest(folder)
+
+
+def _runs(folder: Path, found: list[Path]) -> Study:
+    arms, made_with, versions = [], [], set()
+    for path in found:
+        result, manifest = Result.load(path), _manifest(path)
+        if result.completed:
+            arms.append(Arm(result, tuple((result.seed, run) for run in result.seeds)))
+        made = {str(key): manifest[key] for key in ("versions", "machine") if key in manifest}
+        if made not in made_with:
+            made_with.append(made)
+        versions.add(str(manifest["tacit"]))
+    name = folder.resolve().name
+    return Study(name, tuple(arms), (), tuple(made_with), tuple(sorted(versions)))
+
+
+def _sweep(folder: Path) -> Study:
+    from tacit.sweep.dataset import SPEC, load
+
+    sweep = load(folder)
+    curves = dict(list(sweep.curves.groupby("configuration", sort=False)))
+    seconds = sweep.timings.groupby("configuration")["run_seconds"].sum()
+    arms = []
+    for facts in sweep.configurations:
+        number = facts["configuration"]
+        if not facts["seeds"]:
+            continue
+        frame = curves[number]
+        seeds = tuple(int(seed) for seed in facts["seeds"])
+        points = len(frame) // len(seeds)
+        took = float(seconds[number])
+        result = Result(
+            problem=facts["problem"],
+            agent=facts["agent"],
+            guarantee=Guarantee.from_json(facts["guarantee"]),
+            seed=seeds[0],
+            seeds=seeds,
+            requested_episodes=int(facts["episodes"]),
+            episodes=frame["episode"].to_numpy(dtype=np.int64)[:points],
+            regret=frame["regret"].to_numpy(dtype=np.float64).reshape(len(seeds), -1),
+            reward=frame["reward"].to_numpy(dtype=np.float64).reshape(len(seeds), -1),
+            interrupted=False,
+            seconds=took,
+            episodes_per_second=len(seeds) * int(facts["episodes"]) / max(took, 1e-9),
+        )
+        arms.append(Arm(result, tuple((seed, 0) for seed in seeds), facts["chosen"]))
+    manifest = sweep.manifest
+    spec = folder / SPEC
+    return Study(
+        name=str(manifest["name"]),
+        arms=tuple(arms),
+        failures=tuple(manifest["failures"]),
+        made_with=tuple(manifest["made_with"]),
+        versions=(str(manifest["tacit"]),),
+        spec=spec.read_text() if spec.exists() else "",
+    )
