@@ -2,11 +2,13 @@
 
 Problems and agents are found by name in a :class:`Registry`. The parameters of an entry are the
 keyword parameters of its factory: their types, defaults and names are read from the signature, so
-that the library, the command line and the listing cannot disagree.
+that the library, the command line and the listing cannot disagree. A factory may be given as
+"module:name"; it is imported when it is first used, so that a device loads one agent and not all.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,8 +24,17 @@ class Entry(Generic[T]):
     """One name: what it makes and the sentence that describes it."""
 
     name: str
-    factory: Callable[..., T]
+    source: Callable[..., T] | str
     summary: str
+
+    @property
+    def factory(self) -> Callable[..., T]:
+        """What makes it, imported now if it was named by a text."""
+        if not isinstance(self.source, str):
+            return self.source
+        module, _, name = self.source.partition(":")
+        made: Callable[..., T] = getattr(importlib.import_module(module), name)
+        return made
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -51,7 +62,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self._entries: dict[str, Entry[T]] = {}
 
-    def add(self, name: str, factory: Callable[..., T], summary: str) -> None:
+    def add(self, name: str, factory: Callable[..., T] | str, summary: str) -> None:
         """Register a name; a name can be taken only once."""
         if name in self._entries:
             raise InvalidInput(f"the {self.kind} name {name!r} is taken")

@@ -29,6 +29,7 @@ from tacit.experiments import (
     store,
 )
 from tacit.experiments.draw import canvas, rate_panel, regret_panel
+from tacit.simulation import naming
 
 TINY = Size(episodes=300, instances=2, runs=2)
 
@@ -234,7 +235,7 @@ def test_the_name_of_a_part_is_made_of_all_that_determines_it(monkeypatch) -> No
     first = store.measurement_digest(measurement)
     longer = dataclasses.replace(measurement, parameters={"n": 6})
     assert first != store.measurement_digest(longer)
-    monkeypatch.setattr(store, "sources", lambda: "another version")
+    monkeypatch.setattr(naming, "sources", lambda: "another version")
     assert store.curve_digest(curve, 0) != name and store.measurement_digest(measurement) != first
 
 

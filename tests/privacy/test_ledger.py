@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tacit.errors import InvalidInput
+from tacit.privacy.chain import FORMAT
 from tacit.privacy.charges import Charge, CopiesCharge, FiniteCharge, GaussianCharge, PureCharge
 from tacit.privacy.filter import Budget, BudgetExhausted, Cost
 from tacit.privacy.ledger import (
-    FORMAT,
     AlreadyCharged,
     Ledger,
     LedgerDamaged,
@@ -568,7 +568,7 @@ def test_an_interrupt_after_the_write_leaves_the_ledger_to_be_reopened(
 ) -> None:
     ledger = create(path)
     with monkeypatch.context() as patch, pytest.raises(Crash):
-        patch.setattr("tacit.privacy.ledger._Book.read", mock.Mock(side_effect=Crash))
+        patch.setattr("tacit.privacy.book.Book.read", mock.Mock(side_effect=Crash))
         ledger.reserve(TENTH, "a")
     with pytest.raises(LedgerUnavailable, match="failed while writing"):
         ledger.commit("a")

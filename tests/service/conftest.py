@@ -72,3 +72,13 @@ def opened(clock: Clock) -> Iterator[Callable[..., Collector]]:
     yield make
     for collector in collectors:
         collector.close()
+
+
+JOINT = LOCAL.replace('"tacit-local"', '"tacit-joint"').replace(
+    "epsilon = 4.0", "epsilon = 4.0\nfirst = 40\ngrowth = 1.5"
+)
+
+
+@pytest.fixture
+def joint_text() -> str:
+    return JOINT

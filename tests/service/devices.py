@@ -43,3 +43,26 @@ def report_under(
     bound.statistic.contribute(trajectory, publication, coin, contribution)
     message = wire.device_message(bound, contribution, publication, coin, SimulatedNoise(rng))
     return IncomingReport(identity, publication.version, wire.pack_message(message))
+
+
+def trajectories(
+    collector: Collector, rng: np.random.Generator, count: int
+) -> list[IncomingReport]:
+    """Raw trajectories under the newest version, for the curator of the joint model."""
+    task, version = collector.deployment.task, collector.policy().version
+    H = task.horizon
+    return [
+        IncomingReport(
+            rng.bytes(16).hex(),
+            version,
+            wire.pack_trajectory(
+                Trajectory(
+                    rng.integers(0, task.sizes["states"], H + 1),
+                    rng.integers(0, task.sizes["actions"], H),
+                    rng.random(H),
+                ),
+                H,
+            ),
+        )
+        for _ in range(count)
+    ]

@@ -130,8 +130,8 @@ def test_joint_price_matches_the_spec() -> None:
     generic = FeaturePairs(many / np.linalg.norm(many, axis=2, keepdims=True))
     assert generic.bounded_only
     assert stage_share(generic, 2.0, generic.target) == pytest.approx(0.78125, abs=1e-5)
-    live = [stage_share(generic, 2.0, generic.target)] * 19
-    assert (20 * 0.5 + 19 * (live[0] - 0.5) * 20 / 19) / 20 == pytest.approx(0.78125, abs=1e-5)
+    loads = np.array([0.5 / 19] * 19 + [0.0])  # 19 of 20 stages are asked
+    assert Price.joint(generic, 1.0).total(0.5 / 20 / 2, loads) == pytest.approx(0.7829, abs=5e-5)
     river = FeaturePairs(np.eye(12).reshape(6, 2, 12))
     plain = river.vector(5 / 6, -1 / 6, 5 / 6)
     with_reward = river.vector(5 / 6 + 1 / 4, -1 / 6 - 1 / 4, 5 / 6 + 1 / 4)
@@ -141,9 +141,11 @@ def test_joint_price_matches_the_spec() -> None:
 
 
 def test_separate_prices_are_the_table_of_the_spec() -> None:
-    assert Price.separate(0.5, centred=True).stage(1.0, 0.0) == pytest.approx(2 * 0.25)
-    assert Price.separate(0.5, centred=True).stage(0.0, 9.0) == pytest.approx(9 * 0.25)
-    assert Price.separate(0.5, centred=False).stage(0.0, 9.0) == pytest.approx(36 * 0.25)
+    assert Price.separate(0.5, centred=True).total(1.0, np.zeros(1)) == pytest.approx(2 * 0.25)
+    assert Price.separate(0.5, centred=True).total(0.0, np.full(1, 9.0)) == pytest.approx(9 * 0.25)
+    assert Price.separate(0.5, centred=False).total(0.0, np.full(1, 9.0)) == pytest.approx(
+        36 * 0.25
+    )
 
 
 def test_no_pair_of_steps_costs_more_than_the_joint_price() -> None:
@@ -151,12 +153,12 @@ def test_no_pair_of_steps_costs_more_than_the_joint_price() -> None:
     phi = clipped_features(tacit.problem("low-rank", states=3, actions=3, seed=2).task(users=1))
     price, flat = Price.joint(FeaturePairs(phi), 0.3), phi.reshape(9, -1)
     rng = np.random.default_rng(1)
-    worst = 0.0
+    worst, most = 0.0, price.total(2.0, np.full(1, 3.0))
     for _ in range(4000):
         (p, q), (w, v) = flat[rng.integers(0, 9, 2)], 0.3 * rng.random(2) ** 0.3
         u, t = rng.uniform(-0.5, 0.5, 2)
         gram = ((w * np.outer(p, p) - v * np.outer(q, q)) ** 2).sum()
         target = ((w * u * p - v * t * q) ** 2).sum()
-        assert 2.0 * gram + 3.0 * target <= price.stage(2.0, 3.0) * (1 + 1e-9)
+        assert 2.0 * gram + 3.0 * target <= most * (1 + 1e-9)
         worst = max(worst, 2.0 * gram + 3.0 * target)
-    assert worst > 0.5 * price.stage(2.0, 3.0)
+    assert worst > 0.5 * most

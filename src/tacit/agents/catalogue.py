@@ -5,70 +5,79 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.agents.base import Agent
-from tacit.agents.control_references import CertaintyEquivalence, DoNothing, Thompson
-from tacit.agents.dp_lsvi import DpLsviAdaptive, DpLsviBatch, DpLsviUCBPlusPlus
-from tacit.agents.ldp_bandit import LdpBandit
-from tacit.agents.ldp_obi import LdpOBI
-from tacit.agents.ldp_psrl import LdpPSRL
-from tacit.agents.linopt import LinOptPO, LinOptVI
-from tacit.agents.lsvi import LsviUCB, LsviUCBPlusPlus
-from tacit.agents.obi import OBI
-from tacit.agents.ofu_rl import OfuRL, PrivateOfuRL
-from tacit.agents.private_linopt import PrivateLinOptPO, PrivateLinOptVI
-from tacit.agents.psrl import PSRL
-from tacit.agents.references import Optimal, Uniform
-from tacit.agents.shuffle_obi import ShuffleOBI
-from tacit.agents.tacit_control import TacitControl
-from tacit.agents.tacit_joint import TacitJoint
-from tacit.agents.tacit_linear import TacitLinear
-from tacit.agents.tacit_local import TacitLocal
-from tacit.agents.ucb_vi import UcbVI
-from tacit.agents.vtr import LdpUcrlVTR, UcrlVTR
 from tacit.errors import InvalidInput
 from tacit.registry import Registry
 
 PRIVACY_PARAMETERS = ("epsilon", "delta", "calibration")
 
+AGENTS = (
+    ("psrl", "psrl:PSRL", "posterior sampling, not private"),
+    ("ucb-vi", "ucb_vi:UcbVI", "optimistic value iteration with a Hoeffding bonus, not private"),
+    ("obi", "obi:OBI", "optimistic backward induction on exact counts, not private"),
+    ("ldp-obi", "ldp_obi:LdpOBI", "optimistic backward induction on locally randomized counts"),
+    ("ldp-psrl", "ldp_psrl:LdpPSRL", "posterior sampling on locally randomized counts"),
+    ("shuffle-obi", "shuffle_obi:ShuffleOBI", "optimistic planning on shuffled one-step reports"),
+    ("lsvi-ucb", "lsvi:LsviUCB", "linear MDPs: least-squares value iteration, not private"),
+    (
+        "lsvi-ucb++",
+        "lsvi:LsviUCBPlusPlus",
+        "the same, variance-weighted, rare switching, not private",
+    ),
+    ("dp-lsvi-batch", "dp_lsvi:DpLsviBatch", "private LSVI, a new plan after every batch"),
+    (
+        "dp-lsvi-adaptive",
+        "dp_lsvi:DpLsviAdaptive",
+        "private LSVI, a new plan when a determinant doubled",
+    ),
+    (
+        "dp-lsvi-ucb++",
+        "dp_lsvi:DpLsviUCBPlusPlus",
+        "private LSVI-UCB++: fresh noise, capped switches",
+    ),
+    (
+        "tacit-local",
+        "tacit_local:TacitLocal",
+        "one report at full epsilon per user, noise-aware posterior",
+    ),
+    (
+        "tacit-linear",
+        "tacit_linear:TacitLinear",
+        "linear MDPs: additive sums through a counter, optimistic prior",
+    ),
+    ("ofu-rl", "ofu_rl:OfuRL", "linear control by optimism, not private"),
+    ("private-ofu-rl", "ofu_rl:PrivateOfuRL", "linear control by optimism on counted moments"),
+    (
+        "tacit-control",
+        "tacit_control:TacitControl",
+        "linear control from clipped responses, acts when it pays",
+    ),
+    (
+        "certainty-equivalence",
+        "control_references:CertaintyEquivalence",
+        "linear control: estimate and plan, not private",
+    ),
+    ("thompson", "control_references:Thompson", "linear control: posterior sampling, not private"),
+    ("ucrl-vtr", "vtr:UcrlVTR", "value-targeted regression on linear mixtures, not private"),
+    ("ldp-ucrl-vtr", "vtr:LdpUcrlVTR", "value-targeted regression on locally randomized reports"),
+    ("ldp-bandit", "ldp_bandit:LdpBandit", "the linear bandit on locally randomized reports"),
+    ("linopt-vi", "linopt:LinOptVI", "linear mixtures with unknown rewards, not private"),
+    ("linopt-po", "linopt:LinOptPO", "the same by mirror-descent policy optimisation, not private"),
+    ("private-linopt-vi", "private_linopt:PrivateLinOptVI", "linopt-vi on noisy running sums"),
+    ("private-linopt-po", "private_linopt:PrivateLinOptPO", "linopt-po on noisy running sums"),
+    (
+        "tacit-joint",
+        "tacit_joint:TacitJoint",
+        "running sums with few releases, noise-aware planning",
+    ),
+    ("uniform", "references:Uniform", "reference: uniformly random actions"),
+    ("optimal", "references:Optimal", "reference: the true optimum, revealed to it"),
+    ("do-nothing", "control_references:DoNothing", "reference for linear control: no input at all"),
+)
+"""Name, where its class is in this package, and what it is."""
+
 agents: Registry[Agent] = Registry("agent")
-agents.add("psrl", PSRL, "posterior sampling, not private")
-agents.add("ucb-vi", UcbVI, "optimistic value iteration with a Hoeffding bonus, not private")
-agents.add("obi", OBI, "optimistic backward induction on exact counts, not private")
-agents.add("ldp-obi", LdpOBI, "optimistic backward induction on locally randomized counts")
-agents.add("ldp-psrl", LdpPSRL, "posterior sampling on locally randomized counts")
-agents.add("shuffle-obi", ShuffleOBI, "optimistic planning on shuffled one-step reports")
-agents.add("lsvi-ucb", LsviUCB, "linear MDPs: least-squares value iteration, not private")
-agents.add(
-    "lsvi-ucb++", LsviUCBPlusPlus, "the same, variance-weighted, rare switching, not private"
-)
-agents.add("dp-lsvi-batch", DpLsviBatch, "private LSVI, a new plan after every batch")
-agents.add(
-    "dp-lsvi-adaptive", DpLsviAdaptive, "private LSVI, a new plan when a determinant doubled"
-)
-agents.add("dp-lsvi-ucb++", DpLsviUCBPlusPlus, "private LSVI-UCB++: fresh noise, capped switches")
-agents.add("tacit-local", TacitLocal, "one report at full epsilon per user, noise-aware posterior")
-agents.add(
-    "tacit-linear", TacitLinear, "linear MDPs: additive sums through a counter, optimistic prior"
-)
-agents.add("ofu-rl", OfuRL, "linear control by optimism, not private")
-agents.add("private-ofu-rl", PrivateOfuRL, "linear control by optimism on counted moments")
-agents.add(
-    "tacit-control", TacitControl, "linear control from clipped responses, acts when it pays"
-)
-agents.add(
-    "certainty-equivalence", CertaintyEquivalence, "linear control: estimate and plan, not private"
-)
-agents.add("thompson", Thompson, "linear control: posterior sampling, not private")
-agents.add("ucrl-vtr", UcrlVTR, "value-targeted regression on linear mixtures, not private")
-agents.add("ldp-ucrl-vtr", LdpUcrlVTR, "value-targeted regression on locally randomized reports")
-agents.add("ldp-bandit", LdpBandit, "the linear bandit on locally randomized reports")
-agents.add("linopt-vi", LinOptVI, "linear mixtures with unknown rewards, not private")
-agents.add("linopt-po", LinOptPO, "the same by mirror-descent policy optimisation, not private")
-agents.add("private-linopt-vi", PrivateLinOptVI, "linopt-vi on noisy running sums")
-agents.add("private-linopt-po", PrivateLinOptPO, "linopt-po on noisy running sums")
-agents.add("tacit-joint", TacitJoint, "running sums with few releases, noise-aware planning")
-agents.add("uniform", Uniform, "reference: uniformly random actions")
-agents.add("optimal", Optimal, "reference: the true optimum, revealed to it")
-agents.add("do-nothing", DoNothing, "reference for linear control: no input at all")
+for _name, _where, _summary in AGENTS:
+    agents.add(_name, f"tacit.agents.{_where}", _summary)
 
 
 def make_agent(name: str, **parameters: Any) -> Agent:

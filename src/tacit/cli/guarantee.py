@@ -24,11 +24,12 @@ def print_guarantee(case: Case, *, as_json: bool) -> None:
         return
     console = Console(highlight=False)
     console.print(f"[bold]{agent.name} on {problem.name}[/bold]", soft_wrap=True)
-    for line in _lines(bound.guarantee, expected):
+    for line in lines_of(bound.guarantee, expected):
         console.print(f"  {line}", markup=False, soft_wrap=True)
 
 
-def _lines(guarantee: Guarantee, expected: Forecast) -> list[str]:
+def lines_of(guarantee: Guarantee, expected: Forecast) -> list[str]:
+    """A guarantee in words, its noise, and what the noise does to averages."""
     lines = guarantee.statement().split("\n")
     lines += [f"Noise: {name} {scale:.6g}" for name, scale in guarantee.noise.items()]
     if not guarantee.noise:

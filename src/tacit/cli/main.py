@@ -275,6 +275,57 @@ def sweep(
 
 
 @app.command()
+def serve(
+    deployment: given.DeploymentFile,
+    init: Annotated[bool, typer.Option("--init", help="Write a commented example here.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say what would run and be guaranteed; run nothing.")
+    ] = False,
+    host: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Instead of the file's.")
+    ] = None,
+    port: Annotated[
+        str | None, typer.Option(metavar="N", help="Instead of the file's; 0 takes a free one.")
+    ] = None,
+    workers: Annotated[
+        str, typer.Option(metavar="N", help="Processes that take uploads (PostgreSQL only).")
+    ] = "1",
+    as_json: given.Json = False,
+) -> None:
+    """Collect reports over HTTP and learn from them, as one TOML file describes.
+
+    Example: tacit serve coach.toml --init && tacit serve coach.toml
+    """
+    from tacit.cli.serve import ServeOptions, serve_or_say
+
+    serve_or_say(deployment, ServeOptions(init, check, host, port, workers, as_json))
+
+
+@app.command()
+def tokens(
+    deployment: given.DeploymentFile,
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="issue, list or revoke")],
+    number: Annotated[
+        str | None, typer.Argument(metavar="[NUMBER]", help="Of the token to revoke, see list.")
+    ] = None,
+    role: Annotated[str, typer.Option(metavar="WORD", help="device or operator.")] = "device",
+    count: Annotated[str, typer.Option(metavar="N", help="How many to issue.")] = "1",
+    label: Annotated[str, typer.Option(metavar="TEXT", help="A note kept with them.")] = "",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write them here, one per line.")
+    ] = None,
+    as_json: given.Json = False,
+) -> None:
+    """Issue, list or revoke tokens. A token is shown once; the database keeps its digest.
+
+    Example: tacit tokens coach.toml issue --role device --count 1000 --out tokens.txt
+    """
+    from tacit.cli.tokens import TokenOptions, manage
+
+    manage(deployment, action, TokenOptions(number, role, count, label, out, as_json))
+
+
+@app.command()
 def report(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="Folder of a sweep, of a run, or of runs.")

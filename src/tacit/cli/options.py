@@ -43,3 +43,6 @@ LogLog = Annotated[bool, typer.Option("--log-log", help="Logarithmic axes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Trials = Annotated[str, typer.Option(metavar="N", help="Runs in each of the two worlds.")]
 Confidence = Annotated[str, typer.Option(metavar="NUMBER", help="That no bound is too high.")]
+DeploymentFile = Annotated[
+    Path, typer.Argument(metavar="DEPLOYMENT", help="TOML file; --init of serve writes one.")
+]

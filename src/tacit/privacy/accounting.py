@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from tacit.validate import number
 
@@ -34,6 +33,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     epsilon = number(epsilon, "epsilon", low=0.0)
     if mu == 0.0:
         return 0.0
+    from scipy.special import log_ndtr  # devices whose reports have no Gaussian noise lack it
+
     first = float(log_ndtr(mu / 2 - epsilon / mu))
     if first < _TINY:  # the difference would cancel; its first term alone is an upper bound
         return math.exp(first)

@@ -17,8 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
-from scipy.optimize import brentq
-from scipy.signal import fftconvolve
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
@@ -94,6 +92,8 @@ def bounded_delta(radii: Array, shifts: Array, epsilon: float, points: int = 409
     """
     radii, shifts = finite_array(radii, "radii"), finite_array(shifts, "shifts")
     epsilon = number(epsilon, "epsilon", low=0.0, high=LARGEST_EPSILON)
+    from scipy.signal import fftconvolve
+
     points = integer(points, "points", low=16, high=2**17)
     if radii.ndim != 1 or radii.shape != shifts.shape:
         raise InvalidInput(
@@ -145,6 +145,8 @@ def bounded_epsilon(radii: tuple[float, ...], shifts: tuple[float, ...], delta: 
 
 def _least(excess: Callable[[float], float], low: float, high: float) -> float:
     """Where a falling function reaches 0: at most one part in 10^6 too high, and checked."""
+    from scipy.optimize import brentq
+
     found = float(brentq(excess, low, high, xtol=1e-9 * high, rtol=1e-7))
     while excess(found) > 0.0:
         found = min(found * (1.0 + 2e-7), high)

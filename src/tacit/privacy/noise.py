@@ -141,19 +141,13 @@ _FILL = {"laplace": fill_laplace, "gaussian": fill_gaussian, "bounded": fill_bou
 
 
 class SecureNoise:
-    """Exact discrete noise from OpenDP on operating-system entropy. Takes no seed."""
+    """Exact discrete noise on operating-system entropy. Takes no seed.
+
+    Laplace and Gaussian noise comes from OpenDP; randomizers with finitely many outputs and coins
+    need nothing but the operating system.
+    """
 
     source: Source = "secure"
-
-    def __init__(self) -> None:
-        try:
-            import opendp.prelude as dp
-        except ImportError:
-            raise InvalidInput(
-                "secure noise needs OpenDP: install tacit with its `secure` extra"
-            ) from None
-        dp.enable_features("contrib")
-        self._dp = dp
 
     def fill(self, law: GridLaw, out: IntArray) -> None:
         """Draw cell groups of equal scale, each in one vector call."""
@@ -167,7 +161,7 @@ class SecureNoise:
             out[cells] = self._draw(law.kind, float(scale), len(cells))
 
     def _draw(self, kind: Kind, scale: float, count: int) -> list[int]:
-        dp = self._dp
+        dp = _opendp()
         domain = dp.vector_domain(dp.atom_domain(T="i64"))
         if kind == "laplace":
             measurement = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)
@@ -183,6 +177,17 @@ class SecureNoise:
     def happens(self, chance: int, of: int) -> bool:
         """An exact coin."""
         return secrets.randbelow(of) < chance
+
+
+def _opendp() -> Any:
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        raise InvalidInput(
+            "secure Laplace and Gaussian noise needs OpenDP: install tacit with its `secure` extra"
+        ) from None
+    dp.enable_features("contrib")
+    return dp
 
 
 class ReplayNoise:

@@ -18,6 +18,8 @@ from tacit.service.answers import IncomingReport, PolicyBody, Published, Status,
 from tacit.service.deployment import Deployment
 from tacit.service.errors import Refused, UnknownTask, UnknownVersion
 from tacit.service.intake import Entry, Intake
+from tacit.service.joint import JointMode
+from tacit.service.ledger import NODE, DatabaseLedger, statement, whole_charge
 from tacit.service.local import LocalMode
 from tacit.service.planning import LEASE, Lease, Planning
 from tacit.service.publishing import Billboard, Edges
@@ -46,7 +48,11 @@ class Collector:
         self._store = store
         self._billboard = Billboard(deployment, store)
         self._edges = Edges(deployment.bound)
-        self._mode = LocalMode(deployment, self._billboard)
+        self._mode: LocalMode | JointMode
+        if deployment.model == "local":
+            self._mode = LocalMode(deployment, self._billboard)
+        else:
+            self._mode = JointMode(deployment, store, self._billboard, self._edges, clock)
         self._intake = Intake(deployment, store, self._mode, clock)
         self.planning = Planning(
             deployment, store, self._billboard, self._mode, self._edges, root, clock
@@ -61,6 +67,7 @@ class Collector:
                 schema.migrate(connection)
                 root = _claim(connection, deployment)
             collector = cls(deployment, store, root, clock)
+            collector._check()
             if collector._newest() < 0:
                 collector.planning.first()
         except BaseException:
@@ -125,10 +132,15 @@ class Collector:
         stated = self.deployment.guarantee
         return {"guarantee": stated.to_json(), "statement": stated.statement()}
 
+    def ledger(self) -> dict[str, Any]:
+        """Header, entries, spent, remaining and head of the ledger, every line checked again."""
+        return statement(self._store)
+
     def status(self) -> Status:
         """Public numbers only."""
         with self._store.read() as connection:
             now = db.progress(connection)
+        ledger = self.ledger()
         missing = self._edges[now.version + 1] - now.accepted
         return Status(
             accepted=now.accepted,
@@ -139,12 +151,25 @@ class Collector:
             planner_alive=self.lease().held(),
             last_published=now.published_at,
             finished=now.finished,
-            budget={},
+            budget={name: ledger.get(name) for name in ("spent", "remaining", "verified")},
         )
 
     def history(self) -> list[Published]:
         """Every publication so far, oldest first, with the release it was planned on."""
         return self._billboard.history()
+
+    def published(self, version: int) -> Published:
+        """One entry of the history."""
+        return self._billboard.published(version)
+
+    def timeline(self, after: int = -1) -> list[tuple[int, int, float]]:
+        """Version, users and time of every publication after a version, oldest first."""
+        return self._billboard.timeline(after)
+
+    def schema(self) -> str:
+        """Version of the database's tables."""
+        with self._store.read() as connection:
+            return schema.revision(connection)
 
     def lease(self) -> Lease:
         """A claim to the planner's work, not yet made."""
@@ -159,6 +184,14 @@ class Collector:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _check(self) -> None:
+        """Refuse a database whose secrets were lost or turned back."""
+        book = DatabaseLedger(self._store, self.clock)
+        if isinstance(self._mode, JointMode):
+            self._mode.check()
+        else:
+            book.spend(whole_charge(self.deployment), NODE, replay=True)
 
     def _newest(self) -> int:
         with self._store.read() as connection:
@@ -186,6 +219,9 @@ def _claim(connection: sa.Connection, deployment: Deployment) -> int:
                 "finished": False,
             },
         )
+        DatabaseLedger.create(connection, deployment)
+        if deployment.model == "joint":
+            JointMode.create(connection, deployment)
         connection.execute(schema.lease.insert(), {"name": LEASE, "holder": "", "expires": 0.0})
     if rows["task_id"] != deployment.task_id:
         raise Refused(

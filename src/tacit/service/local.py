@@ -109,6 +109,9 @@ class LocalMode:
                 if start <= report.number < end:
                     yield report
 
+    def ready(self, learner: Learner, version: int) -> None:
+        """Nothing: the noise was added by the devices."""
+
     def load(self, connection: sa.Connection) -> Secret | None:
         """The sums as they were saved, None before the first publication."""
         row = connection.execute(sa.select(schema.learner.c.data)).one_or_none()

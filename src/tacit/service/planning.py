@@ -44,6 +44,9 @@ class Mode(Protocol):
     def fold(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
         """Absorb the reports with numbers in [start, end)."""
 
+    def ready(self, learner: Learner, version: int) -> None:
+        """Whatever must be on disk before this version is released."""
+
     def forget(self, connection: sa.Connection, end: int) -> None:
         """Delete what was absorbed."""
 
@@ -90,6 +93,7 @@ class Planning:
         learner = self._restore(now)
         with self._store.read() as connection:
             self._mode.fold(learner, connection, now.served, end)
+        self._mode.ready(learner, now.version + 1)
         learner.publish(planner_streams(self._root, now.version + 1))
         self._commit(learner, now.version)
         self._store.checkpoint()

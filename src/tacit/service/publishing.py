@@ -7,6 +7,7 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -118,13 +119,32 @@ class Billboard:
             rows = connection.execute(
                 sa.select(schema.publications).order_by(schema.publications.c.version)
             ).all()
-        return [
-            Published(
-                row.version,
-                row.users,
-                row.published_at,
-                packing.release_from_bytes(bytes(row.release)),
-                self._decode(bytes(row.body))[0],
-            )
-            for row in rows
-        ]
+        return [self._published(row) for row in rows]
+
+    def published(self, version: int) -> Published:
+        """One version, with the release it was planned on."""
+        table = schema.publications
+        with self._store.read() as connection:
+            row = connection.execute(
+                sa.select(table).where(table.c.version == version)
+            ).one_or_none()
+        if row is None:
+            raise UnknownVersion(f"policy version {version} was never published")
+        return self._published(row)
+
+    def timeline(self, after: int = -1) -> list[tuple[int, int, float]]:
+        """Version, users and time of every publication after a version: without their arrays."""
+        column = schema.publications.c
+        wanted = sa.select(column.version, column.users, column.published_at)
+        with self._store.read() as connection:
+            rows = connection.execute(wanted.where(column.version > after).order_by(column.version))
+            return [(row.version, row.users, row.published_at) for row in rows]
+
+    def _published(self, row: Any) -> Published:
+        return Published(
+            row.version,
+            row.users,
+            row.published_at,
+            packing.release_from_bytes(bytes(row.release)),
+            self._decode(bytes(row.body))[0],
+        )

@@ -144,3 +144,8 @@ def migrate(connection: sa.Connection) -> None:
         )
     if set(found) != set(scripts.get_heads()):
         command.upgrade(config, "head")
+
+
+def revision(connection: sa.Connection) -> str:
+    """The version of the tables that a database has."""
+    return ", ".join(MigrationContext.configure(connection).get_current_heads())

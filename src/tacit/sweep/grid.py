@@ -6,7 +6,6 @@ value. A purely epsilon-private agent that refuses a delta appears without one.
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -107,16 +106,11 @@ def _product(parameters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _typed(entry: Entry[Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """``1`` where a number is declared means 1.0, and 1e3 where a whole one is means 1000."""
-    entry.check({**dict.fromkeys(_required(entry)), **parameters})
     takes = entry.parameters
     return {
         name: _number(value, takes[name].annotation if name in takes else None)
         for name, value in parameters.items()
     }
-
-
-def _required(entry: Entry[Any]) -> list[str]:
-    return [name for name, p in entry.parameters.items() if p.default is inspect.Parameter.empty]
 
 
 def _number(value: Any, annotation: Any) -> Any:

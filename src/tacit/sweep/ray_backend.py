@@ -6,8 +6,9 @@ import importlib
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput, TacitError
@@ -19,14 +20,14 @@ AHEAD = 2
 
 
 class TryAgain(RuntimeError):
-    """Tells Ray that a task failed for a reason that may pass."""
+    """Tells Ray that a task failed for a reason that may pass: message and traceback."""
 
 
 def attempt(order: Mapping[str, Any]) -> dict[str, Any]:
     """Run a task; raise where trying again may help, so that Ray does."""
     outcome = perform(order)
     if outcome.get("again"):
-        raise TryAgain(outcome["error"])
+        raise TryAgain(outcome["error"], outcome["traceback"])
     return outcome
 
 
@@ -65,10 +66,12 @@ def connected(address: str, processes: int) -> Iterator[int]:
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise TacitError(f"cannot connect to Ray at {address!r}: {error}") from None
-    try:
-        yield max(1, int(ray.cluster_resources().get("CPU", 1)))
-    finally:
-        ray.shutdown()
+    # Ray prints about each retry on stdout; what failed in the end is reported by us.
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        try:
+            yield max(1, int(ray.cluster_resources().get("CPU", 1)))
+        finally:
+            ray.shutdown()
 
 
 def run_on_ray(tasks: Iterable[Task], slots: int) -> Iterator[Done]:
@@ -90,6 +93,8 @@ def _done(task: Task, reference: Any) -> Done:
     ray: Any = importlib.import_module("ray")
     try:
         return Done(task, ray.get(reference), 1)
-    except (TryAgain, ray.exceptions.RayError) as error:
-        cause = getattr(error, "cause", None) or error
-        return Done(task, {"error": str(cause), "again": True, "traceback": str(error)}, TRIES)
+    except TryAgain as error:  # Ray's error is of this kind as well, and holds ours as its cause
+        message, trace = error.cause.args  # type: ignore[attr-defined]
+    except ray.exceptions.RayError as error:  # a node or a process was lost, more than once
+        message, trace = " ".join(str(error).split()), ""
+    return Done(task, {"error": message, "again": True, "traceback": trace}, TRIES)

@@ -16,9 +16,10 @@ from tacit.wire.messages import (
     unpack_trajectory,
 )
 from tacit.wire.publications import publication_from_json, publication_to_json
-from tacit.wire.tasks import VERSION, canonical, task_from_json, task_id, task_to_json
+from tacit.wire.tasks import TERMS, VERSION, canonical, task_from_json, task_id, task_to_json
 
 __all__ = [
+    "TERMS",
     "VERSION",
     "array_from_json",
     "array_to_json",

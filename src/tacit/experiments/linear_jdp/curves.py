@@ -30,7 +30,7 @@ TUNED: Mapping[str, float] = {
     "lsvi-ucb++": 0.1,
     "dp-lsvi-batch": 0.0,
     "dp-lsvi-adaptive": 1.0,
-    "dp-lsvi-ucb++": 1.0,
+    "dp-lsvi-ucb++": 0.0,
 }
 """c of the bonus c H |phi|: the best of GRID for each learner, on runs that are not shown."""
 

@@ -17,10 +17,10 @@ from tacit.errors import InvalidInput
 from tacit.kernels import sums
 from tacit.privacy import accounting
 from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.book import Bookkeeping
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import State, Strategy
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger
 from tacit.privacy.local.additive import FINE, GRID
 from tacit.privacy.noise import GridLaw, Noise, weakest
 from tacit.publication import Publication
@@ -110,7 +110,7 @@ class CountedSums:
         batch: int,
         requested_epsilon: float,
         requested_delta: float,
-        ledger: Ledger | None = None,
+        ledger: Bookkeeping | None = None,
     ) -> None:
         self.layout = statistic.layout
         self.strategy = strategy
@@ -230,6 +230,21 @@ class CountedSums:
         )
         secret.last = (query.id, release)
         return release
+
+    def draw(self, secret: CountedSecret, noise: Noise) -> IntArray:
+        """Draw the noise of the next release [nodes, cells] now, so that it can be stored first."""
+        nodes = self.strategy.nodes(secret.counter.steps + 1)
+        return secret.counter.take(nodes, lambda node: self._draw(node, noise))
+
+    def replay(self, secret: CountedSecret, drawn: IntArray) -> None:
+        """Make the next release use noise that was drawn and stored before."""
+        nodes = self.strategy.nodes(secret.counter.steps + 1)
+        if drawn.shape != (len(nodes), self.layout.size):
+            raise InvalidInput(
+                f"the stored noise has shape {drawn.shape}, but the next release uses "
+                f"{(len(nodes), self.layout.size)}"
+            )
+        secret.counter.take(nodes, lambda node: drawn[node - nodes.start])
 
     def _draw(self, node: int, noise: Noise) -> IntArray:
         drawn = np.empty(self.layout.size, dtype=np.int64)

@@ -1,0 +1,26 @@
+"""The device's side: act on a published policy, randomize, report once.
+
+>>> from tacit.client import Device, Declined
+>>> issubclass(Declined, Exception)
+True
+"""
+
+from tacit.client.device import Device
+from tacit.client.episode import Episode
+from tacit.client.errors import Declined, Refused, TookPart, Unreachable
+from tacit.client.outbox import Delivery, Outbox
+from tacit.client.terms import Terms
+from tacit.client.transport import Api
+
+__all__ = [
+    "Api",
+    "Declined",
+    "Delivery",
+    "Device",
+    "Episode",
+    "Outbox",
+    "Refused",
+    "Terms",
+    "TookPart",
+    "Unreachable",
+]

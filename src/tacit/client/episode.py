@@ -1,0 +1,119 @@
+"""One user's episode under one published policy; its raw steps never leave this object's device."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tacit.client.terms import Terms
+from tacit.errors import InvalidInput
+from tacit.policy import StochasticPolicy, TabularPolicy
+from tacit.publication import Publication
+from tacit.trajectory import Trajectory
+
+
+class Episode:
+    """Ask it how to act, tell it what happened.
+
+    Every word is saved before the call returns, so that an app may be closed between two steps.
+    With the last step, or when the user leaves, the report is made and the steps are forgotten.
+
+    Attributes:
+        publication: the policy acted on, the same for the whole episode.
+        done: whether the report was made.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        publication: Publication,
+        steps: list[Any],
+        save: Callable[[list[Any]], None],
+        finish: Callable[[Trajectory], None],
+    ) -> None:
+        self.terms = terms
+        self.publication = publication
+        self.done = False
+        self._steps = steps
+        self._save = save
+        self._finish = finish
+
+    @property
+    def step(self) -> int:
+        """Number of steps that are complete."""
+        return sum(len(step) == 4 for step in self._steps)
+
+    def act(self, state: int | str) -> int:
+        """The action for the state the user is in, by number or by name."""
+        self._running()
+        s = self.terms.state(state)
+        if self._open():
+            if self._steps[-1][0] == s:
+                return int(self._steps[-1][1])  # asked again: the same answer, also if drawn
+            self._steps.pop()
+        action = self._choose(len(self._steps), s)
+        self._steps.append([s, action])
+        self._save(self._steps)
+        return action
+
+    def observe(self, reward: float, next_state: int | str) -> None:
+        """What the action led to. Rewards are mapped from the declared range to [0, 1], clipped."""
+        self._running()
+        if not self._open():
+            raise InvalidInput("call act first: there is no action this could be the result of")
+        result = [self.terms.unit_reward(reward), self.terms.state(next_state)]
+        steps = [*self._steps[:-1], self._steps[-1] + result]
+        if len(steps) == self.terms.task.horizon:
+            self._close(steps)
+        else:
+            self._save(steps)
+            self._steps = steps
+
+    def leave(self) -> None:
+        """The user stops here: the rest counts as spent in the absorbing state, without reward."""
+        self._running()
+        self._close(self._steps)
+
+    def __repr__(self) -> str:
+        return f"Episode(version={self.publication.version}, steps={self.step}, content hidden)"
+
+    def _running(self) -> None:
+        if self.done:
+            raise InvalidInput("this episode is over and its steps are forgotten")
+
+    def _open(self) -> bool:
+        """Whether the last step still waits for its result."""
+        return bool(self._steps) and len(self._steps[-1]) == 2
+
+    def _choose(self, h: int, s: int) -> int:
+        policy = self.publication.policy
+        if isinstance(policy, TabularPolicy):
+            return int(policy.actions[h, s])
+        assert isinstance(policy, StochasticPolicy)
+        sums = np.cumsum(policy.probabilities[h, s])
+        u = math.ldexp(secrets.randbits(53), -53) * sums[-1]
+        return int(np.searchsorted(sums, u, side="right"))
+
+    def _close(self, steps: list[Any]) -> None:
+        self._finish(self._trajectory(steps))
+        steps.clear()
+        self._steps.clear()
+        self.done = True
+
+    def _trajectory(self, steps: list[Any]) -> Trajectory:
+        """All H steps: those lived through, then the absorbing state at the low end of rewards."""
+        H, gone = self.terms.task.horizon, self.terms.absorbing_state
+        states = np.full(H + 1, gone, dtype=np.int64)
+        actions = np.zeros(H, dtype=np.int64)
+        rewards = np.zeros(H)
+        for h, step in enumerate(steps):
+            states[h], actions[h] = step[:2]
+            if len(step) == 4:
+                rewards[h], states[h + 1] = step[2:]
+        for h in range(len(steps), H):
+            actions[h] = self._choose(h, int(states[h]))
+        return Trajectory(states, actions, rewards)

@@ -1,0 +1,246 @@
+"""What a device remembers: the terms it joined, the running episode, and the reports it made.
+
+One small SQLite file, written through to the disk before anything depends on it. A report's bytes
+are stored in the same transaction that forgets the raw steps; the number of reports of a task is
+what limits how often its user takes part, so rows stay when their bytes are gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit.client.errors import Declined, TookPart
+from tacit.errors import InvalidInput
+
+VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE joined (
+    task_id TEXT PRIMARY KEY, address TEXT NOT NULL, name TEXT NOT NULL, terms BLOB NOT NULL,
+    epsilon REAL NOT NULL, delta REAL NOT NULL, newest INTEGER NOT NULL
+);
+CREATE TABLE episodes (
+    task_id TEXT PRIMARY KEY, report_id TEXT NOT NULL, publication TEXT NOT NULL,
+    steps TEXT NOT NULL
+);
+CREATE TABLE reports (
+    id TEXT PRIMARY KEY, task_id TEXT NOT NULL, body BLOB, outcome TEXT, reason TEXT, detail TEXT
+);
+"""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What became of a report: accepted, duplicate, stale, invalid or refused; None if unsent."""
+
+    id: str
+    task_id: str
+    outcome: str | None
+    reason: str | None = None
+    detail: str | None = None
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is in the collector's sums (a duplicate was accepted before)."""
+        return self.outcome in ("accepted", "duplicate")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """An episode that was begun: its report's id, the policy it runs under, and its raw steps."""
+
+    report_id: str
+    publication: dict[str, Any]
+    steps: list[Any]
+
+
+class Outbox:
+    """The device's memory.
+
+    Args:
+        path: of the file; None keeps everything in memory, for simulated people.
+    """
+
+    def __init__(self, path: str | Path | None) -> None:
+        if path is not None:
+            path = Path(path).expanduser()
+            try:
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            except OSError as error:
+                raise InvalidInput(f"the outbox {path} cannot be opened: {error}") from None
+        self._lock = threading.RLock()
+        self._db = sqlite3.connect(
+            ":memory:" if path is None else path,
+            isolation_level=None,
+            timeout=30.0,
+            check_same_thread=False,
+        )
+        try:
+            for pragma in ("synchronous=FULL", "fullfsync=ON", "secure_delete=ON"):
+                self._db.execute(f"PRAGMA {pragma}")
+            self._open()
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            raise InvalidInput(f"{path} is not the outbox of a device: {error}") from None
+
+    def _open(self) -> None:
+        with self._change():
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                for statement in _SCHEMA.split(";"):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version={VERSION}")
+            elif version != VERSION:
+                raise InvalidInput(
+                    f"the outbox has version {version}, but this program knows {VERSION}; update it"
+                )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """A transaction that is on the disk when it is over, or never happened."""
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def join(
+        self, *, task_id: str, address: str, name: str, terms: bytes, epsilon: float, delta: float
+    ) -> None:
+        """Remember the terms; a task that changed its terms under the same name is declined."""
+        with self._change():
+            for known, where in self._db.execute(
+                "SELECT task_id, address FROM joined WHERE name = ?", (name,)
+            ):
+                if known != task_id and where == address:
+                    raise Declined(
+                        f"the terms of {name!r} at {address} have changed since this device "
+                        "joined; a task with new terms needs a new name and the user's consent"
+                    )
+            self._db.execute(
+                "INSERT OR IGNORE INTO joined VALUES (?, ?, ?, ?, ?, ?, -1)",
+                (task_id, address, name, terms, epsilon, delta),
+            )
+
+    def joined(self, task_id: str) -> bool:
+        """Whether the device takes part in the task."""
+        with self._lock:
+            found = self._db.execute("SELECT 1 FROM joined WHERE task_id = ?", (task_id,))
+            return found.fetchone() is not None
+
+    def elsewhere(self, task_id: str) -> tuple[float, float]:
+        """Epsilon and delta of all other tasks that were joined."""
+        with self._lock:
+            row = self._db.execute(
+                "SELECT TOTAL(epsilon), TOTAL(delta) FROM joined WHERE task_id <> ?", (task_id,)
+            ).fetchone()
+        return float(row[0]), float(row[1])
+
+    def see(self, task_id: str, version: int) -> None:
+        """Note the newest policy; an older one than seen before is declined."""
+        with self._change():
+            (newest,) = self._db.execute(
+                "SELECT newest FROM joined WHERE task_id = ?", (task_id,)
+            ).fetchone()
+            if version < newest:
+                raise Declined(
+                    f"the collector offers policy {version}, but this device has seen {newest}; it "
+                    "may have been restored from an old copy"
+                )
+            self._db.execute("UPDATE joined SET newest = ? WHERE task_id = ?", (version, task_id))
+
+    def taken(self, task_id: str) -> int:
+        """Number of reports made for the task, whatever became of them."""
+        with self._lock:
+            rows = self._db.execute("SELECT COUNT(*) FROM reports WHERE task_id = ?", (task_id,))
+            return int(rows.fetchone()[0])
+
+    def episode(self, task_id: str) -> Saved | None:
+        """The running episode of a task."""
+        with self._lock:
+            row = self._db.execute(
+                "SELECT report_id, publication, steps FROM episodes WHERE task_id = ?", (task_id,)
+            ).fetchone()
+        return None if row is None else Saved(row[0], json.loads(row[1]), json.loads(row[2]))
+
+    def begin(self, task_id: str, saved: Saved) -> None:
+        """Store a new episode."""
+        with self._change():
+            self._db.execute(
+                "INSERT INTO episodes VALUES (?, ?, ?, ?)",
+                (task_id, saved.report_id, json.dumps(saved.publication), json.dumps(saved.steps)),
+            )
+
+    def save(self, task_id: str, steps: list[Any]) -> None:
+        """Store what happened in the running episode."""
+        with self._change():
+            self._db.execute(
+                "UPDATE episodes SET steps = ? WHERE task_id = ?", (json.dumps(steps), task_id)
+            )
+
+    def store(self, task_id: str, report_id: str, body: bytes, participations: int) -> None:
+        """Keep a finished report and forget the raw episode, both or neither."""
+        with self._change():
+            if self.taken(task_id) >= participations:
+                raise TookPart(_took_part(participations))
+            forgotten = self._db.execute("DELETE FROM episodes WHERE report_id = ?", (report_id,))
+            if forgotten.rowcount != 1:
+                raise InvalidInput("this episode is over: its report was made before")
+            self._db.execute(
+                "INSERT INTO reports (id, task_id, body) VALUES (?, ?, ?)",
+                (report_id, task_id, body),
+            )
+
+    def pending(self, task_id: str) -> list[tuple[str, bytes]]:
+        """Reports without a final outcome, oldest first."""
+        with self._lock:
+            return self._db.execute(
+                "SELECT id, body FROM reports WHERE task_id = ? AND body IS NOT NULL "
+                "ORDER BY rowid",
+                (task_id,),
+            ).fetchall()
+
+    def settle(self, delivery: Delivery, *, final: bool) -> None:
+        """Note what the collector said; after a final word the bytes are no longer needed."""
+        with self._change():
+            self._db.execute(
+                "UPDATE reports SET outcome = ?, reason = ?, detail = ?, "
+                "body = CASE WHEN ? THEN NULL ELSE body END WHERE id = ?",
+                (delivery.outcome, delivery.reason, delivery.detail, final, delivery.id),
+            )
+
+    def deliveries(self, task_id: str) -> list[Delivery]:
+        """What became of every report of a task."""
+        with self._lock:
+            rows = self._db.execute(
+                "SELECT id, task_id, outcome, reason, detail FROM reports WHERE task_id = ? "
+                "ORDER BY rowid",
+                (task_id,),
+            ).fetchall()
+        return [Delivery(*row) for row in rows]
+
+
+def _took_part(participations: int) -> str:
+    times = "once" if participations == 1 else f"{participations} times"
+    return f"the guarantee covers a user who takes part {times}, and this device has done so"
+
+
+def refuse_more(outbox: Outbox, task_id: str, participations: int) -> None:
+    """Raise if every participation of a task is used."""
+    if outbox.taken(task_id) >= participations:
+        raise TookPart(_took_part(participations))

@@ -1,0 +1,172 @@
+"""Talking to the collector over HTTP: bounded, patient, and never in plain text to strangers."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from tacit._version import __version__
+from tacit.client.errors import Declined, Refused, Unreachable
+
+MOST_BYTES = 64 * 2**20
+"""Of an answer; larger ones are not read to the end."""
+
+AGAIN = frozenset({429, 500, 502, 503, 504})
+"""Statuses after which the same request may succeed."""
+
+LONGEST_PAUSE = 60.0
+
+
+class Api:
+    """The collector's address and how to ask it; devices of one process may share it.
+
+    Args:
+        address: for example ``https://coach.example.org``; ``http`` only to this very machine.
+        attempts: how often a request is tried before the collector counts as unreachable.
+        pause: waits that many seconds between two attempts.
+        client: an open connection pool to use instead of a new one.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        attempts: int = 5,
+        pause: Callable[[float], None] = time.sleep,
+        client: httpx.Client | None = None,
+    ) -> None:
+        self.address = safe_address(address)
+        self._attempts = attempts
+        self._pause = pause
+        self._client = client or httpx.Client(
+            timeout=10.0, trust_env=self.address.startswith("https:")
+        )
+        self._kept: dict[str, tuple[str, bytes]] = {}
+
+    def task(self) -> Any:
+        """The description of the task."""
+        return self._get("/v1/task")
+
+    def policy(self) -> Any:
+        """The newest policy."""
+        return self._get("/v1/policy")
+
+    def upload(self, body: bytes, token: str | None) -> Any:
+        """Send stored bytes, the same on every attempt."""
+        headers = {"Content-Type": "application/json"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        return self._json(self._ask("POST", "/v1/reports", headers, body)[2])
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._client.close()
+
+    def _get(self, path: str) -> Any:
+        """Fetch, or learn that what was fetched before is still the newest."""
+        kept = self._kept.get(path)
+        headers = {"If-None-Match": kept[0]} if kept else {}
+        status, found, body = self._ask("GET", path, headers)
+        if status == 304 and kept:
+            return self._json(kept[1])
+        if "etag" in found:
+            self._kept[path] = found["etag"], body
+        return self._json(body)
+
+    def _ask(
+        self, method: str, path: str, headers: dict[str, str], body: bytes | None = None
+    ) -> tuple[int, httpx.Headers, bytes]:
+        """One answer, after as many attempts as it takes, at most ``attempts``."""
+        headers["User-Agent"] = f"tacit/{__version__}"
+        problem, wait = "", 0.5
+        for attempt in range(self._attempts):
+            if attempt:
+                self._pause(wait * (0.5 + secrets.randbelow(1000) / 1000))
+                wait = min(2 * wait, LONGEST_PAUSE)
+            try:
+                status, found, answer = self._once(method, path, headers, body)
+            except httpx.TransportError as error:
+                problem = str(error) or type(error).__name__
+                continue
+            if status not in AGAIN:
+                if status not in (200, 304):
+                    raise _refusal(status, answer)
+                return status, found, answer
+            problem = f"status {status}"
+            wait = max(wait, _asked_to_wait(found))
+        raise Unreachable(
+            f"{self.address} did not answer {method} {path} in {self._attempts} attempts "
+            f"({problem}); try again later"
+        )
+
+    def _once(
+        self, method: str, path: str, headers: dict[str, str], body: bytes | None
+    ) -> tuple[int, httpx.Headers, bytes]:
+        with self._client.stream(
+            method, self.address + path, headers=headers, content=body
+        ) as response:
+            answer = b""
+            for chunk in response.iter_bytes():
+                answer += chunk
+                if len(answer) > MOST_BYTES:
+                    raise Unreachable(f"{self.address} answered with more than {MOST_BYTES} bytes")
+            return response.status_code, response.headers, answer
+
+    def _json(self, body: bytes) -> Any:
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError):
+            raise Unreachable(
+                f"{self.address} did not answer in JSON; is it a collector?"
+            ) from None
+
+
+def safe_address(address: str) -> str:
+    """The address without a slash at its end, if what is sent there cannot be read on the way."""
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname or ""
+    except ValueError:
+        raise Declined(f"{address!r} is not an address") from None
+    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+        raise Declined(
+            f"{address!r} is not the address of a collector; write for example "
+            "https://coach.example.org"
+        )
+    if parts.scheme == "http" and not _this_machine(host):
+        raise Declined(
+            f"{address} would send reports and tokens readable by everybody on the way; use https "
+            "(plain http is accepted to this very machine only)"
+        )
+    return address.rstrip("/")
+
+
+def _this_machine(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _asked_to_wait(headers: httpx.Headers) -> float:
+    """Seconds in a Retry-After header, within reason."""
+    text = headers.get("retry-after", "")
+    return min(float(text), LONGEST_PAUSE) if text.isascii() and text.isdigit() else 0.0
+
+
+def _refusal(status: int, body: bytes) -> Refused:
+    try:
+        error = json.loads(body)["error"]
+        code, message = str(error["code"])[:60], str(error["message"])[:500]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        code, message = f"status {status}", "no reason was given"
+    return Refused(code, message)

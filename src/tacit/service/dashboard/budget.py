@@ -1,0 +1,91 @@
+"""What of the privacy budget is spent and left, in words that fit the privacy model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit.service.dashboard.facts import Facts
+from tacit.service.dashboard.words import counted, whole
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The budget of one person, and what the deployment has used of it.
+
+    Attributes:
+        epsilon: of everything one unit loses, at most.
+        delta: likewise.
+        spent_epsilon: what a unit that took part has lost by now.
+        left_epsilon: what it may still lose.
+        share: part of the deployment's budget that is used, for a bar.
+        share_of: what the share is a part of.
+        words: sentences.
+    """
+
+    epsilon: float
+    delta: float
+    spent_epsilon: float
+    left_epsilon: float
+    share: float
+    share_of: str
+    words: tuple[str, ...]
+
+
+def budget(facts: Facts, policies_left: int | None) -> Budget:
+    """The budget as far as public numbers tell."""
+    if facts.deployment.model == "joint":
+        return _joint(facts, policies_left)
+    return _local(facts)
+
+
+def _local(facts: Facts) -> Budget:
+    """Devices spend their own budget, before anything is sent."""
+    d = facts.deployment
+    stated, times = d.guarantee, d.task.participations
+    each = stated.epsilon / times
+    who = "Every device" if d.unit == "user" else "Every participation"
+    words = [
+        f"{who} spends its own budget before it sends anything: epsilon {each:.4g} per report"
+        + (f", {times} reports at most." if times > 1 else ", one report."),
+        f"{whole(facts.accepted)} of {counted(d.task.users, 'report')} are used; report "
+        f"{whole(d.task.users + 1)} is refused.",
+    ]
+    if d.unit == "participation":
+        words.append(
+            "All devices share one token, so nobody counts how often a person takes part: the "
+            "budget is that of one participation, not of one person."
+        )
+    return Budget(
+        epsilon=stated.epsilon,
+        delta=stated.delta,
+        spent_epsilon=each if facts.accepted else 0.0,
+        left_epsilon=0.0 if times == 1 and facts.accepted else stated.epsilon - each,
+        share=facts.accepted / d.task.users,
+        share_of="reports",
+        words=tuple(words),
+    )
+
+
+def _joint(facts: Facts, policies_left: int | None) -> Budget:
+    """One charge, before the first noise, pays for all releases."""
+    d = facts.deployment
+    stated = d.guarantee
+    made = sum(v.users > 0 for v in facts.versions)
+    total = made + (policies_left or 0)
+    words = [
+        f"One charge of epsilon {stated.epsilon:.4g}, delta {stated.delta:.2g}, written to the "
+        "ledger before the first noise is drawn, pays for every release of this deployment.",
+        f"{counted(made, 'release')} made, {whole(policies_left or 0)} to come; a release that was "
+        "made is never drawn again.",
+    ]
+    if made == 0:
+        words.append("Nothing is charged before the first release with users in it.")
+    return Budget(
+        epsilon=stated.epsilon,
+        delta=stated.delta,
+        spent_epsilon=stated.epsilon if made else 0.0,
+        left_epsilon=0.0 if made else stated.epsilon,
+        share=made / total if total else 0.0,
+        share_of="releases",
+        words=tuple(words),
+    )

@@ -1,0 +1,210 @@
+"""The page: one template, one style sheet and one short script, all inline, nothing from elsewhere.
+
+Works without the script; with it, what has changed is drawn again by the server and swapped in.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from tacit.service.dashboard import plots, words
+from tacit.service.dashboard.action_map import ActionMap
+from tacit.service.dashboard.facts import Facts, Version
+from tacit.service.dashboard.forecast import forecast
+from tacit.service.dashboard.plots import BandPoint
+from tacit.service.dashboard.view import View, thinned
+
+PAGE_STATES, PAGE_STEPS = 30, 24
+"""Largest part of an action map that is written out at once; all of it is drawn small."""
+
+MOST_CHOICES = 60
+"""Versions offered in the list: the newest of them, and the one that is shown."""
+
+_HEALTH = {"good": "healthy", "waiting": "waiting", "trouble": "needs attention"}
+
+
+@dataclass(frozen=True)
+class Window:
+    """Which part of the action map is asked for.
+
+    Attributes:
+        version: of the policy, None for the newest.
+        states: first state.
+        steps: first step, from 0.
+    """
+
+    version: int | None = None
+    states: int = 0
+    steps: int = 0
+
+
+def _asset(name: str) -> str:
+    return resources.files("tacit.service.dashboard").joinpath("assets", name).read_text("utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {
+        "whole": words.whole,
+        "real": words.real,
+        "percent": words.percent,
+        "counted": words.counted,
+        "small_number": "{:.2g}".format,
+        "pace": pace,
+    }
+    return environment
+
+
+def content_security_policy() -> str:
+    """Nothing but this page's own style and script, known by their hashes."""
+    return (
+        f"default-src 'none'; style-src '{_hash('style.css')}'; script-src '{_hash('script.js')}'; "
+        "img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    )
+
+
+@cache
+def _hash(name: str) -> str:
+    digest = hashlib.sha256(_asset(name).encode()).digest()
+    return "sha256-" + base64.b64encode(digest).decode()
+
+
+def pace(users_per_day: float) -> str:
+    """Users per day, or in a smaller unit of time when there are many."""
+    if users_per_day >= 86_400:
+        return f"{words.real(users_per_day / 86_400)} users a second"
+    if users_per_day >= 2_400:
+        return f"{words.real(users_per_day / 24)} users an hour"
+    return f"{words.real(users_per_day)} users a day"
+
+
+def render(view: View, facts: Facts, window: Window) -> str:
+    """The page as HTML."""
+    newest = facts.versions[-1] if facts.versions else None
+    points = view.value.points
+    d = facts.deployment
+
+    def when(at: float) -> Markup:
+        return Markup('<time data-relative datetime="{}" title="{}">{}</time>').format(
+            words.iso(at), words.moment(at), words.relative(at, facts.now)
+        )
+
+    template = _environment().from_string(_asset("page.html"))
+    return template.render(
+        view=view,
+        newest=newest,
+        value=points[-1] if points else None,
+        forecast=forecast(
+            facts.versions,
+            facts.accepted,
+            d.task.users,
+            facts.next_batch,
+            d.bound.schedule,
+            facts.now,
+        ),
+        units=f"{view.progress.unit}s",
+        health_word=_HEALTH[view.health.state],
+        moment=words.moment(facts.now),
+        when=when,
+        style=Markup(_asset("style.css")),
+        script=Markup(_asset("script.js")),
+        progress_bar=plots.bar(
+            facts.accepted / d.task.users,
+            f"{facts.accepted:,} of {d.task.users:,} {view.progress.unit}s",
+        ),
+        budget_bar=plots.bar(
+            view.budget.share, f"{words.percent(view.budget.share)} of {view.budget.share_of} used"
+        ),
+        users_plot=_users_plot(facts),
+        value_plot=_value_plot(view),
+        map=None if view.policy is None else _map(view.policy, facts.versions, window),
+    )
+
+
+def _users_plot(facts: Facts) -> Markup | None:
+    if facts.accepted == 0 or not facts.versions:
+        return None
+    points = [(v.published_at, v.users) for v in thinned(facts.versions)]
+    now = (max(facts.now, points[-1][0]), facts.accepted)
+    return plots.users_over_time(points, now, facts.deployment.task.users)
+
+
+def _value_plot(view: View) -> Markup | None:
+    if len(view.value.points) < 2:
+        return None
+    points = [
+        BandPoint(int(p["users"]), p["low"], p["middle"], p["high"]) for p in view.value.points
+    ]
+    return plots.value_over_users(points, view.value.span)
+
+
+def _map(shown: ActionMap, versions: Any, window: Window) -> dict[str, Any]:
+    """The part of the action map that is asked for, cell by cell."""
+    S, H = len(shown.states), len(shown.table)
+    state_pages, stage_pages = _pages(S, PAGE_STATES, shown.states), _pages(H, PAGE_STEPS, None)
+    first_state = min(max(window.states, 0), S - 1) // PAGE_STATES * PAGE_STATES
+    first_stage = min(max(window.steps, 0), H - 1) // PAGE_STEPS * PAGE_STEPS
+    stages = range(first_stage, min(first_stage + PAGE_STEPS, H))
+    rows = [
+        {"name": shown.states[s], "cells": [_cell(shown, h, s) for h in stages]}
+        for s in range(first_state, min(first_state + PAGE_STATES, S))
+    ]
+    note = ""
+    if window.version is not None and window.version != shown.version:
+        note = f"There is no version {window.version}; version {shown.version} is shown."
+    whole = S <= PAGE_STATES and H <= PAGE_STEPS
+    said = f"Action map of {S} states and {H} steps; the table below says the same in letters"
+    return {
+        "version": shown.version,
+        "choices": _choices(versions, shown.version),
+        "legend": [
+            {"letter": mark, "name": name, "colour": plots.colour(a)}
+            for a, (mark, name) in enumerate(zip(shown.letters, shown.actions, strict=True))
+        ],
+        "state_pages": state_pages,
+        "stage_pages": stage_pages,
+        "first_state": first_state,
+        "first_stage": first_stage,
+        "stages": stages,
+        "rows": rows,
+        "note": note,
+        "overview": None if whole else plots.overview(shown.table, said),
+    }
+
+
+def _cell(shown: ActionMap, h: int, s: int) -> dict[str, str]:
+    action = shown.table[h][s]
+    share = "" if shown.certainty is None else words.percent(round(shown.certainty[h][s], 2))
+    return {
+        "letter": shown.letters[action],
+        "colour": plots.colour(action),
+        "share": share,
+        "title": f"{shown.states[s]}, step {h + 1}: {shown.actions[action]}",
+    }
+
+
+def _pages(count: int, size: int, names: tuple[str, ...] | None) -> list[dict[str, Any]]:
+    """Stretches of states (by name) or steps (by number)."""
+    found = []
+    for first in range(0, count, size):
+        last = min(first + size, count) - 1
+        ends = (str(first + 1), str(last + 1)) if names is None else (names[first], names[last])
+        found.append({"first": first, "text": f"{ends[0]} to {ends[1]}"})
+    return found
+
+
+def _choices(versions: list[Version], shown: int) -> list[int]:
+    newest = [v.version for v in versions[-MOST_CHOICES:]]
+    return sorted({*newest, shown}, reverse=True)

@@ -1,0 +1,190 @@
+"""Plots as inline SVG: no script, no style attribute, colours by class, numbers in the title.
+
+Every plot carries a sentence that says what it shows, for those who cannot see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from tacit.service.dashboard.axes import Axis, number_axis, time_axis
+
+WIDE, TALL = 480, 270
+LEFT, RIGHT, TOP, BOTTOM = 58, 16, 14, 48
+
+
+class BandPoint(NamedTuple):
+    """An estimate with its band, after so many users."""
+
+    users: int
+    low: float
+    middle: float
+    high: float
+
+
+def users_over_time(
+    points: Sequence[tuple[float, int]], now: tuple[float, int], population: int
+) -> Markup:
+    """Users behind each published policy, as steps over time, and the count of now.
+
+    Args:
+        points: time of publication and users in its release, in order.
+        now: the time of the page and the users counted by then.
+        population: how many may take part at all.
+    """
+    x = time_axis(points[0][0], max(now[0], points[-1][0]), LEFT, WIDE - RIGHT, 3)
+    top = population if now[1] > 0.4 * population else max(1, round(1.25 * now[1]))
+    y = number_axis(0.0, float(top), TALL - BOTTOM, TOP)
+    steps = f"M{x.at(points[0][0])} {y.at(points[0][1])}"
+    for at, users in points[1:]:
+        steps += f"H{x.at(at)}V{y.at(users)}"
+    steps += f"H{x.at(now[0])}"
+    parts = [Markup('<path class="line" d="{}"/>').format(steps)]
+    if len(points) <= 40:
+        parts += [_dot("dot", x.at(at), y.at(users)) for at, users in points]
+    parts.append(_dot("now", x.at(now[0]), y.at(now[1])))
+    if top == population:
+        parts.append(_level(y.at(population), "population"))
+    said = f"{now[1]:,} users counted so far, {points[-1][1]:,} of them in the newest policy."
+    return _frame("Users over time", said, x, y, "time (UTC)", "users", parts)
+
+
+def value_over_users(points: Sequence[BandPoint], span: tuple[float, float]) -> Markup:
+    """The estimate of every policy with its band, over the number of users behind it.
+
+    Args:
+        points: in order of users.
+        span: least and largest value that is possible at all.
+    """
+    low, high = min(p.low for p in points), max(p.high for p in points)
+    room = 0.05 * max(high - low, 1e-9)
+    x = number_axis(0.0, float(points[-1].users), LEFT, WIDE - RIGHT, 3)
+    y = number_axis(max(low - room, span[0]), min(high + room, span[1]), TALL - BOTTOM, TOP)
+    above = [f"{x.at(p.users)},{y.at(p.high)}" for p in points]
+    below = [f"{x.at(p.users)},{y.at(p.low)}" for p in reversed(points)]
+    middle = [f"{x.at(p.users)},{y.at(p.middle)}" for p in points]
+    newest = points[-1]
+    parts = [
+        Markup('<polygon class="band" points="{}"/>').format(" ".join(above + below)),
+        Markup('<polyline class="line" points="{}"/>').format(" ".join(middle)),
+        Markup('<path class="whisker" d="M{0} {1}V{2}"/>').format(
+            x.at(newest.users), y.at(newest.low), y.at(newest.high)
+        ),
+        _dot("now", x.at(newest.users), y.at(newest.middle)),
+    ]
+    said = (
+        f"After {newest.users:,} users the estimate is {newest.middle:.4g}, "
+        f"with a band from {newest.low:.4g} to {newest.high:.4g}."
+    )
+    return _frame("Estimated value", said, x, y, "users", "value", parts)
+
+
+def bar(share: float, said: str) -> Markup:
+    """A share of a whole."""
+    filled = round(100 * min(max(share, 0.0), 1.0), 2)
+    return Markup(
+        '<svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" role="img" '
+        'aria-label="{}"><rect class="empty" width="100" height="4"/>'
+        '<rect class="full" width="{}" height="4"/></svg>'
+    ).format(said, filled)
+
+
+def overview(actions: Sequence[Sequence[int]], said: str) -> Markup:
+    """A large action map at a glance: one coloured cell per state (down) and stage (across).
+
+    Args:
+        actions: of every stage, by state.
+        said: the sentence that goes with it.
+    """
+    stages, states = len(actions), len(actions[0])
+    parts = []
+    for s in range(states):
+        h = 0
+        while h < stages:
+            end = h
+            while end < stages and actions[end][s] == actions[h][s]:
+                end += 1
+            parts.append(
+                Markup('<rect class="{}" x="{}" y="{}" width="{}" height="1"/>').format(
+                    colour(actions[h][s]), h, s, end - h
+                )
+            )
+            h = end
+    return Markup(
+        '<svg class="overview" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" '
+        'aria-label="{}" shape-rendering="crispEdges">{}</svg>'
+    ).format(stages, states, said, Markup("").join(parts))
+
+
+COLOURS = 8
+"""Number of colours in the style sheet; letters tell actions apart where they repeat."""
+
+
+def colour(action: int) -> str:
+    """The class that colours an action."""
+    return f"a{action % COLOURS}"
+
+
+def _dot(kind: str, x: float, y: float) -> Markup:
+    return Markup('<circle class="{}" cx="{}" cy="{}" r="{}"/>').format(
+        kind, x, y, 5 if kind == "now" else 2.5
+    )
+
+
+def _level(y: float, word: str) -> Markup:
+    return Markup(
+        '<path class="level" d="M{} {}H{}"/><text class="mark" x="{}" y="{}">{}</text>'
+    ).format(LEFT, y, WIDE - RIGHT, LEFT + 6, y + 15, word)
+
+
+def _frame(
+    title: str, said: str, x: Axis, y: Axis, across: str, up: str, parts: Sequence[Markup]
+) -> Markup:
+    """Grid, marks, words and what is drawn over them."""
+    floor = TALL - BOTTOM
+    drawn = [
+        Markup('<path class="grid" d="M{} {}H{}"/><text class="mark right" x="{}" y="{}">{}</text>')
+        .format(LEFT, y.at(at), WIDE - RIGHT, LEFT - 7, y.at(at) + 5, text)
+        for at, text in y.marks
+    ]  # fmt: skip
+    drawn += [
+        Markup('<path class="tick" d="M{} {}v5"/><text class="mark {}" x="{}" y="{}">{}</text>')
+        .format(x.at(at), floor, _anchor(x.at(at)), x.at(at), floor + 20, text)
+        for at, text in x.marks
+    ]  # fmt: skip
+    drawn.append(
+        Markup(
+            '<path class="tick" d="M{0} {1}H{2}"/>'
+            '<text class="name middle" x="{3}" y="{4}">{5}</text>'
+            '<text class="name middle" transform="translate(13 {6}) rotate(-90)">{7}</text>'
+        ).format(
+            LEFT,
+            floor,
+            WIDE - RIGHT,
+            (LEFT + WIDE - RIGHT) / 2,
+            TALL - 8,
+            across,
+            (TOP + floor) / 2,
+            up,
+        )
+    )
+    return Markup(
+        '<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">'
+        "<title>{}</title><desc>{}</desc>{}{}</svg>"
+    ).format(
+        WIDE,
+        TALL,
+        f"{title}. {said}",
+        title,
+        said,
+        Markup("").join(drawn),
+        Markup("").join(parts),
+    )
+
+
+def _anchor(x: float) -> str:
+    """Words at the right edge end there."""
+    return "right" if x > WIDE - RIGHT - 24 else "middle"

@@ -1,0 +1,301 @@
+"""The page as data: everything the dashboard says, worked out once, for HTML and JSON alike."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacit._version import __version__
+from tacit.service.dashboard.action_map import ActionMap, action_map
+from tacit.service.dashboard.budget import Budget, budget
+from tacit.service.dashboard.estimate import COVERAGE, Estimate
+from tacit.service.dashboard.facts import Facts, Version
+from tacit.service.dashboard.forecast import Forecast, forecast
+from tacit.service.dashboard.words import counted, iso, length
+
+MOST_POINTS = 120
+"""Publications drawn or listed; with more, an even choice of them, the newest always."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Users counted against the population."""
+
+    accepted: int
+    population: int
+    unit: str
+    in_newest_policy: int
+    next_policy_in: int | None
+
+
+@dataclass(frozen=True)
+class Value:
+    """Estimated value of policies, in the operator's own reward units.
+
+    Attributes:
+        kind: see ``Estimate``; that of the newest policy.
+        meaning: what is shown, in plain words.
+        band: share of releases whose band holds the truth, None where there is no band.
+        span: least and largest value possible.
+        points: version, users, low, middle and high of policies, oldest first.
+        states: start state, low, middle and high of the newest policy.
+    """
+
+    kind: str
+    meaning: str
+    band: float | None
+    span: tuple[float, float]
+    points: tuple[dict[str, float], ...]
+    states: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Health:
+    """What an operator looks at first.
+
+    Attributes:
+        state: "good", "waiting" or "trouble".
+        summary: one sentence.
+        planner_alive: whether somebody plans.
+        last_published: time of the newest policy, None before the first.
+        schema: version of the database's schema.
+        ledger_intact: whether the chain of charges was verified; None where there is none.
+    """
+
+    state: str
+    summary: str
+    planner_alive: bool
+    last_published: str | None
+    schema: str
+    ledger_intact: bool | None
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything on the page."""
+
+    tacit: str
+    generated: str
+    task: dict[str, Any]
+    progress: Progress
+    versions: tuple[dict[str, Any], ...]
+    version_count: int
+    value: Value
+    policy: ActionMap | None
+    budget: Budget
+    forecast: dict[str, Any]
+    guarantee: dict[str, Any]
+    health: Health
+    stamp: str = field(default="")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return dataclasses.asdict(self)
+
+
+def build(facts: Facts) -> View:
+    """The view of one look; ``stamp`` changes exactly when something but the time has changed."""
+    d = facts.deployment
+    newest = facts.versions[-1] if facts.versions else None
+    ahead = forecast(
+        facts.versions,
+        facts.accepted,
+        d.task.users,
+        facts.next_batch,
+        d.bound.schedule,
+        facts.now,
+    )
+    guarantee = d.guarantee
+    view = View(
+        tacit=__version__,
+        generated=iso(facts.now),
+        task={
+            "task_id": d.task_id,
+            "name": d.name,
+            "model": d.model,
+            "agent": d.agent.name,
+            "states": d.task.sizes["states"],
+            "actions": d.task.sizes["actions"],
+            "horizon": d.task.horizon,
+            "reward_range": list(d.reward_range),
+            "opens": None if d.opens is None else iso(d.opens),
+            "closes": None if d.closes is None else iso(d.closes),
+        },
+        progress=Progress(
+            accepted=facts.accepted,
+            population=d.task.users,
+            unit=d.unit,
+            in_newest_policy=newest.users if newest else 0,
+            next_policy_in=facts.next_batch,
+        ),
+        versions=tuple(
+            {"version": v.version, "users": v.users, "published": iso(v.published_at)}
+            for v in thinned(facts.versions)
+        ),
+        version_count=len(facts.versions),
+        value=_value(facts),
+        policy=action_map(d, facts.shown, facts.before),
+        budget=budget(facts, ahead.policies_left),
+        forecast=_forecast_json(ahead),
+        guarantee={
+            "statement": guarantee.statement(),
+            "meaning": meaning(guarantee.epsilon, guarantee.delta, d.unit),
+            "digest": guarantee.digest(),
+            **guarantee.to_json(),
+        },
+        health=_health(facts),
+    )
+    return dataclasses.replace(view, stamp=_stamp(view))
+
+
+def thinned(versions: Sequence[Version]) -> list[Version]:
+    """At most ``MOST_POINTS`` of them, evenly chosen, first and last included."""
+    last = len(versions) - 1
+    if last < MOST_POINTS:
+        return list(versions)
+    chosen = {round(k * last / (MOST_POINTS - 1)) for k in range(MOST_POINTS)}
+    return [versions[k] for k in sorted(chosen)]
+
+
+def meaning(epsilon: float, delta: float, unit: str) -> str:
+    """Epsilon for people: how far a belief about somebody can move."""
+    whose = "a person" if unit == "user" else "one participation of a person"
+    factor = math.exp(epsilon)
+    shown = f"{factor:.3g}" if factor < 1e6 else f"{factor:.1e}"
+    likely = factor / (1.0 + factor)
+    said = (
+        f"Whatever somebody believes about {whose} beforehand, everything that is published or sent"
+        f" can change the odds of that belief by a factor of {shown} at most: a fifty-fifty guess"
+        f" can become right in {100 * likely:.3g} of 100 cases, and no more."
+    )
+    if delta > 0.0:
+        said += f" This may fail with a probability of {delta:.2g}."
+    return said
+
+
+def _value(facts: Facts) -> Value:
+    d, task = facts.deployment, facts.deployment.task
+    low, high = d.reward_range
+
+    def natural(value: float) -> float:
+        return low * task.horizon + (high - low) * value
+
+    users = {v.version: v.users for v in facts.versions}
+    known = [(v, facts.estimates[v]) for v in sorted(facts.estimates) if v in users]
+    known = [(v, e) for v, e in known if e.kind != "none"]
+    newest = known[-1][1] if known else Estimate("none")
+    return Value(
+        kind=newest.kind,
+        meaning=_value_meaning(newest.kind, facts),
+        band=COVERAGE if newest.kind in ("start", "even") else None,
+        span=(natural(0.0), natural(float(task.horizon))),
+        points=tuple(
+            {
+                "version": v,
+                "users": users[v],
+                "low": natural(e.low),
+                "middle": natural(e.middle),
+                "high": natural(e.high),
+            }
+            for v, e in known
+        ),
+        states=tuple(
+            {
+                "state": state_name(d, s),
+                "low": natural(ends[0]),
+                "middle": natural(ends[1]),
+                "high": natural(ends[2]),
+            }
+            for s, ends in enumerate(newest.states)
+        ),
+    )
+
+
+def _value_meaning(kind: str, facts: Facts) -> str:
+    steps = counted(facts.deployment.task.horizon, "step")
+    what = f"The sum of rewards that one user of the newest policy can expect over {steps}"
+    where = {
+        "start": ", over the start states that the release tells (noisily)",
+        "even": ", if every start state is equally likely: this release does not say where people "
+        "start, so do not read it as what your users get; see the table by start state",
+    }
+    if kind in where:
+        return (
+            f"{what}{where[kind]}. Estimated from the noisy release and the known law of its noise "
+            "alone, by evaluating the policy in many models that both allow. In simulations at "
+            f"least {COVERAGE:.0%} of such bands held the true value; where noise still hides a "
+            "state, the band allows the best and the worst."
+        )
+    if kind == "optimistic":
+        return (
+            f"{what}, as the planner hopes: its optimistic value, averaged over start states. It "
+            "is meant to lie above the truth. The releases of this agent do not allow a band."
+        )
+    if not facts.versions or facts.versions[-1].users == 0:
+        return "Nothing can be said before the first release with users in it."
+    return (
+        "The releases of this agent hold no tables to evaluate a policy in: no estimate is shown."
+    )
+
+
+def state_name(deployment: Any, state: int) -> str:
+    """The operator's name of a state, or its number."""
+    names = deployment.states
+    return str(state) if names is None else str(names[state])
+
+
+def _forecast_json(ahead: Forecast) -> dict[str, Any]:
+    return {
+        "users_left": ahead.users_left,
+        "policies_left": ahead.policies_left,
+        "users_per_day": ahead.users_per_day,
+        "next_policy_at": None if ahead.next_policy_at is None else iso(ahead.next_policy_at),
+        "finished_at": None if ahead.finished_at is None else _far(ahead.finished_at),
+    }
+
+
+def _far(at: float) -> str | None:
+    """A time that a calendar can hold."""
+    return iso(at) if at < 2.5e11 else None
+
+
+def _health(facts: Facts) -> Health:
+    d = facts.deployment
+    last = facts.versions[-1].published_at if facts.versions else None
+    intact = facts.ledger.get("verified")
+    state, summary = "good", "Reports are accepted and policies are planned."
+    if intact is False:
+        state, summary = "trouble", "The ledger of charges is damaged: stop and restore it."
+    elif not facts.planner_alive:
+        state, summary = "trouble", "Nobody plans: reports are kept, but no new policy will appear."
+    elif facts.accepted >= d.task.users:
+        summary = "The population is reached: no further report is accepted, policies stay up."
+    elif d.opens is not None and facts.now < d.opens:
+        state, summary = "waiting", f"Reports are accepted in {length(d.opens - facts.now)}."
+    elif d.closes is not None and facts.now >= d.closes:
+        state, summary = "waiting", "The validity window is over: no further report is accepted."
+    elif facts.accepted == 0:
+        state, summary = "waiting", "Ready; nobody has taken part yet."
+    return Health(
+        state=state,
+        summary=summary,
+        planner_alive=facts.planner_alive,
+        last_published=None if last is None else iso(last),
+        schema=facts.schema,
+        ledger_intact=intact,
+    )
+
+
+def _stamp(view: View) -> str:
+    """Digest of what is said, times of the look and what follows from them left out."""
+    said = view.to_json()
+    for moving in ("generated", "stamp", "forecast"):
+        del said[moving]
+    del said["health"]["summary"]
+    text = json.dumps(said, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""The collector over HTTP: API v1, its limits, its tokens, its metrics."""

@@ -1,0 +1,104 @@
+"""The outermost layer: nothing leaves without security headers, nothing escapes as a traceback.
+
+It also answers HEAD with what GET would say, and bounds what is read of a body that nobody wanted:
+an answer given before the body was read is sent after a short drain, and if the client still has
+more to say the connection is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tacit.service.http.errors import answer_unexpected
+from tacit.service.http.limits import DRAIN_BYTES, DRAIN_SECONDS
+
+if TYPE_CHECKING:
+    from tacit.service.http.metrics import Metrics
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
+"""Defaults; a page that needs more (the dashboard) sets its own policy."""
+
+
+class Edge:
+    """ASGI middleware around the whole application."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app, self.metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        exchange = _Exchange(scope, receive, send)
+        try:
+            await self.app(exchange.scope, exchange.receive, exchange.send)
+        except ClientDisconnect:
+            pass
+        except Exception as error:
+            response = answer_unexpected(error)
+            if exchange.status is None:
+                await response(exchange.scope, exchange.receive, exchange.send)
+        finally:
+            route = getattr(exchange.scope.get("route"), "path", "other")
+            self.metrics.count_request(route, exchange.status)
+
+
+class _Exchange:
+    """One request and its answer, on their way through."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._receive, self._send = receive, send
+        self.head = scope["method"] == "HEAD"
+        self.scope = {**scope, "method": "GET"} if self.head else scope
+        self.status: int | None = None
+        headers = Headers(scope=scope)
+        announced = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+        self._unread = announced
+        self._invited = "expect" not in headers
+
+    async def receive(self) -> Message:
+        """Pass a part of the body on."""
+        message = await self._receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            self._unread = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Pass a part of the answer on."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            if self._unread:
+                await self._drain()
+            if self._unread:
+                headers["Connection"] = "close"
+        elif self.head:
+            message = {**message, "body": b""}
+        await self._send(message)
+
+    async def _drain(self) -> None:
+        if not self._invited:  # the client waits for "100 Continue" and has sent nothing
+            return
+        seen = 0
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while self._unread and seen <= DRAIN_BYTES:
+                    message = await self.receive()
+                    seen += len(message.get("body", b""))
+        except TimeoutError:
+            pass

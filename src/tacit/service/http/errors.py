@@ -1,0 +1,135 @@
+"""Errors that a client sees: a status, a code to program against, a sentence, a hint.
+
+The body is always ``{"error": {"code", "message", "hint"}}``. Nothing of a request is repeated in a
+log; an unexpected failure is logged by its type and place alone, because the text of an exception
+may hold what was being handled.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
+
+from tacit.errors import TacitError
+from tacit.service.errors import Refused, Unavailable, UnknownTask, UnknownVersion
+
+log = logging.getLogger("tacit.service")
+
+CODES: dict[str, int] = {
+    "malformed": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "unknown_task": 404,
+    "unknown_version": 404,
+    "method_not_allowed": 405,
+    "request_timeout": 408,
+    "too_large": 413,
+    "too_many_reports": 413,
+    "unsupported_media_type": 415,
+    "invalid": 422,
+    "internal": 500,
+    "unavailable": 503,
+}
+"""Every code with its status; the OpenAPI document lists them."""
+
+
+class ApiError(TacitError):
+    """Answered as it is: the code decides the status."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        hint: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code, self.message, self.hint, self.headers = code, message, hint, headers
+
+    def response(self) -> JSONResponse:
+        """The answer."""
+        body = {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
+        return JSONResponse(body, CODES[self.code], self.headers)
+
+
+def answer_unexpected(error: Exception) -> Response:
+    """A failure that is not the client's: logged without content, answered without detail."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "tacit" in frame.filename] or list(frames)
+    place = f"{ours[-1].name}, line {ours[-1].lineno}" if ours else "unknown"
+    log.error("%s in %s", type(error).__name__, place)
+    if isinstance(error, Unavailable | Refused | SQLAlchemyError | OSError):
+        return ApiError(
+            "unavailable",
+            "the service cannot answer at the moment",
+            "send the same request again, with the same report ids, after a pause",
+            {"Retry-After": "1"},
+        ).response()
+    return ApiError(
+        "internal",
+        "the service failed on this request",
+        "this is a defect: tell the operator when it happened; the request may be sent again",
+    ).response()
+
+
+def install(app: FastAPI) -> None:
+    """Give every error that the framework itself raises the same shape."""
+
+    async def api_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ApiError)
+        return error.response()
+
+    async def unknown_task(request: Request, error: Exception) -> Response:
+        return ApiError("unknown_task", str(error), "fetch /v1/task").response()
+
+    async def unknown_version(request: Request, error: Exception) -> Response:
+        return ApiError("unknown_version", str(error), "fetch /v1/policy").response()
+
+    async def bad_parameter(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return invalid(error.errors()).response()
+
+    async def http_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return _http_error(error).response()
+
+    app.add_exception_handler(ApiError, api_error)
+    app.add_exception_handler(UnknownTask, unknown_task)
+    app.add_exception_handler(UnknownVersion, unknown_version)
+    app.add_exception_handler(RequestValidationError, bad_parameter)
+    app.add_exception_handler(HTTPException, http_error)
+
+
+def invalid(problems: Any) -> ApiError:
+    """The first complaint of the validator, by place and rule, without the value."""
+    first: Mapping[str, Any] = problems[0]
+    where = ".".join(str(part) for part in first["loc"])[:200]
+    rest = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return ApiError(
+        "invalid", f"{where or 'body'}: {first['msg']}{rest}", "compare with /openapi.json"
+    )
+
+
+def _http_error(error: HTTPException) -> ApiError:
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        if "GET" in allowed:
+            allowed += ", HEAD"
+        return ApiError(
+            "method_not_allowed",
+            "this address does not take this method",
+            f"use {allowed}",
+            {"Allow": allowed},
+        )
+    if error.status_code == 404:
+        return ApiError("not_found", "nothing is at this address", "see /openapi.json")
+    return ApiError("malformed", "the request could not be read", "see /openapi.json")

@@ -1,0 +1,83 @@
+"""Prometheus metrics: public counts only.
+
+Nothing here depends on what a report holds. In joint mode a report is raw until the release, so
+that its outcomes are counted only where they follow from ids, versions and counts, never from the
+message; no timing of a single request is kept in either mode.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector as Source
+
+if TYPE_CHECKING:
+    from tacit.service.collector import Collector
+
+CONTENT_DEPENDENT = frozenset({"invalid"})
+"""Outcomes that are decided by looking at a message."""
+
+
+class Metrics:
+    """Counters of one application, in a registry of its own."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "tacit_http_requests",
+            "Requests answered, by route and class of status.",
+            ["route", "status"],
+            registry=self._registry,
+        )
+        self._reports = Counter(
+            "tacit_reports",
+            "Reports received since the start, by outcome.",
+            ["outcome"],
+            registry=self._registry,
+        )
+        self._state = _State(collector)
+        local = collector.describe()["model"] == "local"
+        self._hidden = frozenset() if local else CONTENT_DEPENDENT
+
+    def count_request(self, route: str, status: int | None) -> None:
+        """One request was answered, or its client went away (status None)."""
+        self._requests.labels(route, f"{status // 100}xx" if status else "gone").inc()
+
+    def count_reports(self, outcomes: Iterable[str]) -> None:
+        """One upload was answered."""
+        for outcome in outcomes:
+            if outcome not in self._hidden:
+                self._reports.labels(outcome).inc()
+
+    def text(self) -> bytes:
+        """The page that Prometheus reads; with several workers, the sum over all of them."""
+        registry = self._registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        state = CollectorRegistry()
+        state.register(self._state)
+        return generate_latest(registry) + generate_latest(state)
+
+
+class _State(Source):
+    """Gauges read from the collector when they are asked for."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The public numbers of now."""
+        status = self._collector.status()
+        for name, help_, value in (
+            ("tacit_population", "Reports the budget is for.", status.population),
+            ("tacit_accepted", "Reports accepted so far.", status.accepted),
+            ("tacit_policy_version", "Newest published policy.", status.version),
+            ("tacit_released_users", "Users in the newest release.", status.users),
+        ):
+            yield GaugeMetricFamily(name, help_, value=float(value))

@@ -1,0 +1,248 @@
+"""The joint model: a trusted curator that keeps no trajectory.
+
+In the transaction that counts it, a trajectory becomes its clipped contribution and is added to the
+exact sums of its batch, encrypted. A release takes four steps, each durable before the next: the
+charge in the ledger; the noise, drawn once and stored encrypted; the witness file; and then
+release, policy and new state together. After a crash at any point the stored noise is used again,
+so no node is ever answered with other noise. Sums that were released are forgotten with their
+noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable
+
+import numpy as np
+import sqlalchemy as sa
+
+from tacit import wire
+from tacit.arrays import IntArray
+from tacit.driver import Learner
+from tacit.errors import InvalidInput
+from tacit.privacy.base import Secret
+from tacit.privacy.joint.counted import CountedSecret, CountedSums
+from tacit.publication import Publication
+from tacit.service import packing, schema
+from tacit.service import store as db
+from tacit.service.deployment import Deployment
+from tacit.service.errors import Refused
+from tacit.service.intake import Entry
+from tacit.service.ledger import NODE, DatabaseLedger, whole_charge
+from tacit.service.publishing import Billboard, Edges
+from tacit.service.store import Store
+from tacit.service.vault import Vault
+from tacit.service.witness import START, Mark, Witness
+from tacit.statistics.base import Bulk
+from tacit.trajectory import Trajectory
+
+STATE = "state"
+MARK = "drawn"
+
+
+def batch_name(batch: int) -> str:
+    """Exact sums of a batch that is open or not yet released."""
+    return f"batch:{batch}"
+
+
+def noise_name(release: int) -> str:
+    """Noise of a release."""
+    return f"noise:{release}"
+
+
+def kept_name(first: int) -> str:
+    """Clipped contributions that the operator keeps, by the number of the first report."""
+    return f"kept:{first:015d}"
+
+
+class JointMode:
+    """Reports of the joint model, from arrival to release."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        store: Store,
+        billboard: Billboard,
+        edges: Edges,
+        clock: Callable[[], float],
+    ) -> None:
+        privatizer, statistic = deployment.bound.privatizer, deployment.bound.statistic
+        assert isinstance(privatizer, CountedSums) and isinstance(statistic, Bulk)
+        self._privatizer: CountedSums = privatizer
+        self._statistic: Bulk = statistic
+        self._deployment = deployment
+        self._store = store
+        self._billboard = billboard
+        self._edges = edges
+        self._clock = clock
+        self._witness = Witness(deployment.witness, deployment.task_id)
+        self._vault = Vault(deployment.key_file, deployment.task_id)
+
+    @staticmethod
+    def create(connection: sa.Connection, deployment: Deployment) -> None:
+        """Key file and first mark of a new database; a witness that is ahead refuses it."""
+        Witness(deployment.witness, deployment.task_id).create()
+        Vault.create(deployment.key_file)
+        _set_mark(connection, START)
+
+    def check(self) -> None:
+        """Refuse a database that was turned back, or whose secrets do not open."""
+        with self._store.read() as connection:
+            self._witness.check(_mark(connection))
+            for name in self._vault.names(connection)[:1]:
+                self._vault.get(connection, name)
+
+    # Arrival.
+
+    def decode(self, identity: str, message: str, publication: Publication) -> Trajectory:
+        """The trajectory; only its length is judged, whatever it says is clipped."""
+        return wire.unpack_trajectory(message, self._deployment.task.horizon)
+
+    def keep(self, connection: sa.Connection, first: int, entries: list[Entry]) -> None:
+        """Add clipped contributions to the encrypted sums of their batches."""
+        by_batch: dict[int, list[Entry]] = defaultdict(list)
+        for i, entry in enumerate(entries):
+            by_batch[self._edges.batch(first + i)].append(entry)
+        for batch, members in by_batch.items():
+            name = batch_name(batch)
+            sums = self._contributions(members)
+            earlier = self._vault.get(connection, name)
+            if earlier is not None:
+                sums += np.frombuffer(earlier, dtype="<i8")
+            self._vault.put(connection, name, sums.astype("<i8").tobytes())
+        if self._deployment.keep_reports:
+            rows = np.stack([self._contributions([entry]) for entry in entries])
+            self._vault.put(connection, kept_name(first), packing.to_bytes({"rows": rows}))
+
+    def _contributions(self, entries: list[Entry]) -> IntArray:
+        """The summed contributions of some users, each under the version it names."""
+        total = np.zeros(self._privatizer.layout.size, dtype=np.int64)
+        by_version: dict[int, list[Trajectory]] = defaultdict(list)
+        for entry in entries:
+            by_version[entry.version].append(entry.payload)
+        for version, members in by_version.items():
+            self._statistic.add_many(
+                np.stack([trajectory.states for trajectory in members]),
+                np.stack([trajectory.actions for trajectory in members]),
+                np.stack([trajectory.rewards for trajectory in members]),
+                self._billboard.publication(version),
+                total,
+            )
+        return total
+
+    # Release.
+
+    def fold(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
+        """Hand the sums of the batch [start, end) to the counter."""
+        stored = self._vault.get(connection, batch_name(self._edges.batch(start)))
+        if stored is None:
+            raise Refused("the sums of the next batch are missing from the encrypted table")
+        total = np.frombuffer(stored, dtype="<i8").astype(np.int64)
+        self._privatizer.absorb_sums(learner.secret, total, end - start)
+        learner.served += end - start
+
+    def ready(self, learner: Learner, version: int) -> None:
+        """Charge, then noise (stored, or stored now), then the witness."""
+        assert isinstance(learner.secret, CountedSecret)
+        with self._store.read() as connection:
+            self._witness.check(_mark(connection))
+        DatabaseLedger(self._store, self._clock).spend(
+            whole_charge(self._deployment), NODE, replay=True
+        )
+        self._privatizer.replay(learner.secret, self._noise(learner, version))
+        with self._store.read() as connection:
+            self._witness.advance(_mark(connection))
+
+    def _noise(self, learner: Learner, version: int) -> IntArray:
+        """The noise of a release: what is stored, or a fresh draw that is stored now."""
+        name = noise_name(version)
+        with self._store.read() as connection:
+            stored = self._vault.get(connection, name)
+        if stored is None:
+            assert isinstance(learner.secret, CountedSecret)
+            scratch = self._fresh(learner.secret)
+            drawn = self._privatizer.draw(scratch, learner.noise)
+            with self._store.write() as connection:
+                db.progress(connection, lock=True)
+                stored = self._vault.get(connection, name)
+                if stored is None:
+                    if _mark(connection).releases != version - 1:
+                        raise Refused(f"the noise of release {version} was drawn, used and deleted")
+                    stored = packing.to_bytes({"noise": drawn})
+                    sealed = self._vault.put(connection, name, stored)
+                    _set_mark(connection, Mark(version, hashlib.sha256(sealed).hexdigest()))
+        return packing.from_bytes(stored)["noise"]
+
+    def _fresh(self, secret: CountedSecret) -> CountedSecret:
+        """A copy of the counter to draw with: what is used is read back from the database."""
+        return self._thaw(self._freeze(secret))
+
+    # State.
+
+    def load(self, connection: sa.Connection) -> Secret | None:
+        """Counter and exact sums as they were saved, None before the first publication."""
+        stored = self._vault.get(connection, STATE)
+        return None if stored is None else self._thaw(stored)
+
+    def save(self, connection: sa.Connection, secret: Secret) -> None:
+        """The counter, encrypted; the noise that went into it is forgotten."""
+        assert isinstance(secret, CountedSecret)
+        self._vault.put(connection, STATE, self._freeze(secret))
+
+    def _freeze(self, secret: CountedSecret) -> bytes:
+        counter = {f"counter.{name}": a for name, a in secret.counter.to_arrays().items()}
+        return packing.to_bytes(
+            {
+                **counter,
+                "sums": secret.sums,
+                "users": np.array(secret.users),
+                "open": np.array(secret.open),
+                "source": np.array(secret.source),
+            }
+        )
+
+    def _thaw(self, stored: bytes) -> CountedSecret:
+        arrays = packing.from_bytes(stored)
+        blank = self._privatizer.init()
+        counter = self._privatizer.strategy.from_arrays(
+            {
+                name.removeprefix("counter."): array
+                for name, array in arrays.items()
+                if name.startswith("counter.")
+            },
+            blank.counter.size,
+            blank.counter.largest,
+        )
+        secret = CountedSecret(arrays["sums"], counter)
+        secret.users, secret.open = int(arrays["users"]), int(arrays["open"])
+        secret.source = "secure" if str(arrays["source"]) == "secure" else "none"
+        return secret
+
+    def forget(self, connection: sa.Connection, end: int) -> None:
+        """Delete sums and noise that went into a release; everything when the task is over."""
+        if self._deployment.keep_reports or end == 0:
+            return
+        if end >= self._deployment.task.users:
+            Vault.delete(connection, *Vault.names(connection))
+            return
+        batch = self._edges.batch(end - 1)
+        Vault.delete(connection, batch_name(batch), noise_name(batch + 1))
+
+
+def _mark(connection: sa.Connection) -> Mark:
+    column = schema.meta.c
+    value = connection.execute(sa.select(column.value).where(column.name == MARK)).scalar()
+    if value is None:
+        raise InvalidInput("this database was not made for the joint model")
+    releases, _, digest = value.partition(":")
+    return Mark(int(releases), digest)
+
+
+def _set_mark(connection: sa.Connection, mark: Mark) -> None:
+    value = f"{mark.releases}:{mark.digest}"
+    changed = connection.execute(
+        schema.meta.update().where(schema.meta.c.name == MARK).values(value=value)
+    )
+    if not changed.rowcount:
+        connection.execute(schema.meta.insert(), {"name": MARK, "value": value})

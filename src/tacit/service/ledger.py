@@ -1,0 +1,131 @@
+"""The privacy ledger in the service's database: the same chained lines as in a file."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from tacit.errors import TacitError
+from tacit.privacy import accounting
+from tacit.privacy.book import Bookkeeping, header, read_book
+from tacit.privacy.chain import LedgerDamaged, line_bytes
+from tacit.privacy.charges import Charge, GaussianCharge, PureCharge
+from tacit.privacy.filter import Budget, BudgetExhausted, PrivacyFilter
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.joint.counted import CountedSums
+from tacit.service import schema
+from tacit.service import store as db
+from tacit.service.deployment import Deployment
+from tacit.service.settings import iso
+from tacit.service.store import Store
+
+NAME = "the ledger in the database"
+NODE = "everything sent and published"
+_HAIR = 1 + 1e-6
+
+
+def whole_charge(deployment: Deployment) -> Charge:
+    """What one unit pays for everything: all its reports, or the whole stream of releases."""
+    privatizer, stated = deployment.bound.privatizer, deployment.guarantee
+    if isinstance(privatizer, CountedSums):
+        return GaussianCharge(privatizer.mu**2)
+    if stated.delta == 0.0:
+        return PureCharge(stated.epsilon)
+    return GaussianCharge(accounting.gaussian_mu(stated.epsilon, stated.delta) ** 2)
+
+
+def budget(charge: Charge, stated: Guarantee) -> Budget:
+    """What was asked for; a hair more where calibration used it up to the last digit."""
+    asked, delta = stated.requested_epsilon or stated.epsilon, stated.delta
+    plain = Budget(asked, delta)
+    try:
+        PrivacyFilter(plain).price(charge)
+    except BudgetExhausted:
+        return Budget(max(asked, stated.epsilon) * _HAIR, delta)
+    return plain
+
+
+class DatabaseLedger(Bookkeeping):
+    """Lines in the table ``ledger``; every move is one transaction, durable when it returns."""
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._database = store
+        self._clock = lambda: str(iso(clock()))
+        self._connection: sa.Connection | None = None
+        with store.read() as connection:
+            self._book = read_book(_lines(connection), NAME)
+
+    @staticmethod
+    def create(connection: sa.Connection, deployment: Deployment) -> None:
+        """The first line, in the transaction that makes the database."""
+        stated = deployment.guarantee
+        first = header(
+            budget(whole_charge(deployment), stated),
+            deployment.task_id,
+            stated.unit,
+            stated.relation,
+            stated.participations,
+        )
+        connection.execute(schema.ledger.insert(), {"sequence": 0, "line": line_bytes(first)})
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        if self._connection is not None:
+            yield
+            return
+        with self._database.write() as connection:
+            db.progress(connection, lock=True)
+            self._book = read_book(_lines(connection), NAME)
+            self._connection = connection
+            try:
+                yield
+            except BudgetExhausted:
+                connection.commit()  # the closing line stays
+                raise
+            finally:
+                self._connection = None
+
+    def _store(self, record: Mapping[str, Any]) -> None:
+        assert self._connection is not None
+        self._connection.execute(
+            schema.ledger.insert(), {"sequence": record["sequence"], "line": line_bytes(record)}
+        )
+
+
+def _lines(connection: sa.Connection) -> list[bytes]:
+    rows = connection.execute(sa.select(schema.ledger.c.line).order_by(schema.ledger.c.sequence))
+    return [bytes(line) for line in rows.scalars()]
+
+
+def statement(store: Store) -> dict[str, Any]:
+    """Every line checked again: header, entries, amounts, head, and whether all of it is sound."""
+    with store.read() as connection:
+        lines = _lines(connection)
+    try:
+        book = read_book(lines, NAME)
+    except (LedgerDamaged, TacitError) as damage:
+        return {"verified": False, "problem": str(damage), "lines": len(lines)}
+    says = book.as_json()
+    amounts = {name: says.pop(name) for name in ("spent", "reserved", "remaining")}
+    rest = {name: says.pop(name) for name in ("closed", "head", "records")}
+    return {
+        "verified": True,
+        "problem": "",
+        "lines": len(lines),
+        "header": says,
+        "entries": [
+            {
+                "node": entry.node,
+                "status": entry.status,
+                "sequence": entry.sequence,
+                "charge": entry.charge.to_json(),
+                "cost": entry.cost.to_json(),
+            }
+            for entry in book.entries.values()
+        ],
+        **amounts,
+        **rest,
+    }

@@ -1,0 +1,129 @@
+"""The encrypted table: exact sums, counter state and noise that was drawn and not yet published.
+
+AES-256-GCM with a fresh nonce per value; the task and the value's name are authenticated along, so
+that no value can stand in for another. The key file lists keys, one per line in base64: the first
+encrypts, all of them decrypt. To rotate, put a new line on top; drop the old one when the task is
+over. The file lies outside the database, and only its owner may read it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import NoReturn
+
+import sqlalchemy as sa
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from tacit.errors import Blind
+from tacit.service import schema
+from tacit.service.errors import Refused
+
+NONCE = 12
+
+
+class Vault:
+    """Reads and writes the encrypted table. Never printed, never pickled.
+
+    Args:
+        path: the key file.
+        task_id: values of another task do not open.
+    """
+
+    __slots__ = ("_keys", "_name", "_task")
+
+    def __init__(self, path: Path, task_id: str) -> None:
+        self._keys = [AESGCM(key) for key in _read_keys(path)]
+        self._name = path.name
+        self._task = task_id
+
+    @staticmethod
+    def create(path: Path) -> None:
+        """A new key file that only its owner may read; an existing one is left as it is."""
+        with contextlib.suppress(FileExistsError):
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(fd, "wb") as file:
+                file.write(base64.b64encode(secrets.token_bytes(32)) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+
+    def __repr__(self) -> str:
+        return "Vault(content hidden)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise Blind("a Vault holds keys and cannot be pickled or copied")
+
+    def _bound(self, name: str) -> bytes:
+        return f"{self._task}:{name}".encode()
+
+    def seal(self, name: str, data: bytes) -> bytes:
+        """Encrypted bytes of a named value."""
+        nonce = secrets.token_bytes(NONCE)
+        return nonce + self._keys[0].encrypt(nonce, data, self._bound(name))
+
+    def unseal(self, name: str, sealed: bytes) -> bytes:
+        """The value again, or a refusal if no listed key made it."""
+        for key in self._keys:
+            with contextlib.suppress(InvalidTag):
+                return key.decrypt(sealed[:NONCE], sealed[NONCE:], self._bound(name))
+        raise Refused(
+            f"the encrypted table does not open with the keys in {self._name}: put back the key "
+            "file that belongs to this database, with all its lines"
+        )
+
+    def get(self, connection: sa.Connection, name: str) -> bytes | None:
+        """A stored value, None if there is none; locked until the transaction ends."""
+        column = schema.secrets.c
+        sealed = connection.execute(
+            sa.select(column.data).where(column.name == name).with_for_update()
+        ).scalar()
+        return None if sealed is None else self.unseal(name, bytes(sealed))
+
+    def put(self, connection: sa.Connection, name: str, data: bytes) -> bytes:
+        """Store a value in place of an older one; the encrypted bytes are returned."""
+        sealed, column = self.seal(name, data), schema.secrets.c
+        changed = connection.execute(
+            schema.secrets.update().where(column.name == name).values(data=sealed)
+        )
+        if not changed.rowcount:
+            connection.execute(schema.secrets.insert(), {"name": name, "data": sealed})
+        return sealed
+
+    @staticmethod
+    def delete(connection: sa.Connection, *names: str) -> None:
+        """Forget values for good."""
+        connection.execute(schema.secrets.delete().where(schema.secrets.c.name.in_(names)))
+
+    @staticmethod
+    def names(connection: sa.Connection) -> list[str]:
+        """Of everything stored."""
+        column = schema.secrets.c.name
+        return list(connection.execute(sa.select(column).order_by(column)).scalars())
+
+
+def _read_keys(path: Path) -> list[bytes]:
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        raise Refused(
+            f"the key file {path.name} is missing or cannot be read; without it nothing secret in "
+            "the database can be used: put it back"
+        ) from None
+    if mode & 0o077:
+        raise Refused(f"others can read the key file {path.name}; run: chmod 600 {path.name}")
+    try:
+        keys = [base64.b64decode(line, validate=True) for line in text.split()]
+    except binascii.Error:
+        keys = []
+    if not keys or any(len(key) != 32 for key in keys):
+        raise Refused(
+            f"the key file {path.name} must list keys of 32 bytes in base64, one per line; put "
+            "back the one that was made with the database"
+        )
+    return keys

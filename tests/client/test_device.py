@@ -1,0 +1,489 @@
+"""The device: what it does for its user, what it declines, what it remembers."""
+
+import json
+import sqlite3
+from dataclasses import replace
+
+import httpx
+import numpy as np
+import pytest
+
+from client.collector import A, FakeCollector, H, S, live
+from tacit import wire
+from tacit.client import Declined, Device, Refused, TookPart, Unreachable
+from tacit.client import device as device_module
+from tacit.errors import InvalidInput
+from tacit.policy import TabularPolicy, uniform_policy
+from tacit.publication import Publication
+from tacit.task import Task
+
+
+@pytest.fixture
+def collector() -> FakeCollector:
+    return FakeCollector(epsilon=1.0)
+
+
+def sent(collector: FakeCollector) -> dict:
+    (body,) = collector.bodies
+    return json.loads(body)["reports"][0]
+
+
+def test_a_whole_episode_becomes_one_report_that_the_collector_can_absorb(collector) -> None:
+    device = collector.device(token="secret")
+    episode = live(device)
+    assert episode.done and collector.bodies == []
+    (delivery,) = device.send()
+    assert delivery.outcome == "accepted" and delivery.counted
+    report = sent(collector)
+    assert collector.headers[0]["authorization"] == "Bearer secret"
+    message = wire.unpack_message(report["message"])
+    coin = wire.coin(collector.task_id, report["id"])
+    got = wire.collect(collector.bound, message, collector.publication, coin)
+    assert got.values.any()
+    assert report["version"] == 0
+    assert device.send() == [delivery] and len(collector.bodies) == 1, "sent once"
+
+
+@pytest.mark.parametrize(
+    ("agent", "parameters"),
+    [
+        ("ldp-obi", {"epsilon": 1.0}),
+        ("ldp-obi", {"epsilon": 1.0, "randomizer": "randomized-response"}),
+        ("ldp-psrl", {"epsilon": 1.0}),
+    ],
+)
+def test_other_local_agents_are_served_alike(agent, parameters) -> None:
+    collector = FakeCollector(agent, **parameters)
+    device = collector.device()
+    live(device)
+    assert device.send()[0].counted
+    message = wire.unpack_message(sent(collector)["message"])
+    wire.inspect_message(collector.bound, message, collector.publication, 0)
+
+
+def test_actions_are_those_of_the_published_policy(collector) -> None:
+    table = np.array([[h % 2, (h + s_) % 2, 1] for h, s_ in enumerate(range(H))])
+    collector.publication = replace(collector.publication, policy=TabularPolicy(table))
+    episode = collector.device().begin()
+    for h, state in enumerate((0, 1, 2, 1)):
+        assert episode.act(state) == table[h, state]
+        assert episode.act(state) == table[h, state]
+        episode.observe(0.0, 1)
+
+
+def test_states_may_be_named(collector) -> None:
+    device = collector.device()
+    live(device, states=("low", "good", "fair", 0, np.int64(2)))
+    assert device.send()[0].counted
+    episode = FakeCollector(epsilon=1.0).device().begin()
+    for bad in ("awful", 3, -1, 1.5, True, None):
+        with pytest.raises(InvalidInput):
+            episode.act(bad)
+    episode.act("low")
+    with pytest.raises(InvalidInput):
+        episode.observe(1.0, 3)
+    episode.observe(1.0, 2)
+    with pytest.raises(InvalidInput, match="call act first"):
+        episode.observe(1.0, 2)
+
+
+def test_a_drawn_action_stays_when_asked_again(collector) -> None:
+    public = Publication(0, uniform_policy(H, S, A), collector.publication.context)
+    collector.publication = public
+    seen = set()
+    for _ in range(40):
+        episode = collector.device().begin()
+        action = episode.act(0)
+        assert {episode.act(0) for _ in range(5)} == {action}
+        seen.add(action)
+    assert seen == {0, 1}  # fails by chance once in 2^39
+
+
+def lived(collector, monkeypatch) -> list:
+    """Trajectories as the statistic gets them."""
+    caught = []
+    statistic = collector.device().terms().bound.statistic
+    contribute = type(statistic).contribute
+
+    def spy(self, trajectory, publication, coin, out) -> None:
+        caught.append(
+            (trajectory.states.copy(), trajectory.actions.copy(), trajectory.rewards.copy())
+        )
+        contribute(self, trajectory, publication, coin, out)
+
+    monkeypatch.setattr(type(statistic), "contribute", spy)
+    return caught
+
+
+def test_rewards_are_mapped_from_the_declared_range_and_clipped(collector, monkeypatch) -> None:
+    caught = lived(collector, monkeypatch)
+    live(collector.device(), rewards=(-1.0, 1.0, 99.0, float("nan")))
+    live(collector.device(), rewards=(-7.0, 3.0, float("inf"), 0.0))
+    assert caught[0][2].tolist() == [0.0, 0.5, 1.0, 0.0]
+    assert caught[1][2].tolist() == [0.0, 1.0, 1.0, 0.25]
+
+
+@pytest.mark.parametrize("after", ["nothing", "act", "one step", "one step and act"])
+def test_who_leaves_is_padded_with_the_absorbing_state(collector, monkeypatch, after) -> None:
+    caught = lived(collector, monkeypatch)
+    device = collector.device()
+    episode = device.begin()
+    if after != "nothing":
+        episode.act(2)
+    if after.startswith("one step"):
+        episode.observe(3.0, 0)
+    if after == "one step and act":
+        episode.act(0)
+    episode.leave()
+    ((states, actions, rewards),) = caught
+    expected = {"nothing": [1] * 5, "act": [2, 1, 1, 1, 1]}.get(after, [2, 0, 1, 1, 1])
+    assert states.tolist() == expected
+    assert rewards.tolist() == ([1.0, 0, 0, 0] if after.startswith("one") else [0.0] * 4)
+    table = collector.publication.policy.actions
+    assert actions.tolist() == [table[h, s] for h, s in enumerate(expected[:-1])] or after == (
+        "one step"
+    )
+    assert device.send()[0].counted
+    with pytest.raises(InvalidInput, match="over"):
+        episode.act(0)
+    with pytest.raises(InvalidInput, match="over"):
+        episode.leave()
+
+
+def test_joint_trajectories_leave_only_with_consent() -> None:
+    collector = FakeCollector("tacit-joint", model="joint", epsilon=1.0)
+    with pytest.raises(Declined, match='model="joint"'):
+        collector.device().begin()
+    assert collector.bodies == []
+    device = collector.device(model="joint")
+    live(device)
+    device.send()
+    message = sent(collector)["message"]
+    back = wire.unpack_trajectory(message, H)
+    assert back.states.tolist() == [0, 1, 2, 0, 1]
+    assert back.rewards.tolist() == [0.25, 0.5, 0.75, 1.0]
+    left = FakeCollector("tacit-joint", model="joint", epsilon=1.0)
+    device = left.device(model="joint")
+    device.begin().leave()
+    device.send()
+    assert len(sent(left)["message"]) == len(message), "length says nothing"
+
+
+def test_a_second_report_is_refused_also_after_a_restart(collector, tmp_path) -> None:
+    path = tmp_path / "outbox"
+    device = collector.device(path)
+    live(device)
+    with pytest.raises(TookPart, match="once"):
+        device.begin()
+    device.close()
+    for _ in range(2):
+        device = collector.device(path)
+        with pytest.raises(TookPart, match="once"):
+            device.begin()
+        assert device.send()[0].counted
+        device.close()
+    assert len(collector.bodies) == 1
+
+
+def test_participations_are_respected() -> None:
+    task = Task("tabular", H, {"states": S, "actions": A}, True, 1000, {}, 3)
+    collector = FakeCollector(task=task, epsilon=1.0)
+    device = collector.device()
+    for _ in range(3):
+        live(device)
+    with pytest.raises(TookPart, match="3 times"):
+        device.begin()
+    assert [d.outcome for d in device.send()] == ["accepted"] * 3
+    assert len(collector.ids) == 3
+
+
+def test_two_copies_of_an_episode_make_one_report() -> None:
+    task = Task("tabular", H, {"states": S, "actions": A}, True, 1000, {}, 2)
+    device = FakeCollector(task=task, epsilon=1.0).device()
+    first, second = device.begin(), device.begin()
+    first.leave()
+    with pytest.raises(InvalidInput, match="its report was made before"):
+        second.leave()
+    assert len(device.send()) == 1
+
+
+def test_an_episode_goes_on_after_the_app_was_closed(collector, tmp_path, monkeypatch) -> None:
+    caught = lived(collector, monkeypatch)
+    path = tmp_path / "outbox"
+    newer = replace(collector.publication, version=1)
+    for h in range(H):
+        device = collector.device(path)
+        episode = device.begin()
+        assert episode.step == h and episode.publication.version == 0
+        episode.act(h % S)
+        device.close()
+        device = collector.device(path)
+        episode = device.begin()
+        episode.observe(float(h) - 1.0, (h + 1) % S)
+        device.close()
+        collector.publication = newer  # the running episode keeps its policy
+    ((states, _, rewards),) = caught
+    assert states.tolist() == [0, 1, 2, 0, 1] and rewards.tolist() == [0.0, 0.25, 0.5, 0.75]
+    device = collector.device(path)
+    assert device.send()[0].counted and sent(collector)["version"] == 0
+
+
+def test_raw_steps_are_forgotten_when_the_report_is_stored(collector, tmp_path) -> None:
+    path = tmp_path / "outbox"
+    device = collector.device(path)
+    episode = device.begin()
+    for h in range(H - 1):
+        episode.act(h % S)
+        episode.observe(0.123456789 * 4 - 1, (h + 1) % S)
+    assert b"0.123456789" in path.read_bytes(), "the search itself must find something"
+    episode.act(0)
+    episode.observe(0.0, 1)
+    for file in tmp_path.iterdir():
+        assert b"0.123456789" not in file.read_bytes()
+    assert not episode._steps
+    assert "hidden" in repr(episode)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_report_is_on_the_disk_before_the_first_send(collector, tmp_path) -> None:
+    path = tmp_path / "outbox"
+    collector.broken = [httpx.ConnectError("no way")] * 3
+    device = Device(collector.api(attempts=3), path, max_epsilon=1.0)
+    collector.broken.clear()
+    live(device)
+    stored = sqlite3.connect(path).execute("SELECT body FROM reports").fetchall()
+    collector.broken = [httpx.ConnectError("no way")] * 3
+    with pytest.raises(Unreachable, match="3 attempts"):
+        device.send()
+    assert collector.bodies == [stored[0][0]] * 3
+    device.close()
+    device = collector.device(path)
+    assert device.send()[0].outcome == "accepted"
+    assert set(collector.bodies) == {stored[0][0]}, "the same bytes, also after a restart"
+
+
+def test_a_lost_answer_leads_to_a_duplicate_not_to_a_second_report(collector) -> None:
+    device = collector.device()
+    live(device)
+    answers = collector.answer
+
+    def lose(request):
+        answers(request)
+        raise httpx.ReadTimeout("lost")
+
+    collector.answer = lose
+    device._api = collector.api(attempts=2)
+    with pytest.raises(Unreachable):
+        device.send()
+    collector.answer = answers
+    device._api = collector.api()
+    (delivery,) = device.send()
+    assert delivery.outcome == "duplicate" and delivery.counted
+    assert len(set(collector.bodies)) == 1 and len(collector.bodies) == 3
+    assert len(collector.ids) == 1
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "final"),
+    [
+        ("stale", None, True),
+        ("invalid", None, True),
+        ("refused", "population_reached", True),
+        ("refused", "token_spent", True),
+        ("refused", "not_open", False),
+    ],
+)
+def test_outcomes(collector, outcome, reason, final) -> None:
+    collector.refusal = outcome, reason
+    device = collector.device()
+    live(device)
+    (delivery,) = device.send()
+    assert (delivery.outcome, delivery.reason, delivery.counted) == (outcome, reason, False)
+    with pytest.raises(TookPart):
+        device.begin()
+    collector.refusal = None
+    (delivery,) = device.send()
+    assert delivery.counted is not final and len(collector.bodies) == (1 if final else 2)
+
+
+def test_an_unauthorized_device_says_so_and_keeps_its_report(collector) -> None:
+    device = collector.device()
+    live(device)
+    body = {"error": {"code": "unauthorized", "message": "no such token", "hint": ""}}
+    collector.broken = [httpx.Response(401, json=body)]
+    with pytest.raises(Refused, match="no such token") as caught:
+        device.send()
+    assert caught.value.code == "unauthorized"
+    assert device.send()[0].counted
+
+
+@pytest.mark.parametrize("answer", [{}, [], {"outcomes": []}, {"outcomes": [{"id": "x"}]}, 7])
+def test_an_answer_that_cannot_be_read_settles_nothing(collector, answer) -> None:
+    device = collector.device()
+    live(device)
+    collector.broken = [httpx.Response(200, json=answer)]
+    with pytest.raises(Unreachable, match="cannot be read"):
+        device.send()
+    assert device.send()[0].outcome == "accepted"
+
+
+def test_terms_are_what_the_device_works_out_itself(collector) -> None:
+    terms = collector.device().terms()
+    assert terms.guarantee.epsilon == pytest.approx(1.0, rel=1e-9)
+    assert terms.guarantee.unit == "user" and terms.model == "local"
+    assert terms.states == ("low", "fair", "good") and terms.actions is None
+    assert not collector.device()._outbox.joined(terms.task_id)
+    collector.description["unit"] = "participation"
+    collector.seal()
+    assert "single participation" in collector.device().terms().guarantee.statement()
+
+
+def test_too_much_epsilon_is_declined_before_anything_is_joined(collector) -> None:
+    with pytest.raises(Declined, match="costs epsilon 1 .*allows 0.5"):
+        collector.device(max_epsilon=0.5).begin()
+    wide = FakeCollector("ldp-obi", epsilon=1.0, delta=0.01, randomizer="gaussian")
+    with pytest.raises(Declined, match="costs delta 0.01"):
+        wide.device().begin()
+    assert wide.device(max_delta=0.01).terms().guarantee.delta == 0.01
+
+
+def test_the_allowance_is_for_all_tasks_of_an_outbox(collector, tmp_path) -> None:
+    path = tmp_path / "outbox"
+    device = collector.device(path, max_epsilon=2.5)
+    live(device)
+    device.close()
+    for k in (2, 3):
+        other = FakeCollector(epsilon=1.0)
+        other.description["name"] = f"task {k}"
+        other.seal()
+        device = other.device(path, max_epsilon=2.5)
+        if k == 2:
+            live(device)
+        else:
+            with pytest.raises(Declined, match="beside 2 for other tasks"):
+                device.begin()
+        device.close()
+
+
+def test_a_stated_guarantee_that_is_too_good_is_declined(collector) -> None:
+    collector.description["guarantee"]["epsilon"] = 0.5
+    with pytest.raises(Declined, match="states epsilon 0.5.*terms give epsilon 1"):
+        collector.device().begin()
+    collector.description["guarantee"] = "trust us"
+    with pytest.raises(Declined, match="guarantee cannot be read"):
+        collector.device().begin()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"wire": 2}, "version 2 of the protocol"),
+        ({"model": "joint"}, "states the model 'joint'"),
+        ({"task_id": "0" * 64}, "hash of its terms"),
+        ({"reward_range": [1.0, 1.0]}, "empty"),
+        ({"reward_range": [1.0]}, "list of 2"),
+        ({"absorbing_state": 3}, "absorbing_state"),
+        ({"unit": "nobody"}, "unit"),
+        ({"agent": {"name": "psrl", "parameters": {}}}, "privacy model 'none'"),
+        (
+            {"agent": {"name": "shuffle-obi", "parameters": {"epsilon": 1.0, "delta": 1e-5}}},
+            "model 'shuffle'",
+        ),  # noqa: E501
+        ({"agent": {"name": "os:system", "parameters": {}}}, "unknown agent"),
+        ({"agent": {"name": "tacit-local", "parameters": {"epsilon": "1"}}}, "epsilon"),
+        ({"agent": {"name": "tacit-local", "parameters": {"epsilon": -1}}}, "epsilon"),
+        ({"agent": {"name": "tacit-local", "parameters": {"epsilon": 1, "seed": 1}}}, "seed"),
+        ({"agent": {"name": "tacit-local", "parameters": []}}, "object"),
+        ({"task": {"family": "tabular"}}, "lacks the field"),
+        ({"labels": {"states": ["a"]}}, "list of 3"),
+        ({"name": ""}, "name"),
+    ],
+)
+def test_descriptions_that_do_not_add_up_are_declined(collector, change, words) -> None:
+    collector.description.update(change)
+    if "task_id" not in change:
+        collector.seal()
+    with pytest.raises(Declined, match=words):
+        collector.device().begin()
+
+
+def test_changed_terms_of_a_joined_task_are_declined(collector, tmp_path) -> None:
+    path = tmp_path / "outbox"
+    device = collector.device(path)
+    device.begin()
+    collector.description["reward_range"] = [0.0, 1.0]
+    collector.seal()
+    with pytest.raises(Declined, match="changed while this device was running"):
+        device.begin()
+    device.close()
+    with pytest.raises(Declined, match="terms of 'coach' .*have changed"):
+        collector.device(path).begin()
+
+
+def test_an_older_policy_than_seen_is_declined(tmp_path) -> None:
+    task = Task("tabular", H, {"states": S, "actions": A}, True, 1000, {}, 3)
+    collector = FakeCollector(task=task, epsilon=1.0)
+    first = collector.publication
+    collector.publication = replace(first, version=5)
+    device = collector.device(tmp_path / "outbox")
+    live(device)
+    device.close()
+    collector.publication = replace(first, version=4)
+    device = collector.device(tmp_path / "outbox")
+    with pytest.raises(Declined, match="offers policy 4, but this device has seen 5"):
+        device.begin()
+    collector.publication = replace(first, version=5)
+    live(device)
+
+
+def test_a_policy_that_does_not_fit_is_declined(collector) -> None:
+    collector.publication = replace(collector.publication, policy=TabularPolicy(np.full((H, S), A)))
+    with pytest.raises(Declined, match="cannot be followed"):
+        collector.device().begin()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://coach.test",
+        "http://10.0.0.1:80",
+        "ftp://x",
+        "coach.test",
+        "",
+        "http://",
+        "https://x?q=1",
+        "http://[::1",
+        "http://localhost.evil.org",
+    ],  # noqa: E501
+)
+def test_unsafe_addresses_are_declined(address) -> None:
+    with pytest.raises(Declined):
+        Device(address, None, max_epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://coach.test/", "http://127.0.0.1:8080", "http://localhost", "http://[::1]:1"],
+)
+def test_safe_addresses(address) -> None:
+    with Device(address, None, max_epsilon=1.0) as device:
+        assert device._api.address == address.rstrip("/")
+
+
+def test_a_broken_outbox_is_named(tmp_path) -> None:
+    path = tmp_path / "outbox"
+    path.write_text("this is not a database, and it is long enough to be looked at" * 100)
+    with pytest.raises(InvalidInput, match="not the outbox"):
+        Device("https://x", path, max_epsilon=1.0)
+    with pytest.raises(InvalidInput, match="cannot be opened"):
+        Device("https://x", tmp_path / "no" / "folder", max_epsilon=1.0)
+    newer = tmp_path / "newer"
+    sqlite3.connect(newer).execute("PRAGMA user_version=9").connection.close()
+    with pytest.raises(InvalidInput, match="version 9"):
+        Device("https://x", newer, max_epsilon=1.0)
+
+
+def test_noise_is_secure_and_cannot_be_chosen() -> None:
+    assert device_module.SecureNoise().source == "secure"
+    with pytest.raises(TypeError):
+        Device("https://x", None, max_epsilon=1.0, noise=None)

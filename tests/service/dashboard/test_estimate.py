@@ -1,0 +1,142 @@
+"""The band against exact values: simulated releases, policies planned on them, the truth."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.dashboard.made_up import Stored, joint_run, local_run
+from tacit.agents import LdpOBI, TacitLocal
+from tacit.agents.private_linopt import PrivateLinOptVI
+from tacit.agents.tacit_joint import TacitJoint
+from tacit.policy import StochasticPolicy, TabularPolicy, uniform_policy
+from tacit.problems import make_problem
+from tacit.publication import Publication
+from tacit.service.dashboard.estimate import COVERAGE, Estimate, estimate, project
+
+SWIM = make_problem("river-swim", states=4, horizon=6)
+TWO = make_problem("random-mdp", states=2, actions=2, horizon=2, seed=7)
+STAGED = make_problem("river-swim", states=3, horizon=4, inhomogeneous=True)
+RUNS, ENOUGH = 50, 37
+"""Were the coverage exactly 0.9, fewer than 37 of 50 would happen with probability 3e-4."""
+
+
+def hits(run, problem, agent, users, factor=1.0) -> tuple[int, float]:
+    """How often the band holds the truth, and its mean width."""
+    found, width = 0, 0.0
+    for seed in range(RUNS):
+        bound, release, publication = run(problem, agent, users, seed)
+        guess = estimate(bound.task, bound.planner, release.with_noise(factor), publication, seed)
+        truth = exact(problem, publication.policy, guess.kind)
+        found += guess.low - 1e-9 <= truth <= guess.high + 1e-9
+        width += (guess.high - guess.low) / RUNS
+    return found, width
+
+
+def exact(problem, policy, kind) -> float:
+    if kind == "even":
+        return float(problem.values(policy)[0].mean())
+    return problem.value(policy)
+
+
+@pytest.mark.parametrize(
+    ("run", "problem", "agent", "users"),
+    [
+        (local_run, SWIM, TacitLocal(2.0), 3_000),
+        (local_run, TWO, TacitLocal(1.0), 3_000),
+        (local_run, STAGED, TacitLocal(4.0), 10_000),
+        (joint_run, STAGED, TacitJoint(1.0, 1e-5), 1_000),
+        (joint_run, SWIM, TacitJoint(3.0, 1e-5), 1_500),
+    ],
+)
+def test_the_band_holds_the_exact_value_nine_times_out_of_ten(run, problem, agent, users) -> None:
+    found, _ = hits(run, problem, agent, users)
+    assert COVERAGE == 0.9
+    assert found >= ENOUGH
+
+
+def test_a_band_that_ignores_the_noise_misses() -> None:
+    """So the test above can fail: with the noise left out of the law the bands are too short."""
+    agent = TacitLocal(2.0)
+    blind, narrow = hits(local_run, SWIM, agent, 3_000, factor=0.01)
+    _, wide = hits(local_run, SWIM, agent, 3_000)
+    assert blind < ENOUGH
+    assert 2 * narrow < wide
+
+
+def test_exact_numbers_give_the_exact_value() -> None:
+    """Counts of very many users without noise: the band shrinks to the truth, also by state."""
+    problem, many = SWIM, 1e12
+    bound = LdpOBI(1.0).bind(problem.task(users=10))
+    P, R = problem.P, problem.R
+    visits = np.full(R.shape, many)
+    blocks = {"visits": visits, "transitions": many * P, "reward": many * R}
+    release = Stored(5, blocks, dict.fromkeys(blocks, np.zeros(())))
+    policy = TabularPolicy(np.array([[0, 1, 0, 1]] * problem.horizon))
+    guess = estimate(bound.task, bound.planner, release, Publication(1, policy), 0)
+    truth = problem.values(policy)[0]
+    assert guess.kind == "even"
+    assert guess.middle == pytest.approx(truth.mean())
+    assert guess.high - guess.low < 1e-3
+    assert [middle for _, middle, _ in guess.states] == pytest.approx(list(truth))
+    random = uniform_policy(problem.horizon, 4, 2)
+    guess = estimate(bound.task, bound.planner, release, Publication(1, random), 0)
+    assert isinstance(random, StochasticPolicy)
+    assert guess.middle == pytest.approx(problem.values(random)[0].mean())
+
+
+def test_where_noise_hides_everything_the_band_allows_everything() -> None:
+    bound, release, publication = local_run(SWIM, TacitLocal(0.05), 100, 0)
+    guess = estimate(bound.task, bound.planner, release, publication, 0)
+    assert guess.low <= 0.05 * SWIM.horizon
+    assert guess.high == SWIM.horizon
+
+
+def test_the_same_release_gives_the_same_band() -> None:
+    bound, release, publication = local_run(TWO, TacitLocal(1.0), 500, 1)
+    first, again, other = (
+        estimate(bound.task, bound.planner, release, publication, seed) for seed in (3, 3, 4)
+    )
+    assert first == again
+    assert first != other
+
+
+def test_large_models_are_drawn_in_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound, release, publication = local_run(TWO, TacitLocal(4.0), 2_000, 1)
+    whole = estimate(bound.task, bound.planner, release, publication, 3)
+    monkeypatch.setattr("tacit.service.dashboard.estimate.ROOM", 8)
+    pieces = estimate(bound.task, bound.planner, release, publication, 3)
+    assert pieces.low == pytest.approx(whole.low, abs=0.05)
+    assert pieces.high == pytest.approx(whole.high, abs=0.05)
+    monkeypatch.setattr("tacit.service.dashboard.estimate.ROOM", 7)
+    assert estimate(bound.task, bound.planner, release, publication, 3) == Estimate("none")
+
+
+def test_regressions_show_the_optimistic_value_and_say_so() -> None:
+    task = SWIM.task(users=100)
+    bound = PrivateLinOptVI(1.0, every=10, statistic="block").bind(task)
+    V = np.zeros((7, 4))
+    V[0] = [1.0, 2.0, 3.0, 6.0]
+    actions = TabularPolicy(np.zeros((6, 4), dtype=np.int64))
+    release = Stored(10, {"gram": np.zeros(3)}, {"gram": np.zeros(())})
+    entry = Publication(1, actions, {"V": V})
+    assert estimate(task, bound.planner, release, entry, 0) == Estimate("optimistic", 3.0, 3.0, 3.0)
+    unsaid = Publication(1, actions)
+    assert estimate(task, bound.planner, release, unsaid, 0) == Estimate("none")
+    nobody = Stored(0, release.blocks, release.variances)
+    assert estimate(task, bound.planner, nobody, entry, 0) == Estimate("none")
+
+
+@given(
+    y=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8),
+    total=st.floats(1e-3, 1e3),
+)
+def test_projection_is_the_nearest_feasible_point(y: list[float], total: float) -> None:
+    """Its optimality condition: y - x is the same on the support, and not larger elsewhere."""
+    point = np.array(y)
+    x = project(point, np.asarray(total))
+    assert (x >= 0).all()
+    assert x.sum() == pytest.approx(total, rel=1e-6, abs=1e-6)
+    gap = point - x
+    assert gap[x == 0].max(initial=-np.inf) <= gap[x > 0].min() + 1e-6
+    assert np.ptp(gap[x > 0]) <= 1e-6

@@ -1,0 +1,54 @@
+import pytest
+
+from tacit.driver import CappedBatches, Every, Geometric
+from tacit.service.dashboard.facts import Version
+from tacit.service.dashboard.forecast import WINDOW, forecast, policies_left
+
+HOUR = 3600.0
+
+
+def test_pace_and_times_at_that_pace() -> None:
+    versions = [Version(0, 0, 0.0), Version(1, 100, HOUR), Version(2, 200, 2 * HOUR)]
+    ahead = forecast(versions, 250, 1_000, 50, Every(100), 2.5 * HOUR)
+    assert ahead.users_left == 750
+    assert ahead.users_per_day == pytest.approx(2_400)
+    assert ahead.next_policy_at == pytest.approx(3 * HOUR)
+    assert ahead.finished_at == pytest.approx(10 * HOUR)
+    assert ahead.policies_left == 7  # after 300, ..., 900; nobody would act on one after 1000
+
+
+def test_only_the_last_week_counts() -> None:
+    versions = [Version(0, 0, 0.0), Version(1, 10, 1.0), Version(2, 1_000, 2 * WINDOW)]
+    ahead = forecast(versions, 1_100, 10_000, 900, Every(1_000), 2 * WINDOW + 100.0)
+    assert ahead.users_per_day == pytest.approx(86_400.0)
+    later = forecast(versions, 1_100, 10_000, 900, Every(1_000), 10 * WINDOW)
+    assert later.users_per_day == pytest.approx(100 / (8 * WINDOW) * 86_400)
+
+
+@pytest.mark.parametrize("accepted", [0, 1_000])
+def test_no_pace_before_the_first_user_and_after_the_last(accepted: int) -> None:
+    versions = [Version(0, 0, 0.0)]
+    ahead = forecast(versions, accepted, 1_000, 100, Every(100), 50.0)
+    assert ahead.users_per_day is None
+    assert ahead.finished_at is None
+    assert forecast([], 0, 1_000, 100, Every(100), 50.0).policies_left == 9
+
+
+@pytest.mark.parametrize(
+    ("schedule", "population"),
+    [(Every(7), 50), (CappedBatches(5, 30, 0.1), 500), (Geometric(10, 1.25, 400), 400)],
+)
+def test_policies_left_follow_the_driver(schedule, population: int) -> None:
+    """As many as a loop that serves batch by batch publishes after the first."""
+    served, edges = 0, []
+    while served < population:
+        served += min(schedule(served), population - served)
+        edges.append(served)
+    assert edges[-1] == population
+    assert policies_left(0, population, schedule) == len(edges) - 1
+    assert policies_left(edges[1], population, schedule) == len(edges) - 3
+
+
+def test_countless_policies_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacit.service.dashboard.forecast.MOST", 50)
+    assert policies_left(0, 10**9, Every(1)) is None

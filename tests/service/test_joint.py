@@ -1,0 +1,204 @@
+"""The curator: no trajectory kept, no node answered twice, no restored database used."""
+
+import base64
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from service.devices import trajectories
+from tacit import wire
+from tacit.privacy.noise import SecureNoise
+from tacit.service import schema
+from tacit.service.answers import IncomingReport
+from tacit.service.collector import Collector
+from tacit.service.errors import Refused
+from tacit.service.planning import PlannerLoop, Planning
+from tacit.service.publishing import Billboard
+from tacit.service.witness import Witness
+
+
+def send(collector, reports):
+    answer = collector.upload(collector.deployment.task_id, reports, None)
+    return [outcome.outcome for outcome in answer.outcomes]
+
+
+@pytest.fixture
+def draws(monkeypatch) -> list[int]:
+    """Counts the draws of secure noise."""
+    made: list[int] = []
+    fill = SecureNoise.fill
+
+    def counted(self, law, out):
+        made.append(1)
+        fill(self, law, out)
+
+    monkeypatch.setattr(SecureNoise, "fill", counted)
+    return made
+
+
+def test_a_task_runs_to_its_end_and_forgets(deploy, opened, joint_text, draws) -> None:
+    collector = opened(deploy(joint_text, users=200, batch=40))
+    planner, rng = PlannerLoop(collector), np.random.default_rng(1)
+    while collector.status().accepted < 200:
+        assert send(collector, trajectories(collector, rng, 25)) == ["accepted"] * 25
+        while planner.step():
+            pass
+    published = collector.history()
+    assert [p.users for p in published] == [0, 40, 80, 120, 180]
+    assert [p.source for p in published] == ["none"] + ["secure"] * 4
+    assert len(draws) == 4  # one node per release of this counter
+    assert collector.status().finished
+    with collector._store.read() as connection:
+        assert connection.execute(sa.select(schema.secrets)).all() == []
+    ledger = collector.ledger()
+    assert ledger["verified"] and [e["status"] for e in ledger["entries"]] == ["committed"]
+    assert collector.guarantee()["guarantee"]["unit"] == "participation"
+    assert collector.guarantee()["guarantee"]["simulated"] is False
+
+
+class Crash(BaseException):
+    """A process that ends here."""
+
+
+POINTS = {
+    "after the charge": ("tacit.service.joint.JointMode._noise", None),
+    "after the noise": (Witness, "advance"),
+    "after the witness": (Planning, "_commit"),
+    "inside the last transaction": (Billboard, "put"),
+    "before its commit": ("tacit.service.store.set_progress", None),
+}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_crash_never_draws_a_node_again(
+    deploy, opened, joint_text, draws, monkeypatch, point
+) -> None:
+    deployment, rng = deploy(joint_text, users=200, batch=40), np.random.default_rng(2)
+    collector = opened(deployment)
+    send(collector, trajectories(collector, rng, 40))
+
+    def crash(*args, **kwargs):
+        raise Crash
+
+    where, name = POINTS[point]
+    with monkeypatch.context() as patch:
+        patch.setattr(where, crash) if name is None else patch.setattr(where, name, crash)
+        with pytest.raises(Crash):
+            PlannerLoop(collector).step()
+    assert collector.status().version == 0
+    collector.close()
+    again = opened(deployment)
+    again.clock.now += 100  # the lease of the dead planner has run out
+    assert PlannerLoop(again).step()
+    assert again.status().version == 1
+    assert len(draws) == 1
+    assert len(again.ledger()["entries"]) == 1
+
+
+def test_a_restored_database_is_refused(deploy, opened, joint_text, tmp_path: Path) -> None:
+    deployment, rng = deploy(joint_text, users=200, batch=40), np.random.default_rng(3)
+    collector = opened(deployment)
+    send(collector, trajectories(collector, rng, 40))
+    collector.close()
+    file = Path(deployment.database.removeprefix("sqlite:///"))
+    shutil.copy(file, tmp_path / "old")
+    collector = opened(deployment)
+    assert PlannerLoop(collector).step()
+    collector.close()
+    shutil.copy(file, tmp_path / "new")
+    shutil.copy(tmp_path / "old", file)
+    with pytest.raises(Refused, match="restored from before release 1, .*begin a new task"):
+        Collector.open(deployment)
+    shutil.copy(tmp_path / "new", file)
+    opened(deployment).close()
+    deployment.witness.unlink()
+    with pytest.raises(Refused, match="witness .* is missing"):
+        Collector.open(deployment)
+
+
+def test_a_database_restored_under_a_running_planner_is_noticed(
+    deploy, opened, joint_text, tmp_path: Path
+) -> None:
+    deployment, rng = deploy(joint_text, users=200, batch=40), np.random.default_rng(3)
+    collector = opened(deployment)
+    send(collector, trajectories(collector, rng, 40))
+    mark = {"task_id": deployment.task_id, "releases": 1, "digest": "of other noise"}
+    deployment.witness.write_text(json.dumps(mark))
+    with pytest.raises(Refused, match="restored"):
+        PlannerLoop(collector).step()
+
+
+def test_whatever_has_the_right_length_is_accepted_and_clipped(deploy, opened, joint_text) -> None:
+    collector = opened(deploy(joint_text, users=200, batch=40))
+    H = collector.deployment.task.horizon
+    rng = np.random.default_rng(4)
+    noise = [rng.bytes(16 * H + 4) for _ in range(30)]
+    noise += [b"\xff" * (16 * H + 4), b"\x7f" * (16 * H + 4), b"\x00" * (16 * H + 4)]
+    reports = [
+        IncomingReport(rng.bytes(16).hex(), 0, base64.b64encode(raw).decode()) for raw in noise
+    ]
+    assert send(collector, reports) == ["accepted"] * 33
+    short = IncomingReport("ab" * 16, 0, base64.b64encode(b"1234").decode())
+    assert send(collector, [short]) == ["invalid"]
+    bound = collector.deployment.bound
+    contribution = np.zeros(bound.statistic.layout.size, dtype=np.int64)
+    publication = collector.history()[0].publication
+    for report in reports:
+        trajectory = wire.unpack_trajectory(report.message, H)
+        bound.statistic.contribute(trajectory, publication, 0, contribution)
+        natural = np.linalg.norm(contribution * bound.statistic.layout.units)
+        assert natural <= 10 * H  # finite, and nothing near what garbage could be
+
+
+def test_no_trajectory_reaches_the_files(deploy, opened, joint_text) -> None:
+    deployment = deploy(joint_text, users=200, batch=40)
+    collector = opened(deployment)
+    H = deployment.task.horizon
+    canary = np.frombuffer(b"canaryXX" * H, dtype="<f8")
+    raw = np.zeros(2 * H + 1, "<i4").tobytes() + canary.tobytes()
+    report = IncomingReport("cd" * 16, 0, base64.b64encode(raw).decode())
+    assert send(collector, [report]) == ["accepted"]
+    assert "canary" not in repr(report)
+    collector.close()
+    files = [path for path in deployment.folder.iterdir() if path.is_file()]
+    assert len(files) >= 2
+    for path in files:
+        content = path.read_bytes()
+        assert b"canaryXX" not in content and report.message.encode()[-40:] not in content
+
+
+def test_secrets_are_encrypted_and_need_their_key(deploy, opened, joint_text) -> None:
+    deployment, rng = deploy(joint_text, users=200, batch=40), np.random.default_rng(5)
+    collector = opened(deployment)
+    send(collector, trajectories(collector, rng, 10))
+    collector.close()
+    assert deployment.key_file.stat().st_mode & 0o777 == 0o600
+    old = deployment.key_file.read_text()
+    new = base64.b64encode(bytes(range(32))).decode() + "\n"
+    deployment.key_file.write_text(new + old)  # rotation: the first encrypts, all decrypt
+    collector = opened(deployment)
+    assert send(collector, trajectories(collector, rng, 10)) == ["accepted"] * 10
+    collector.close()
+    deployment.key_file.write_text(old)
+    with pytest.raises(Refused, match="put back the key file"):
+        send(opened(deployment), trajectories(collector, rng, 1))
+    deployment.key_file.chmod(0o644)
+    with pytest.raises(Refused, match="chmod 600"):
+        Collector.open(deployment)
+
+
+def test_released_sums_and_their_noise_are_deleted(deploy, opened, joint_text) -> None:
+    deployment, rng = deploy(joint_text, users=200, batch=40), np.random.default_rng(6)
+    collector = opened(deployment)
+    send(collector, trajectories(collector, rng, 50))
+    assert PlannerLoop(collector).step()
+    file = deployment.database.removeprefix("sqlite:///")
+    with sqlite3.connect(file) as connection:
+        names = {row[0] for row in connection.execute("SELECT name FROM secrets")}
+    assert names == {"state", "batch:1"}
+    assert not Path(file + "-wal").exists() or Path(file + "-wal").stat().st_size == 0
