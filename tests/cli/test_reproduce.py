@@ -32,7 +32,7 @@ def test_figures_are_listed(call) -> None:
     assert "tabular-ldp/figure-1" in shown and "--quick: " in shown and "full: " in shown
     rows = json.loads(call("list", "figures", "--json").out)["figures"]
     assert [row["name"] for row in rows] == [figure.id for figure in figures]
-    assert set(rows[0]) == {"name", "summary", "paper", "quick", "full"}
+    assert set(rows[0]) == {"name", "summary", "paper", "quick", "full", "paper_size"}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,14 @@ TINY = {
     "lq-jdp/optimism": Size(episodes=60, instances=2, runs=1),
     "lq-jdp/learners": Size(episodes=100, instances=2, runs=1),
     "lq-jdp/certificate": Size(episodes=1, instances=1, runs=2),
+    "mixture-jdp/counters": Size(episodes=1000, instances=1, runs=200),
+    **{
+        f"mixture-{name}": Size(episodes=200, instances=2, runs=1)
+        for name in (
+            *("ldp/figure-2-larger", "ldp/hard-mixture", "ldp/bandit", "jdp/no-learning"),
+            *("jdp/ladder", "jdp/states", "jdp/schedule", "jdp/models"),
+        )
+    },
 }
 
 
@@ -42,6 +50,8 @@ def test_every_figure_runs(figure: Figure, out: Path) -> None:
 def test_sizes_and_times_are_stated(figure: Figure) -> None:
     assert figure.quick_time and figure.full_time
     assert figure.quick.episodes <= figure.full.episodes and figure.quick.runs <= figure.full.runs
+    assert (figure.paper_size is None) is (figure.paper_time == "")
+    assert figure.full.episodes <= figure.at("paper")[0].episodes
     keys = [part.key for part in figure.parts(figure.full)]
     assert len(set(keys)) == len(keys)
 

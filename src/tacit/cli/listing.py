@@ -52,6 +52,7 @@ def _print_figures(*, as_json: bool) -> None:
                 "paper": figure.paper,
                 "quick": figure.quick_time,
                 "full": figure.full_time,
+                "paper_size": figure.paper_time or figure.full_time,
             }
             for figure in figures
         ]
@@ -62,6 +63,8 @@ def _print_figures(*, as_json: bool) -> None:
         console.print(f"[bold]{figure.id}[/bold]  {figure.title}", soft_wrap=True)
         console.print(f"    --quick: {figure.quick_time}", soft_wrap=True)
         console.print(f"    full: {figure.full_time}", soft_wrap=True)
+        if figure.paper_size is not None:
+            console.print(f"    --size paper: {figure.paper_time}", soft_wrap=True)
 
 
 def _row(entry: Entry[Any]) -> dict[str, Any]:

@@ -218,8 +218,11 @@ def audit(
 def reproduce(
     figure: Annotated[str, typer.Argument(metavar="FIGURE", help="See: tacit list figures")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="A small size, in less than two minutes.")
+        bool, typer.Option("--quick", help="Same as --size quick: less than two minutes.")
     ] = False,
+    size: Annotated[
+        str, typer.Option(metavar="WORD", help="quick, full, or paper: as long as in the paper.")
+    ] = "full",
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for pictures, claims and finished parts.")
     ] = Path("tacit-figures"),
@@ -235,7 +238,8 @@ def reproduce(
     """
     from tacit.cli.reproduce import reproduce_and_print
 
-    reproduce_and_print(figure, quick=quick, out=out, workers=workers, as_json=as_json)
+    size = "quick" if quick else size
+    reproduce_and_print(figure, size=size, out=out, workers=workers, as_json=as_json)
 
 
 @app.command()

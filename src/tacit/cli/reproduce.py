@@ -22,17 +22,17 @@ VERDICT = {True: "holds", False: "DOES NOT HOLD", None: "not decided"}
 
 
 def reproduce_and_print(
-    name: str, *, quick: bool, out: Path, workers: str | None, as_json: bool
+    name: str, *, size: str, out: Path, workers: str | None, as_json: bool
 ) -> None:
     """Run it and print every claim; interrupted, it keeps finished parts and exits with 130."""
     figure = find(name)
     threads = None if workers is None else whole(workers, "--workers")
     console = Console(highlight=False, quiet=as_json)
-    takes = figure.quick_time if quick else figure.full_time
+    takes = figure.at(size)[1]
     console.print(f"[bold]{figure.id}[/bold]: {figure.title} ({takes})", soft_wrap=True)
     try:
         with one_interrupt(), _bars() as watch:
-            done = reproduce(figure, quick=quick, out=out, workers=threads, watch=watch)
+            done = reproduce(figure, size=size, out=out, workers=threads, watch=watch)
     except KeyboardInterrupt:
         print(
             f"stopped; finished parts are kept in {out}, and the same command goes on from there",

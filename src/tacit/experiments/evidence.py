@@ -18,6 +18,15 @@ LEAST = 1e-3
 """Regret below this counts as this much where ratios are taken, so that they exist."""
 
 
+def exponent(episodes: IntArray, regret: Array, share: float = 0.1) -> float:
+    """Exponent x of regret ~ k^x between that share of the episodes and the last one."""
+    first = int(np.searchsorted(episodes, share * episodes[-1]))
+    if first + 1 >= len(episodes):
+        return float("nan")
+    rise = max(regret[-1], LEAST) / max(regret[first], LEAST)
+    return float(np.log(rise) / np.log(episodes[-1] / episodes[first]))
+
+
 @dataclass(frozen=True, eq=False)
 class Runs:
     """A finished curve: one result per problem, on the same checkpoints."""
@@ -65,12 +74,14 @@ class Runs:
         """Mean regret at the last checkpoint that is not after ``episode``."""
         return float(self.mean[np.searchsorted(self.episodes, episode, side="right") - 1])
 
+    @property
+    def samples(self) -> Array:
+        """What means are taken over: problems, or the runs of a single one [n, checkpoints]."""
+        return self.by_problem if len(self.results) > 1 else self.runs
+
     def growth(self, share: float = 0.1) -> float:
         """Exponent x of regret ~ k^x between that share of the episodes and the last one."""
-        last = int(self.episodes[-1])
-        first = int(self.episodes[np.searchsorted(self.episodes, share * last)])
-        rise = max(self.at(last), LEAST) / max(self.at(first), LEAST)
-        return float(np.log(rise) / np.log(last / first)) if last > first else float("nan")
+        return exponent(self.episodes, self.mean, share)
 
     def to_json(self) -> dict[str, Any]:
         """The curve in numbers, problem by problem."""

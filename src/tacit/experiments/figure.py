@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.simulation.naming import Named as Named
+from tacit.validate import choice
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -29,6 +30,10 @@ class Size:
     episodes: int
     instances: int
     runs: int
+
+
+SCALES = ("quick", "full", "paper")
+"""Sizes that have a name."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ class Figure:
     Attributes:
         id: what people type, "paper/figure-n".
         title: what it shows, in one sentence.
-        full: the size of the paper.
+        full: the largest size whose claims are decided in about twenty minutes on two cores.
         quick: a size that takes less than two minutes on two cores.
         full_time: how long the full size takes, and how that is known.
         quick_time: likewise.
@@ -117,6 +122,8 @@ class Figure:
         draw: the picture.
         claims: what must show up, one function each.
         notes: facts a reader of the result should know, at a size.
+        paper_size: the size of the paper, where the full one is smaller.
+        paper_time: how long that takes, and how that is known.
     """
 
     id: str
@@ -129,8 +136,19 @@ class Figure:
     draw: Callable[[Evidence], Picture]
     claims: Sequence[Judge]
     notes: Callable[[Size], Sequence[str]] = lambda size: ()
+    paper_size: Size | None = None
+    paper_time: str = ""
 
     @property
     def paper(self) -> str:
         """Which paper it is from."""
         return self.id.partition("/")[0]
+
+    def at(self, scale: str) -> tuple[Size, str]:
+        """How much is computed at a scale, and how long that takes."""
+        scale = choice(scale, "size", SCALES)
+        if scale == "quick":
+            return self.quick, self.quick_time
+        if scale == "full" or self.paper_size is None:
+            return self.full, self.full_time
+        return self.paper_size, self.paper_time

@@ -1,19 +1,23 @@
-"""Comparing curves with an honest "not decided"."""
+"""Comparing curves with an honest "not decided": nothing is said within the error of a mean."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtrit
 
 from tacit.arrays import Array
-from tacit.experiments.evidence import LEAST, Runs
+from tacit.experiments.evidence import LEAST, Runs, exponent
+
+ERRORS = 2.0
+"""A number closer to its limit than this many standard errors decides nothing."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over problems and its 95% t interval."""
+    """A value and how far it may be off."""
 
     value: float
     low: float
@@ -25,20 +29,79 @@ class Interval:
             return True
         return False if self.low > limit else None
 
+    def above(self, limit: float) -> bool | None:
+        """The other way round."""
+        below = self.below(limit)
+        return None if below is None else not below
+
+    def within(self, low: float, high: float) -> bool | None:
+        """Above the one and below the other; the ends belong to it."""
+        if low <= self.low and self.high <= high:
+            return True
+        return False if self.high < low or self.low > high else None
+
 
 def interval(samples: Array) -> Interval:
-    """The mean of independent samples; with a single one the interval is everything."""
+    """The mean of independent samples and its 95% t interval; with one sample, everything."""
     n, mean = len(samples), float(samples.mean())
     half = float(stdtrit(n - 1, 0.975) * samples.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
     return Interval(mean, mean - half, mean + half)
 
 
+def mean(samples: Array) -> Interval:
+    """The mean of independent samples, give or take two standard errors."""
+    n, value = len(samples), float(samples.mean())
+    half = ERRORS * float(samples.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+    return Interval(value, value - half, value + half)
+
+
+def jackknife(samples: Sequence[Array], statistic: Callable[[Sequence[Array]], float]) -> Interval:
+    """A function of samples, give or take two standard errors.
+
+    Args:
+        samples: one or more arrays [n, ...] over the same n problems (or runs), paired.
+        statistic: smooth in their means; computed with one problem left out at a time.
+    """
+    n, value = len(samples[0]), statistic(samples)
+    if n < 2:
+        return Interval(value, -np.inf, np.inf)
+    without = [statistic([np.delete(one, i, axis=0) for one in samples]) for i in range(n)]
+    half = ERRORS * float(np.sqrt((n - 1) * np.var(without)))
+    return Interval(value, value - half, value + half)
+
+
+def growth(runs: Runs) -> Interval:
+    """Exponent x of regret ~ k^x over the last decade, give or take two standard errors."""
+    return jackknife([runs.samples], lambda left: exponent(runs.episodes, left[0].mean(axis=0)))
+
+
+def bend(first: Runs, second: Runs) -> Interval:
+    """How much larger the exponent of ``first`` is than that of ``second``."""
+
+    def difference(samples: Sequence[Array]) -> float:
+        one, two = (exponent(first.episodes, each.mean(axis=0)) for each in samples)
+        return one - two
+
+    return jackknife([first.samples, second.samples], difference)
+
+
+def second_half(runs: Runs) -> Interval:
+    """Regret of the second half of the users over that of the first."""
+    middle = int(np.searchsorted(runs.episodes, runs.curve.episodes // 2, side="right")) - 1
+
+    def share(samples: Sequence[Array]) -> float:
+        regret = samples[0].mean(axis=0)
+        return float((regret[-1] - regret[middle]) / max(regret[middle], LEAST))
+
+    return jackknife([runs.samples], share)
+
+
 def ratio(first: Runs, second: Runs) -> Interval:
     """Final regret of ``first`` over ``second``: geometric mean, paired over their problems."""
     logs = np.log(np.maximum(first.final, LEAST) / np.maximum(second.final, LEAST))
-    mean = interval(logs)
+    found = interval(logs)
     with np.errstate(over="ignore"):
-        value, low, high = np.exp([mean.value, mean.low, mean.high])
+        value, low, high = np.exp([found.value, found.low, found.high])
     return Interval(float(value), float(low), float(high))
 
 
@@ -52,5 +115,5 @@ def together(verdicts: list[bool | None]) -> bool | None:
 def reason(holds: bool | None, failed: str, undecided: str = "") -> str:
     """Why a claim does not plainly hold: nothing to say where it does."""
     if holds is None:
-        return undecided or "not decided at this size: a 95% interval includes equality"
+        return undecided or "not decided at this size: the limit is within the error of the means"
     return "" if holds else failed

@@ -29,7 +29,7 @@ class Reproduction:
     Attributes:
         figure: which.
         size: how much of it.
-        scale: "quick", "full" or "custom".
+        scale: "quick", "full", "paper" or "custom".
         claims: what the paper says beside what was measured.
         evidence: every curve and measurement behind them.
         files: picture, claims and manifest.
@@ -79,7 +79,7 @@ def reproduce(
     figure: str | Figure,
     *,
     quick: bool = False,
-    size: Size | None = None,
+    size: str | Size = "full",
     out: str | Path = OUT,
     workers: int | None = None,
     watch: Watch | None = None,
@@ -91,15 +91,15 @@ def reproduce(
 
     Args:
         figure: its id (``tacit list figures``), or a figure of your own.
-        quick: the small size instead of the paper's.
-        size: a size of your own instead of both.
+        quick: the small size, whatever ``size`` says.
+        size: "quick", "full" or "paper", or a size of your own.
         out: folder for parts, picture, claims and manifest.
         workers: threads; by default one per core.
         watch: told how far the work is.
     """
     figure = find(figure) if isinstance(figure, str) else figure
-    scale = "custom" if size else "quick" if quick else "full"
-    chosen = size or (figure.quick if quick else figure.full)
+    size = "quick" if quick else size
+    scale, chosen = ("custom", size) if isinstance(size, Size) else (size, figure.at(size)[0])
     folder = Path(out) / figure.id / scale
     make_folder(folder)
     began, cpu_began = time.perf_counter(), time.process_time()

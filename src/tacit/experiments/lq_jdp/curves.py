@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.experiments import draw
 from tacit.experiments.evidence import Evidence, Runs
 from tacit.experiments.figure import Curve, Named, Size
+from tacit.experiments.judge import Interval, mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -39,10 +40,10 @@ def references(system: str, size: Size) -> list[Curve]:
     return [curve(name, name, name, system, size) for name in REFERENCES]
 
 
-def over_idle(evidence: Evidence, key: str, system: str) -> float:
-    """Mean regret over that of doing nothing."""
+def over_idle(evidence: Evidence, key: str, system: str) -> Interval:
+    """Mean regret over that of doing nothing, which is known exactly."""
     idle = evidence.curve(f"do-nothing:{system}")
-    return float(evidence.curve(f"{key}:{system}").final.mean() / idle.final.mean())
+    return mean(evidence.curve(f"{key}:{system}").runs[:, -1] / idle.final.mean())
 
 
 def worst_over_idle(evidence: Evidence, key: str, system: str) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 from tacit.errors import InvalidInput
 from tacit.experiments.evidence import Evidence, Runs
 from tacit.experiments.figure import Claim, Curve, Judge, Named, Size
-from tacit.experiments.judge import ratio, reason, together
+from tacit.experiments.judge import growth, ratio, reason, together
 from tacit.experiments.tabular_ldp import instances
 
 EPSILONS = (0.2, 2.0, 20.0)
@@ -131,12 +131,12 @@ def almost_linear_yet_learning(name: str, shown: str) -> Judge:
         runs = evidence.curve(f"{name}@0.2")
         last = runs.curve.episodes
         early, late = runs.at(last // 10) / (last // 10), runs.at(last) / last
-        growth = runs.growth()
-        holds = late < early and growth > MIDWAY
+        x = growth(runs)
+        holds = together([x.below(1.0), x.above(MIDWAY)])
         return Claim(
             claim=f"{shown}: at epsilon 0.2 regret looks almost linear while R_k/k decreases",
             expected=f"R_k/k falls over the last decade, and regret ~ k^x with x > {MIDWAY:g}",
-            measured={"R_k/k at K/10": early, "R_k/k at K": late, "x": growth},
+            measured={"R_k/k at K/10": early, "R_k/k at K": late, "x": x.value},
             holds=holds,
             why=reason(
                 holds,

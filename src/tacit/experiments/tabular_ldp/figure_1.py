@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tacit.experiments import draw
 from tacit.experiments.evidence import Evidence
 from tacit.experiments.figure import Claim, Curve, Figure, Size
-from tacit.experiments.judge import Interval, ratio, reason, together
+from tacit.experiments.judge import Interval, bend, ratio, reason, together
 from tacit.experiments.tabular_ldp import curves, instances
 from tacit.experiments.tabular_ldp.curves import EPSILONS
 
@@ -39,8 +39,10 @@ def picture(evidence: Evidence) -> Picture:
 
 def larger_epsilon_bends(evidence: Evidence) -> Claim:
     """The exponents of growth come in the order of epsilon."""
-    growth = [runs.growth() for runs in curves.family(evidence, "laplace")]
-    holds = growth[0] > growth[1] > growth[2]
+    family = curves.family(evidence, "laplace")
+    growth = [runs.growth() for runs in family]
+    pairs = zip(family[:-1], family[1:], strict=True)
+    holds = together([bend(smaller, larger).above(0.0) for smaller, larger in pairs])
     return Claim(
         claim="LDP-OBI: regret bends away from a straight line at epsilon 2 and 20",
         expected="regret ~ k^x over the last decade, x(0.2) > x(2) > x(20)",
@@ -83,12 +85,14 @@ def psrl_is_better(evidence: Evidence) -> Claim:
 
 def psrl_is_slightly_better(evidence: Evidence) -> Claim:
     """... and only slightly."""
-    values = [r.value for r in _psrl_over_obi(evidence)]
-    holds = all(SLIGHTLY <= value <= 1 for value in values)
+    ratios = _psrl_over_obi(evidence)
+    holds = together([r.within(SLIGHTLY, 1.0) for r in ratios])
     return Claim(
         claim="... and only slightly so",
         expected=f"LDP-PSRL / LDP-OBI between {SLIGHTLY:g} and 1 at every epsilon",
-        measured={f"LDP-PSRL / LDP-OBI at {e:g}": v for e, v in zip(EPSILONS, values, strict=True)},
+        measured={
+            f"LDP-PSRL / LDP-OBI at {e:g}": r.value for e, r in zip(EPSILONS, ratios, strict=True)
+        },
         holds=holds,
         why=reason(
             holds,

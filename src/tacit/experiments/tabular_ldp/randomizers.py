@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.arrays import Array
 from tacit.experiments import draw
-from tacit.experiments.evidence import Evidence, Runs
+from tacit.experiments.evidence import LEAST, Evidence, Runs
 from tacit.experiments.figure import Claim, Curve, Figure, Judge, Size
-from tacit.experiments.judge import Interval, ratio, reason, together
+from tacit.experiments.judge import Interval, growth, jackknife, ratio, reason, together
 from tacit.experiments.tabular_ldp import curves, instances
 from tacit.experiments.tabular_ldp.curves import DELTA, EPSILONS, MIDWAY, RANDOMIZERS
 from tacit.privacy.bounded import published_radius, tabular_delta
@@ -95,29 +96,31 @@ def scatters_most(epsilon: float) -> Judge:
 
     def judge(evidence: Evidence) -> Claim:
         found = at(evidence, epsilon)
-        spread = {name: _spread(runs) for name, runs in found.items()}
-        others = max(value for name, value in spread.items() if name not in BOUNDED)
-        few = evidence.size.runs < 2
-        holds = None if few else min(spread[name] for name in BOUNDED) > others
+        scatter = {name: _relative_variances(runs) for name, runs in found.items()}
+        lead = jackknife(list(scatter.values()), partial(_lead, list(scatter)))
+        holds = lead.above(0.0)
         return Claim(
             claim=f"epsilon {epsilon:g}: bounded noise has the higher variance in its performance",
             expected="largest relative standard deviation between runs on the same MDP",
-            measured=spread,
+            measured={name: math.sqrt(v.mean()) for name, v in scatter.items()},
             holds=holds,
-            why=reason(
-                holds, "another randomizer scatters more", "needs at least two runs on each MDP"
-            ),
+            why=reason(holds, "another randomizer scatters more"),
         )
 
     return judge
 
 
-def _spread(runs: Runs) -> float:
-    """Relative standard deviation between runs on one problem, pooled over problems."""
-    finals = [result.regret[:, -1] for result in runs.results if result.regret.shape[0] > 1]
-    if not finals:
-        return float("nan")
-    return float(np.sqrt(np.mean([f.var(ddof=1) / max(f.mean(), 1e-9) ** 2 for f in finals])))
+def _relative_variances(runs: Runs) -> Array:
+    """Variance between the runs on each problem over their squared mean; two runs at least."""
+    finals = [result.regret[:, -1] for result in runs.results]
+    return np.array([f.var(ddof=1) / max(f.mean(), LEAST) ** 2 for f in finals])
+
+
+def _lead(names: Sequence[str], variances: Sequence[Array]) -> float:
+    """Relative standard deviation of bounded noise minus the largest of the others."""
+    spread = {name: math.sqrt(v.mean()) for name, v in zip(names, variances, strict=True)}
+    others = max(value for name, value in spread.items() if name not in BOUNDED)
+    return min(spread[name] for name in BOUNDED) - others
 
 
 def undivided_delta(epsilon: float) -> float:
@@ -154,12 +157,12 @@ def equal_privacy(epsilon: float) -> Judge:
 
 def not_yet_square_root(evidence: Evidence) -> Claim:
     """Appendix F.4 on epsilon = 0.2."""
-    growth = {name: runs.growth() for name, runs in at(evidence, 0.2).items()}
-    holds = min(growth.values()) > MIDWAY
+    powers = {name: growth(runs) for name, runs in at(evidence, 0.2).items()}
+    holds = together([x.above(MIDWAY) for x in powers.values()])
     return Claim(
         claim="epsilon 0.2: no randomizer has reached the square-root phase of the regret",
         expected=f"regret ~ k^x over the last decade with x > {MIDWAY:g}",
-        measured={f"x of {name}": x for name, x in growth.items()},
+        measured={f"x of {name}": x.value for name, x in powers.items()},
         holds=holds,
         why=reason(holds, "a curve has bent further than the paper says"),
     )
