@@ -25,6 +25,9 @@ No other verdict at quick size lies between the two.
 PAPER = Size(episodes=10**8, instances=10, runs=2)
 """The paper's length and its 20 runs, spread over ten MDPs."""
 
+FULL = Size(episodes=3 * 10**6, instances=8, runs=2)
+"""Long enough to decide what can be decided; the paper's length takes hours."""
+
 QUICK = Size(episodes=10**6, instances=8, runs=1)
 
 QUICK_RANDOMIZERS = Size(episodes=3 * 10**5, instances=8, runs=2)
