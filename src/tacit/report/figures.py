@@ -140,8 +140,8 @@ def _draw_curves(curves: Sequence[Curve], name: str, size: str, scale: str) -> P
         axes.set_xlim(0, int(ends[-1]))
         axes.set_ylim(0, 1.15 * max(top, 1e-9))
         axes.locator_params(axis="x", nbins=6 if size == "wide" else 4)
-        axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
-        axes.yaxis.set_major_formatter(lambda y, _: f"{y:,.4g}" if y < 1e5 else f"{y:.2g}")
+        axes.xaxis.set_major_formatter(lambda x, _: _count(x))
+        axes.yaxis.set_major_formatter(lambda y, _: _count(y))
     axes.set_xlabel("users")
     axes.set_ylabel("cumulative regret")
     return _picture(figure, axes, name, size, scale)
@@ -185,10 +185,15 @@ def _draw_exponents(
     return _picture(figure, axes, name, size, "log")
 
 
+def _count(x: float) -> str:
+    """A number beside a tick."""
+    return f"{x:,.0f}" if 1000 <= x < 1e7 else f"{x:g}"
+
+
 def _ticks(axes: Axes, xs: Sequence[float]) -> None:
     """A tick at every measured x: a handful, and round numbers as a rule."""
     if len(xs) <= 8:
-        axes.set_xticks(xs, [f"{x:,.4g}" if x < 1e5 else f"{x:.0e}" for x in xs])
+        axes.set_xticks(xs, [_count(x) for x in xs])
         axes.set_xticks([], minor=True)
 
 

@@ -28,7 +28,7 @@ from tacit.report.figures import (
     draw_exponents,
     styles,
 )
-from tacit.report.study import Arm
+from tacit.report.study import Arm, said
 from tacit.report.words import against_theorem, number, price_words, share, winning, with_range
 
 
@@ -84,8 +84,9 @@ def section(place: int, problem: str, arms: Sequence[Arm]) -> Section:
     name = f"p{place}"
     first = arms[0].result.problem
     facts = (
-        f"Horizon {first['horizon']}. The optimal policy earns {number(first['optimal_value'])} "
-        f"per user, the {arms[0].baseline} {number(first['baseline']['value'])}."
+        f"{said(first['name'], first['parameters'])}. The optimal policy earns "
+        f"{number(first['optimal_value'])} per user, the {arms[0].baseline} "
+        f"{number(first['baseline']['value'])}."
     )
     parts = [
         _curves(arms, style, name),

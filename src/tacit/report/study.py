@@ -16,6 +16,8 @@ from tacit.agents.catalogue import agents
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.privacy.guarantee import Guarantee
+from tacit.problems.catalogue import problems
+from tacit.registry import Registry
 from tacit.simulation.result import Result
 from tacit.simulation.storage import MANIFEST
 
@@ -40,19 +42,12 @@ class Arm:
     @functools.cached_property
     def problem(self) -> str:
         """Which problem, in words; the same for arms that may be compared."""
-        return _said(self.result.problem["name"], self.result.problem["parameters"])
+        return _named(self.result.problem, problems)
 
     @functools.cached_property
     def learner(self) -> str:
-        """The agent with its parameters that are not the defaults, privacy left out."""
-        name = str(self.result.agent["name"])
-        known = _parameters(name)
-        changed = {
-            key: value
-            for key, value in self.result.agent["parameters"].items()
-            if key != "epsilon" and (key not in known or value != known[key].default)
-        }
-        return _said(name, changed)
+        """The agent with its parameters that are not the defaults, epsilon left out."""
+        return _named(self.result.agent, agents)
 
     @property
     def epsilon(self) -> float | None:
@@ -97,12 +92,24 @@ class Arm:
 
 
 @functools.cache
-def _parameters(name: str) -> Mapping[str, inspect.Parameter]:
-    """Of a registered agent; of one's own agents nothing is known."""
-    return next((entry.parameters for entry in agents if entry.name == name), {})
+def _parameters(name: str, known: Registry[Any]) -> Mapping[str, inspect.Parameter]:
+    """Of a registered name; of one's own problems and agents nothing is known."""
+    return next((entry.parameters for entry in known if entry.name == name), {})
 
 
-def _said(name: str, parameters: Mapping[str, Any]) -> str:
+def _named(facts: Mapping[str, Any], known: Registry[Any]) -> str:
+    """A name and what differs from its defaults."""
+    usual = _parameters(str(facts["name"]), known)
+    changed = {
+        key: value
+        for key, value in facts["parameters"].items()
+        if key != "epsilon" and (key not in usual or value != usual[key].default)
+    }
+    return said(str(facts["name"]), changed)
+
+
+def said(name: str, parameters: Mapping[str, Any]) -> str:
+    """A name and its parameters in brackets."""
     values = ", ".join(
         f"{key} = {value:g}" if isinstance(value, float) else f"{key} = {value}"
         for key, value in parameters.items()
