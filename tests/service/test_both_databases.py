@@ -1,0 +1,157 @@
+"""What must hold on SQLite and on PostgreSQL alike."""
+
+import threading
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+
+from service.conftest import JOINT, LOCAL
+from service.devices import local_reports, trajectories
+from tacit.service import schema
+from tacit.service import store as db
+from tacit.service.collector import Collector
+from tacit.service.errors import Refused
+from tacit.service.planning import LEASE_SECONDS, PlannerLoop
+
+
+def send(collector, reports, token=None):
+    answer = collector.upload(collector.deployment.task_id, reports, token)
+    return [outcome.outcome for outcome in answer.outcomes]
+
+
+def test_tables_are_those_of_the_migrations(deploy, opened, database) -> None:
+    collector = opened(deploy(more=database))
+    with collector._store.read() as connection:
+        context = MigrationContext.configure(connection)
+        assert compare_metadata(context, schema.metadata) == []
+
+
+def test_an_unknown_schema_version_is_refused(deploy, opened, database) -> None:
+    deployment = deploy(more=database)
+    collector = opened(deployment)
+    with collector._store.write() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '99'"))
+    with pytest.raises(Refused, match="schema version 99, which this tacit does not know"):
+        Collector.open(deployment)
+
+
+def test_another_task_is_refused(deploy, opened, database) -> None:
+    opened(deploy(users=400, more=database or 'database = "sqlite:///one.db"'))
+    with pytest.raises(Refused, match="belongs to another task"):
+        Collector.open(deploy(users=401, more=database or 'database = "sqlite:///one.db"'))
+
+
+@pytest.mark.parametrize(("text", "make"), [(LOCAL, local_reports), (JOINT, trajectories)])
+def test_exactly_the_population_under_concurrency(deploy, opened, database, text, make) -> None:
+    """Two workers, four threads each, send overlapping reports, more than may be accepted."""
+    deployment = deploy(text, users=150, batch=1000 if text == LOCAL else 40, more=database)
+    workers = [opened(deployment), opened(deployment)]
+    reports = make(workers[0], np.random.default_rng(1), 200)
+    outcomes: list[str] = []
+    errors: list[BaseException] = []
+
+    def run(worker: Collector, order: np.ndarray) -> None:
+        try:
+            for chunk in np.array_split(order, 8):
+                outcomes.extend(send(worker, [reports[i] for i in chunk]))
+        except BaseException as error:
+            errors.append(error)
+
+    rng = np.random.default_rng(2)
+    threads = [
+        threading.Thread(target=run, args=(worker, rng.permutation(200)))
+        for worker in workers
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert outcomes.count("accepted") == 150
+    assert len(outcomes) == 8 * 200
+    with workers[0]._store.read() as connection:
+        assert db.progress(connection).accepted == 150
+        ids = connection.execute(sa.select(sa.func.count()).select_from(schema.report_ids))
+        assert ids.scalar_one() == 150
+        if text == LOCAL:
+            kept = list(workers[0]._mode.kept(connection, 0, 150))
+            assert sorted(report.number for report in kept) == list(range(150))
+            assert len({report.identity for report in kept}) == 150
+
+
+def test_tokens_are_counted_per_device(deploy, opened, database) -> None:
+    text = LOCAL.replace('tokens = "shared"', 'tokens = "per-device"\nparticipations = 2')
+    collector = opened(deploy(text, more=database))
+    assert collector.deployment.guarantee.unit == "user"
+    assert collector.deployment.guarantee.participations == 2
+    first, second = collector.tokens.issue("device", 2, "phones")
+    one, two = collector.tokens.authenticate(first), collector.tokens.authenticate(second)
+    assert one is not None and two is not None
+    reports = local_reports(collector, np.random.default_rng(1), 6)
+    answer = collector.upload(collector.deployment.task_id, reports[:3], one)
+    assert [o.outcome for o in answer.outcomes] == ["accepted", "accepted", "refused"]
+    assert answer.outcomes[2].reason == "token_spent"
+    assert send(collector, [reports[0], reports[2]], one) == ["duplicate", "refused"]
+    assert send(collector, [reports[2]], two) == ["accepted"]  # refused ids are not remembered
+    assert collector.status().accepted == 3
+    assert [token.used for token in collector.tokens.list()] == [2, 1]
+    assert collector.tokens.authenticate("x" + first[1:]) is None
+    assert collector.tokens.revoke(one.id) and collector.tokens.authenticate(first) is None
+    with pytest.raises(Exception, match="need the token of a device"):
+        send(collector, reports)
+
+
+def test_one_planner_at_a_time(deploy, opened, clock, database) -> None:
+    deployment = deploy(users=1000, batch=50, more=database)
+    workers = [opened(deployment), opened(deployment)]
+    planners = [PlannerLoop(worker) for worker in workers]
+    rng = np.random.default_rng(3)
+    assert not workers[0].status().planner_alive
+    send(workers[0], local_reports(workers[0], rng, 50))
+    assert planners[0].step() and workers[1].status().planner_alive
+    send(workers[0], local_reports(workers[0], rng, 50))
+    assert not planners[1].step()
+    clock.now += LEASE_SECONDS + 1  # the first one died
+    assert planners[1].step() and workers[0].policy().version == 2
+    assert not planners[0].step()
+    planners[1].stop()
+    send(workers[0], local_reports(workers[0], rng, 50))
+    clock.now += LEASE_SECONDS + 1
+    assert planners[0].step() and workers[1].policy().version == 3
+
+
+@pytest.mark.parametrize("text", [LOCAL, JOINT])
+def test_a_second_planner_that_lost_its_lease_publishes_nothing(
+    deploy, opened, database, text
+) -> None:
+    """Both plan the same version; one publication is left, and one draw of noise."""
+    deployment = deploy(text, users=200, batch=40, more=database)
+    workers = [opened(deployment), opened(deployment)]
+    make = local_reports if text == LOCAL else trajectories
+    send(workers[0], make(workers[0], np.random.default_rng(4), 60))
+    commit, bodies = workers[0].planning._commit, []
+
+    def late(learner, previous) -> None:
+        assert workers[1].planning.step()  # somebody else is faster
+        bodies.append(workers[1].policy().body)
+        commit(learner, previous)
+
+    workers[0].planning._commit = late
+    workers[0].planning.step()
+    assert [p.version for p in workers[0].history()] == [0, 1]
+    assert workers[0].policy().body == bodies[0]
+
+
+def test_joint_runs_to_its_end(deploy, opened, database) -> None:
+    collector = opened(deploy(JOINT, users=120, batch=40, more=database))
+    planner, rng = PlannerLoop(collector), np.random.default_rng(5)
+    for _ in range(4):
+        assert send(collector, trajectories(collector, rng, 30)) == ["accepted"] * 30
+        while planner.step():
+            pass
+    assert [p.users for p in collector.history()] == [0, 40, 80]
+    assert collector.status().finished and collector.ledger()["verified"]
