@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from tacit import wire
 from tacit._version import __version__
 from tacit.errors import InvalidInput
+from tacit.publication import Publication
 from tacit.service import schema
 from tacit.service import store as db
 from tacit.service.answers import IncomingReport, PolicyBody, Published, Status, Token, UploadAnswer
@@ -108,24 +109,35 @@ class Collector:
             )
         if token is None and self.deployment.tokens == "per-device":
             raise InvalidInput("reports of this task need the token of a device")
-        entries = [self._entry(report) for report in reports]
+        entries = self._entries(reports)
         version = self._intake.submit(entries, token)
         outcomes = [entry.outcome for entry in entries if entry.outcome is not None]
         return UploadAnswer(task_id, version, outcomes)
 
-    def _entry(self, report: IncomingReport) -> Entry:
-        """Decode one report; what is wrong with it is noted, and said if it is not a duplicate."""
-        entry = Entry(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
+    def _entries(self, reports: list[IncomingReport]) -> list[Entry]:
+        """Decode reports; what is wrong with one is noted, and said if it is not a duplicate."""
+        published: dict[int, Publication | None] = {}
+        entries = []
+        for report in reports:
+            entry = Entry(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
+            entries.append(entry)
+            if report.version not in published:
+                published[report.version] = self._published(report.version)
+            publication = published[report.version]
+            if publication is None:
+                entry.spoil("stale", f"version {report.version} was never published")
+                continue
+            try:
+                entry.payload = self._mode.decode(report.id, report.message, publication)
+            except InvalidInput as error:
+                entry.spoil("invalid", str(error))
+        return entries
+
+    def _published(self, version: int) -> Publication | None:
         try:
-            publication = self._billboard.publication(report.version)
-        except UnknownVersion as error:
-            entry.decide("stale", None, str(error))
-            return entry
-        try:
-            entry.payload = self._mode.decode(report.id, report.message, publication)
-        except InvalidInput as error:
-            entry.decide("invalid", None, str(error))
-        return entry
+            return self._billboard.publication(version)
+        except UnknownVersion:
+            return None
 
     def guarantee(self) -> dict[str, Any]:
         """The guarantee as JSON, and in plain words."""

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from tacit.service import store as db
 from tacit.service.answers import Outcome, Token
 from tacit.service.deployment import Deployment
+from tacit.service.errors import Unavailable
 from tacit.service.store import Store
 
 GROUP = 5000
@@ -33,7 +34,12 @@ class Entry:
     identity: bytes
     version: int
     payload: Any = field(repr=False, default=None)
+    fault: Outcome | None = None
     outcome: Outcome | None = None
+
+    def spoil(self, outcome: Any, detail: str) -> None:
+        """Note what is wrong with it in itself."""
+        self.fault = Outcome(self.name, outcome, None, detail)
 
     def decide(self, outcome: Any, reason: Any = None, detail: str | None = None) -> None:
         """Settle what becomes of it."""
@@ -54,6 +60,10 @@ class _Upload:
     done: bool = False
     version: int = -1
     error: BaseException | None = None
+
+
+class _NotPlain(Exception):
+    """Ends a transaction that has to be done carefully."""
 
 
 class Intake:
@@ -86,7 +96,7 @@ class Intake:
         while not own.done:
             group = self._take()
             try:
-                version = self._commit(group)
+                version = self._decide(group)
             except Exception as error:
                 for upload in group:
                     upload.error = error
@@ -108,7 +118,44 @@ class Intake:
             group, self._queue = self._queue[:count], self._queue[count:]
         return group
 
+    def _decide(self, group: list[_Upload]) -> int:
+        """One transaction, tried again if the database broke it off: each try starts anew."""
+        try:
+            return self._commit(group)
+        except Unavailable:
+            return self._commit(group)
+
     def _commit(self, group: list[_Upload]) -> int:
+        entries = [entry for upload in group for entry in upload.entries]
+        for entry in entries:
+            entry.outcome = entry.fault
+        version = None
+        if self._deployment.tokens == "shared" and self._closed() is None:
+            version = self._commit_plain(entries)
+        return self._commit_carefully(group) if version is None else version
+
+    def _commit_plain(self, entries: list[Entry]) -> int | None:
+        """The common case: everything is new, sound, current, and fits. None if it is not so."""
+        ids = {entry.identity for entry in entries}
+        if len(ids) < len(entries) or any(entry.fault is not None for entry in entries):
+            return None
+        try:
+            with self._store.write() as connection:
+                counted = db.count_all(connection, list(ids))
+                if counted is None:
+                    raise _NotPlain
+                accepted, version = counted
+                oldest = version - self._deployment.accepted_versions + 1
+                if any(not oldest <= entry.version <= version for entry in entries):
+                    raise _NotPlain
+                self._keeper.keep(connection, accepted - len(entries), entries)
+        except _NotPlain:
+            return None
+        for entry in entries:
+            entry.decide("accepted")
+        return version
+
+    def _commit_carefully(self, group: list[_Upload]) -> int:
         with self._store.write() as connection:
             now = db.progress(connection)
             waiting = self._judge(group, now)

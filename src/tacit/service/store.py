@@ -8,9 +8,11 @@ PostgreSQL runs at its default READ COMMITTED; rows that must not be raced for a
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import psycopg
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, BYTEA
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -54,6 +56,20 @@ _INSERT_IDS = sa.text(
     "INSERT INTO report_ids (id) SELECT unnest(:ids) ON CONFLICT DO NOTHING RETURNING id"
 ).bindparams(sa.bindparam("ids", type_=ARRAY(BYTEA)))
 
+_COUNT_POSTGRESQL = """
+WITH fresh AS (
+    INSERT INTO report_ids (id) SELECT unnest(%(ids)s::bytea[]) ON CONFLICT DO NOTHING RETURNING 1
+), counted AS (
+    UPDATE progress SET accepted = accepted + %(n)s
+    WHERE id = 1 AND accepted + %(n)s <= population AND (SELECT count(*) FROM fresh) = %(n)s
+    RETURNING accepted, version
+) SELECT accepted, version FROM counted
+"""
+_COUNT_SQLITE = """
+UPDATE progress SET accepted = accepted + :n WHERE id = 1 AND accepted + :n <= population
+RETURNING accepted, version
+"""
+
 
 class Store:
     """One database, shared by the threads of a process.
@@ -71,7 +87,6 @@ class Store:
             hide_parameters=True,
             pool_size=8,
             max_overflow=32,
-            pool_pre_ping=not self.sqlite,
         )
         setup = _setup_sqlite if self.sqlite else _setup_postgresql
         sa.event.listen(self.engine, "connect", setup)
@@ -114,7 +129,10 @@ def _reachable() -> Iterator[None]:
     """Database trouble as one named error; statements and their values are never shown."""
     try:
         yield
-    except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as error:
+    except (
+        *(sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError),
+        *(psycopg.OperationalError, psycopg.InterfaceError, sqlite3.OperationalError),
+    ) as error:
         why = type(getattr(error, "orig", None) or error).__name__
         raise Unavailable(
             f"the database does not answer ({why}); nothing that was acknowledged is lost, try "
@@ -159,10 +177,34 @@ def known_ids(connection: sa.Connection, ids: Sequence[bytes]) -> set[bytes]:
     found: set[bytes] = set()
     column = schema.report_ids.c.id
     for start in range(0, len(ids), CHUNK):
-        chunk = list(ids[start : start + CHUNK])
-        found |= {
-            bytes(row[0]) for row in connection.execute(sa.select(column).where(column.in_(chunk)))
-        }
+        chunk = tuple(ids[start : start + CHUNK])
+        rows = connection.execute(sa.select(column).where(column.in_(chunk)))
+        found |= {bytes(row[0]) for row in rows}
+    return found
+
+
+def count_all(connection: sa.Connection, ids: Sequence[bytes]) -> tuple[int, int] | None:
+    """The common case in few steps: all ids new, and room for all of them.
+
+    The number counted so far and the newest version are returned. None means that it was not the
+    common case, and the transaction must be rolled back.
+    """
+    raw = connection.connection.driver_connection
+    ordered = sorted(ids)
+    if isinstance(raw, psycopg.Connection):
+        try:
+            with raw.pipeline():  # BEGIN travels along
+                rows = raw.execute(_COUNT_POSTGRESQL, {"ids": ordered, "n": len(ordered)})
+            return rows.fetchone()
+        except psycopg.OperationalError:
+            connection.invalidate()
+            raise
+    assert isinstance(raw, sqlite3.Connection)
+    try:
+        raw.executemany("INSERT INTO report_ids (id) VALUES (?)", [(one,) for one in ordered])
+    except sqlite3.IntegrityError:
+        return None
+    found: tuple[int, int] | None = raw.execute(_COUNT_SQLITE, {"n": len(ordered)}).fetchone()
     return found
 
 
