@@ -27,6 +27,7 @@ from tacit.service.publishing import Billboard, Edges
 from tacit.service.settings import iso
 from tacit.service.store import Store
 from tacit.service.tokens import Tokens
+from tacit.service.verify import Verdict, verify
 
 Clock = Callable[[], float]
 """Unix time in seconds."""
@@ -186,6 +187,12 @@ class Collector:
     def lease(self) -> Lease:
         """A claim to the planner's work, not yet made."""
         return Lease(self._store, self.clock)
+
+    def verify(self) -> Verdict:
+        """Work every policy out again from kept reports, and compare it with what was sent."""
+        return verify(
+            self.deployment, self._store, self._mode, self._billboard, self._edges, self.planning
+        )
 
     def close(self) -> None:
         """Let go of the database."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import sqlalchemy as sa
@@ -21,8 +21,9 @@ from tacit import wire
 from tacit.arrays import IntArray
 from tacit.driver import Learner
 from tacit.errors import InvalidInput
-from tacit.privacy.base import Secret
+from tacit.privacy.base import Report, Secret
 from tacit.privacy.joint.counted import CountedSecret, CountedSums
+from tacit.privacy.noise import Silence
 from tacit.publication import Publication
 from tacit.service import packing, schema
 from tacit.service import store as db
@@ -113,7 +114,9 @@ class JointMode:
             self._vault.put(connection, name, sums.astype("<i8").tobytes())
         if self._deployment.keep_reports:
             rows = np.stack([self._contributions([entry]) for entry in entries])
-            self._vault.put(connection, kept_name(first), packing.to_bytes({"rows": rows}))
+            versions = np.array([entry.version for entry in entries])
+            stored = packing.to_bytes({"rows": rows, "versions": versions})
+            self._vault.put(connection, kept_name(first), stored)
 
     def _contributions(self, entries: list[Entry]) -> IntArray:
         """The summed contributions of some users, each under the version it names."""
@@ -177,6 +180,31 @@ class JointMode:
     def _fresh(self, secret: CountedSecret) -> CountedSecret:
         """A copy of the counter to draw with: what is used is read back from the database."""
         return self._thaw(self._freeze(secret))
+
+    # Verification.
+
+    def reports(
+        self, connection: sa.Connection, start: int, end: int
+    ) -> Iterator[tuple[Report, int]]:
+        """Kept contributions with numbers in [start, end), as the driver absorbs them."""
+        for name in self._vault.names(connection):
+            if not name.startswith("kept:") or int(name.removeprefix("kept:")) >= end:
+                continue
+            stored = packing.from_bytes(self._vault.get(connection, name) or b"")
+            first = int(name.removeprefix("kept:"))
+            for i, row in enumerate(stored["rows"]):
+                if start <= first + i < end:
+                    version = int(stored["versions"][i])
+                    publication = self._billboard.publication(version)
+                    yield self._privatizer.encode(row, publication, Silence()), version
+
+    def recall(self, learner: Learner, connection: sa.Connection, version: int) -> None:
+        """Make the learner's next release use the noise that was stored for it."""
+        assert isinstance(learner.secret, CountedSecret)
+        stored = self._vault.get(connection, noise_name(version))
+        if stored is None:
+            raise Refused(f"the noise of release {version} was not kept")
+        self._privatizer.replay(learner.secret, packing.from_bytes(stored)["noise"])
 
     # State.
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from tacit import wire
 from tacit.arrays import IntArray
 from tacit.driver import Learner
-from tacit.privacy.base import Secret
+from tacit.privacy.base import Report, Secret
 from tacit.publication import Publication
 from tacit.service import packing, schema
 from tacit.service.deployment import Deployment
@@ -94,6 +94,18 @@ class LocalMode:
                 [wire.coin(self._deployment.task_id, report.identity) for report in reports],
             )
             learner.served += len(reports)
+
+    def reports(
+        self, connection: sa.Connection, start: int, end: int
+    ) -> Iterator[tuple[Report, int]]:
+        """Kept reports with numbers in [start, end) as the simulator's driver absorbs them."""
+        for kept in self.kept(connection, start, end):
+            coin = wire.coin(self._deployment.task_id, kept.identity)
+            publication = self._billboard.publication(kept.version)
+            yield self._halves.collect(kept.message, publication, coin), kept.version
+
+    def recall(self, learner: Learner, connection: sa.Connection, version: int) -> None:
+        """Nothing: the noise of a release is in the reports."""
 
     @staticmethod
     def kept(connection: sa.Connection, start: int, end: int) -> Iterator[Kept]:

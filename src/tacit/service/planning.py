@@ -52,7 +52,11 @@ class Mode(Protocol):
 
 
 class Planning:
-    """One step of the planner, as a function of the database."""
+    """One step of the planner, as a function of the database.
+
+    Attributes:
+        root: of the planner's random streams; version v is planned with those of (root, v).
+    """
 
     def __init__(
         self,
@@ -69,13 +73,13 @@ class Planning:
         self._billboard = billboard
         self._mode = mode
         self._edges = edges
-        self._root = root
+        self.root = root
         self._clock = clock
 
     def first(self) -> None:
         """Version 0, before anybody took part: planned from an empty release."""
         learner = Learner(self._deployment.bound, SecureNoise())
-        learner.publish(planner_streams(self._root, 0))
+        learner.publish(planner_streams(self.root, 0))
         self._commit(learner, -1)
 
     def step(self) -> bool:
@@ -94,7 +98,7 @@ class Planning:
         with self._store.read() as connection:
             self._mode.fold(learner, connection, now.served, end)
         self._mode.ready(learner, now.version + 1)
-        learner.publish(planner_streams(self._root, now.version + 1))
+        learner.publish(planner_streams(self.root, now.version + 1))
         self._commit(learner, now.version)
         self._store.checkpoint()
         return True

@@ -1,0 +1,122 @@
+"""Every policy worked out again from kept reports, with the simulator's learning step.
+
+The planner adds reports up in bulk and goes on from saved sums. Here one learner starts from
+nothing and absorbs report after report, each batch backwards, as a simulation would: sums are
+integers, so neither the order nor the way may change a single bit of what was published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+
+from tacit.driver import Learner
+from tacit.errors import InvalidInput
+from tacit.privacy.base import Report
+from tacit.privacy.noise import Silence
+from tacit.service import ledger, packing
+from tacit.service import store as db
+from tacit.service.deployment import Deployment
+from tacit.service.planning import Planning
+from tacit.service.publishing import Billboard, Edges, body
+from tacit.service.store import Store
+from tacit.simulation.streams import planner_streams
+
+
+class Kept(Protocol):
+    """What a privacy model has kept."""
+
+    def reports(
+        self, connection: sa.Connection, start: int, end: int
+    ) -> Iterator[tuple[Report, int]]:
+        """Reports with numbers in [start, end), and the versions they name."""
+
+    def recall(self, learner: Learner, connection: sa.Connection, version: int) -> None:
+        """Make the learner's next release use stored noise, if the curator added some."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a verification found.
+
+    Attributes:
+        sound: everything that was published follows from what was kept.
+        problem: what does not, as a sentence.
+        versions: how many publications were compared.
+        reports: how many reports were absorbed again.
+    """
+
+    sound: bool
+    problem: str
+    versions: int
+    reports: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return dict(vars(self))
+
+    def __str__(self) -> str:
+        if not self.sound:
+            return f"NOT SOUND: {self.problem}"
+        return (
+            f"Sound: {self.versions} policies follow bit for bit from {self.reports} kept reports, "
+            "and the ledger's chain is whole."
+        )
+
+
+def verify(
+    deployment: Deployment,
+    store: Store,
+    kept: Kept,
+    billboard: Billboard,
+    edges: Edges,
+    planning: Planning,
+) -> Verdict:
+    """Compare every publication with what the simulator's step makes of the kept reports."""
+    if not deployment.keep_reports:
+        raise InvalidInput(
+            "nothing can be worked out again, because reports are deleted once they are absorbed; "
+            "set keep_reports = true in [storage] before the first report arrives"
+        )
+    learner = Learner(deployment.bound, Silence())
+    with store.read() as connection:
+        newest = db.progress(connection).version
+        for version in range(newest + 1):
+            if version:
+                batch = list(kept.reports(connection, edges[version - 1], edges[version]))
+                missing = edges[version] - edges[version - 1] - len(batch)
+                if missing:
+                    problem = f"{missing} reports of the batch before version {version} are missing"
+                    return Verdict(False, problem, version, learner.served)
+                for report, named in reversed(batch):
+                    learner.absorb(report, named)
+                kept.recall(learner, connection, version)
+            problem = _differs(learner, deployment, billboard, planning.root, version)
+            if problem:
+                return Verdict(False, problem, version, learner.served)
+    said = ledger.statement(store)
+    if not said["verified"]:
+        return Verdict(False, str(said["problem"]), newest + 1, learner.served)
+    return Verdict(True, "", newest + 1, learner.served)
+
+
+def _differs(
+    learner: Learner, deployment: Deployment, billboard: Billboard, root: int, version: int
+) -> str:
+    """What is different about a version, as a sentence; nothing if nothing is."""
+    stored = billboard.published(version)
+    publication = learner.publish(planner_streams(root, version))
+    assert learner.release is not None
+    again = packing.release_from_bytes(packing.release_to_bytes(learner.release))
+    same = stored.users == learner.served and all(
+        again.blocks[name].tobytes() == block.tobytes()
+        for name, block in stored.release.blocks.items()
+    )
+    if not same:
+        return f"the release of version {version} does not follow from the kept reports"
+    if body(publication, deployment.task_id) != billboard.entry(version)[1].body:
+        return f"the policy of version {version} does not follow from its release"
+    return ""

@@ -1,0 +1,97 @@
+"""Policies worked out again: service and simulator share one learning step, to the last bit."""
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from service.conftest import JOINT, LOCAL
+from service.devices import local_reports, report_under, trajectories
+from tacit.driver import Learner
+from tacit.errors import InvalidInput
+from tacit.privacy.noise import Silence
+from tacit.service import schema
+from tacit.service.planning import PlannerLoop
+from tacit.service.publishing import body
+from tacit.simulation.streams import planner_streams
+
+OBI = LOCAL.replace('"tacit-local"', '"ldp-obi"')
+PSRL = LOCAL.replace('"tacit-local"', '"ldp-psrl"')
+LINOPT = JOINT.replace('"tacit-joint"', '"private-linopt-po"').replace(
+    "first = 40\ngrowth = 1.5", "delta = 1e-5"
+)
+
+
+def run(collector, make, users: int, chunk: int) -> None:
+    """Users in chunks that do not fit the batches, some of them one version late."""
+    planner, rng = PlannerLoop(collector), np.random.default_rng(1)
+    sent = 0
+    late: list = []
+    while sent < users:
+        fresh = make(collector, rng, min(chunk, users - sent))
+        batch = late + fresh[: len(fresh) // 2]
+        late = fresh[len(fresh) // 2 :]
+        answer = collector.upload(collector.deployment.task_id, batch, None)
+        sent += sum(o.outcome == "accepted" for o in answer.outcomes)
+        planner.step()
+    planner.step()
+
+
+@pytest.mark.parametrize(
+    ("text", "make"),
+    [(LOCAL, local_reports), (OBI, local_reports), (PSRL, local_reports)]
+    + [(JOINT, trajectories), (LINOPT, trajectories)],
+)
+def test_every_policy_follows_from_kept_reports(deploy, opened, text, make) -> None:
+    collector = opened(deploy(text, users=300, batch=60, keep="true"))
+    run(collector, make, 300, 70)
+    verdict = collector.verify()
+    assert verdict.sound and verdict.versions >= 4 and verdict.reports >= 200, str(verdict)
+
+
+def test_a_changed_report_shows(deploy, opened) -> None:
+    collector = opened(deploy(users=300, batch=60, keep="true"))
+    run(collector, local_reports, 300, 70)
+    with collector._store.write() as connection:
+        row = connection.execute(sa.select(schema.uploads).limit(1)).one()
+        changed = bytes(row.data)[:-8] + bytes(8)
+        connection.execute(
+            schema.uploads.update().where(schema.uploads.c.first == row.first).values(data=changed)
+        )
+    with pytest.raises(InvalidInput):  # an impossible report
+        assert not collector.verify().sound
+    with collector._store.write() as connection:
+        connection.execute(schema.uploads.delete().where(schema.uploads.c.first == row.first))
+    verdict = collector.verify()
+    assert not verdict.sound and "missing" in verdict.problem
+
+
+def test_without_kept_reports_there_is_nothing_to_verify(deploy, opened) -> None:
+    with pytest.raises(InvalidInput, match="keep_reports = true"):
+        opened(deploy()).verify()
+
+
+def test_the_same_reports_in_any_order_give_the_same_policies(deploy, opened) -> None:
+    """Two services with one random root; batches arrive shuffled and cut differently."""
+    deployments = [deploy(users=200, batch=60), deploy(users=200, batch=60)]
+    one, two = (opened(deployment) for deployment in deployments)
+    two.planning.root = one.planning.root
+    first = planner_streams(one.planning.root, 0)
+    zero = Learner(deployments[0].bound, Silence()).publish(first)
+    with two._store.write() as connection:  # version 0 was planned with two's own root
+        connection.execute(
+            schema.publications.update().values(body=body(zero, deployments[1].task_id))
+        )
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        publication = one.published(one.policy().version).publication
+        reports = [report_under(one.deployment, publication, rng) for _ in range(60)]
+        for collector, cut in ((one, 60), (two, 13)):
+            order = rng.permutation(60) if collector is two else np.arange(60)
+            for start in range(0, 60, cut):
+                chunk = [reports[i] for i in order[start : start + cut]]
+                answer = collector.upload(collector.deployment.task_id, chunk, None)
+                assert all(outcome.outcome == "accepted" for outcome in answer.outcomes)
+            PlannerLoop(collector).step()
+            collector.clock.now += 100
+        assert one.policy().body == two.policy().body
+    assert one.policy().version == 3
