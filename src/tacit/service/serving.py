@@ -31,7 +31,7 @@ _HAIR = 1 + 1e-6
 def served_model(bound: BoundAgent, name: str) -> Model:
     """Whose noise protects: the device's or the curator's; other mechanisms are refused."""
     privatizer = bound.privatizer
-    if isinstance(privatizer, CountedSums):
+    if isinstance(privatizer, CountedSums) and name in BATCH_PARAMETER:
         return "joint"
     if isinstance(privatizer, LocalAdditive) and privatizer.kind == "bounded":
         raise InvalidInput(
@@ -70,13 +70,28 @@ def fit(parameters: dict[str, Any], task: Task, minimum_batch: int) -> tuple[Age
             f"{name} must be told {', '.join(sorted(missing))} in advance, which a deployment "
             "cannot; choose another agent"
         )
-    bound = agent.bind(task)
+    bound = _bind(agent, task)
     if served_model(bound, name) == "local":
         two_halves(bound)
     _check_guarantee(bound, name)
     if own is None:
         bound = dataclasses.replace(bound, schedule=AtLeast(bound.schedule, minimum_batch))
     return agent, bound
+
+
+def _bind(agent: Agent, task: Task) -> BoundAgent:
+    """Fit the agent; features that no regression can use are the operator's to mend."""
+    try:
+        return agent.bind(task)
+    except InvalidInput:
+        raise
+    except (ValueError, ArithmeticError) as error:
+        if "features" not in task.known:
+            raise
+        raise InvalidInput(
+            f"{agent.name} cannot learn from these features ({error}); rows that are all alike "
+            "teach nothing"
+        ) from None
 
 
 def _check_guarantee(bound: BoundAgent, name: str) -> None:

@@ -1,0 +1,140 @@
+"""Deployment files: what runs, and what is refused with a sentence."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from service.conftest import JOINT, LOCAL
+from tacit.errors import InvalidInput
+from tacit.service.collector import Collector
+from tacit.service.deployment import Deployment
+from tacit.service.settings import duration, iso, moment
+
+GOOD = LOCAL.format(users=400, batch=100, keep="false", more="")
+CURATED = JOINT.format(users=400, batch=100, keep="false", more="")
+
+
+def parse(text: str, folder: Path = Path("/nowhere")) -> Deployment:
+    return Deployment.parse(text, folder / "file.toml")
+
+
+def test_the_example_runs_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "example.toml"
+    path.write_text(Deployment.example())
+    deployment = Deployment.load(path)
+    assert deployment.model == "local" and deployment.guarantee.unit == "user"
+    assert deployment.fleet["problem"] == "river-swim"
+    with Collector.open(deployment) as collector:
+        assert collector.policy().version == 0
+        described = collector.describe()
+    assert described["task_id"] == deployment.task_id and len(deployment.task_id) == 64
+    assert described["labels"] == {"states": None, "actions": ["left", "right"]}
+    assert (tmp_path / "example.db").exists()
+
+
+def test_what_a_device_agrees_to_makes_the_id() -> None:
+    one = parse(GOOD)
+    assert one.task_id == parse(GOOD).task_id
+    for old, new in (
+        ('name = "test"', 'name = "best"'),
+        ("epsilon = 4.0", "epsilon = 3.0"),
+        ("users = 400", "users = 401"),
+        ("horizon = 4", "horizon = 5"),
+        ('"shared"', '"per-device"'),
+    ):
+        assert parse(GOOD.replace(old, new)).task_id != one.task_id, new
+    assert parse(GOOD + "[server]\nport = 9\n").task_id == one.task_id
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("horizon", "horzion", r"\[task\] has no key 'horzion'; did you mean 'horizon'"),
+        ("[population]", "[popluation]", r"unknown section \[popluation\]; did you mean"),
+        ("users = 400", "", r"\[population\] needs the key 'users'"),
+        ("users = 400", 'users = "many"', "users in .population. = 'many', but it must be a whole"),
+        ("epsilon = 4.0", "", "tacit-local is private and needs an epsilon"),
+        ("epsilon = 4.0", "epsilon = 4.0\nbatsh = 3", "no parameter 'batsh'; did you mean 'batch'"),
+        ('"tacit-local"', '"tacit-lokal"', "unknown agent 'tacit-lokal'; did you mean"),
+        ("states = 3", "states = ['a', 'a']", "each name once"),
+        ("states = 3", "states = 3\nabsorbing_state = 3", "states are numbered from 0 to 2"),
+        ("horizon = 4", "horizon = 4\nreward_range = [1, 0]", "first must be below the second"),
+        ("horizon = 4", "horizon = 4\nfeatures = 'no.npy'", "need theta_norm"),
+        ("[storage]", "[storage]\ndatabase = 'mysql://x'", "must be an SQLite file"),
+        ("[storage]", "[window]\nopens = 2026-01-01T00:00:00\n[storage]", "time with an offset"),
+        ('tokens = "shared"', 'tokens = "shared"\nparticipations = 2', "one participation"),
+        ("minimum_batch = 100", "minimum_batch = 100\ncadence = 'soon'", "seconds, or text like"),
+        ("[task]", "[task", "file.toml: "),
+    ],
+)
+def test_what_is_wrong_is_said(old: str, new: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        parse(GOOD.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("agent", "message"),
+    [
+        ('name = "psrl"', "psrl cannot be served"),
+        ('name = "shuffle-obi"\nepsilon = 1.0\ndelta = 1e-6', "cannot be served"),
+        ('name = "tacit-linear"\nepsilon = 1.0', "cannot be served|learns"),
+        ('name = "ldp-obi"\nepsilon = 1.0\ndelta = 1e-5\nrandomizer = "bounded"', "exact sampler"),
+        (
+            'name = "ldp-obi"\nepsilon = 1.0\ndelta = 1e-5\nrandomizer = "gaussian"\n'
+            'calibration = "paper"',
+            "does not keep the epsilon",
+        ),
+        ('name = "ldp-ucrl-vtr"\nepsilon = 1.0', "must be told reward"),
+        ('name = "optimal"', "must be told|cannot be served"),
+    ],
+)
+def test_agents_that_cannot_be_served(agent: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        parse(GOOD.replace('name = "tacit-local"\nepsilon = 4.0', agent))
+
+
+def test_a_missing_file_says_how_to_begin(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="--init"):
+        Deployment.load(tmp_path / "none.toml")
+
+
+def test_the_minimum_batch_is_part_of_a_calibrated_schedule() -> None:
+    small = parse(CURATED.replace("minimum_batch = 100", "minimum_batch = 20"))
+    large = parse(CURATED.replace("minimum_batch = 100", "minimum_batch = 120"))
+    assert small.agent.parameters()["least"] == 20
+    edges = [0, *large.bound.schedule.boundaries(), 400]
+    assert edges == [0, 120, 240, 360, 400]
+    assert large.bound.privatizer.batch == 120
+    assert large.bound.privatizer.strategy.length == 3
+    assert large.bound.privatizer.noise_std != small.bound.privatizer.noise_std
+    with pytest.raises(InvalidInput, match="least = 10 in .agent. makes batches smaller"):
+        parse(CURATED.replace("epsilon = 4.0", "epsilon = 4.0\nleast = 10"))
+
+
+def test_local_batches_are_never_smaller_than_the_minimum() -> None:
+    deployment = parse(GOOD.replace('"tacit-local"', '"ldp-obi"'))
+    assert [deployment.bound.schedule(served) for served in (0, 1, 399)] == [100, 100, 100]
+
+
+def test_features_from_a_file(tmp_path: Path) -> None:
+    phi = np.random.default_rng(1).dirichlet(np.ones(3), size=(3, 2, 2)).swapaxes(2, 3)
+    np.save(tmp_path / "phi.npy", phi)
+    text = CURATED.replace("horizon = 4", 'horizon = 4\nfeatures = "phi.npy"\ntheta_norm = 1.0')
+    deployment = parse(text, tmp_path)
+    assert deployment.task.revealed == ("features", "theta_norm")
+    np.save(tmp_path / "phi.npy", phi[:2])
+    with pytest.raises(InvalidInput, match="of shape"):
+        parse(text, tmp_path)
+    np.save(tmp_path / "phi.npy", np.full((3, 2, 3, 2), 1 / 3))
+    with pytest.raises(InvalidInput, match="cannot learn from these features"):
+        parse(text, tmp_path)
+
+
+def test_units_and_times() -> None:
+    assert duration("2h", "x") == 7200.0 and duration(3, "x") == 3.0
+    assert iso(moment("2026-05-01T08:00:00Z", "x")) == "2026-05-01T08:00:00Z"
+    assert parse(GOOD).guarantee.unit == "participation"
+    assert "any single participation" in parse(GOOD).guarantee.statement()
+    user = parse(GOOD.replace('"shared"', '"per-device"')).guarantee
+    assert user.unit == "user" and "any user's whole trajectory" in user.statement()
