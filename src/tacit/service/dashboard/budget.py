@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tacit.service.dashboard.facts import Facts
-from tacit.service.dashboard.words import counted, whole
+from tacit.service.dashboard.words import at_most, counted, whole
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,9 @@ class Budget:
     Attributes:
         epsilon: of everything one unit loses, at most.
         delta: likewise.
-        spent_epsilon: what a unit that took part has lost by now.
-        left_epsilon: what it may still lose.
+        spent_epsilon: what one report cost its sender (local), or what releases cost so far.
+        left_epsilon: what is left after that.
+        labels: names of the two.
         share: part of the deployment's budget that is used, for a bar.
         share_of: what the share is a part of.
         words: sentences.
@@ -26,6 +27,7 @@ class Budget:
     delta: float
     spent_epsilon: float
     left_epsilon: float
+    labels: tuple[str, str]
     share: float
     share_of: str
     words: tuple[str, ...]
@@ -45,7 +47,7 @@ def _local(facts: Facts) -> Budget:
     each = stated.epsilon / times
     who = "Every device" if d.unit == "user" else "Every participation"
     words = [
-        f"{who} spends its own budget before it sends anything: epsilon {each:.4g} per report"
+        f"{who} spends its own budget before it sends anything: epsilon {at_most(each)} per report"
         + (f", {times} reports at most." if times > 1 else ", one report."),
         f"{whole(facts.accepted)} of {counted(d.task.users, 'report')} are used; report "
         f"{whole(d.task.users + 1)} is refused.",
@@ -58,8 +60,9 @@ def _local(facts: Facts) -> Budget:
     return Budget(
         epsilon=stated.epsilon,
         delta=stated.delta,
-        spent_epsilon=each if facts.accepted else 0.0,
-        left_epsilon=0.0 if times == 1 and facts.accepted else stated.epsilon - each,
+        spent_epsilon=each,
+        left_epsilon=max(0.0, stated.epsilon - each),
+        labels=("One report costs its sender", "Left after one report"),
         share=facts.accepted / d.task.users,
         share_of="reports",
         words=tuple(words),
@@ -73,8 +76,9 @@ def _joint(facts: Facts, policies_left: int | None) -> Budget:
     made = sum(v.users > 0 for v in facts.versions)
     total = made + (policies_left or 0)
     words = [
-        f"One charge of epsilon {stated.epsilon:.4g}, delta {stated.delta:.2g}, written to the "
-        "ledger before the first noise is drawn, pays for every release of this deployment.",
+        f"One charge of epsilon {at_most(stated.epsilon)}, delta {at_most(stated.delta, 2)}, "
+        "written to the ledger before the first noise is drawn, pays for every release of this "
+        "deployment.",
         f"{counted(made, 'release')} made, {whole(policies_left or 0)} to come; a release that was "
         "made is never drawn again.",
     ]
@@ -85,6 +89,7 @@ def _joint(facts: Facts, policies_left: int | None) -> Budget:
         delta=stated.delta,
         spent_epsilon=stated.epsilon if made else 0.0,
         left_epsilon=0.0 if made else stated.epsilon,
+        labels=("Spent", "Left"),
         share=made / total if total else 0.0,
         share_of="releases",
         words=tuple(words),

@@ -11,6 +11,8 @@ from tacit.service.dashboard.facts import Version
 WINDOW = 7 * 86_400.0
 """The pace is that of the last so many seconds, or since the version before if that is longer."""
 
+CENTURY = 100 * 365.25 * 86_400.0
+
 MOST = 1_000_000
 """Policies that are counted one by one."""
 
@@ -24,7 +26,8 @@ class Forecast:
         policies_left: that will still be published, None where there are too many to count.
         users_per_day: the present pace, None before there is one.
         next_policy_at: unix time of the next policy at that pace.
-        finished_at: unix time at which the population is reached at that pace.
+        finished_at: unix time at which the population is reached at that pace; both are None
+            where they are a century away.
     """
 
     users_left: int
@@ -48,8 +51,13 @@ def forecast(
     pace = _pace(versions, accepted, now) if left > 0 else None
     if pace is None:
         return Forecast(left, policies, None, None, None)
-    soon = now + next_batch / pace if next_batch is not None and next_batch > 0 else None
-    return Forecast(left, policies, 86_400.0 * pace, soon, now + left / pace)
+    soon = _when(next_batch, pace, now) if next_batch else None
+    return Forecast(left, policies, 86_400.0 * pace, soon, _when(left, pace, now))
+
+
+def _when(users: int, pace: float, now: float) -> float | None:
+    """When so many more users have come, if anybody can still wait for it."""
+    return now + users / pace if users / pace < CENTURY else None
 
 
 def policies_left(served: int, population: int, schedule: Schedule) -> int | None:

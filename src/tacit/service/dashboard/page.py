@@ -60,7 +60,7 @@ def _environment() -> Environment:
         "real": words.real,
         "percent": words.percent,
         "counted": words.counted,
-        "small_number": "{:.2g}".format,
+        "at_most": words.at_most,
         "pace": pace,
     }
     return environment
@@ -96,9 +96,11 @@ def render(view: View, facts: Facts, window: Window) -> str:
     points = view.value.points
     d = facts.deployment
 
-    def when(at: float) -> Markup:
-        return Markup('<time data-relative datetime="{}" title="{}">{}</time>').format(
-            words.iso(at), words.moment(at), words.relative(at, facts.now)
+    def when(at: float, overdue: str = "") -> Markup:
+        """A time in relative words; ``overdue`` replaces them once it lies in the past."""
+        said = overdue if overdue and at <= facts.now else words.relative(at, facts.now)
+        return Markup('<time data-relative="{}" datetime="{}" title="{}">{}</time>').format(
+            overdue, words.iso(at), words.moment(at), said
         )
 
     template = _environment().from_string(_asset("page.html"))

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from tacit.service.dashboard.axes import Axis, number_axis, time_axis
 
 WIDE, TALL = 480, 270
-LEFT, RIGHT, TOP, BOTTOM = 58, 16, 14, 48
+LEFT, RIGHT, TOP, BOTTOM = 54, 16, 30, 48
 
 
 class BandPoint(NamedTuple):
@@ -63,6 +63,7 @@ def value_over_users(points: Sequence[BandPoint], span: tuple[float, float]) -> 
     room = 0.05 * max(high - low, 1e-9)
     x = number_axis(0.0, float(points[-1].users), LEFT, WIDE - RIGHT, 3)
     y = number_axis(max(low - room, span[0]), min(high + room, span[1]), TALL - BOTTOM, TOP)
+    most = [_level(y.at(span[1]), "most possible")] if y.high >= span[1] else []
     above = [f"{x.at(p.users)},{y.at(p.high)}" for p in points]
     below = [f"{x.at(p.users)},{y.at(p.low)}" for p in reversed(points)]
     middle = [f"{x.at(p.users)},{y.at(p.middle)}" for p in points]
@@ -74,6 +75,7 @@ def value_over_users(points: Sequence[BandPoint], span: tuple[float, float]) -> 
             x.at(newest.users), y.at(newest.low), y.at(newest.high)
         ),
         _dot("now", x.at(newest.users), y.at(newest.middle)),
+        *most,
     ]
     said = (
         f"After {newest.users:,} users the estimate is {newest.middle:.4g}, "
@@ -137,7 +139,7 @@ def _dot(kind: str, x: float, y: float) -> Markup:
 def _level(y: float, word: str) -> Markup:
     return Markup(
         '<path class="level" d="M{} {}H{}"/><text class="mark" x="{}" y="{}">{}</text>'
-    ).format(LEFT, y, WIDE - RIGHT, LEFT + 6, y + 15, word)
+    ).format(LEFT, y, WIDE - RIGHT, LEFT + 6, y - 5, word)
 
 
 def _frame(
@@ -159,7 +161,7 @@ def _frame(
         Markup(
             '<path class="tick" d="M{0} {1}H{2}"/>'
             '<text class="name middle" x="{3}" y="{4}">{5}</text>'
-            '<text class="name middle" transform="translate(13 {6}) rotate(-90)">{7}</text>'
+            '<text class="name" x="4" y="14">{6}</text>'
         ).format(
             LEFT,
             floor,
@@ -167,7 +169,6 @@ def _frame(
             (LEFT + WIDE - RIGHT) / 2,
             TALL - 8,
             across,
-            (TOP + floor) / 2,
             up,
         )
     )

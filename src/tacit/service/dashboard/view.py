@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit._version import __version__
+from tacit.privacy.guarantee import Guarantee
 from tacit.service.dashboard.action_map import ActionMap, action_map
 from tacit.service.dashboard.budget import Budget, budget
 from tacit.service.dashboard.estimate import COVERAGE, Estimate
 from tacit.service.dashboard.facts import Facts, Version
 from tacit.service.dashboard.forecast import Forecast, forecast
-from tacit.service.dashboard.words import counted, iso, length
+from tacit.service.dashboard.words import at_most, counted, iso, length
 
 MOST_POINTS = 120
 """Publications drawn or listed; with more, an even choice of them, the newest always."""
@@ -144,7 +145,7 @@ def build(facts: Facts) -> View:
         forecast=_forecast_json(ahead),
         guarantee={
             "statement": guarantee.statement(),
-            "meaning": meaning(guarantee.epsilon, guarantee.delta, d.unit),
+            "meaning": meaning(guarantee),
             "digest": guarantee.digest(),
             **guarantee.to_json(),
         },
@@ -162,19 +163,24 @@ def thinned(versions: Sequence[Version]) -> list[Version]:
     return [versions[k] for k in sorted(chosen)]
 
 
-def meaning(epsilon: float, delta: float, unit: str) -> str:
+_SEEN = {
+    "local": "everything their device sends",
+    "joint": "everything the curator publishes, and all that other users get to see,",
+}
+
+
+def meaning(guarantee: Guarantee) -> str:
     """Epsilon for people: how far a belief about somebody can move."""
-    whose = "a person" if unit == "user" else "one participation of a person"
-    factor = math.exp(epsilon)
-    shown = f"{factor:.3g}" if factor < 1e6 else f"{factor:.1e}"
-    likely = factor / (1.0 + factor)
+    whose = "a person" if guarantee.unit == "user" else "one participation of a person"
+    factor = math.exp(guarantee.epsilon)
+    right = at_most(100.0 * factor / (1.0 + factor))
     said = (
-        f"Whatever somebody believes about {whose} beforehand, everything that is published or sent"
-        f" can change the odds of that belief by a factor of {shown} at most: a fifty-fifty guess"
-        f" can become right in {100 * likely:.3g} of 100 cases, and no more."
+        f"Whatever somebody believes about {whose} beforehand, {_SEEN[guarantee.model]} can change "
+        f"the odds of that belief by a factor of {at_most(factor)} at most: a fifty-fifty guess "
+        f"can become right in {right} of 100 cases, and no more."
     )
-    if delta > 0.0:
-        said += f" This may fail with a probability of {delta:.2g}."
+    if guarantee.delta > 0.0:
+        said += f" This may fail with a probability of {at_most(guarantee.delta, 2)}."
     return said
 
 
@@ -255,13 +261,8 @@ def _forecast_json(ahead: Forecast) -> dict[str, Any]:
         "policies_left": ahead.policies_left,
         "users_per_day": ahead.users_per_day,
         "next_policy_at": None if ahead.next_policy_at is None else iso(ahead.next_policy_at),
-        "finished_at": None if ahead.finished_at is None else _far(ahead.finished_at),
+        "finished_at": None if ahead.finished_at is None else iso(ahead.finished_at),
     }
-
-
-def _far(at: float) -> str | None:
-    """A time that a calendar can hold."""
-    return iso(at) if at < 2.5e11 else None
 
 
 def _health(facts: Facts) -> Health:

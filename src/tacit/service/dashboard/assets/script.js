@@ -19,7 +19,10 @@
   }
   function times() {
     for (const node of document.querySelectorAll("time[data-relative]"))
-      node.textContent = words((Date.parse(node.dateTime) - Date.now()) / 1000);
+    {
+      const away = (Date.parse(node.dateTime) - Date.now()) / 1000;
+      node.textContent = away <= 0 && node.dataset.relative ? node.dataset.relative : words(away);
+    }
   }
 
   async function swap(address) {
