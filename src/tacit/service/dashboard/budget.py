@@ -74,6 +74,7 @@ def _joint(facts: Facts, policies_left: int | None) -> Budget:
     d = facts.deployment
     stated = d.guarantee
     made = sum(v.users > 0 for v in facts.versions)
+    charged = any((facts.ledger.get("spent") or {}).values())
     total = made + (policies_left or 0)
     words = [
         f"One charge of epsilon {at_most(stated.epsilon)}, delta {at_most(stated.delta, 2)}, "
@@ -82,13 +83,13 @@ def _joint(facts: Facts, policies_left: int | None) -> Budget:
         f"{counted(made, 'release')} made, {whole(policies_left or 0)} to come; a release that was "
         "made is never drawn again.",
     ]
-    if made == 0:
+    if not charged:
         words.append("Nothing is charged before the first release with users in it.")
     return Budget(
         epsilon=stated.epsilon,
         delta=stated.delta,
-        spent_epsilon=stated.epsilon if made else 0.0,
-        left_epsilon=0.0 if made else stated.epsilon,
+        spent_epsilon=stated.epsilon if charged else 0.0,
+        left_epsilon=0.0 if charged else stated.epsilon,
         labels=("Spent", "Left"),
         share=made / total if total else 0.0,
         share_of="releases",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.service.dashboard.estimate import Estimate, estimate
 from tacit.service.dashboard.facts import Facts, Version
@@ -30,7 +30,6 @@ class Watch:
         self._lock = threading.Lock()
         self._versions: list[Version] = []
         self._estimates: dict[int, Estimate] = {}
-        self._ledger: dict[str, Any] = {}
         self._looks: dict[int | None, tuple[float, Facts]] = {}
 
     def look(self, version: int | None) -> Facts:
@@ -60,7 +59,7 @@ class Watch:
             shown=collector.published(shown).publication if newest >= 0 else None,
             before=collector.published(shown - 1).publication if shown > 0 else None,
             estimates=dict(self._estimates),
-            ledger=self._ledger,
+            ledger=status.budget,
             schema=collector.schema(),
         )
 
@@ -69,7 +68,6 @@ class Watch:
         if newest >= len(self._versions):
             for entry in self._collector.timeline(after=len(self._versions) - 1):
                 self._versions.append(Version(*entry))
-            self._ledger = getattr(self._collector, "ledger", dict)()
         wanted = chosen(len(self._versions))
         for forgotten in set(self._estimates) - set(wanted):
             del self._estimates[forgotten]

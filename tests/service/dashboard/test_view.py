@@ -1,0 +1,284 @@
+"""The view and the page of a real collector, from the first look to the last."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from service.devices import local_reports, trajectories
+from tacit.policy import StochasticPolicy
+from tacit.publication import Publication
+from tacit.service.dashboard import page as pages
+from tacit.service.dashboard.action_map import action_map, letter
+from tacit.service.dashboard.facts import Version
+from tacit.service.dashboard.page import Window, content_security_policy, pace, render
+from tacit.service.dashboard.view import MOST_POINTS, build, thinned
+from tacit.service.dashboard.watch import Watch, chosen
+from tacit.service.planning import PlannerLoop
+
+HOSTILE = """
+[task]
+name = "<script>alert(1)</script>"
+states = ["<b>calm</b>", "tense & tired", "x"]
+actions = ["\\"quoted\\"", "'single'"]
+horizon = 3
+reward_range = [-1.0, 3.0]
+[agent]
+name = "tacit-local"
+epsilon = 4.0
+[population]
+users = {users}
+tokens = "shared"
+[updates]
+minimum_batch = {batch}
+{more}
+"""
+
+
+def serve(collector, make, count: int) -> None:
+    rng, planner = np.random.default_rng(collector.status().accepted), PlannerLoop(collector)
+    for _ in range(count):
+        batch = collector.status().next_batch
+        collector.upload(collector.deployment.task_id, make(collector, rng, batch), None)
+        while planner.step():
+            pass
+    planner.step()
+
+
+class Tags(HTMLParser):
+    """Tags that are open at the end, and every attribute seen."""
+
+    VOID = ("meta", "link")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes) -> None:
+        self.seen.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes) -> None:
+        self.seen.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+
+def look(collector, version=None, window=None) -> tuple[dict, str]:
+    facts = Watch(collector).look(version)
+    view = build(facts)
+    return view.to_json(), render(view, facts, window or Window(version))
+
+
+def test_before_the_first_user(deploy, opened) -> None:
+    data, html = look(opened(deploy()))
+    assert data["progress"]["accepted"] == 0
+    assert data["value"]["kind"] == "none"
+    assert data["value"]["points"] == ()
+    assert data["health"]["state"] == "trouble"  # nobody plans in this test
+    assert data["forecast"]["users_per_day"] is None
+    assert "Nobody has taken part yet" in html
+    assert "Nothing can be said before the first release" in html
+    assert Tags(html).open == []
+
+
+def test_numbers_of_a_local_task(deploy, opened, clock) -> None:
+    collector = opened(deploy(users=1000, batch=100))
+    serve(collector, local_reports, 1)
+    clock.now += 3600.0
+    serve(collector, local_reports, 2)
+    data, html = look(collector)
+    assert data["progress"]["accepted"] == data["progress"]["in_newest_policy"] == 300
+    assert [v["version"] for v in data["versions"]] == [0, 1, 2, 3]
+    assert data["versions"][1]["published"] == "1970-01-12T13:46:40Z"
+    assert data["forecast"]["users_per_day"] == pytest.approx(300 * 24)
+    assert data["forecast"]["policies_left"] == 6
+    assert data["health"]["state"] == "good"
+    assert data["health"]["ledger_intact"] is True
+    assert data["health"]["schema"]
+    assert [p["version"] for p in data["value"]["points"]] == [1, 2, 3]
+    assert all(p["low"] <= p["middle"] <= p["high"] for p in data["value"]["points"])
+    assert data["policy"]["version"] == 3
+    assert data["guarantee"]["digest"] == collector.deployment.guarantee.digest()
+    assert json.loads(json.dumps(data)) is not None
+    assert ">300</p>" in html and "published" in html
+    assert Tags(html).open == []
+
+
+def test_numbers_of_a_joint_task(deploy, opened, joint_text) -> None:
+    collector = opened(deploy(joint_text, users=200, batch=40))
+    before, _ = look(collector)
+    assert before["budget"]["spent_epsilon"] == 0.0
+    assert before["budget"]["left_epsilon"] == before["budget"]["epsilon"]
+    serve(collector, trajectories, 2)
+    data, html = look(collector)
+    assert data["task"]["model"] == "joint"
+    assert data["budget"]["spent_epsilon"] == data["budget"]["epsilon"]
+    assert data["budget"]["share"] == pytest.approx(2 / 4)
+    assert "2 releases made, 2 to come" in html
+    assert "everything the curator publishes" in html
+
+
+def test_the_end_is_told(deploy, opened) -> None:
+    collector = opened(deploy(users=200, batch=100))
+    serve(collector, local_reports, 2)
+    data, html = look(collector)
+    assert data["forecast"] == {
+        "users_left": 0,
+        "policies_left": 0,
+        "users_per_day": None,
+        "next_policy_at": None,
+        "finished_at": None,
+    }
+    assert "The population is reached" in html
+    assert data["progress"]["next_policy_in"] is None
+
+
+def test_labels_cannot_become_markup(deploy, opened) -> None:
+    collector = opened(deploy(HOSTILE, users=200, batch=100))
+    serve(collector, local_reports, 1)
+    data, html = look(collector)
+    assert "<script>alert" not in html and "<b>calm" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert "tense &amp; tired" in html
+    page = Tags(html)
+    assert page.open == []
+    assert sum(tag == "script" for tag, _ in page.seen) == 1
+    assert data["value"]["span"] == (-3.0, 9.0)  # three steps of rewards in [-1, 3]
+
+
+def test_the_page_asks_nobody_else_for_anything(deploy, opened) -> None:
+    collector = opened(deploy(users=300, batch=100))
+    serve(collector, local_reports, 2)
+    _, html = look(collector)
+    addresses = [a.get("src") or a.get("href") for _, a in Tags(html).seen]
+    addresses = [address for address in addresses if address]
+    assert {a for a in addresses if not a.startswith(("#", "data:"))} == {
+        "v1/guarantee",
+        "v1/dashboard",
+    }
+    assert "@import" not in html and "url(" not in html
+    assert not [a for _, a in Tags(html).seen if any(k == "style" or k[:2] == "on" for k in a)]
+
+
+def test_the_policy_of_the_browser_allows_exactly_this_page() -> None:
+    policy = content_security_policy()
+    assert "unsafe" not in policy
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "http" not in policy
+
+
+def test_other_versions_can_be_looked_at(deploy, opened) -> None:
+    collector = opened(deploy(users=400, batch=100))
+    serve(collector, local_reports, 2)
+    old, html = look(collector, 1)
+    assert old["policy"]["version"] == 1
+    assert '<option value="1" selected>' in html
+    absent, html = look(collector, 77)
+    assert absent["policy"]["version"] == 2
+    assert "There is no version 77; version 2 is shown." in html
+
+
+def test_the_stamp_changes_with_what_is_said_and_not_with_time(deploy, opened, clock) -> None:
+    collector = opened(deploy(users=400, batch=100))
+    planner = PlannerLoop(collector)
+    planner.step()
+    first, _ = look(collector)
+    clock.now += 7.0
+    later, _ = look(collector)
+    assert first["stamp"] == later["stamp"]
+    assert first["generated"] != later["generated"]
+    collector.upload(
+        collector.deployment.task_id, local_reports(collector, np.random.default_rng(0), 1), None
+    )
+    assert look(collector)[0]["stamp"] != first["stamp"]
+
+
+def test_large_maps_come_in_parts_and_as_a_whole(deploy, opened) -> None:
+    text = HOSTILE.replace("horizon = 3", "horizon = 50").replace(
+        'states = ["<b>calm</b>", "tense & tired", "x"]', "states = 70"
+    )
+    collector = opened(deploy(text, users=200, batch=100))
+    _, html = look(collector, window=Window(None, 65, 49))
+    assert '<option value="60" selected>60 to 69</option>' in html
+    assert '<option value="48" selected>49 to 50</option>' in html
+    assert 'class="overview" viewBox="0 0 50 70"' in html
+    table = html[html.index('id="map-table"') : html.index("</table>", html.index("map-table"))]
+    assert table.count("<td") == 10 * 2
+    far = look(collector, window=Window(None, 10**9, 10**9))[1]
+    assert '<option value="60" selected>' in far
+
+
+def test_random_policies_show_the_most_likely_action(deploy) -> None:
+    deployment = deploy()
+    chances = np.full((4, 3, 2), 0.5)
+    chances[0, 0] = [0.2, 0.8]
+    shown = action_map(deployment, Publication(3, StochasticPolicy(chances)), None)
+    assert shown.table[0][0] == 1
+    assert shown.certainty[0][0] == 0.8
+    assert shown.actions == ("action 0", "action 1")
+    assert action_map(deployment, None, None) is None
+
+
+def test_marks_of_actions() -> None:
+    assert [letter(a) for a in (0, 25, 26, 53)] == ["A", "Z", "A1", "B2"]
+
+
+def test_few_versions_are_estimated_and_drawn_however_many_there_are() -> None:
+    assert chosen(0) == []
+    assert chosen(1) == [0]
+    assert chosen(4) == [3, 2, 1]
+    many = chosen(10_000)
+    assert many[0] == 9_999 and len(many) < 80
+    assert set(chosen(9_000)[1:]) <= set(chosen(10_000))  # so that they are worked out once
+    versions = [Version(v, v, float(v)) for v in range(10_000)]
+    kept = thinned(versions)
+    assert len(kept) == MOST_POINTS
+    assert kept[0] == versions[0] and kept[-1] == versions[-1]
+
+
+def test_many_watchers_cost_as_much_as_one(deploy, opened, monkeypatch) -> None:
+    collector = opened(deploy())
+    asked = []
+    status = collector.status
+    monkeypatch.setattr(collector, "status", lambda: asked.append(1) or status())
+    watch = Watch(collector)
+    for _ in range(20):
+        watch.look(None)
+    assert len(asked) == 1
+
+
+def test_paces_are_said_in_a_fitting_unit() -> None:
+    assert pace(10.0) == "10.0 users a day"
+    assert pace(24_000.0) == "1,000 users an hour"
+    assert pace(864_000.0) == "10.0 users a second"
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+def test_text_has_enough_contrast_in_both_themes(theme: int) -> None:
+    """WCAG AA asks for 4.5 between text and ground."""
+    style = pages._asset("style.css")
+    root = re.findall(r":root \{(.*?)\}", style, re.DOTALL)[theme]
+    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", root))
+    pairs = [(ink, ground) for ink in ("ink", "soft", "accent") for ground in ("ground", "card")]
+    pairs += [("good", "good-ground"), ("wait", "wait-ground"), ("bad", "bad-ground")]
+    pairs += [("ink", f"a{k}") for k in range(8)]
+    low = [pair for pair in pairs if contrast(colours[pair[0]], colours[pair[1]]) < 4.5]
+    assert low == []
