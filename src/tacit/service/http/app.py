@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 
 from tacit._version import __version__
+from tacit.service import dashboard
 from tacit.service.http import errors
 from tacit.service.http.edge import Edge
 from tacit.service.http.metrics import Metrics
@@ -49,6 +50,7 @@ def create_app(collector: Collector, planner: PlannerLoop | None = None) -> Fast
         lifespan=life,
     )
     app.include_router(Api(collector, metrics).router())
+    app.include_router(dashboard.router(collector))
     errors.install(app)
     app.add_middleware(Edge, metrics=metrics)
     return app
