@@ -98,6 +98,43 @@ def backward_regression(
 
 
 @kernel
+def optimistic_stage(
+    weights: Array,
+    answer: Array,
+    middle: float,
+    residual: Array,
+    widths: Array,
+    bonus: float,
+    top: float,
+    Q: Array,
+    V: Array,
+) -> None:
+    """Q = clip(m + phi^T Lam^-1 y - m residual + bonus width, 0, top) and V = max_a Q of a stage.
+
+    Args:
+        weights: Phi Lam^-1 [S A, d].
+        answer: y [d], the noisy sum of phi (r + V(s') - m).
+        middle: m.
+        residual: phi^T Lam^-1 (Lam - G) v [S A].
+        widths: |phi|_{Lam^-1} [S A].
+        bonus: factor of the width.
+        top: where Q is cut.
+        Q: output [S, A].
+        V: output [S].
+    """
+    S, A = Q.shape
+    for s in range(S):
+        V[s] = 0.0
+        for a in range(A):
+            pair = s * A + a
+            value = middle * (1.0 - residual[pair]) + bonus * widths[pair]
+            for i in range(answer.shape[0]):
+                value += weights[pair, i] * answer[i]
+            Q[s, a] = min(max(value, 0.0), top)
+            V[s] = max(V[s], Q[s, a])
+
+
+@kernel
 def log_determinants(packed: Array, ridge: float, least: float, work: Array, logdet: Array) -> bool:
     """Log det(G + ridge I) of every stage; False if an eigenvalue is not above ``least``.
 

@@ -13,10 +13,15 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels.lsvi import backward_regression, feature_widths, log_determinants
+from tacit.kernels.lsvi import (
+    backward_regression,
+    feature_widths,
+    log_determinants,
+    optimistic_stage,
+)
 from tacit.kernels.planning import greedy
 from tacit.planners.base import Ask, Streams, next_version
-from tacit.planners.ridge import unpacked
+from tacit.planners.ridge import unit_direction, unpacked
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
@@ -44,6 +49,13 @@ class Asked:
 
     ranges: Mapping[str, Array] = field(default_factory=dict)
     centred: bool = True
+
+    def put(
+        self, version: int, target: str, h: int, values: Array, ask: Ask
+    ) -> tuple[Array, float]:
+        """The answer to a question, and what was taken off each term."""
+        answer: Array = ask(ValueQuery((version, target, h), target, h, values)).blocks["answer"]
+        return answer, float(self.ranges[target][h]) / 2 if self.centred else 0.0
 
 
 class Regression:
@@ -82,8 +94,7 @@ class Regression:
         self.widths = np.empty(self.weights.shape[:2])
         feature_widths(self.weights, self.phi, self.widths)
         if asked:
-            ones = np.linalg.lstsq(self.phi, np.ones(len(self.phi)), rcond=None)[0]
-            excess = (lam - gram) @ ones
+            excess = (lam - gram) @ unit_direction(self.phi)
             self.residual = (self.weights @ excess[:, :, None])[:, :, 0]
 
     def predict(
@@ -101,9 +112,7 @@ class Regression:
                 per_pair = per_pair + self.release.blocks["reward"][h]
             prediction = self.weights[h] @ (per_pair.ravel() @ self.phi)
             return prediction
-        query = ValueQuery((version, target, h), target, h, values)
-        answer = ask(query).blocks["answer"]
-        middle = float(asked.ranges[target][h]) / 2 if asked.centred else 0.0
+        answer, middle = asked.put(version, target, h, values, ask)
         prediction = middle + self.weights[h] @ answer - middle * self.residual[h]
         return prediction
 
@@ -202,10 +211,18 @@ class LsviPlanner:
 
     def _ask_backward(self, fit: Regression, version: int, tops: Array, ask: Ask, Q: Array) -> None:
         """Q from the last stage, one question per stage."""
-        H, S, A = Q.shape
-        V = np.zeros(S)
-        for h in reversed(range(H)):
-            q = fit.predict(version, "value", h, V, True, ask, self.asked)
-            q = np.clip(q + self.bonus * fit.widths[h], 0.0, tops[h])
-            Q[h] = q.reshape(S, A)
-            V = Q[h].max(axis=1)
+        V = np.zeros(Q.shape[1])
+        for h in reversed(range(len(Q))):
+            answer, middle = self.asked.put(version, "value", h, V, ask)
+            V = np.empty(Q.shape[1])
+            optimistic_stage(
+                fit.weights[h],
+                answer,
+                middle,
+                fit.residual[h],
+                fit.widths[h],
+                self.bonus,
+                tops[h],
+                Q[h],
+                V,
+            )

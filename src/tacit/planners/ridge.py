@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, IntArray, frozen
 from tacit.kernels.planning import greedy
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.policy import TabularPolicy
@@ -35,6 +35,17 @@ def unpacked(packed: Array, dimension: int) -> Array:
     entries = packed / weights
     matrices[:, rows, columns] = matrices[:, columns, rows] = entries
     return matrices
+
+
+@lru_cache(maxsize=8)
+def _direction(flat: bytes, shape: tuple[int, ...]) -> Array:
+    phi = np.frombuffer(flat).reshape(shape)
+    return frozen(np.linalg.lstsq(phi, np.ones(shape[0]), rcond=None)[0])
+
+
+def unit_direction(phi: Array) -> Array:
+    """The v of least norm with <v, phi> = 1 for all features [S A, d]; kept, as plans repeat it."""
+    return _direction(phi.tobytes(), phi.shape)
 
 
 def noise_edge(std: float, dimension: int, diagonal: bool) -> float:
@@ -145,8 +156,7 @@ class RidgePlanner:
         packed = release.blocks["gram"] / self.blocks.gram
         std = release.law.scale("gram") / self.blocks.gram
         floor = self.floor * noise_edge(std, d, packed.shape[1] == d)
-        ones = np.linalg.lstsq(phi, np.ones(S * A), rcond=None)[0]
-        return ridge(unpacked(packed, d), phi, ones, self.prior, floor)
+        return ridge(unpacked(packed, d), phi, unit_direction(phi), self.prior, floor)
 
     def _sum(
         self, release: Release, ask: Ask, version: int, h: int, g: int, V: Array
