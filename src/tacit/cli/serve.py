@@ -15,6 +15,8 @@ from tacit.errors import InvalidInput
 from tacit.validate import integer
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from tacit.service.collector import Collector
     from tacit.service.deployment import Deployment
 
@@ -96,21 +98,26 @@ def serve(path: Path, host: str | None, port: int | None, workers: int) -> None:
             f"--workers {workers} needs PostgreSQL, because SQLite has one writer; leave it "
             "out, or set database in [storage]"
         )
-    listening = bind(deployment.host, deployment.port if port is None else port)
+    with bind(deployment.host, deployment.port if port is None else port) as listening:
+        _run(path, deployment, workers, listening)
+
+
+def _run(path: Path, deployment: Deployment, workers: int, listening: socket) -> None:
     from tacit.service.collector import Collector
+    from tacit.service.http.app import create_app
     from tacit.service.http.server import configure_logging, run, run_workers
+    from tacit.service.planning import PlannerLoop
 
     configure_logging()
     collector = Collector.open(deployment)
-    _announce(path, deployment, collector, listening.getsockname()[1])
-    if workers > 1:
+    try:
+        _announce(path, deployment, collector, listening.getsockname()[1])
+        if workers == 1:
+            run(create_app(collector, PlannerLoop(collector)), listening)
+    finally:
         collector.close()
+    if workers > 1:
         run_workers(path, workers, listening)
-        return
-    from tacit.service.http.app import create_app
-    from tacit.service.planning import PlannerLoop
-
-    run(create_app(collector, PlannerLoop(collector)), listening)
 
 
 def _facts(deployment: Deployment) -> list[str]:

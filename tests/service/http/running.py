@@ -11,14 +11,12 @@ import numpy as np
 import uvicorn
 from fastapi import FastAPI
 
-from tacit import wire
-from tacit.privacy.noise import SecureNoise
+from service.devices import local_reports, trajectories
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
 from tacit.service.http import server
 from tacit.service.http.app import create_app
 from tacit.service.planning import PlannerLoop
-from tacit.trajectory import Trajectory
 
 SMALL = """
 [task]
@@ -39,6 +37,9 @@ minimum_batch = 100
 max_body_bytes = 200000
 max_batch = 20
 """
+
+
+JOINT = SMALL.replace("tacit-local", "tacit-joint").replace("4.0", "1.0\ndelta = 1e-5")
 
 
 def small_collector(folder: Path, text: str = SMALL) -> Collector:
@@ -68,29 +69,19 @@ class Service:
     def __init__(self, collector: Collector, url: str, client: httpx.Client) -> None:
         self.collector, self.url, self.client = collector, url, client
         self.task_id = collector.deployment.task_id
+        self._rng = np.random.default_rng(7)
         (self.device,) = collector.tokens.issue("device", 1, "test")
         (self.operator,) = collector.tokens.issue("operator", 1, "test")
         self.as_device = {"Authorization": f"Bearer {self.device}"}
         self.as_operator = {"Authorization": f"Bearer {self.operator}"}
 
     def reports(self, number: int) -> list[dict[str, object]]:
-        """Honest reports of users who did nothing."""
-        bound = self.collector.deployment.bound
-        policy = self.client.get("/v1/policy").json()
-        publication = wire.publication_from_json(policy, bound.task, self.task_id)
-        H = bound.task.horizon
-        still = Trajectory(np.zeros(H + 1, int), np.zeros(H, int), np.zeros(H))
-        made = []
-        for _ in range(number):
-            name = wire.new_report_id()
-            coin = wire.coin(self.task_id, name)
-            contribution = np.zeros(bound.statistic.layout.size, dtype=np.int64)
-            bound.statistic.contribute(still, publication, coin, contribution)
-            message = wire.device_message(bound, contribution, publication, coin, SecureNoise())
-            made.append(
-                {"id": name, "version": policy["version"], "message": wire.pack_message(message)}
-            )
-        return made
+        """Honest reports under the newest policy."""
+        make = local_reports if self.collector.deployment.model == "local" else trajectories
+        return [
+            {"id": report.id, "version": report.version, "message": report.message}
+            for report in make(self.collector, self._rng, number)
+        ]
 
     def upload(self, reports: object, task_id: str | None = None) -> httpx.Response:
         body = {"task_id": task_id or self.task_id, "reports": reports}
@@ -98,8 +89,8 @@ class Service:
 
 
 @contextmanager
-def small_service(folder: Path) -> Iterator[Service]:
-    collector = small_collector(folder)
+def small_service(folder: Path, text: str = SMALL) -> Iterator[Service]:
+    collector = small_collector(folder, text)
     app = create_app(collector, PlannerLoop(collector))
     with running(app) as url, httpx.Client(base_url=url, timeout=30) as client:
         yield Service(collector, url, client)

@@ -82,6 +82,7 @@ def test_unknown_addresses(shared) -> None:
     ("method", "path", "role"),
     [
         ("POST", "/v1/reports", "device"),
+        ("GET", "/v1/ledger", "operator"),
         ("GET", "/metrics", "operator"),
     ],
 )
@@ -119,6 +120,11 @@ def test_a_revoked_token_is_refused_at_once(shared) -> None:
     assert shared.client.get("/metrics", headers=headers).status_code == 401
 
 
+def test_ledger_is_whole(shared) -> None:
+    ledger = shared.client.get("/v1/ledger", headers=shared.as_operator).json()
+    assert ledger["verified"] is True and ledger["lines"] >= 1
+
+
 def test_health(shared) -> None:
     answer = shared.client.get("/healthz")
     assert answer.status_code == 200
@@ -139,7 +145,7 @@ def test_the_document_names_every_error(shared) -> None:
     document = shared.client.get("/openapi.json").json()
     assert set(document["paths"]) >= {
         *("/v1/task", "/v1/policy", "/v1/policy/{version}", "/v1/reports", "/v1/guarantee"),
-        *("/healthz", "/metrics"),
+        *("/v1/ledger", "/healthz", "/metrics", "/", "/v1/dashboard"),
     }
     upload = document["paths"]["/v1/reports"]["post"]
     assert set(upload["responses"]) == {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
@@ -14,7 +14,7 @@ from tacit.service import dashboard
 from tacit.service.http import errors
 from tacit.service.http.edge import Edge
 from tacit.service.http.metrics import Metrics
-from tacit.service.http.routes import Api
+from tacit.service.http.routes import Api, documented
 
 if TYPE_CHECKING:
     from tacit.service.collector import Collector
@@ -50,7 +50,16 @@ def create_app(collector: Collector, planner: PlannerLoop | None = None) -> Fast
         lifespan=life,
     )
     app.include_router(Api(collector, metrics).router())
-    app.include_router(dashboard.router(collector))
+    app.include_router(dashboard.router(collector), responses=_beside_pages())
     errors.install(app)
     app.add_middleware(Edge, metrics=metrics)
     return app
+
+
+def _beside_pages() -> dict[int | str, dict[str, Any]]:
+    """Errors of routes that answer pages: JSON there too, which the framework would not write."""
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}}
+    return {
+        status: {"description": entry["description"], "content": error}
+        for status, entry in documented("unknown_version", "invalid").items()
+    }

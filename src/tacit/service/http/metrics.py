@@ -11,12 +11,18 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector as Source
 
 if TYPE_CHECKING:
+    from tacit.service.answers import Status
     from tacit.service.collector import Collector
 
 CONTENT_DEPENDENT = frozenset({"invalid"})
@@ -27,6 +33,7 @@ class Metrics:
     """Counters of one application, in a registry of its own."""
 
     def __init__(self, collector: Collector) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # no time of a first count
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "tacit_http_requests",
@@ -73,11 +80,28 @@ class _State(Source):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The public numbers of now."""
-        status = self._collector.status()
-        for name, help_, value in (
-            ("tacit_population", "Reports the budget is for.", status.population),
-            ("tacit_accepted", "Reports accepted so far.", status.accepted),
-            ("tacit_policy_version", "Newest published policy.", status.version),
-            ("tacit_released_users", "Users in the newest release.", status.users),
+        now = self._collector.status()
+        for name, text, value in (
+            ("population", "Reports the budget is for.", now.population),
+            ("accepted", "Reports accepted so far.", now.accepted),
+            ("next_batch", "Reports still missing before the next policy.", now.next_batch),
+            ("policy_version", "Newest published policy.", now.version),
+            ("released_users", "Users in the newest release.", now.users),
+            ("published_time", "Unix time of the newest policy.", now.last_published),
+            ("planner_alive", "Whether a process holds the planner's lease.", now.planner_alive),
+            ("ledger_verified", "Whether every line of the ledger is sound.", _sound(now)),
         ):
-            yield GaugeMetricFamily(name, help_, value=float(value))
+            yield GaugeMetricFamily(f"tacit_{name}", text, value=float(value))
+        budget = GaugeMetricFamily(
+            "tacit_budget",
+            "Privacy budget of one unit, in epsilon (pure part) and mu squared (Gaussian part).",
+            labels=["part", "amount"],
+        )
+        for part in ("spent", "remaining"):
+            for amount, value in (now.budget[part] or {}).items():
+                budget.add_metric([part, amount], float(value))
+        yield budget
+
+
+def _sound(now: Status) -> bool:
+    return bool(now.budget["verified"])

@@ -117,6 +117,14 @@ class GuaranteeBody(BaseModel):
     statement: str
 
 
+class LedgerBody(BaseModel):
+    """The chained lines of the privacy ledger; header, entries and amounts if they are sound."""
+
+    verified: bool
+    problem: str
+    lines: int
+
+
 class UploadBody(BaseModel):
     """Outcomes in the order sent. Every accepted report is on disk before this is answered."""
 

@@ -81,6 +81,12 @@ class Api:
             self.guarantee
         )
         api.get(
+            "/v1/ledger",
+            response_model=models.LedgerBody,
+            dependencies=token,
+            responses=documented(*role),
+        )(self.ledger)
+        api.get(
             "/metrics",
             dependencies=token,
             response_class=Response,
@@ -131,6 +137,11 @@ class Api:
     def guarantee(self) -> Response:
         """The guarantee, computed from the noise that is added. Public."""
         return JSONResponse(self._collector.guarantee())
+
+    async def ledger(self, request: Request) -> Response:
+        """Every charge, and whether the chain of them is whole. Role operator."""
+        await admit(self._collector, request, "operator")
+        return JSONResponse(await run_in_threadpool(self._collector.ledger))
 
     async def metrics(self, request: Request) -> Response:
         """Public counts for Prometheus. Role operator."""

@@ -1,0 +1,116 @@
+"""``tacit serve`` and ``tacit tokens`` as commands; running it is tested with the service."""
+
+import json
+import socket
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tacit.service.collector import Collector
+from tacit.service.deployment import Deployment
+
+
+@pytest.fixture
+def file(call, tmp_path: Path) -> Path:
+    assert call("serve", "coach.toml", "--init").status == 0
+    return tmp_path / "coach.toml"
+
+
+def test_init_writes_the_example_once(call, file: Path) -> None:
+    text = file.read_text()
+    assert text == Deployment.example()
+    again = call("serve", "coach.toml", "--init")
+    assert again.status == 2 and "there already" in again.err
+    assert file.read_text() == text
+
+
+def test_check_says_what_would_run_and_touches_nothing(call, file: Path, tmp_path: Path) -> None:
+    done = call("serve", "coach.toml", "--check")
+    assert done.status == 0
+    for words in (
+        "6 states, 2 actions, horizon 12",
+        "tacit-local, local model",
+        "20,000 reports, one token per device",
+        "batches of at least 100",
+        "differential privacy, local model",
+        "Forecast: after 20,000 users",
+    ):
+        assert words in done.out
+    assert [path.name for path in tmp_path.iterdir()] == ["coach.toml"]
+    report = json.loads(call("serve", "coach.toml", "--check", "--json").out)
+    assert report["task_id"] == Deployment.load(file).task_id
+    assert report["model"] == "local" and report["guarantee"]["simulated"] is False
+    assert report["forecast"]["users"] == 20_000
+
+
+def test_check_hides_the_password_of_the_database(call, file: Path) -> None:
+    url = 'database = "postgresql://me:hush@localhost/name"'
+    file.write_text(file.read_text().replace("# [storage]", f"[storage]\n{url}"))
+    done = call("serve", "coach.toml", "--check")
+    assert done.status == 0 and "postgresql+psycopg://me:***@localhost/name" in done.out
+    assert "hush" not in done.out
+
+
+def test_mistakes_are_sentences(call, file: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        for words, expected in (
+            (("serve", "none.toml"), "--init"),
+            (("serve", "coach.toml", "--port", port), "in use"),
+            (("serve", "coach.toml", "--port", "70000"), "--port"),
+            (("serve", "coach.toml", "--port", "x"), "--port"),
+            (("serve", "coach.toml", "--workers", "2"), "PostgreSQL"),
+            (("serve", "coach.toml", "--workers", "0"), "--workers"),
+            (("serve", "coach.toml", "--host", "no.such.host.invalid"), "--host"),
+            (("serve", "coach.toml", "--init", "--check"), "choose one"),
+            (("serve", "coach.toml", "--json"), "--check"),
+            (("tokens", "coach.toml", "give"), "issue, list, revoke"),
+            (("tokens", "coach.toml", "issue", "--role", "king"), "device, operator"),
+            (("tokens", "coach.toml", "issue", "--count", "0"), "--count"),
+            (("tokens", "coach.toml", "revoke"), "NUMBER"),
+            (("tokens", "coach.toml", "revoke", "99"), "no token 99"),
+        ):
+            done = call(*words)
+            assert done.status == 2 and expected in done.err, words
+            assert "Traceback" not in done.err and done.err.count("\n") == 1
+
+
+def test_a_database_of_an_unknown_version_is_refused(call, file: Path, tmp_path: Path) -> None:
+    Collector.open(Deployment.load(file)).close()
+    with sqlite3.connect(tmp_path / "coach.db") as database:
+        database.execute("UPDATE alembic_version SET version_num = 'of-the-future'")
+    database.close()
+    done = call("serve", "coach.toml", "--port", "0")
+    assert done.status == 2 and "of-the-future" in done.err
+
+
+def test_a_database_of_another_task_is_refused(call, file: Path) -> None:
+    Collector.open(Deployment.load(file)).close()
+    file.write_text(file.read_text().replace("epsilon = 4.0", "epsilon = 2.0"))
+    done = call("serve", "coach.toml", "--port", "0")
+    assert done.status == 2 and "another task" in done.err
+
+
+def test_tokens_are_issued_listed_and_revoked(call, file: Path, tmp_path: Path) -> None:
+    command = ("tokens", "coach.toml")
+    made = json.loads(call(*command, "issue", "--role", "operator", "--label", "me", "--json").out)
+    assert made["role"] == "operator" and len(made["tokens"]) == 1
+    done = call(*command, "issue", "--count", "3", "--out", "tokens.txt")
+    assert done.status == 0 and "wrote 3 tokens" in done.out
+    written = tmp_path / "tokens.txt"
+    assert written.stat().st_mode & 0o777 == 0o600
+    tokens = written.read_text().split()
+    assert len(set(tokens)) == 3 and all(len(token) == 43 for token in tokens)
+    assert call(*command, "issue", "--out", "tokens.txt").status == 2
+    assert len(call(*command, "issue", "--count", "2").out.split()) == 2
+    known = json.loads(call(*command, "list", "--json").out)["tokens"]
+    assert [token["role"] for token in known] == ["operator", *["device"] * 5]
+    listed = call(*command, "list").out
+    assert "me" in listed and not any(token in listed for token in tokens)
+    assert call(*command, "revoke", str(known[1]["id"])).status == 0
+    with Collector.open(Deployment.load(file)) as collector:
+        assert collector.tokens.authenticate(tokens[0]) is None
+        assert collector.tokens.authenticate(tokens[1]).role == "device"
+    for path in tmp_path.glob("coach.db*"):
+        assert not any(token.encode() in path.read_bytes() for token in tokens)

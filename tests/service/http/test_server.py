@@ -1,0 +1,147 @@
+"""The program as it is run: start, stop, kill, several processes."""
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.http import running
+from tacit.errors import InvalidInput
+from tacit.service.http import server
+from tacit.service.http.app import create_app
+
+PATIENCE = 120  # seconds, for a machine that has other things to do
+
+
+@contextmanager
+def program(*words: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """Run ``tacit serve`` until the block ends: the process, its address, what it said."""
+    command = [str(Path(sys.executable).with_name("tacit")), "serve", *words, "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        said = ""
+        while "Ctrl-C" not in said:
+            line = process.stdout.readline()
+            assert line, process.stderr.read()
+            said += line
+        url = re.search(r"http://\S+", said)[0]
+        yield process, url, said
+    finally:
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+
+
+def healthy(url: str) -> dict[str, object]:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            answer = httpx.get(f"{url}/healthz", timeout=PATIENCE)
+            if answer.status_code == 200:
+                return answer.json()
+        except httpx.TransportError:
+            pass
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_it_starts_survives_kill_and_stops(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(running.SMALL)
+    with program(str(file)) as (process, url, said):
+        assert healthy(url)["database"] is True
+        assert "local model" in said
+        token = re.search(r"Device token, shown once: (\S+)", said)[1]
+        operator = re.search(r"Operator token, shown once: (\S+)", said)[1]
+        with httpx.Client(base_url=url, timeout=PATIENCE) as client:
+            collector = running.small_collector(tmp_path)
+            service = running.Service(collector, url, client)
+            body = {"task_id": service.task_id, "reports": service.reports(6)}
+            headers = {"Authorization": f"Bearer {token}"}
+            sent = client.post("/v1/reports", json=body, headers=headers).json()
+            assert {o["outcome"] for o in sent["outcomes"]} == {"accepted"}
+            collector.close()
+        process.send_signal(signal.SIGKILL)
+        process.wait(PATIENCE)
+    with program(str(file)) as (process, url, said):
+        assert "shown once" not in said
+        healthy(url)
+        again = httpx.post(f"{url}/v1/reports", json=body, headers=headers, timeout=PATIENCE)
+        assert {o["outcome"] for o in again.json()["outcomes"]} == {"duplicate"}
+        metrics = httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {operator}"})
+        assert "tacit_accepted 6.0" in metrics.text
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr.read() == ""
+
+
+def test_uploads_under_way_are_finished(tmp_path: Path, monkeypatch) -> None:
+    collector = running.small_collector(tmp_path)
+    real, begun = collector.upload, threading.Event()
+
+    def slow(*words: object) -> object:
+        begun.set()
+        time.sleep(0.5)
+        return real(*words)
+
+    monkeypatch.setattr(collector, "upload", slow)
+    answers = []
+    with httpx.Client(timeout=PATIENCE) as client:
+        with running.running(create_app(collector)) as url:
+            client.base_url = url
+            service = running.Service(collector, url, client)
+            reports = service.reports(1)
+            sender = threading.Thread(target=lambda: answers.append(service.upload(reports)))
+            sender.start()
+            assert begun.wait(PATIENCE)
+        sender.join()
+    assert answers[0].json()["outcomes"][0]["outcome"] == "accepted"
+
+
+def test_several_workers_share_one_database(tmp_path: Path, postgres: str) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(f'{running.SMALL}\n[storage]\ndatabase = "{postgres}"\n')
+    with program(str(file), "--workers", "2") as (process, url, said):
+        assert healthy(url)["database"] is True
+        token = re.search(r"Device token, shown once: (\S+)", said)[1]
+        operator = re.search(r"Operator token, shown once: (\S+)", said)[1]
+        collector = running.small_collector(tmp_path, file.read_text())
+        with httpx.Client(base_url=url, timeout=PATIENCE) as client:
+            service = running.Service(collector, url, client)
+            parts = [service.reports(3) for _ in range(16)]
+        collector.close()
+        headers = {"Authorization": f"Bearer {token}"}
+        outcomes = []
+        for part in parts:  # a new connection each: any worker may get it
+            body = {"task_id": service.task_id, "reports": part}
+            answer = httpx.post(f"{url}/v1/reports", json=body, headers=headers, timeout=PATIENCE)
+            outcomes += [o["outcome"] for o in answer.json()["outcomes"]]
+        assert outcomes.count("accepted") == 40 and outcomes.count("refused") == 8
+        headers = {"Authorization": f"Bearer {operator}"}
+        metrics = httpx.get(f"{url}/metrics", headers=headers, timeout=PATIENCE).text
+        assert 'tacit_reports_total{outcome="accepted"} 40.0' in metrics
+        process.send_signal(signal.SIGKILL)  # nobody is left behind on the port
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                httpx.get(f"{url}/healthz", timeout=5)
+            except httpx.TransportError:
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+def test_a_taken_port_and_a_strange_host_are_sentences() -> None:
+    taken = server.bind("127.0.0.1", 0)
+    taken.listen()
+    with taken, pytest.raises(InvalidInput, match="in use.*--port"):
+        server.bind("127.0.0.1", taken.getsockname()[1])
+    with pytest.raises(InvalidInput, match="--host"):
+        server.bind("no.such.host.invalid", 0)
