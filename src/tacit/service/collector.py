@@ -72,6 +72,7 @@ class Collector:
             collector._check()
             if collector._newest() < 0:
                 collector.planning.first()
+            store.checkpoint()
         except BaseException:
             store.close()
             raise
@@ -108,6 +109,8 @@ class Collector:
             raise UnknownTask(
                 f"task {task_id[:12]}... is not served here; fetch the task description again"
             )
+        if not reports:
+            raise InvalidInput("an upload holds at least one report")
         if token is None and self.deployment.tokens == "per-device":
             raise InvalidInput("reports of this task need the token of a device")
         entries = self._entries(reports)

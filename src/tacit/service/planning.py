@@ -74,6 +74,7 @@ class Planning:
         self._mode = mode
         self._edges = edges
         self.root = root
+        self._clean = True
         self._clock = clock
 
     def first(self) -> None:
@@ -84,6 +85,8 @@ class Planning:
 
     def step(self) -> bool:
         """Plan the next version if its batch is full and its time has come."""
+        if not self._clean:
+            self._clean = self._store.checkpoint()
         with self._store.read() as connection:
             now = db.progress(connection)
         end = self._edges[now.version + 1]
@@ -100,7 +103,7 @@ class Planning:
         self._mode.ready(learner, now.version + 1)
         learner.publish(planner_streams(self.root, now.version + 1))
         self._commit(learner, now.version)
-        self._store.checkpoint()
+        self._clean = self._store.checkpoint()
         return True
 
     def _restore(self, now: db.Progress) -> Learner:
@@ -133,7 +136,7 @@ class Planning:
             if db.progress(connection, lock=True).version == version:
                 self._mode.forget(connection, end)
                 db.set_progress(connection, finished=True)
-        self._store.checkpoint()
+        self._clean = self._store.checkpoint()
 
 
 class Lease:
@@ -224,7 +227,8 @@ class PlannerLoop:
             try:
                 done = self.step()
                 self.trouble = None
-            except TacitError as error:  # the next round tries again
-                done, self.trouble = False, str(error)
+            except Exception as error:  # the next round tries again
+                said = str(error) if isinstance(error, TacitError) else type(error).__name__
+                done, self.trouble = False, said
             if not done:
                 self._stop.wait(self._pause)

@@ -59,6 +59,12 @@ def body(publication: Publication, task_id: str) -> bytes:
     return wire.canonical(wire.publication_to_json(publication, task_id))
 
 
+def _published_once(version: int) -> None:
+    """Refuse numbers that no version can have, before they reach the database."""
+    if not 0 <= version < 2**31:
+        raise UnknownVersion(f"policy version {version} was never published")
+
+
 class Billboard:
     """Reads and writes publications; entries never change, so they are remembered."""
 
@@ -70,6 +76,7 @@ class Billboard:
 
     def entry(self, version: int) -> tuple[Publication, PolicyBody]:
         """A publication, and the bytes it is sent as."""
+        _published_once(version)
         with self._lock:
             if version in self._memory:
                 self._memory.move_to_end(version)
@@ -123,6 +130,7 @@ class Billboard:
 
     def published(self, version: int) -> Published:
         """One version, with the release it was planned on."""
+        _published_once(version)
         table = schema.publications
         with self._store.read() as connection:
             row = connection.execute(

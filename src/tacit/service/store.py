@@ -88,6 +88,8 @@ class Store:
             pool_size=8,
             max_overflow=32,
         )
+        alone = {} if self.sqlite else {"isolation_level": "AUTOCOMMIT"}
+        self._looking = self.engine.execution_options(**alone)
         setup = _setup_sqlite if self.sqlite else _setup_postgresql
         sa.event.listen(self.engine, "connect", setup)
         if self.sqlite:
@@ -95,8 +97,8 @@ class Store:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """A transaction that only looks."""
-        with _reachable(), self.engine.connect() as connection, connection.begin():
+        """A connection that only looks; on PostgreSQL every statement by itself, in one trip."""
+        with _reachable(), self._looking.connect() as connection, connection.begin():
             yield connection
 
     @contextlib.contextmanager
