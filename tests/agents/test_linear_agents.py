@@ -168,6 +168,13 @@ def test_segments_equal_the_driver_bit_by_bit(problem, agent, parameters) -> Non
     assert np.array_equal(fast.reward, slow.reward)
 
 
+def test_what_lsvi_ucb_keeps_does_not_grow_with_the_users() -> None:
+    """Tables instead of trajectories: far below 1 GB at 10^5 users, and at any number."""
+    agent = tacit.agent("lsvi-ucb")
+    kept = [agent.bind(SYNTHETIC.task(users)).privatizer.init().sums.nbytes for users in (9, 10**5)]
+    assert kept[0] == kept[1] < 1e6
+
+
 def test_known_rewards_are_used_and_not_collected() -> None:
     known = tacit.simulate(SMALL, tacit.agent("tacit-linear", epsilon=1), 300, reveal=["reward"])
     assert known.regret[0, -1] == pytest.approx(0.0, abs=1e-9)
