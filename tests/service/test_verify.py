@@ -1,11 +1,14 @@
 """Policies worked out again: service and simulator share one learning step, to the last bit."""
 
+import json
+
 import numpy as np
 import pytest
 import sqlalchemy as sa
 
 from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, report_under, trajectories
+from tacit.cli.main import main
 from tacit.driver import Learner
 from tacit.errors import InvalidInput
 from tacit.privacy.noise import Silence
@@ -46,6 +49,22 @@ def test_every_policy_follows_from_kept_reports(deploy, opened, text, make) -> N
     run(collector, make, 300, 70)
     verdict = collector.verify()
     assert verdict.sound and verdict.versions >= 4 and verdict.reports >= 200, str(verdict)
+
+
+def test_the_command(deploy, opened, capsys, monkeypatch) -> None:
+    deployment = deploy(users=300, batch=60, keep="true")
+    run(opened(deployment), local_reports, 200, 70)
+    path = next(deployment.folder.glob("*.toml"))
+    monkeypatch.setattr("sys.argv", ["tacit", "serve", str(path), "--verify", "--json"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    said = json.loads(capsys.readouterr().out)
+    assert end.value.code == 0 and said["sound"] and said["versions"] == 4
+    with opened(deployment)._store.write() as connection:
+        connection.execute(schema.uploads.delete())
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 1 and not json.loads(capsys.readouterr().out)["sound"]
 
 
 def test_a_changed_report_shows(deploy, opened) -> None:

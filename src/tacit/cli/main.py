@@ -285,6 +285,9 @@ def serve(
     check: Annotated[
         bool, typer.Option("--check", help="Say what would run and be guaranteed; run nothing.")
     ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Work out every policy again from kept reports.")
+    ] = False,
     host: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Instead of the file's.")
     ] = None,
@@ -302,7 +305,7 @@ def serve(
     """
     from tacit.cli.serve import ServeOptions, serve_or_say
 
-    serve_or_say(deployment, ServeOptions(init, check, host, port, workers, as_json))
+    serve_or_say(deployment, ServeOptions(init, check, verify, host, port, workers, as_json))
 
 
 @app.command()

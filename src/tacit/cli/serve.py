@@ -27,6 +27,7 @@ class ServeOptions:
 
     init: bool
     check: bool
+    verify: bool
     host: str | None
     port: str | None
     workers: str
@@ -35,14 +36,16 @@ class ServeOptions:
 
 def serve_or_say(path: Path, options: ServeOptions) -> None:
     """Do the one thing that was asked for."""
-    if options.init and options.check:
-        raise InvalidInput("--init and --check exclude each other; choose one")
-    if options.as_json and not options.check:
-        raise InvalidInput("--json goes with --check")
+    if options.init + options.check + options.verify > 1:
+        raise InvalidInput("--init, --check and --verify exclude each other; choose one")
+    if options.as_json and not (options.check or options.verify):
+        raise InvalidInput("--json goes with --check or --verify")
     if options.init:
         write_example(path)
     elif options.check:
         check_and_print(path, as_json=options.as_json)
+    elif options.verify:
+        verify_and_print(path, as_json=options.as_json)
     else:
         port = None if options.port is None else whole(options.port, "--port")
         if port is not None:
@@ -83,6 +86,20 @@ def check_and_print(path: Path, *, as_json: bool) -> None:
     print(f"{path} is a valid deployment; it would run:")
     for line in [*_facts(deployment), *lines_of(deployment.guarantee, expected)]:
         print(f"  {line}")
+
+
+def verify_and_print(path: Path, *, as_json: bool) -> None:
+    """Work every policy out again from kept reports; status 1 if one of them differs."""
+    import typer
+
+    from tacit.service.collector import Collector
+    from tacit.service.deployment import Deployment
+
+    with Collector.open(Deployment.load(path)) as collector:
+        verdict = collector.verify()
+    print(json.dumps(verdict.to_json()) if as_json else str(verdict))
+    if not verdict.sound:
+        raise typer.Exit(1)
 
 
 def serve(path: Path, host: str | None, port: int | None, workers: int) -> None:
