@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from plain_numpy import microseconds_per_episode
 
 import tacit
+from tacit.bench.plain_ucb_vi import microseconds_per_episode
 from tacit.simulation.compiled import compiled_run
 
 CASES = {

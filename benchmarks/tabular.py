@@ -15,9 +15,9 @@ import time
 from typing import Any
 
 import numpy as np
-import plain_obi
 
 import tacit
+from tacit.bench import plain_obi
 from tacit.simulation.compiled import compiled_run
 
 SEEDS = (1, 2, 3, 4, 5, 8, 9, 10)

@@ -351,6 +351,24 @@ def report(
     report_and_print(folder, out, as_json=as_json)
 
 
+@app.command()
+def bench(
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, one round.")] = False,
+    peer_python: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="A Python that has rlberry-scool, to time it as well."),
+    ] = None,
+    as_json: given.Json = False,
+) -> None:
+    """Speed and utility side by side: tacit, loops by hand, rlberry-scool; all agents.
+
+    Example: tacit bench --quick
+    """
+    from tacit.cli.bench import bench_and_print
+
+    bench_and_print(quick=quick, peer_python=peer_python, as_json=as_json)
+
+
 def main() -> None:
     """Entry point: a person's mistake is one line on stderr and status 2, never a traceback."""
     try:

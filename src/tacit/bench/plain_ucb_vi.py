@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from tacit.problems import TabularMDP
+from tacit.problems.tabular import TabularMDP
 
 
 def microseconds_per_episode(problem: TabularMDP, episodes: int, seed: int = 0) -> float:
@@ -20,7 +20,7 @@ def microseconds_per_episode(problem: TabularMDP, episodes: int, seed: int = 0) 
     width = 7 * H * math.log(5 * S * A * episodes * H / 0.1)
     Q = np.full((H, S, A), float(H))
     regret, optimum = 0.0, problem.optimal_value()
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(episodes):
         seen = transitions.sum(axis=2)
         P = transitions / np.maximum(seen, 1)[:, :, None]
@@ -35,7 +35,7 @@ def microseconds_per_episode(problem: TabularMDP, episodes: int, seed: int = 0) 
         value = np.zeros(S)
         for h in reversed(range(H)):
             value = (R_true + P_true @ value)[np.arange(S), policy[h]]
-        regret += optimum - value @ problem.initial
+        regret += optimum - float(value @ problem.initial)
         s = rng.choice(S, p=problem.initial)
         for h in range(H):
             a = policy[h, s]
@@ -45,4 +45,4 @@ def microseconds_per_episode(problem: TabularMDP, episodes: int, seed: int = 0) 
             if h < H - 1:
                 transitions[s, a, following] += 1
             s = following
-    return 1e6 * (time.perf_counter() - began) / episodes
+    return 1e6 * (time.process_time() - began) / episodes

@@ -1,0 +1,1 @@
+"""Speed and utility side by side: tacit, loops written by hand, and a public library."""

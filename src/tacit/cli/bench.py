@@ -1,0 +1,166 @@
+"""``tacit bench``: speed and utility side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from tacit._version import __version__
+from tacit.bench import speed, utility
+from tacit.cli.run import one_interrupt
+from tacit.errors import InvalidInput
+from tacit.simulation.storage import made_with
+
+NO_PEER = (
+    f"{speed.PEER} was not measured: --peer-python PATH names a Python that has it "
+    f"(a virtual environment with: pip install {speed.PEER})"
+)
+
+
+def bench_and_print(*, quick: bool, peer_python: Path | None, as_json: bool) -> None:
+    """Measure everything, print it."""
+    if peer_python is not None and not peer_python.exists():
+        raise InvalidInput(f"--peer-python {peer_python}: there is no such file")
+    with one_interrupt(), _status() as watch:
+        report = {
+            "tacit": __version__,
+            "quick": quick,
+            **made_with(),
+            "speed": _speed(quick, peer_python, watch),
+            "utility": _utility(quick, watch),
+        }
+    if as_json:
+        print(json.dumps(report, allow_nan=False))
+    else:
+        _print(Console(highlight=False), report)
+
+
+def _speed(
+    quick: bool, peer_python: Path | None, watch: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    rounds = 1 if quick else 5
+    found = []
+    for contest in speed.contests(quick):
+        timed, missing = speed.measure(contest, rounds, peer_python, watch)
+        rows = []
+        for one in timed:
+            middle, low, high = one.ratio(timed[0])
+            rows.append(
+                {
+                    "who": one.who,
+                    "microseconds_per_episode": one.median,
+                    "times_slower": middle,
+                    "range": [low, high],
+                }
+            )
+        found.append(
+            {
+                "algorithm": contest.algorithm,
+                "problem": contest.said,
+                "episodes": {"tacit": contest.ours, "others": contest.theirs},
+                "rounds": rounds,
+                "contenders": rows,
+                "not_equal": list(contest.unequal),
+                "missing": missing,
+            }
+        )
+    return found
+
+
+def _utility(quick: bool, watch: Callable[[str], None]) -> list[dict[str, Any]]:
+    found = []
+    for arena in utility.ARENAS:
+        seeds = 2 if quick else 5
+        scored, absent = utility.measure(arena, seeds, quick, os.cpu_count() or 1, watch)
+        found.append(
+            {
+                "family": arena.family,
+                "problem": {"name": arena.problem.name, **arena.problem.parameters},
+                "episodes": arena.quick_episodes if quick else arena.episodes,
+                "seeds": list(range(seeds)),
+                "asked": {"epsilon": utility.EPSILON, "delta": utility.DELTA},
+                "agents": [
+                    {
+                        "agent": one.agent,
+                        "model": one.guarantee.model,
+                        "guarantee": one.guarantee.brief(),
+                        "regret_over_baseline": float(one.share.mean()),
+                        "ci95": one.interval,
+                        "seconds_per_run": one.seconds,
+                    }
+                    for one in scored
+                ],
+                "does_not_fit": absent,
+            }
+        )
+    return found
+
+
+def _print(console: Console, report: dict[str, Any]) -> None:
+    console.print(
+        "[bold]Speed[/bold]: processor time per episode, all contenders in turns; ratios are the "
+        "result, times depend on the machine",
+        soft_wrap=True,
+    )
+    for contest in report["speed"]:
+        console.print(_speed_table(contest))
+        for line in contest["not_equal"]:
+            console.print(f"  not equal: {line}", soft_wrap=True, markup=False)
+        if contest["missing"]:
+            console.print(f"  {contest['missing']}", soft_wrap=True, markup=False)
+    if not any(row["who"] == speed.PEER for c in report["speed"] for row in c["contenders"]):
+        console.print(NO_PEER, soft_wrap=True, markup=False)
+    console.print(
+        f"\n[bold]Utility[/bold]: regret as a share of the baseline's (0: the optimum, 1: no "
+        f"better than not learning), every agent at epsilon {utility.EPSILON:g} and delta "
+        f"{utility.DELTA:g} where it is private; the models differ in whom they trust",
+        soft_wrap=True,
+    )
+    for arena in report["utility"]:
+        console.print(_utility_table(arena))
+
+
+def _speed_table(contest: dict[str, Any]) -> Table:
+    table = Table(title=f"{contest['algorithm']} on {contest['problem']}", title_justify="left")
+    for heading in ("who", "microseconds", "times tacit", "over rounds"):
+        table.add_column(heading, justify="left" if heading == "who" else "right")
+    for row in contest["contenders"]:
+        low, high = row["range"]
+        table.add_row(
+            row["who"],
+            f"{row['microseconds_per_episode']:,.2f}",
+            f"{row['times_slower']:,.3g}",
+            f"{low:,.3g} to {high:,.3g}",
+        )
+    return table
+
+
+def _utility_table(arena: dict[str, Any]) -> Table:
+    name = arena["problem"]["name"]
+    title = f"{arena['family']}: {name}, {arena['episodes']:,} users, {len(arena['seeds'])} seeds"
+    table = Table(title=title, title_justify="left")
+    for heading in ("agent", "guarantee", "regret share", "95% interval"):
+        table.add_column(heading)
+    for row in arena["agents"]:
+        interval = "" if row["ci95"] is None else "{:.3g} to {:.3g}".format(*row["ci95"])
+        share = f"{row['regret_over_baseline']:.3g}"
+        table.add_row(row["agent"], row["guarantee"], share, interval)
+    return table
+
+
+@contextmanager
+def _status() -> Iterator[Callable[[str], None]]:
+    """What is being measured, on stderr; silent where nobody watches."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda words: None
+        return
+    with console.status("starting") as status:
+        yield status.update
