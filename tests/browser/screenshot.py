@@ -41,7 +41,7 @@ def main() -> None:
             resize(driver, asked.width, tall)
             drawn = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
             picture = Image.open(io.BytesIO(base64.b64decode(drawn))).convert("RGB")
-            picture.quantize(160, dither=Image.Dither.NONE).save(asked.file, optimize=True)
+            picture.quantize(64).save(asked.file, optimize=True)
     print(f"wrote {asked.file}, {asked.file.stat().st_size / 1000:.0f} kB")
 
 

@@ -1,0 +1,269 @@
+"""How many reports per second the service takes, beside plain inserts into the same database.
+
+    python benchmarks/service/load.py                  PostgreSQL, two workers, three rounds
+    python benchmarks/service/load.py --sqlite         SQLite, one process
+    python benchmarks/service/load.py --reports 1e6 --rounds 1
+
+A round first inserts rows of the same size (id, version, message; one statement and one commit per
+100 rows, ``synchronous_commit`` on, as many connections as there are clients), then uploads as many
+reports, 100 per request, and compares the two rates: both on this machine, one after the other.
+Clients are processes that send prepared bytes over one kept connection each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import json
+import multiprocessing
+import re
+import socket
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+sys.path.insert(0, str(Path(__file__).parent))
+from running import Service, free_port, postgres  # noqa: E402
+
+PER_UPLOAD = 100
+DEPLOYMENT = """
+[task]
+name = "load"
+states = 10
+actions = 4
+horizon = 10
+homogeneous = true
+
+[agent]
+name = "tacit-local"
+epsilon = 2.0
+
+[population]
+users = {users}
+tokens = "shared"
+
+[updates]
+minimum_batch = {batch}
+accepted_versions = 1000
+
+[storage]
+database = "{database}"
+
+[server]
+port = {port}
+"""
+
+
+class Case:
+    """A deployment with its device token and everything needed to write reports to it."""
+
+    def __init__(self, folder: Path, database: str, users: int) -> None:
+        from tacit.service.collector import Collector
+        from tacit.service.deployment import Deployment
+
+        self.port = free_port()
+        path = folder / "load.toml"
+        batch = max(1000, users // 10)
+        text = DEPLOYMENT.format(users=users, batch=batch, database=database, port=self.port)
+        path.write_text(text)
+        self.deployment = Deployment.load(path)
+        with contextlib.closing(Collector.open(self.deployment)) as collector:
+            (self.token,) = collector.tokens.issue("device", 1, "load")
+            self.publication = collector.history()[0].publication
+        self.path = path
+        self._pool = self._messages(40)
+
+    def _messages(self, each: int) -> dict[tuple[int, int], list[str]]:
+        """Some randomized messages for every question: what somebody who did nothing sends."""
+        from tacit import wire
+        from tacit.privacy.noise import SecureNoise
+        from tacit.trajectory import Trajectory
+
+        bound, H = self.deployment.bound, self.deployment.task.horizon
+        nothing = Trajectory(np.zeros(H + 1, int), np.zeros(H, int), np.zeros(H))
+        out = np.zeros(bound.statistic.layout.size, dtype=np.int64)
+        pool: dict[tuple[int, int], list[str]] = {}
+        noise = SecureNoise()
+        for number in range(each * 3 * H * 20):
+            coin = wire.coin(self.deployment.task_id, f"{number:032x}")
+            found = pool.setdefault(self._question(coin), [])
+            if len(found) < each:
+                bound.statistic.contribute(nothing, self.publication, coin, out)
+                message = wire.device_message(bound, out, self.publication, coin, noise)
+                found.append(wire.pack_message(message))
+        return pool
+
+    def _question(self, coin: int) -> tuple[int, int]:
+        statistic: Any = self.deployment.bound.statistic
+        step, kind = statistic.question(self.publication, coin)
+        return step, kind
+
+    def upload(self, rng: np.random.Generator) -> list[tuple[str, str]]:
+        """Ids and messages of one request."""
+        from tacit import wire
+
+        task_id = self.deployment.task_id
+        found = []
+        for _ in range(PER_UPLOAD):
+            name = rng.bytes(16).hex()
+            pool = self._pool[self._question(wire.coin(task_id, name))]
+            found.append((name, pool[int(rng.integers(len(pool)))]))
+        return found
+
+    def request(self, reports: Sequence[tuple[str, str]]) -> bytes:
+        """The bytes of one HTTP request."""
+        body = json.dumps(
+            {
+                "task_id": self.deployment.task_id,
+                "reports": [{"id": i, "version": 0, "message": m} for i, m in reports],
+            },
+            separators=(",", ":"),
+        ).encode()
+        head = (
+            f"POST /v1/reports HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n"
+            f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        return head.encode() + body
+
+
+def send_all(port: int, requests: Sequence[bytes], times: Any) -> None:
+    """One client: send, wait for the answer, check that all was accepted, note the latency."""
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as line:
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        latencies = []
+        for request in requests:
+            began = time.perf_counter()
+            line.sendall(request)
+            answer = _answer(line)
+            latencies.append(time.perf_counter() - began)
+            if answer.count(b'"accepted"') != PER_UPLOAD:
+                raise RuntimeError(f"not all were accepted: {answer[:500]!r}")
+        times.put(latencies)
+
+
+def _answer(line: socket.socket) -> bytes:
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += line.recv(65536)
+    head, _, body = received.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+    if not head.startswith(b"HTTP/1.1 200") or length is None:
+        raise RuntimeError(f"refused: {received[:500]!r}")
+    while len(body) < int(length[1]):
+        body += line.recv(65536)
+    return body
+
+
+def insert_all(url: str, uploads: Sequence[Sequence[tuple[str, str]]], times: Any) -> None:
+    """One client of the comparison: one statement and one commit per upload."""
+    import psycopg
+
+    row = "(%s, %s, %s)"
+    statement = f"INSERT INTO plain VALUES {', '.join([row] * PER_UPLOAD)}"
+    latencies = []
+    with psycopg.connect(url, autocommit=True) as connection:
+        for reports in uploads:
+            values: list[Any] = []
+            for name, message in reports:
+                values += (uuid.UUID(name), 0, base64.b64decode(message))
+            began = time.perf_counter()
+            connection.execute(statement, values)
+            latencies.append(time.perf_counter() - began)
+    times.put(latencies)
+
+
+def together(work: Callable[..., None], parts: Sequence[tuple[Any, ...]]) -> tuple[float, Any]:
+    """Run one process per part; seconds from start to end, and all latencies."""
+    context = multiprocessing.get_context("fork")
+    times = context.SimpleQueue()
+    processes = [context.Process(target=work, args=(*part, times)) for part in parts]
+    began = time.perf_counter()
+    for process in processes:
+        process.start()
+    found = [times.get() for _ in processes]
+    for process in processes:
+        process.join()
+    return time.perf_counter() - began, np.concatenate(found)
+
+
+def plain_rate(url: str, parts: Sequence[Sequence[Any]]) -> float:
+    """Rows per second of plain inserts into a fresh table with a primary key."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS plain")
+        connection.execute("CREATE TABLE plain (id uuid PRIMARY KEY, version int, message bytea)")
+        row = connection.execute("SHOW synchronous_commit").fetchone()
+        if row is None or row[0] != "on":
+            raise RuntimeError("synchronous_commit is off; the comparison would be unfair")
+    seconds, _ = together(insert_all, [(url, part) for part in parts])
+    return PER_UPLOAD * sum(map(len, parts)) / seconds
+
+
+def memory(service: Service) -> float:
+    """Megabytes of the service's processes, private and shared parts counted once each."""
+    if service.process is None:
+        return 0.0
+    parent = psutil.Process(service.process.pid)
+    processes = [parent, *parent.children(recursive=True)]
+    return sum(process.memory_full_info().pss for process in processes) / 1e6
+
+
+def measure(case: Case, service: Service, plain_url: str | None, options: Any) -> None:
+    """Rounds of plain inserts and uploads, in turns."""
+    rng = np.random.default_rng()
+    uploads = int(options.reports) // PER_UPLOAD
+    for round_ in range(options.rounds):
+        parts = [
+            [case.upload(rng) for _ in range(uploads // options.clients)]
+            for _ in range(options.clients)
+        ]
+        plain = plain_rate(plain_url, parts) if plain_url else None
+        requests = [(case.port, [case.request(upload) for upload in part]) for part in parts]
+        del parts
+        before = memory(service)
+        seconds, latencies = together(send_all, requests)
+        rate = PER_UPLOAD * len(latencies) / seconds
+        p50, p99 = 1e3 * np.quantile(latencies, [0.5, 0.99])
+        words = f"round {round_ + 1}: {rate:,.0f} reports/s, p50 {p50:.0f} ms, p99 {p99:.0f} ms, "
+        words += f"memory {before:.0f} -> {memory(service):.0f} MB"
+        if plain:
+            words += f"; plain inserts {plain:,.0f} rows/s, ratio {rate / plain:.2f}"
+        print(words, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--reports", type=float, default=60_000, help="reports per round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--workers", type=int, default=2, help="API processes (PostgreSQL)")
+    parser.add_argument("--sqlite", action="store_true", help="SQLite and one process")
+    options = parser.parse_args()
+    users = int(options.reports) * options.rounds
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)
+        url, extra = None, []
+        database = "sqlite:///load.db"
+        if not options.sqlite:
+            database = url = stack.enter_context(postgres(folder / "postgres")).url
+            extra = ["--workers", str(options.workers)]
+        case = Case(folder, database, users)
+        service = Service(case.path, case.port, *extra)
+        stack.callback(service.stop)
+        print(f"healthy after {service.start():.1f} s", flush=True)
+        measure(case, service, url, options)
+
+
+if __name__ == "__main__":
+    main()
