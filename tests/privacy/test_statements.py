@@ -95,6 +95,13 @@ def test_every_field_that_differs_is_named_with_who_is_ahead() -> None:
     assert json.loads(json.dumps(compare_statements(JOINT, other).to_json()))["stronger"] == "B"
 
 
+def test_parameters_of_another_mechanism_are_one_line() -> None:
+    other = dataclasses.replace(JOINT, mechanism="counter", noise={"releases": 4, "norm": 1.5})
+    found = {d.field: d for d in compare_statements(JOINT, other).differences}
+    assert set(found) == {"mechanism", "noise"}
+    assert found["noise"].words == "noise of other kinds: A has sums std 3; B has norm 1.5"
+
+
 def test_a_stronger_promise_on_more_assumptions_says_so() -> None:
     compared = compare_statements(changed(epsilon=0.5), changed(assumptions=()))
     assert compared.verdict[1] == "That rests on assumptions that only A makes; read them."

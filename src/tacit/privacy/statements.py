@@ -209,17 +209,23 @@ def _scalar(field: str, a: Any, b: Any) -> Difference:
 
 def _noise(a: Guarantee, b: Guarantee) -> Iterator[Difference]:
     """Parameters by name; more noise is more protection only in the same mechanism."""
-    for name in dict.fromkeys([*a.noise, *b.noise]):
-        x, y = a.noise.get(name), b.noise.get(name)
+    for name in [name for name in a.noise if name in b.noise]:
+        x, y = a.noise[name], b.noise[name]
         if x == y:
             continue
         stronger: Side | None = None
         words = f"noise {name}: A {_shown(x)}, B {_shown(y)}"
         scale = "std" in name or "scale" in name
         if scale and a.mechanism == b.mechanism and _real(x) and _real(y):
-            stronger = "A" if x > y else "B"  # type: ignore[operator]
+            stronger = "A" if x > y else "B"
             words += f"; {stronger} adds more"
         yield Difference(f"noise.{name}", x, y, stronger, words)
+    mine = {name: value for name, value in a.noise.items() if name not in b.noise}
+    other = {name: value for name, value in b.noise.items() if name not in a.noise}
+    if mine or other:
+        said = [", ".join(f"{n} {_shown(v)}" for n, v in only.items()) for only in (mine, other)]
+        words = f"noise of other kinds: A has {said[0] or 'none'}; B has {said[1] or 'none'}"
+        yield Difference("noise", mine, other, None, words)
 
 
 def _real(value: Any) -> bool:

@@ -1,0 +1,40 @@
+"""The documentation site: sphinx-build -W --keep-going --quiet -b html docs docs/_build/html."""
+
+from tacit import __version__
+
+project = "tacit"
+author = "the tacit authors"
+release = version = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+source_suffix = {".md": "markdown"}
+suppress_warnings = ["toc.not_included"]
+
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_inherit_docstrings = False
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+python_use_unqualified_type_names = True
+
+html_theme = "furo"
+html_title = f"tacit {version}"
+html_show_sourcelink = False
+html_copy_source = False
+
+
+def plain_bars(app, what, name, obj, options, lines):  # type: ignore[no-untyped-def]
+    """Bars in docstrings are norms, not substitutions of reStructuredText."""
+    for number, line in enumerate(lines):
+        parts = line.split("``")
+        parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+        lines[number] = "``".join(parts)
+
+
+def setup(app):  # type: ignore[no-untyped-def]
+    """Hook into the building of the site."""
+    app.connect("autodoc-process-docstring", plain_bars)
