@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from scipy.stats import chi2
 
 from service.devices import trajectories
 from tacit import wire
@@ -153,6 +154,38 @@ def test_whatever_has_the_right_length_is_accepted_and_clipped(deploy, opened, j
         bound.statistic.contribute(trajectory, publication, 0, contribution)
         natural = np.linalg.norm(contribution * bound.statistic.layout.units)
         assert natural <= 10 * H  # finite, and nothing near what garbage could be
+
+
+def test_the_noise_in_a_release_is_what_the_guarantee_was_computed_from(
+    deploy, opened, joint_text
+) -> None:
+    """Squared noise over its stated variance, 126 cells: half the noise, or none, fails.
+
+    An honest service fails with probability below 1e-9 (secure noise takes no seed).
+    """
+    text = joint_text.replace("states = 3", "states = 6").replace("actions = 2", "actions = 3")
+    collector = opened(deploy(text, users=200, batch=40))
+    statistic, H = collector.deployment.bound.statistic, collector.deployment.task.horizon
+    reports = trajectories(collector, np.random.default_rng(7), 40)
+    exact = np.zeros(statistic.layout.size, dtype=np.int64)
+    one, publication = exact.copy(), collector.published(0).publication
+    for report in reports:
+        trajectory = wire.unpack_trajectory(report.message, H)
+        statistic.contribute(trajectory, publication, 0, one)
+        exact += one
+    send(collector, reports)
+    assert PlannerLoop(collector).step()
+    release = collector.published(1).release
+    truth = statistic.layout.views(exact * statistic.layout.units)
+    squares = [
+        (release.blocks[name] - truth[name]) ** 2 / release.variances[name] for name in truth
+    ]
+    total = sum(float(square.sum()) for square in squares)
+    cells = sum(square.size for square in squares)
+    assert cells == 126
+    low, high = chi2.ppf([5e-10, 1 - 5e-10], cells)
+    assert low < total < high
+    assert chi2.cdf(4 * low, cells) > 0.999  # with half the noise the total falls below
 
 
 def test_no_trajectory_reaches_the_files(deploy, opened, joint_text) -> None:

@@ -1,13 +1,16 @@
 """When policies are planned, under which publication reports count, and the validity window."""
 
 import numpy as np
+import pytest
 import sqlalchemy as sa
 
 from service.conftest import LOCAL
 from service.devices import local_reports, report_under
+from tacit.privacy.charges import PureCharge
+from tacit.privacy.filter import BudgetExhausted
 from tacit.service import schema
 from tacit.service.collector import Collector
-from tacit.service.errors import Refused, Unavailable
+from tacit.service.errors import Unavailable
 from tacit.service.ledger import DatabaseLedger
 from tacit.service.planning import PlannerLoop
 from tacit.service.store import Store
@@ -135,12 +138,19 @@ def test_the_ledger_in_the_database_is_chained(deploy, opened) -> None:
     assert not collector.ledger()["verified"]
 
 
+def test_a_refused_charge_closes_the_ledger_for_good(deploy, opened) -> None:
+    collector = opened(deploy())
+    book = DatabaseLedger(collector._store, collector.clock)
+    with pytest.raises(BudgetExhausted):
+        book.spend(PureCharge(100.0), "far too much")
+    said = collector.ledger()
+    assert said["verified"] and said["closed"] and len(said["entries"]) == 1
+    with pytest.raises(BudgetExhausted):
+        DatabaseLedger(collector._store, collector.clock).spend(PureCharge(1e-6), "a little")
+
+
 def test_a_database_that_does_not_answer(tmp_path) -> None:
     store = Store("postgresql+psycopg://nobody@127.0.0.1:1/none")
-    try:
-        with store.read():
-            raise AssertionError
-    except Unavailable as error:
-        assert "does not answer" in str(error)
+    with pytest.raises(Unavailable, match="does not answer"), store.read():
+        raise AssertionError
     store.close()
-    assert issubclass(Refused, Exception)

@@ -9,8 +9,11 @@ all: an old witness is refused as well.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,14 +84,27 @@ class Witness:
 
     def create(self) -> None:
         """The file of a new database; one that is there already must be as new."""
-        if self.read() is None:
-            self._write(START)
-        self.check(START)
+        with self._alone():
+            if self.read() is None:
+                self._write(START)
+            self.check(START)
 
     def advance(self, stored: Mark) -> None:
         """Note the newest mark, durably, in one step."""
-        self.check(stored)
-        self._write(stored)
+        with self._alone():
+            self.check(stored)
+            self._write(stored)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other process writes meanwhile: its newer mark must not be overwritten."""
+        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
     def _write(self, stored: Mark) -> None:
         content = {"task_id": self._task, "releases": stored.releases, "digest": stored.digest}
@@ -98,8 +114,3 @@ class Witness:
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

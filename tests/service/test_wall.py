@@ -1,0 +1,41 @@
+"""The wall inside the service: who may touch trajectories, secrets and keys, by imports."""
+
+import ast
+from pathlib import Path
+
+import tacit.service
+
+FOLDER = Path(tacit.service.__file__).parent
+RAW = ("tacit.trajectory", "tacit.statistics")
+SECRET = ("tacit.service.vault", "tacit.service.joint")
+
+
+def imported(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def users(*modules: str) -> set[str]:
+    return {
+        str(path.relative_to(FOLDER))
+        for path in FOLDER.rglob("*.py")
+        if any(name == m or name.startswith(f"{m}.") for name in imported(path) for m in modules)
+    }
+
+
+def test_only_the_curator_touches_trajectories() -> None:
+    assert users(*RAW) == {"joint.py"}
+
+
+def test_only_the_collector_reaches_the_curator_and_its_secrets() -> None:
+    assert users(*SECRET) == {"collector.py", "joint.py"}
+
+
+def test_the_service_draws_from_no_seeded_noise() -> None:
+    for path in FOLDER.rglob("*.py"):
+        assert "SimulatedNoise" not in path.read_text(), path.name
