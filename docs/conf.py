@@ -1,6 +1,10 @@
 """The documentation site: sphinx-build -W --keep-going --quiet -b html docs docs/_build/html."""
 
+from pathlib import Path
+
 from tacit import __version__
+
+DOCS = Path(__file__).parent
 
 project = "tacit"
 author = "the tacit authors"
@@ -9,7 +13,6 @@ release = version = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 source_suffix = {".md": "markdown"}
-suppress_warnings = ["toc.not_included"]
 
 myst_heading_anchors = 3
 
@@ -25,6 +28,19 @@ html_theme = "furo"
 html_title = f"tacit {version}"
 html_show_sourcelink = False
 html_copy_source = False
+
+
+def include_proofs() -> None:
+    """A page of the site for every proof, which stays where it is, beside the code."""
+    folder = DOCS / "proofs"
+    folder.mkdir(exist_ok=True)
+    for proof in (DOCS.parent / "proofs").glob("*.md"):
+        page = f"```{{include}} ../../proofs/{proof.name}\n```\n"
+        if not (folder / proof.name).exists():
+            (folder / proof.name).write_text(page)
+
+
+include_proofs()
 
 
 def plain_bars(app, what, name, obj, options, lines):  # type: ignore[no-untyped-def]

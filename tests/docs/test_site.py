@@ -28,6 +28,8 @@ def test_every_page_is_there(site: Path) -> None:
         if "_build" not in page.parts:
             built = site / page.relative_to(DOCS).with_suffix(".html")
             assert built.exists(), page
+    for proof in (ROOT / "proofs").glob("*.md"):
+        assert (site / "proofs" / proof.name).with_suffix(".html").exists(), proof
     text = (site / "api" / "library.html").read_text()
     assert "tacit.simulate" in text.replace("</span>", "").replace('<span class="pre">', "")
 
@@ -42,10 +44,7 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
         assert not re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", sheet.read_text())
 
 
-def test_every_proof_and_every_paper_has_its_page() -> None:
-    assert {p.name for p in (DOCS / "proofs").iterdir()} == {
-        p.name for p in (ROOT / "proofs").glob("*.md")
-    }
+def test_every_paper_has_its_page() -> None:
     papers = sorted((DOCS / "papers").glob("*.md"))
     assert len(papers) == 5
     for paper in papers:
