@@ -309,6 +309,33 @@ def serve(
 
 
 @app.command()
+def fleet(
+    deployment: given.DeploymentFile,
+    users: Annotated[str, typer.Option(metavar="N", help="Count so many users in all.")] = "1000",
+    workers: Annotated[
+        str, typer.Option(metavar="N", help="People on their way at the same time.")
+    ] = "8",
+    address: Annotated[
+        str | None, typer.Option(metavar="URL", help="Of the service, instead of the file's.")
+    ] = None,
+    tokens: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Tokens, one per line.")
+    ] = None,
+    seed: given.Seed = "0",
+    as_json: given.Json = False,
+) -> None:
+    """Send simulated devices to a running service, and score its policies against the truth.
+
+    Stopped and started again, it goes on with the people who were not counted yet.
+
+    Example: tacit fleet coach.toml --users 1e4 --tokens tokens.txt
+    """
+    from tacit.cli.fleet import FleetOptions, run_fleet
+
+    run_fleet(deployment, FleetOptions(users, workers, address, tokens, seed, as_json))
+
+
+@app.command()
 def tokens(
     deployment: given.DeploymentFile,
     action: Annotated[str, typer.Argument(metavar="ACTION", help="issue, list or revoke")],

@@ -54,9 +54,13 @@ class Api:
         """The description of the task."""
         return self._get("/v1/task")
 
-    def policy(self) -> Any:
-        """The newest policy."""
-        return self._get("/v1/policy")
+    def policy(self, version: int | None = None) -> Any:
+        """The newest policy, or the one of that version."""
+        return self._get("/v1/policy" if version is None else f"/v1/policy/{version}")
+
+    def dashboard(self) -> Any:
+        """The collector's public numbers."""
+        return self._get("/v1/dashboard")
 
     def upload(self, body: bytes, token: str | None) -> Any:
         """Send stored bytes, the same on every attempt."""

@@ -1,0 +1,203 @@
+"""A simulated population through the real network path: every person is a :class:`Device`.
+
+People are numbered. Person k's luck and report id follow from the fleet's seed, the task and k, so
+that a fleet that was stopped, or killed, goes on without counting anybody twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tacit import wire
+from tacit.client.device import Device
+from tacit.client.errors import Unreachable
+from tacit.client.population import Population
+from tacit.client.terms import Terms, read_terms
+from tacit.client.transport import Api
+from tacit.errors import InvalidInput
+from tacit.kernels.rollout import draw, draw_next, draw_reward, uniforms_per_episode
+from tacit.policy import Policy
+
+TRUSTING = 1e6
+"""Simulated people accept any epsilon: they have nothing to lose."""
+
+Progress = Callable[[int], None]
+
+
+@dataclass
+class Tally:
+    """What became of the people sent so far."""
+
+    counted: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    full: bool = False
+
+
+class Fleet:
+    """People against one collector.
+
+    Args:
+        connect: opens a connection to the collector; every worker has its own.
+        people: who they are.
+        tokens: one for each person by number, or a single one that all share; may be empty.
+        workers: how many people are on their way at the same time.
+        seed: of the people's luck. Their noise is secure all the same.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Api],
+        people: Population,
+        *,
+        tokens: Sequence[str] = (),
+        workers: int = 8,
+        seed: int = 0,
+    ) -> None:
+        self._connect = connect
+        self._people = people
+        self._tokens = tokens
+        self._workers = workers
+        self._seed = seed
+        self._stop = threading.Event()
+        self._changed = threading.Condition()
+        self._api = connect()
+        self.terms: Terms = read_terms(self._api.task())
+        self.tally = Tally(counted=self._counted())
+        self.before = self.tally.counted
+        self._next = self.before
+
+    def _counted(self) -> int:
+        try:
+            return int(self._api.dashboard()["progress"]["accepted"])
+        except (KeyError, TypeError, ValueError):
+            raise Unreachable("the collector does not say how many users it counted") from None
+
+    def run(self, users: int, progress: Progress = lambda counted: None) -> None:
+        """Send people until ``users`` are counted in all, the task is full, or the user stops it.
+
+        Raises what a worker raised, after all others have finished the person they were at.
+        """
+        with ThreadPoolExecutor(self._workers, "tacit-fleet") as pool:
+            work = [pool.submit(self._work, users) for _ in range(self._workers)]
+            try:
+                while not all(job.done() for job in work):
+                    time.sleep(0.1)
+                    progress(self.tally.counted)
+            finally:  # an interruption, too, waits for the people who are on their way
+                self._stop.set()
+        for job in work:
+            job.result()
+
+    def _work(self, users: int) -> None:
+        api = self._connect()
+        try:
+            while (person := self._take(users)) is not None:
+                self._send(api, person)
+        except BaseException:
+            self._stop.set()
+            raise
+        finally:
+            api.close()
+
+    def _take(self, users: int) -> int | None:
+        """The next person's number, as long as more are wanted."""
+        with self._changed:
+            while not (self._stop.is_set() or self.tally.full):
+                sent = sum(self.tally.outcomes.values())
+                on_their_way = self._next - self.before - sent
+                if self.tally.counted + on_their_way < users:
+                    self._next += 1
+                    return self._next - 1
+                if on_their_way == 0:
+                    break
+                self._changed.wait(0.2)  # somebody may come back uncounted
+        return None
+
+    def _token(self, person: int) -> str | None:
+        if len(self._tokens) <= 1:
+            return self._tokens[0] if self._tokens else None
+        if person >= len(self._tokens):
+            raise InvalidInput(
+                f"person {person} has no token: the file holds {len(self._tokens)}; issue more "
+                "with: tacit tokens FILE issue"
+            )
+        return self._tokens[person]
+
+    def _send(self, api: Api, person: int) -> None:
+        task_id = self.terms.task_id
+        name = hashlib.sha256(f"{task_id}:fleet {self._seed}:{person}".encode()).hexdigest()[:32]
+        device = Device(
+            api,
+            None,
+            max_epsilon=TRUSTING,
+            max_delta=1.0,
+            model="joint",
+            token=self._token(person),
+            report_id=lambda: name,
+        )
+        with device:
+            self._live(device, person)
+            (delivery,) = device.send()
+        with self._changed:
+            self.tally.outcomes[delivery.reason or delivery.outcome or "unsent"] += 1
+            self.tally.counted += delivery.outcome == "accepted"
+            self.tally.full |= delivery.reason in ("population_reached", "closed")
+            self._changed.notify_all()
+
+    def _live(self, device: Device, person: int) -> None:
+        """One episode in the problem of the person's type, on the person's own luck."""
+        rng = np.random.default_rng([self._seed, person])
+        problem = self._people.person(rng.random())
+        u = rng.random(uniforms_per_episode(problem.horizon))
+        low, high = self.terms.reward_range
+        episode = device.begin()
+        state = draw(problem.truth.initial_cdf, u[0])
+        for h in range(problem.horizon):
+            action = episode.act(state)
+            reward = draw_reward(problem.truth, h, state, action, u[3 * h + 2])
+            state = draw_next(problem.truth, h, state, action, u[3 * h + 3])
+            episode.observe(low + reward * (high - low), state)
+
+    def settle(self, patience: float = 60.0) -> dict[str, Any]:
+        """Wait until the planner has caught up; the collector's public numbers then."""
+        end = time.monotonic() + patience
+        seen, since = -1, time.monotonic()
+        while time.monotonic() < end:
+            now = self._api.policy()["version"]
+            if now != seen:
+                seen, since = now, time.monotonic()
+            elif time.monotonic() - since > 2.0:
+                break
+            time.sleep(0.2)
+        numbers: dict[str, Any] = self._api.dashboard()
+        return numbers
+
+    def policy(self, version: int | None = None) -> Policy:
+        """A published policy."""
+        answer = self._api.policy(version)
+        return wire.publication_from_json(answer, self.terms.task, self.terms.task_id).policy
+
+    def score(self, versions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Exact values of published policies, in the operator's units, by version and users."""
+        return [
+            {**row, "value": self.natural(self._people.value(self.policy(int(row["version"]))))}
+            for row in versions
+        ]
+
+    def natural(self, value: float) -> float:
+        """A sum of rewards in the declared range, from one of rewards in [0, 1]."""
+        low, high = self.terms.reward_range
+        return self.terms.task.horizon * low + (high - low) * value
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._api.close()

@@ -1,0 +1,156 @@
+"""Simulated people for a fleet: one kind of them, or several, with exact values for scoring.
+
+Only a fleet imports this: it knows the truth about its people, which no collector and no planner
+does.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray, frozen
+from tacit.errors import InvalidInput, TacitError
+from tacit.kernels import planning
+from tacit.policy import Policy, TabularPolicy, uniform_policy
+from tacit.problems.catalogue import make_problem
+from tacit.problems.tabular import TabularMDP, cumulative
+from tacit.task import Task
+from tacit.validate import number
+
+
+class Population:
+    """People of several types, each living in a problem of its own; nobody's type is observed.
+
+    Args:
+        types: share of each type, and its problem; shares are scaled to add up to 1.
+        references: policies worth comparing with, by name.
+    """
+
+    def __init__(
+        self,
+        types: Sequence[tuple[float, TabularMDP]],
+        references: Mapping[str, Policy] | None = None,
+    ) -> None:
+        if not types:
+            raise InvalidInput("a population needs at least one type of people")
+        shares = np.array([number(share, "share", low=0.0, low_open=True) for share, _ in types])
+        self.shares: Array = frozen(shares / shares.sum())
+        self.problems = tuple(problem for _, problem in types)
+        first = self.problems[0]
+        self.horizon, self.states, self.actions = first.horizon, first.states, first.actions
+        for problem in self.problems:
+            if (problem.horizon, problem.states, problem.actions) != self._sizes():
+                raise InvalidInput("all types of people must have the same states and actions")
+        self.homogeneous = all(problem.homogeneous for problem in self.problems)
+        uniform = uniform_policy(self.horizon, self.states, self.actions)
+        self.references: dict[str, Policy] = {"uniform": uniform, **(references or {})}
+        for policy in self.references.values():
+            first.check_policy(policy)
+        self._cdf = cumulative(self.shares)
+
+    def _sizes(self) -> tuple[int, int, int]:
+        return self.horizon, self.states, self.actions
+
+    def person(self, u: float) -> TabularMDP:
+        """The problem of a person drawn with the uniform number u."""
+        return self.problems[int(np.searchsorted(self._cdf, u, side="right"))]
+
+    def value(self, policy: Policy) -> float:
+        """Exact value of a policy, averaged over the people."""
+        return float(self.shares @ [problem.value(policy) for problem in self.problems])
+
+    def ceiling(self) -> float:
+        """What no policy can exceed: every type with its own best policy."""
+        return float(self.shares @ [problem.optimal_value() for problem in self.problems])
+
+    def best(self) -> TabularPolicy:
+        """The optimal policy of one type; of several the best that step-by-step search finds.
+
+        Backward and again: at every step and state the action of largest value, given how many
+        people of each type are there, until nothing changes. No policy is better in one place.
+        """
+        table = np.argmax(
+            np.tensordot(self.shares, [p.optimal_q() for p in self.problems], axes=1), axis=2
+        )
+        for _ in range(100):
+            better = self._improve(table)
+            if np.array_equal(better, table):
+                break
+            table = better
+        return TabularPolicy(table)
+
+    def _improve(self, table: IntArray) -> IntArray:
+        table = table.copy()
+        for h in reversed(range(self.horizon)):
+            gain = np.zeros((self.states, self.actions))
+            for share, problem in zip(self.shares, self.problems, strict=True):
+                V = np.empty((self.horizon + 1, self.states))
+                planning.policy_values(problem.P, problem.R, table, V)
+                P, R = problem.P[h % len(problem.P)], problem.R[h % len(problem.R)]
+                gain += share * _met(problem, table, h)[:, None] * (R + P @ V[h + 1])
+            kept = gain[np.arange(self.states), table[h]]
+            best = np.argmax(gain, axis=1)
+            table[h] = np.where(gain.max(axis=1) > kept + 1e-12, best, table[h])
+        return table
+
+
+def _met(problem: TabularMDP, table: IntArray, step: int) -> Array:
+    """Chance of every state at a step under a table of actions."""
+    chance = np.array(problem.initial)
+    everywhere = np.arange(problem.states)
+    for h in range(step):
+        chance = chance @ problem.P[h % len(problem.P)][everywhere, table[h]]
+    return chance
+
+
+def fleet_population(section: Mapping[str, Any], folder: Path, task: Task) -> Population:
+    """The people that the [fleet] section of a deployment names, if they fit its task."""
+    given = dict(section)
+    if "python" in given:
+        made = _call(str(given.pop("python")), folder, given)
+    elif "problem" in given:
+        made = make_problem(str(given.pop("problem")), **given)
+    else:
+        raise InvalidInput(
+            "the deployment has no simulated people: write [fleet] with problem = "
+            '"river-swim", or python = "file.py:function"'
+        )
+    people = Population([(1.0, made)]) if isinstance(made, TabularMDP) else made
+    if not isinstance(people, Population):
+        raise InvalidInput(f"[fleet] makes a {type(made).__name__}; it must be a tabular problem")
+    wanted = task.horizon, task.sizes["states"], task.sizes["actions"]
+    if (people.horizon, people.states, people.actions) != wanted:
+        raise InvalidInput(
+            f"the people of [fleet] have horizon {people.horizon}, {people.states} states and "
+            f"{people.actions} actions, but [task] says {wanted[0]}, {wanted[1]} and {wanted[2]}"
+        )
+    if task.homogeneous and not people.homogeneous:
+        raise InvalidInput(
+            "the people of [fleet] behave differently from step to step, but [task] says "
+            "homogeneous = true"
+        )
+    return people
+
+
+def _call(where: str, folder: Path, parameters: Mapping[str, Any]) -> Any:
+    """Run a function of a Python file of the operator's own."""
+    file, _, name = where.partition(":")
+    path = folder / file
+    spec = importlib.util.spec_from_file_location(f"tacit_fleet_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file() or not name:
+        raise InvalidInput(f'[fleet] python = "{where}", but it must be "file.py:function"')
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+        return getattr(module, name)(**parameters)
+    except TacitError:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"[fleet] {where} failed: {type(error).__name__}: {error}") from None
