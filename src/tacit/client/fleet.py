@@ -168,18 +168,20 @@ class Fleet:
             episode.observe(low + reward * (high - low), state)
 
     def settle(self, patience: float = 60.0) -> dict[str, Any]:
-        """Wait until the planner has caught up; the collector's public numbers then."""
+        """Wait until the planner has caught up; the collector's public numbers then.
+
+        While it owes a policy it says that the next one needs no more users. It says so for ever
+        once the task is full, so there a pause without a new policy counts as the end.
+        """
         end = time.monotonic() + patience
-        seen, since = -1, time.monotonic()
-        while time.monotonic() < end:
-            now = self._api.policy()["version"]
-            if now != seen:
-                seen, since = now, time.monotonic()
-            elif time.monotonic() - since > 2.0:
-                break
-            time.sleep(0.2)
-        numbers: dict[str, Any] = self._api.dashboard()
-        return numbers
+        while True:
+            numbers: dict[str, Any] = self._api.dashboard()
+            now = numbers["progress"]
+            if now["accepted"] >= now["population"]:
+                end = min(end, time.monotonic() + 5.0)
+            if now["next_policy_in"] != 0 or time.monotonic() >= end:
+                return numbers
+            time.sleep(0.5)
 
     def policy(self, version: int | None = None) -> Policy:
         """A published policy."""
