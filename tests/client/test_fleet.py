@@ -1,0 +1,183 @@
+"""A fleet over a real socket: everybody counted once, stopped, killed and started again."""
+
+import json
+import threading
+from functools import partial
+
+import pytest
+from typer.testing import CliRunner
+
+from service.http.running import running
+from tacit.cli.main import app as command
+from tacit.client.fleet import Fleet
+from tacit.client.population import fleet_population
+from tacit.client.transport import Api
+from tacit.errors import InvalidInput
+from tacit.service.collector import Collector
+from tacit.service.deployment import Deployment
+from tacit.service.http.app import create_app
+from tacit.service.planning import PlannerLoop
+
+TEXT = """
+[task]
+name = "swim"
+states = 4
+actions = ["left", "right"]
+horizon = 5
+reward_range = [-1.0, 1.0]
+homogeneous = true
+[agent]
+name = "{agent}"
+epsilon = {epsilon}
+[population]
+users = {users}
+tokens = "{tokens}"
+[updates]
+minimum_batch = 20
+[storage]
+keep_reports = true
+[fleet]
+problem = "river-swim"
+states = 4
+horizon = 5
+"""
+
+
+class Running:
+    """A collector on a socket, and fleets against it."""
+
+    def __init__(self, folder, agent="tacit-local", epsilon=4.0, users=200, tokens="shared"):
+        self.path = folder / "swim.toml"
+        self.path.write_text(TEXT.format(agent=agent, epsilon=epsilon, users=users, tokens=tokens))
+        self.deployment = Deployment.load(self.path)
+        self.collector = Collector.open(self.deployment)
+        count = users if tokens == "per-device" else 1
+        self.tokens = self.collector.tokens.issue("device", count, "fleet")
+        self.file = folder / "tokens.txt"
+        self.file.write_text("\n".join(self.tokens))
+        self.server = running(create_app(self.collector, PlannerLoop(self.collector, pause=0.01)))
+
+    def __enter__(self):
+        self.address = self.server.__enter__()
+        return self
+
+    def __exit__(self, *problem):
+        self.server.__exit__(*problem)
+
+    def fleet(self, **options) -> Fleet:
+        people = fleet_population(
+            self.deployment.fleet, self.deployment.folder, self.deployment.task
+        )
+        return Fleet(partial(Api, self.address), people, **{"tokens": self.tokens, **options})
+
+    def accepted(self) -> int:
+        return self.collector.status().accepted
+
+
+@pytest.mark.parametrize(
+    ("agent", "epsilon"), [("tacit-local", 4.0), ("ldp-obi", 4.0), ("tacit-joint", 1.0)]
+)
+def test_everybody_is_counted_once_and_policies_follow(tmp_path, agent, epsilon) -> None:
+    with Running(tmp_path, agent, epsilon, users=60) as service:
+        fleet = service.fleet(workers=4)
+        seen = []
+        fleet.run(100, seen.append)
+        assert service.accepted() == 60 and fleet.tally.counted == 60
+        assert fleet.tally.outcomes["accepted"] == 60
+        assert set(fleet.tally.outcomes) <= {"accepted", "population_reached"}
+        numbers = fleet.settle()
+        curve = fleet.score(numbers["versions"])
+        assert [row["version"] for row in curve] == list(range(len(curve)))
+        assert len(curve) >= 2 and curve[1]["users"] >= 20
+        people = fleet._people
+        low, high = fleet.natural(0.0), fleet.natural(people.ceiling())
+        assert low == -5.0 and all(low <= row["value"] <= high + 1e-9 for row in curve)
+        fleet.close()
+
+
+def test_a_stopped_fleet_goes_on_where_it_was(tmp_path) -> None:
+    with Running(tmp_path, tokens="per-device") as service:
+        first = service.fleet(workers=3)
+        watch = threading.Thread(
+            target=lambda: (first._stop.wait(0.0), _when(first, 15, first._stop.set))
+        )
+        watch.start()
+        first.run(120)
+        watch.join()
+        stopped = service.accepted()
+        assert 15 <= stopped < 120, "it was stopped in between"
+        assert first.tally.counted == stopped, "nobody was left on the way"
+        second = service.fleet(workers=3)
+        assert second.before == stopped
+        second.run(60 if stopped < 60 else 120)
+        assert service.accepted() in (60, 120) and set(second.tally.outcomes) == {"accepted"}
+        second.run(1)
+        assert service.accepted() in (60, 120), "enough is enough"
+        first.close()
+        second.close()
+
+
+def _when(fleet: Fleet, counted: int, then) -> None:
+    while fleet.tally.counted < counted and not fleet._stop.is_set():
+        pass
+    then()
+
+
+def test_a_killed_fleet_counts_nobody_twice(tmp_path) -> None:
+    """After a kill, numbers of people and of reports need not agree: ids tell who was there."""
+    with Running(tmp_path, tokens="per-device") as service:
+        first = service.fleet(workers=2)
+        first.run(20)
+        again = service.fleet(workers=2)
+        again.before = again._next = 5  # as if fifteen had been lost from sight
+        again.tally.counted = 5
+        again.run(25)
+        assert again.tally.outcomes["duplicate"] == 15
+        assert again.tally.counted == 25 and service.accepted() == 40
+        first.close()
+        again.close()
+
+
+def test_people_need_tokens(tmp_path) -> None:
+    with Running(tmp_path, tokens="per-device") as service:
+        fleet = service.fleet(tokens=service.tokens[:3], workers=1)
+        with pytest.raises(InvalidInput, match="person 3 has no token: the file holds 3"):
+            fleet.run(10)
+        assert service.accepted() == 3
+        fleet.close()
+
+
+def invoke(*words: object):
+    return CliRunner().invoke(command, ["fleet", *map(str, words)])
+
+
+def test_the_command_scores_what_was_learned(tmp_path) -> None:
+    with Running(tmp_path) as service:
+        basic = [service.path, "--address", service.address, "--tokens", service.file]
+        said = json.loads(invoke(*basic, "--users", "50", "--json").stdout)
+        assert said["users"] == {"asked": 50, "before": 0, "counted": 50, "population": 200}
+        assert said["outcomes"] == {"accepted": 50} and said["interrupted"] is False
+        assert said["curve"][-1]["version"] == said["version"] >= 1
+        values = said["value"]
+        assert values["uniform"] < values["best"] == pytest.approx(values["ceiling"])
+        assert set(said["beats"]) == {"uniform"} and said["task_id"] == service.deployment.task_id
+        shown = invoke(*basic, "--users", "60")
+        assert "60 users counted" in shown.stdout and "(50 before)" in shown.stdout
+        assert "uniform" in shown.stdout and "best policy" in shown.stdout
+
+
+def test_mistakes_at_the_command_line(tmp_path) -> None:
+    with Running(tmp_path) as service:
+        for words, sentence in [
+            ([], "tacit tokens"),
+            (["--tokens", tmp_path / "none"], "cannot be read"),
+            (["--tokens", service.path], "it must hold the one shared token"),
+            (["--tokens", service.file, "--users", "0"], "--users"),
+            (["--tokens", service.file, "--address", "http://example.org"], "https"),
+        ]:
+            result = invoke(service.path, "--address", service.address, *words)
+            assert result.exit_code != 0 and sentence in str(result.exception), words
+        other = tmp_path / "other.toml"
+        other.write_text(service.path.read_text().replace('"swim"', '"other"'))
+        result = invoke(other, "--address", service.address, "--tokens", service.file)
+        assert "on other terms" in str(result.exception)
