@@ -48,12 +48,14 @@ def run_fleet(path: Path, options: FleetOptions) -> None:
     users = integer(whole(options.users, "--users"), "--users", low=1)
     workers = integer(whole(options.workers, "--workers"), "--workers", low=1, high=256)
     people = fleet_population(deployment.fleet, deployment.folder, deployment.task)
-    tokens = _tokens(options.tokens, path, deployment.tokens == "per-device")
+    own_tokens = deployment.tokens == "per-device"
+    tokens = _tokens(options.tokens, path, own_tokens)
     address = options.address or f"http://{deployment.host}:{deployment.port}"
     fleet = Fleet(
         partial(Api, address),
         people,
         tokens=tokens,
+        own_tokens=own_tokens,
         workers=workers,
         seed=integer(whole(options.seed, "--seed"), "--seed", low=0),
     )

@@ -23,7 +23,6 @@ from tacit.client.errors import Unreachable
 from tacit.client.population import Population
 from tacit.client.terms import Terms, read_terms
 from tacit.client.transport import Api
-from tacit.errors import InvalidInput
 from tacit.kernels.rollout import draw, draw_next, draw_reward, uniforms_per_episode
 from tacit.policy import Policy
 
@@ -39,7 +38,8 @@ class Tally:
 
     counted: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    full: bool = False
+    over: str | None = None
+    """Why nobody else can take part: the task is full or closed, or there are no more tokens."""
 
 
 class Fleet:
@@ -48,7 +48,8 @@ class Fleet:
     Args:
         connect: opens a connection to the collector; every worker has its own.
         people: who they are.
-        tokens: one for each person by number, or a single one that all share; may be empty.
+        tokens: one for each person, or the one that all share.
+        own_tokens: whether every person has a token of their own.
         workers: how many people are on their way at the same time.
         seed: of the people's luck. Their noise is secure all the same.
     """
@@ -58,13 +59,16 @@ class Fleet:
         connect: Callable[[], Api],
         people: Population,
         *,
-        tokens: Sequence[str] = (),
+        tokens: Sequence[str],
+        own_tokens: bool,
         workers: int = 8,
         seed: int = 0,
     ) -> None:
         self._connect = connect
         self._people = people
         self._tokens = tokens
+        self._own_tokens = own_tokens
+        self._spare: list[str] = []
         self._workers = workers
         self._seed = seed
         self._stop = threading.Event()
@@ -111,7 +115,7 @@ class Fleet:
     def _take(self, users: int) -> int | None:
         """The next person's number, as long as more are wanted."""
         with self._changed:
-            while not (self._stop.is_set() or self.tally.full):
+            while not (self._stop.is_set() or self.tally.over):
                 sent = sum(self.tally.outcomes.values())
                 on_their_way = self._next - self.before - sent
                 if self.tally.counted + on_their_way < users:
@@ -122,17 +126,20 @@ class Fleet:
                 self._changed.wait(0.2)  # somebody may come back uncounted
         return None
 
-    def _token(self, person: int) -> str | None:
-        if len(self._tokens) <= 1:
-            return self._tokens[0] if self._tokens else None
-        if person >= len(self._tokens):
-            raise InvalidInput(
-                f"person {person} has no token: the file holds {len(self._tokens)}; issue more "
-                "with: tacit tokens FILE issue"
-            )
-        return self._tokens[person]
+    def _token(self, person: int) -> str:
+        """A token that was not used, if there is one; of people who came too late it was not."""
+        if not self._own_tokens:
+            return self._tokens[0]
+        with self._changed:
+            if self._spare:
+                return self._spare.pop()
+        return self._tokens[person] if person < len(self._tokens) else ""
 
     def _send(self, api: Api, person: int) -> None:
+        token = self._token(person)
+        if not token:
+            self._note("no token", over=True)
+            return
         task_id = self.terms.task_id
         name = hashlib.sha256(f"{task_id}:fleet {self._seed}:{person}".encode()).hexdigest()[:32]
         device = Device(
@@ -141,16 +148,23 @@ class Fleet:
             max_epsilon=TRUSTING,
             max_delta=1.0,
             model="joint",
-            token=self._token(person),
+            token=token,
             report_id=lambda: name,
         )
         with device:
             self._live(device, person)
             (delivery,) = device.send()
+        outcome = delivery.reason or delivery.outcome or "unsent"
+        if self._own_tokens and outcome == "stale":
+            self._spare.append(token)
+        self._note(outcome, over=outcome in ("population_reached", "closed"))
+
+    def _note(self, outcome: str, *, over: bool) -> None:
         with self._changed:
-            self.tally.outcomes[delivery.reason or delivery.outcome or "unsent"] += 1
-            self.tally.counted += delivery.outcome == "accepted"
-            self.tally.full |= delivery.reason in ("population_reached", "closed")
+            self.tally.outcomes[outcome] += 1
+            self.tally.counted += outcome == "accepted"
+            if over:
+                self.tally.over = outcome
             self._changed.notify_all()
 
     def _live(self, device: Device, person: int) -> None:
