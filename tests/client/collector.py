@@ -59,9 +59,10 @@ class FakeCollector:
     def task_id(self) -> str:
         return self.description["task_id"]
 
-    def api(self, address="https://coach.test", attempts=5) -> Api:
+    def api(self, address="https://coach.test", attempts=5, keep=0.0) -> Api:
         client = httpx.Client(transport=httpx.MockTransport(self.answer))
-        return Api(address, attempts=attempts, pause=self.pauses.append, client=client)
+        pause = self.pauses.append
+        return Api(address, attempts=attempts, pause=pause, keep=keep, client=client)
 
     def device(self, outbox=None, **options) -> Device:
         api = options.pop("api", None) or self.api()

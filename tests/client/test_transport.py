@@ -53,6 +53,14 @@ def test_an_unchanged_policy_is_not_fetched_twice(collector) -> None:
     assert api._kept["/v1/policy"][0] == '"0"'
 
 
+def test_a_shared_connection_asks_for_the_task_now_and_then(collector) -> None:
+    plain, sharing = collector.api(), collector.api(keep=60.0)
+    for api, asked in ((plain, 3), (sharing, 1)):
+        before = collector.gets
+        assert all(api.task()["name"] == "coach" for _ in range(3))
+        assert collector.gets - before == asked
+
+
 def test_what_is_not_json_or_too_long_is_not_read(collector, monkeypatch) -> None:
     collector.broken = [httpx.Response(200, content=b"<html>")]
     with pytest.raises(Unreachable, match="JSON"):

@@ -52,7 +52,7 @@ def run_fleet(path: Path, options: FleetOptions) -> None:
     tokens = _tokens(options.tokens, path, own_tokens)
     address = options.address or f"http://{deployment.host}:{deployment.port}"
     fleet = Fleet(
-        partial(Api, address),
+        partial(Api, address, keep=60.0),
         people,
         tokens=tokens,
         own_tokens=own_tokens,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import math
 import secrets
 import time
 from collections.abc import Callable
@@ -31,6 +32,8 @@ class Api:
         address: for example ``https://coach.example.org``; ``http`` only to this very machine.
         attempts: how often a request is tried before the collector counts as unreachable.
         pause: waits that many seconds between two attempts.
+        keep: seconds for which the description of the task is not fetched again; for connections
+            that many devices share.
         client: an open connection pool to use instead of a new one.
     """
 
@@ -40,6 +43,7 @@ class Api:
         *,
         attempts: int = 5,
         pause: Callable[[float], None] = time.sleep,
+        keep: float = 0.0,
         client: httpx.Client | None = None,
     ) -> None:
         self.address = safe_address(address)
@@ -48,11 +52,16 @@ class Api:
         self._client = client or httpx.Client(
             timeout=10.0, trust_env=self.address.startswith("https:")
         )
+        self._keep = keep
+        self._task: tuple[float, Any] = (-math.inf, None)
         self._kept: dict[str, tuple[str, bytes]] = {}
 
     def task(self) -> Any:
         """The description of the task."""
-        return self._get("/v1/task")
+        now = time.monotonic()
+        if now - self._task[0] >= self._keep:
+            self._task = now, self._get("/v1/task")
+        return self._task[1]
 
     def policy(self, version: int | None = None) -> Any:
         """The newest policy, or the one of that version."""
