@@ -179,3 +179,27 @@ def test_lost_connections_are_made_again(deploy, opened, postgres, text) -> None
         planner.step()
     assert planner.step() or collector.status().version == 1
     assert collector.status().accepted == 60 and collector.policy().version == 1
+
+
+def test_a_token_is_never_overspent_under_concurrency(deploy, opened, database) -> None:
+    text = LOCAL.replace('tokens = "shared"', 'tokens = "per-device"\nparticipations = 3')
+    deployment = deploy(text, more=database)
+    workers = [opened(deployment), opened(deployment)]
+    tokens = [workers[0].tokens.authenticate(t) for t in workers[0].tokens.issue("device", 2)]
+    reports = local_reports(workers[0], np.random.default_rng(8), 24)
+    outcomes: list[str] = []
+
+    def run(index: int) -> None:
+        mine = reports[index * 3 : index * 3 + 3]
+        token = tokens[index % 2]
+        for report in mine:
+            outcomes.extend(send(workers[index // 4], [report], token))
+
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == 24 and outcomes.count("accepted") == 6
+    assert [token.used for token in workers[0].tokens.list()] == [3, 3]
+    assert workers[1].status().accepted == 6

@@ -1,13 +1,14 @@
 """Uploads: each report once, never one more than the population, durable before the answer.
 
 Uploads that wait at the same time share one transaction: whoever gets the turn commits for all. The
-order inside it (ids, tokens, count, content) is the same everywhere, so that transactions of
+order inside it (ids, count, tokens, content) is the same everywhere, so that transactions of
 several workers on PostgreSQL cannot block each other in a circle.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -130,11 +131,11 @@ class Intake:
         for entry in entries:
             entry.outcome = entry.fault
         version = None
-        if self._deployment.tokens == "shared" and self._closed() is None:
-            version = self._commit_plain(entries)
+        if self._closed() is None:
+            version = self._commit_plain(group, entries)
         return self._commit_carefully(group) if version is None else version
 
-    def _commit_plain(self, entries: list[Entry]) -> int | None:
+    def _commit_plain(self, group: list[_Upload], entries: list[Entry]) -> int | None:
         """The common case: everything is new, sound, current, and fits. None if it is not so."""
         ids = {entry.identity for entry in entries}
         if len(ids) < len(entries) or any(entry.fault is not None for entry in entries):
@@ -148,12 +149,23 @@ class Intake:
                 oldest = version - self._deployment.accepted_versions + 1
                 if any(not oldest <= entry.version <= version for entry in entries):
                     raise _NotPlain
+                if not self._use_all_tokens(connection, group):
+                    raise _NotPlain
                 self._keeper.keep(connection, accepted - len(entries), entries)
         except _NotPlain:
             return None
         for entry in entries:
             entry.decide("accepted")
         return version
+
+    def _use_all_tokens(self, connection: sa.Connection, group: list[_Upload]) -> bool:
+        if self._deployment.tokens != "per-device":
+            return True
+        wanted: Counter[int] = Counter()
+        for upload in group:
+            assert upload.token is not None
+            wanted[upload.token.id] += len(upload.entries)
+        return db.use_all_tokens(connection, wanted, self._deployment.task.participations)
 
     def _commit_carefully(self, group: list[_Upload]) -> int:
         with self._store.write() as connection:
@@ -212,6 +224,7 @@ class Intake:
         """Count reports against their device's token; those beyond are refused."""
         if self._deployment.tokens != "per-device":
             return []
+        db.progress(connection, lock=True)
         most = self._deployment.task.participations
         by_token: dict[int, list[Entry]] = {}
         for upload in group:

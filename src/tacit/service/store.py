@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
@@ -65,6 +65,12 @@ WITH fresh AS (
     RETURNING accepted, version
 ) SELECT accepted, version FROM counted
 """
+_USE_POSTGRESQL = """
+UPDATE tokens SET used = used + wanted.n
+FROM unnest(%(ids)s::int[], %(counts)s::bigint[]) AS wanted (id, n)
+WHERE tokens.id = wanted.id AND used + wanted.n <= %(most)s
+"""
+_USE_SQLITE = "UPDATE tokens SET used = used + :n WHERE id = :id AND used + :n <= :most"
 _COUNT_SQLITE = """
 UPDATE progress SET accepted = accepted + :n WHERE id = 1 AND accepted + :n <= population
 RETURNING accepted, version
@@ -208,6 +214,19 @@ def count_all(connection: sa.Connection, ids: Sequence[bytes]) -> tuple[int, int
         return None
     found: tuple[int, int] | None = raw.execute(_COUNT_SQLITE, {"n": len(ordered)}).fetchone()
     return found
+
+
+def use_all_tokens(connection: sa.Connection, wanted: Mapping[int, int], most: int) -> bool:
+    """Likewise: every token may still send what it wants to send. False: roll back."""
+    raw = connection.connection.driver_connection
+    ordered = sorted(wanted)
+    if isinstance(raw, psycopg.Connection):
+        counts = [wanted[token] for token in ordered]
+        done = raw.execute(_USE_POSTGRESQL, {"ids": ordered, "counts": counts, "most": most})
+        return done.rowcount == len(ordered)
+    assert isinstance(raw, sqlite3.Connection)
+    rows = [{"id": token, "n": wanted[token], "most": most} for token in ordered]
+    return raw.executemany(_USE_SQLITE, rows).rowcount == len(ordered)
 
 
 def insert_ids(connection: sa.Connection, ids: Sequence[bytes]) -> set[bytes]:
