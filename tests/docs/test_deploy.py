@@ -1,0 +1,135 @@
+"""The deployment guide keeps its word: its commands run, and its names are the real ones."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from service.devices import trajectories
+from service.http.running import small_collector
+from tacit.service import schema
+from tacit.service.collector import Collector
+from tacit.service.deployment import Deployment
+from tacit.service.errors import Refused
+from tacit.service.http.errors import CODES
+from tacit.service.http.metrics import Metrics
+from tacit.service.planning import LEASE_SECONDS, PlannerLoop
+
+GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "deploy.md").read_text()
+JOINT = """
+[task]
+name = "coach"
+states = 2
+actions = 2
+horizon = 2
+[agent]
+name = "tacit-joint"
+epsilon = 1.0
+delta = 1e-5
+[population]
+users = 60
+tokens = "shared"
+[updates]
+minimum_batch = 10
+"""
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE)
+
+
+def run(folder: Path, script: str) -> None:
+    tacit = f"{sys.executable} -c 'from tacit.cli.main import main; main()'"
+    lines = re.sub(r"^tacit ", f"{tacit} ", script, flags=re.MULTILINE)
+    done = subprocess.run(
+        ["bash", "-euc", lines], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, (script, done.stdout, done.stderr)
+
+
+def test_every_command_runs_as_it_is_written(tmp_path: Path) -> None:
+    scripts = blocks("sh")
+    assert len(scripts) == 5
+    begin, moving, copying, tokens, keys = scripts
+    run(tmp_path, begin)
+    with Collector.open(Deployment.load(tmp_path / "coach.toml")):
+        pass  # makes the database
+    for script in (tokens, moving, copying):
+        run(tmp_path, script)
+    assert len((tmp_path / "tokens.txt").read_text().split()) == 100
+    for copy in ("moved/coach.toml", "coach.toml"):
+        with Collector.open(Deployment.load(tmp_path / copy)) as collector:
+            assert len(collector.tokens.list()) == 101
+    (tmp_path / "coach.db").unlink()
+    (tmp_path / "coach-copy.db").rename(tmp_path / "coach.db")
+    with Collector.open(Deployment.load(tmp_path / "coach.toml")) as collector:
+        assert collector.tokens.list()[0].revoked_at is not None
+    run(tmp_path, f"printf '%s\\n' {'A' * 43}= > coach.key\n{keys}")
+    assert len((tmp_path / "coach.key").read_text().split()) == 2
+    assert (tmp_path / "coach.key").stat().st_mode & 0o077 == 0
+
+
+def serve(collector: Collector, count: int) -> None:
+    planner = PlannerLoop(collector)
+    reports = trajectories(collector, np.random.default_rng(collector.status().accepted), count)
+    collector.upload(collector.deployment.task_id, reports, None)
+    while planner.step():
+        pass
+    planner.stop()
+
+
+def test_keys_are_rotated_and_old_copies_refused_as_the_guide_says(tmp_path: Path) -> None:
+    path = tmp_path / "coach.toml"
+    path.write_text(JOINT)
+    with Collector.open(Deployment.load(path)) as collector:
+        serve(collector, collector.status().next_batch)
+        run(tmp_path, blocks("sh")[2])
+    run(tmp_path, blocks("sh")[4])
+    with Collector.open(Deployment.load(path)) as collector:  # opens with the older key
+        serve(collector, collector.status().next_batch)
+        assert collector.status().version == 2
+    (tmp_path / "coach-copy.db").replace(tmp_path / "coach.db")
+    with pytest.raises(Refused, match="restored from before release 2"):
+        Collector.open(Deployment.load(path))
+
+
+def test_refusals_are_quoted_as_they_are_said() -> None:
+    source = Path(schema.__file__).parent
+    said = " ".join(
+        re.sub(r'"\s+f?"', "", (source / f).read_text()) for f in ("witness.py", "vault.py")
+    )
+    for words in (
+        "restored from before release",
+        "is missing, so nobody can tell whether this database is the newest one",
+        "is an old copy",
+        "the encrypted table does not open",
+    ):
+        assert words in said
+
+
+def test_metrics_are_named_as_they_are(tmp_path: Path) -> None:
+    with small_collector(tmp_path) as collector:
+        metrics = Metrics(collector)
+        metrics.count_reports(["accepted"])
+        metrics.count_request("/", 200)
+        text = metrics.text()
+    text = text if isinstance(text, str) else text.decode()
+    real = set(re.findall(r"^(tacit_\w+)", text, re.MULTILINE))
+    assert set(re.findall(r"`(tacit_\w+)`", GUIDE)) == real
+
+
+def test_tables_times_and_options_are_the_real_ones() -> None:
+    tables = set(re.findall(r"table `(\w+)`", GUIDE))
+    assert tables == {"secrets", "ledger", "tokens"} and tables <= set(schema.metadata.tables)
+    assert f"within {LEASE_SECONDS:g} seconds" in GUIDE
+    assert CODES["unavailable"] == 503
+    help_texts = ""
+    for command in ("serve", "tokens"):
+        program = [sys.executable, "-c", "from tacit.cli.main import main; main()", command]
+        help_texts += subprocess.run([*program, "--help"], capture_output=True, text=True).stdout
+    used = re.findall(r"^(?:\$ )?tacit (?:serve|tokens).*$", GUIDE, re.MULTILINE)
+    options = {word for line in used for word in re.findall(r"--[a-z]+", line)}
+    assert options and {option for option in options if option not in help_texts} == set()
