@@ -8,6 +8,7 @@ message; no timing of a single request is kept in either mode.
 from __future__ import annotations
 
 import os
+from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -57,9 +58,9 @@ class Metrics:
 
     def count_reports(self, outcomes: Iterable[str]) -> None:
         """One upload was answered."""
-        for outcome in outcomes:
+        for outcome, count in Tally(outcomes).items():
             if outcome not in self._hidden:
-                self._reports.labels(outcome).inc()
+                self._reports.labels(outcome).inc(count)
 
     def text(self) -> bytes:
         """The page that Prometheus reads; with several workers, the sum over all of them."""

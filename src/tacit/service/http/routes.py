@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response
 from tacit._version import __version__
 from tacit.errors import TacitError
 from tacit.service.http import models, uploads
-from tacit.service.http.auth import SCHEME, admit
+from tacit.service.http.auth import SCHEME, Door
 from tacit.service.http.errors import CODES
 from tacit.service.http.limits import read_json
 
@@ -40,7 +40,7 @@ class Api:
     """The routes on one collector."""
 
     def __init__(self, collector: Collector, metrics: Metrics) -> None:
-        self._collector, self._metrics = collector, metrics
+        self._collector, self._metrics, self._door = collector, metrics, Door(collector)
         self._health_threads = anyio.CapacityLimiter(2)  # never behind a queue of uploads
 
     def router(self) -> APIRouter:
@@ -126,7 +126,7 @@ class Api:
         failure. Role device.
         """
         deployment = self._collector.deployment
-        token = await admit(self._collector, request, "device")
+        token = await self._door.admit(request, "device")
         task_id, reports = uploads.parse(
             await read_json(request, deployment.max_body_bytes), deployment.max_batch
         )
@@ -140,12 +140,12 @@ class Api:
 
     async def ledger(self, request: Request) -> Response:
         """Every charge, and whether the chain of them is whole. Role operator."""
-        await admit(self._collector, request, "operator")
+        await self._door.admit(request, "operator")
         return JSONResponse(await run_in_threadpool(self._collector.ledger))
 
     async def metrics(self, request: Request) -> Response:
         """Public counts for Prometheus. Role operator."""
-        await admit(self._collector, request, "operator")
+        await self._door.admit(request, "operator")
         return Response(
             await run_in_threadpool(self._metrics.text),
             media_type="text/plain; version=0.0.4",
