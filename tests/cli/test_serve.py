@@ -114,3 +114,14 @@ def test_tokens_are_issued_listed_and_revoked(call, file: Path, tmp_path: Path) 
         assert collector.tokens.authenticate(tokens[1]).role == "device"
     for path in tmp_path.glob("coach.db*"):
         assert not any(token.encode() in path.read_bytes() for token in tokens)
+
+
+def test_a_curator_without_its_key_is_refused(call, file: Path, tmp_path: Path) -> None:
+    text = file.read_text().replace('"tacit-local"', '"tacit-joint"\ndelta = 1e-5')
+    file.write_text(text)
+    Collector.open(Deployment.load(file)).close()
+    key = tmp_path / "coach.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    key.unlink()
+    done = call("serve", "coach.toml", "--port", "0")
+    assert done.status == 2 and "coach.key" in done.err and done.err.count("\n") == 1

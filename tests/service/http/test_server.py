@@ -138,6 +138,22 @@ def test_several_workers_share_one_database(tmp_path: Path, postgres: str) -> No
             time.sleep(0.1)
 
 
+def test_a_worker_that_cannot_start_says_why_and_stops(tmp_path, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(server, "RETRY_SECONDS", 0.0)
+    file = tmp_path / "small.toml"
+    file.write_text(running.SMALL)
+    running.small_collector(tmp_path).close()
+    file.write_text(running.SMALL.replace("epsilon = 4.0", "epsilon = 3.0"))
+    with pytest.raises(SystemExit) as stopped:
+        server.open_app(file)
+    assert stopped.value.code == 3 and "another task" in caplog.text
+    away = '[storage]\ndatabase = "postgresql://nobody@127.0.0.1:9/none"\n'
+    file.write_text(running.SMALL + away)
+    with pytest.raises(SystemExit) as stopped:
+        server.open_app(file)
+    assert stopped.value.code == 1 and "does not answer" in caplog.text
+
+
 def test_a_taken_port_and_a_strange_host_are_sentences() -> None:
     taken = server.bind("127.0.0.1", 0)
     taken.listen()

@@ -18,7 +18,7 @@ from fastapi.responses import JSONResponse, Response
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
-from tacit.errors import TacitError
+from tacit.errors import InvalidInput, TacitError
 from tacit.service.errors import Refused, Unavailable, UnknownTask, UnknownVersion
 
 log = logging.getLogger("tacit.service")
@@ -94,6 +94,9 @@ def install(app: FastAPI) -> None:
     async def unknown_version(request: Request, error: Exception) -> Response:
         return ApiError("unknown_version", str(error), "fetch /v1/policy").response()
 
+    async def bad_value(request: Request, error: Exception) -> Response:
+        return ApiError("invalid", str(error), "compare with /openapi.json").response()
+
     async def bad_parameter(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         return invalid(error.errors()).response()
@@ -105,6 +108,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ApiError, api_error)
     app.add_exception_handler(UnknownTask, unknown_task)
     app.add_exception_handler(UnknownVersion, unknown_version)
+    app.add_exception_handler(InvalidInput, bad_value)
     app.add_exception_handler(RequestValidationError, bad_parameter)
     app.add_exception_handler(HTTPException, http_error)
 

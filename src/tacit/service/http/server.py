@@ -8,22 +8,30 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import tempfile
 import threading
+import time
 from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, TacitError
+from tacit.service.errors import Unavailable
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+log = logging.getLogger("tacit.service")
+
+RETRY_SECONDS = 1.0
+"""Pause of a worker that cannot open the database, before it is started again."""
 HEADER_SECONDS = 10.0
 """Time a client has to send the head of a request, from the connection or the last byte of it."""
 LIMITS: dict[str, Any] = {
@@ -109,7 +117,12 @@ def open_app(path: Path) -> FastAPI:
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
-    collector = Collector.open(Deployment.load(path))
+    try:
+        collector = Collector.open(Deployment.load(path))
+    except TacitError as error:  # a database that is away may come back; anything else stays wrong
+        log.error("%s", error)
+        time.sleep(RETRY_SECONDS)
+        sys.exit(1 if isinstance(error, Unavailable) else STARTUP_FAILURE)
     return create_app(collector, PlannerLoop(collector))
 
 
