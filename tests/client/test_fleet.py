@@ -2,12 +2,14 @@
 
 import json
 import threading
+import time
 from functools import partial
 
 import pytest
 from typer.testing import CliRunner
 
 from service.http.running import running
+from tacit.cli.fleet import _since, _tenths
 from tacit.cli.main import app as command
 from tacit.client.device import Device
 from tacit.client.fleet import Fleet
@@ -105,9 +107,7 @@ def test_everybody_is_counted_once_and_every_policy_follows(tmp_path, agent, use
 def test_a_stopped_fleet_goes_on_where_it_was(tmp_path) -> None:
     with Running(tmp_path, tokens="per-device") as service:
         first = service.fleet(workers=3)
-        watch = threading.Thread(
-            target=lambda: (first._stop.wait(0.0), _when(first, 15, first._stop.set))
-        )
+        watch = threading.Thread(target=_when, args=(first, 15, first._stop.set))
         watch.start()
         first.run(120)
         watch.join()
@@ -126,7 +126,7 @@ def test_a_stopped_fleet_goes_on_where_it_was(tmp_path) -> None:
 
 def _when(fleet: Fleet, counted: int, then) -> None:
     while fleet.tally.counted < counted and not fleet._stop.is_set():
-        pass
+        time.sleep(0.002)
     then()
 
 
@@ -137,6 +137,7 @@ def test_a_killed_fleet_counts_nobody_twice(tmp_path) -> None:
         first.run(20)
         again = service.fleet(workers=2)
         again.before = again._next = 5  # as if fifteen had been lost from sight
+        again._tokens.extendleft(reversed(service.tokens[5:20]))
         again.tally.counted = 5
         again.run(25)
         assert again.tally.outcomes["duplicate"] == 15
@@ -187,6 +188,14 @@ def test_the_command_scores_what_was_learned(tmp_path) -> None:
         shown = invoke(*basic, "--users", "60")
         assert "60 users counted" in shown.stdout and "(50 before)" in shown.stdout
         assert "uniform" in shown.stdout and "best policy" in shown.stdout
+
+
+def test_when_a_reference_is_beaten() -> None:
+    curve = [{"users": 0, "value": 1.0}, {"users": 25, "value": 3.0}, {"users": 90, "value": 2.0}]
+    tenths = _tenths(curve, 100)
+    assert [t["from"] for t in tenths] == list(range(0, 100, 10))
+    assert [t["value"] for t in tenths] == [1.0, 1.0, 2.0, *[3.0] * 6, 2.0]
+    assert [_since(tenths, value) for value in (0.5, 1.0, 1.9, 2.0)] == [0, 20, 20, None]
 
 
 def test_mistakes_at_the_command_line(tmp_path) -> None:

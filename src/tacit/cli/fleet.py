@@ -125,6 +125,7 @@ def _result(
     numbers = fleet.settle()
     curve = fleet.score(numbers["versions"])
     references = {name: fleet.natural(people.value(p)) for name, p in people.references.items()}
+    tenths = _tenths(curve, numbers["progress"]["accepted"])
     sent = sum(fleet.tally.outcomes.values())
     return {
         "tacit": __version__,
@@ -145,20 +146,36 @@ def _result(
             "best": fleet.natural(people.value(people.best())),
             "ceiling": fleet.natural(people.ceiling()),
         },
-        "beats": {name: _since(curve, value) for name, value in references.items()},
+        "tenths": tenths,
+        "beats": {name: _since(tenths, value) for name, value in references.items()},
         "curve": [{k: row[k] for k in ("version", "users", "value")} for row in curve],
         "timing": {"seconds": seconds, "users_per_second": sent / max(seconds, 1e-9)},
     }
 
 
-def _since(curve: list[dict[str, Any]], value: float) -> int | None:
-    """Users behind the first policy from which on every listed one is better; None if none is."""
+def _tenths(curve: list[dict[str, Any]], users: int) -> list[dict[str, float]]:
+    """What every tenth of the users could expect on average: one policy explores, many show it."""
+    edges = [*(row["users"] for row in curve[1:]), users]
+    tenths = []
+    for k in range(10):
+        low, high = users * k // 10, users * (k + 1) // 10
+        shares = [
+            max(0, min(end, high) - max(row["users"], low))
+            for row, end in zip(curve, edges, strict=True)
+        ]
+        total = sum(share * row["value"] for share, row in zip(shares, curve, strict=True))
+        tenths.append({"from": low, "value": total / max(1, sum(shares))})
+    return tenths
+
+
+def _since(tenths: list[dict[str, float]], value: float) -> int | None:
+    """The user from whom on every tenth did better; None if the last one did not."""
     since = None
-    for row in curve:
-        if row["value"] <= value:
+    for tenth in tenths:
+        if tenth["value"] <= value:
             since = None
         elif since is None:
-            since = int(row["users"])
+            since = int(tenth["from"])
     return since
 
 
@@ -175,7 +192,8 @@ def _say(said: dict[str, Any], path: Path) -> None:
     console.print("  outcomes: " + ", ".join(f"{n:,} {o}" for o, n in said["outcomes"].items()))
     console.print(f"  policy versions: 0 to {said['version']}")
     console.print(f"  value of the newest policy: {values['newest']:.4f} per user (exact)")
+    console.print(f"  of the policies of the last tenth: {said['tenths'][-1]['value']:.4f}")
     for name, since in said["beats"].items():
-        when = "not beaten yet" if since is None else f"beaten for good after {since:,} users"
+        when = "not beaten yet" if since is None else f"beaten on average from user {since:,} on"
         console.print(f"  {name}: {values[name]:.4f}, {when}")
     console.print(f"  best policy: {values['best']:.4f}; no policy exceeds {values['ceiling']:.4f}")

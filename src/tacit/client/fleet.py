@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -48,7 +48,8 @@ class Fleet:
     Args:
         connect: opens a connection to the collector; every worker has its own.
         people: who they are.
-        tokens: one for each person, or the one that all share.
+        tokens: one for each person, the first of them for those counted before; or the one that
+            all share.
         own_tokens: whether every person has a token of their own.
         workers: how many people are on their way at the same time.
         seed: of the people's luck. Their noise is secure all the same.
@@ -66,9 +67,7 @@ class Fleet:
     ) -> None:
         self._connect = connect
         self._people = people
-        self._tokens = tokens
         self._own_tokens = own_tokens
-        self._spare: list[str] = []
         self._workers = workers
         self._seed = seed
         self._stop = threading.Event()
@@ -78,6 +77,7 @@ class Fleet:
         self.tally = Tally(counted=self._counted())
         self.before = self.tally.counted
         self._next = self.before
+        self._tokens = deque(tokens[self.before :] if own_tokens else tokens)
 
     def _counted(self) -> int:
         try:
@@ -126,18 +126,10 @@ class Fleet:
                 self._changed.wait(0.2)  # somebody may come back uncounted
         return None
 
-    def _token(self, person: int) -> str:
-        """A token that was not used, if there is one; of people who came too late it was not."""
-        if not self._own_tokens:
-            return self._tokens[0]
-        with self._changed:
-            if self._spare:
-                return self._spare.pop()
-        return self._tokens[person] if person < len(self._tokens) else ""
-
     def _send(self, api: Api, person: int) -> None:
-        token = self._token(person)
-        if not token:
+        try:
+            token = self._tokens.popleft() if self._own_tokens else self._tokens[0]
+        except IndexError:
             self._note("no token", over=True)
             return
         task_id = self.terms.task_id
@@ -156,7 +148,7 @@ class Fleet:
             (delivery,) = device.send()
         outcome = delivery.reason or delivery.outcome or "unsent"
         if self._own_tokens and outcome == "stale":
-            self._spare.append(token)
+            self._tokens.appendleft(token)  # not used: the next person has it
         self._note(outcome, over=outcome in ("population_reached", "closed"))
 
     def _note(self, outcome: str, *, over: bool) -> None:
