@@ -133,7 +133,8 @@ def compare(case: Case, epsilons: list[float], chosen: Chosen, others: tuple[str
             if len(without) < len(others):
                 without.append(row(problem, name, None, case.episodes, chosen))
             found = without[others.index(name)]
-            print(f"{found.line(mine.mean)}  (no privacy)", flush=True)
+            kind = "uses no data" if name == "uniform" else "no privacy"
+            print(f"{found.line(mine.mean)}  ({kind})", flush=True)
         ahead = min(r.mean for r in published) / mine.mean
         print(f"best published-style / tacit-linear: {ahead:.3g} (bar: 5)")
         if epsilon in case.bars:
