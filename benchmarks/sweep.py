@@ -62,7 +62,7 @@ modules = "sweep"
 """
 
 REAL = """
-episodes = [2e4, 4e4]
+episodes = [5e3, 1e4]
 seeds = 5
 epsilon = [1, 4]
 problems = [{name = "random-mdp", seed = [1, 2]}]
