@@ -4,10 +4,14 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+
+from tacit.cli import sweep
+from tacit.sweep.pool import Done
 
 TEXT = """
 episodes = 5e4
@@ -78,3 +82,19 @@ def test_kill_minus_nine_leaves_no_process_and_loses_no_finished_task(tmp_path: 
     for name in ("curves.parquet", "curves.csv", "runs.parquet", "manifest.json"):
         killed, whole = (tmp_path / folder / name for folder in ("killed", "whole"))
         assert killed.read_bytes() == whole.read_bytes(), name
+
+
+def test_ctrl_c_says_how_to_go_on(call, monkeypatch) -> None:
+    Path("small.toml").write_text('episodes = 30\nproblems = "random-mdp"\nagents = "psrl"\n')
+
+    def interrupted(tasks: object, workers: int) -> Iterator[Done]:
+        raise KeyboardInterrupt
+        yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweep, "run_on_processes", interrupted)
+        done = call("sweep", "small.toml")
+    assert done.status == 130 and done.out == ""
+    assert "finished tasks are kept in tacit-sweeps/small" in done.err and "--resume" in done.err
+    refused = call("sweep", "small.toml")
+    assert refused.status == 2 and "unfinished sweep: --resume goes on" in refused.err
