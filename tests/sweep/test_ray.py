@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, TacitError
 from tacit.sweep.ray_backend import connected
 
 SPEC = """
@@ -61,3 +61,9 @@ def test_without_ray_the_sentence_names_the_extra(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InvalidInput, match=r"tacit\[cluster\]"), connected("local", 1):
         pass
+
+
+def test_a_cluster_that_is_not_there_is_one_sentence() -> None:
+    with pytest.raises(TacitError, match="cannot start or reach Ray at 'nowhere'"):
+        with connected("nowhere", 1):
+            pass

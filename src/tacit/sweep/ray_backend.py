@@ -64,8 +64,9 @@ def connected(address: str, processes: int) -> Iterator[int]:
             log_to_driver=False,
             runtime_env={"env_vars": dict(ONE_THREAD)},
         )
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise TacitError(f"cannot connect to Ray at {address!r}: {error}") from None
+    except Exception as error:  # Ray raises bare exceptions, for example when starting takes long
+        ray.shutdown()
+        raise TacitError(f"cannot start or reach Ray at {address!r}: {error}") from None
     # Ray prints about each retry on stdout; what failed in the end is reported by us.
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         try:
