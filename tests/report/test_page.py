@@ -138,3 +138,11 @@ def test_what_cannot_be_reported_on_is_said(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("[]")
     with pytest.raises(InvalidInput, match="does not describe results"):
         write_report(tmp_path)
+
+
+def test_regret_of_zero_and_a_single_user_make_a_page_too(tmp_path: Path) -> None:
+    made_up.write_run(tmp_path / "zero", made_up.arm("optimal", 1000, level=0.0))
+    made_up.write_run(tmp_path / "one", made_up.arm("psrl", 1, seeds=3))
+    text = write_report(tmp_path).read_text()
+    assert "not within K = 1" in text or "not decided within K = 1" in text or "from K" in text
+    assert "nan" not in text.split("<main>")[1].split('<section id="methods">')[0].lower()

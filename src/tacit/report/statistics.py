@@ -34,12 +34,6 @@ class Interval:
     low: float
     high: float
 
-    def below(self, limit: float) -> bool | None:
-        """True or False where the interval leaves the limit out, None where it does not."""
-        if self.high < limit:
-            return True
-        return False if self.low > limit else None
-
     def exponential(self) -> Interval:
         """The interval of exp(x), for logarithms that were averaged."""
         with np.errstate(over="ignore"):
