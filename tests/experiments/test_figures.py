@@ -28,6 +28,16 @@ TINY = {
 }
 
 
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results.md"
+
+
+def claims_on_the_page(figure: Figure) -> list[str]:
+    """First cells of the table in a figure's section of the results page."""
+    section = RESULTS.read_text().split(f"### {figure.id}\n")[1].split("\n##")[0]
+    rows = section.split("|---|---|---|---|\n")[1]
+    return [line.split(" | ")[0].removeprefix("| ") for line in rows.splitlines() if line]
+
+
 @pytest.fixture(scope="module")
 def out(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("figures")
@@ -44,6 +54,7 @@ def test_every_figure_runs(figure: Figure, out: Path) -> None:
     assert all(file.exists() for file in done.files)
     for runs in done.evidence.curves.values():
         assert runs.guarantee.brief() in runs.label
+    assert claims_on_the_page(figure) == [claim.claim for claim in done.claims]
 
 
 @pytest.mark.parametrize("figure", figures, ids=lambda figure: figure.id)

@@ -104,7 +104,7 @@ def reproduce(
     make_folder(folder)
     began, cpu_began = time.perf_counter(), time.process_time()
     evidence = gather(figure.parts(chosen), chosen, Store(Path(out) / "parts"), workers, watch)
-    figure.draw(evidence).savefig(folder / PICTURE)
+    figure.draw(evidence).savefig(folder / PICTURE, bbox_inches="tight")
     done = Reproduction(
         figure=figure,
         size=chosen,

@@ -20,7 +20,9 @@ def curve(key: str, label: str, agent: Named, problem: Named, size: Size, seed: 
     )
 
 
-def below(key: str, bar: float, at: int, what: str, *, per_episode: bool) -> Judge:
+def below(
+    key: str, bar: float, at: int, what: str, *, per_episode: bool, why: str = "it is above"
+) -> Judge:
     """The mean is below a bar that was set for ``at`` episodes, by two standard errors."""
 
     def judge(evidence: Evidence) -> Claim:
@@ -36,7 +38,7 @@ def below(key: str, bar: float, at: int, what: str, *, per_episode: bool) -> Jud
             holds=holds,
             why=reason(
                 holds,
-                "it is above",
+                why,
                 "" if at == K else f"the bar is for {at:,} episodes, this run has {K:,}",
             ),
         )

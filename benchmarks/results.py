@@ -1,0 +1,136 @@
+"""Write docs/results.md and its pictures from finished figures.
+
+Run: python benchmarks/results.py DIR [DIR ...], each a folder of ``tacit reproduce --out DIR``.
+The largest finished size of every figure is shown; a figure without one is listed as not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from tacit.experiments import Figure, figures
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAPERS = {
+    "tabular-ldp": "Local privacy in tables: LDP-OBI and LDP-PSRL",
+    "mixture-ldp": "Local privacy in linear mixtures: LDP-UCRL-VTR",
+    "mixture-jdp": "Joint privacy in linear mixtures: Private-LinOpt",
+    "linear-jdp": "Joint privacy in linear MDPs: DP-LSVI-UCB++",
+    "lq-jdp": "Joint privacy in linear control: Private-OFU-RL",
+}
+VERDICTS = {True: "holds", False: "**does not hold**", None: "not decided"}
+SCALES = ("paper", "full", "quick")
+WIDTH, COLOURS = 1200, 255
+HEAD = """# Results
+
+What the figures of the five papers show when they are run with this package: every claim beside
+what was measured. Verdicts are *holds*, *does not hold* and *not decided*; see
+[reproduce](reproduce.md) for what they mean and for how to run a figure. Two of the papers,
+mixture-jdp and lq-jdp, have no experiments: their figures are benchmarks of our own. So is every
+claim that says "not in the paper".
+
+Pictures and numbers are from full runs unless a figure says **Quick run**. Times are processor time
+on two shared cores. This page is written by `benchmarks/results.py`.
+"""
+
+
+def finished(figure: Figure, folders: list[Path]) -> tuple[str, dict[str, Any], Path] | None:
+    """The largest finished size: its name, the claims and the picture."""
+    for scale in SCALES:
+        for folder in folders:
+            at = folder / figure.id / scale
+            if (at / "claims.json").exists():
+                return scale, json.loads((at / "claims.json").read_text()), at / "figure.png"
+    return None
+
+
+def picture(figure: Figure, source: Path) -> str:
+    """A small copy with few colours; its path from the page."""
+    name = f"figures/{figure.id.replace('/', '-')}.png"
+    with Image.open(source) as image:
+        small = image.convert("RGB")
+        small.thumbnail((WIDTH, 10 * WIDTH), Image.Resampling.LANCZOS)
+        small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(DOCS / name, optimize=True)
+    return name
+
+
+def size(numbers: dict[str, int]) -> str:
+    """Users, problems and runs in words."""
+    said = [f"{numbers['episodes']:,} users"] if numbers["episodes"] > 1 else []
+    if numbers["instances"] > 1:
+        said.append(f"{numbers['instances']} problems or seeds")
+    said.append(f"{numbers['runs']:,} run{'s' if numbers['runs'] > 1 else ''} each")
+    return ", ".join(said)
+
+
+def row(claim: dict[str, Any]) -> str:
+    """One claim as a row of a table."""
+    numbers = "; ".join(
+        f"{name}: {'none' if value is None else f'{value:.4g}'}"
+        for name, value in claim["measured"].items()
+    )
+    verdict = VERDICTS[claim["holds"]] + (f": {claim['why']}" if claim["why"] else "")
+    cells = (claim["claim"], claim["expected"], numbers, verdict)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def section(figure: Figure, found: tuple[str, dict[str, Any], Path]) -> list[str]:
+    """Picture, size, time, command and claims of one figure."""
+    scale, result, source = found
+    chosen, takes = figure.at(scale)
+    lines = [f"### {figure.id}", "", f"{figure.title}.", ""]
+    lines += [f"![{figure.title}]({picture(figure, source)})", ""]
+    told = f"{'**Quick run**' if scale == 'quick' else 'Size'}: {size(result['size'])}."
+    if figure.paper_size is not None and chosen != figure.paper_size:
+        paper = figure.paper_size
+        told += (
+            f" The paper: {paper.episodes:,} users, {paper.instances * paper.runs} runs "
+            f"(`--size paper`, {figure.paper_time})."
+        )
+    command = f"tacit reproduce {figure.id}" + (" --quick" if scale == "quick" else "")
+    lines += [told, f"Time: {takes}. Command: `{command}`.", ""]
+    lines += ["| claim | expected | measured | verdict |", "|---|---|---|---|"]
+    lines += [row(claim) for claim in result["claims"]]
+    return [*lines, ""]
+
+
+def summary(found: dict[str, tuple[str, dict[str, Any], Path] | None]) -> list[str]:
+    """How many claims hold, figure by figure."""
+    lines = ["| figure | run | hold | do not hold | not decided |", "|---|---|---|---|---|"]
+    for name, one in found.items():
+        if one is None:
+            lines.append(f"| `{name}` | not run | | | |")
+            continue
+        kinds = [claim["holds"] for claim in one[1]["claims"]]
+        counts = (kinds.count(kind) for kind in (True, False, None))
+        lines.append(f"| `{name}` | {one[0]} | {' | '.join(map(str, counts))} |")
+    return lines
+
+
+def page(folders: list[Path]) -> str:
+    """The whole page."""
+    found = {figure.id: finished(figure, folders) for figure in figures}
+    lines = [HEAD, *summary(found), ""]
+    for paper, title in PAPERS.items():
+        lines += [f"## {title}", ""]
+        for figure in figures:
+            one = found[figure.id]
+            if figure.paper == paper and one is not None:
+                lines += section(figure, one)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="+", type=Path)
+    (DOCS / "figures").mkdir(exist_ok=True)
+    (DOCS / "results.md").write_text(page(parser.parse_args().folders))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+import re
+from pathlib import Path
+
+from tacit.experiments import figures
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "results.md").read_text()
+
+
+def sections() -> dict[str, str]:
+    parts = re.split(r"^### ", PAGE, flags=re.MULTILINE)[1:]
+    return {part.split("\n", 1)[0]: part for part in parts}
+
+
+def test_every_figure_has_a_section_and_a_row() -> None:
+    ids = [figure.id for figure in figures]
+    assert sorted(sections()) == sorted(ids)
+    assert re.findall(r"^\| `([\w/-]+)` \|", PAGE, re.MULTILINE) == ids
+
+
+def test_sections_state_size_time_and_command() -> None:
+    for figure in figures:
+        section = sections()[figure.id]
+        quick = "**Quick run**" in section
+        assert f"`tacit reproduce {figure.id}{' --quick' if quick else ''}`" in section
+        assert f"Time: {figure.quick_time if quick else figure.full_time}." in section
+        size = figure.quick if quick else figure.full
+        assert size.episodes == 1 or f"{size.episodes:,} users" in section
+        assert (figure.paper_time in section) or not figure.paper_time
+
+
+def test_counts_of_the_summary_are_those_of_the_sections() -> None:
+    rows = re.findall(r"^\| `([\w/-]+)` \| \w+ \| (\d+) \| (\d+) \| (\d+) \|$", PAGE, re.MULTILINE)
+    for name, *counts in rows:
+        verdicts = [line.rsplit(" | ", 1)[1] for line in sections()[name].splitlines()[10:] if line]
+        found = [
+            sum(verdict.startswith(word) for verdict in verdicts)
+            for word in ("holds", "**does not hold**", "not decided")
+        ]
+        assert found == [int(count) for count in counts], name
+
+
+def test_pictures_are_there_and_small() -> None:
+    shown = re.findall(r"!\[.*?\]\((figures/[\w-]+\.png)\)", PAGE)
+    assert len(shown) == len(figures)
+    files = {f"figures/{path.name}" for path in (ROOT / "docs" / "figures").iterdir()}
+    assert files == set(shown)
+    assert all((ROOT / "docs" / name).stat().st_size < 100_000 for name in shown)
