@@ -55,7 +55,9 @@ def picture(figure: Figure, source: Path) -> str:
     with Image.open(source) as image:
         small = image.convert("RGB")
         small.thumbnail((WIDTH, 10 * WIDTH), Image.Resampling.LANCZOS)
-        small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(DOCS / name, optimize=True)
+        small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+            DOCS / name, optimize=True
+        )
     return name
 
 

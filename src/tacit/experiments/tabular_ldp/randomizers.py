@@ -184,7 +184,7 @@ def claims(epsilon: float) -> tuple[Judge, ...]:
 FIGURE_2 = Figure(
     id="tabular-ldp/figure-2",
     title="LDP-OBI with four randomizers at three privacy levels",
-    full=curves.FULL,
+    full=curves.FULL_RANDOMIZERS,
     quick=curves.QUICK_RANDOMIZERS,
     full_time="15 min of processor time, estimated",
     quick_time="116 s of processor time (measured)",
@@ -202,7 +202,7 @@ def one_level(number: int, epsilon: float, *more: Judge) -> Figure:
     return Figure(
         id=f"tabular-ldp/figure-{number}",
         title=f"LDP-OBI with four randomizers at epsilon {epsilon:g}",
-        full=curves.FULL,
+        full=curves.FULL_RANDOMIZERS,
         quick=curves.QUICK_RANDOMIZERS,
         full_time="5 min of processor time, estimated, none after figure 2",
         quick_time="41 s of processor time, none after figure 2 (measured for figure 4)",
