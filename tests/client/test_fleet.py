@@ -1,8 +1,6 @@
 """A fleet over a real socket: everybody counted once, stopped, killed and started again."""
 
 import json
-import threading
-import time
 from functools import partial
 
 import pytest
@@ -104,30 +102,27 @@ def test_everybody_is_counted_once_and_every_policy_follows(tmp_path, agent, use
         fleet.close()
 
 
-def test_a_stopped_fleet_goes_on_where_it_was(tmp_path) -> None:
-    with Running(tmp_path, tokens="per-device") as service:
+def test_an_interrupted_fleet_goes_on_where_it_was(tmp_path) -> None:
+    def interrupt(counted: int) -> None:
+        if counted >= 10:
+            raise KeyboardInterrupt
+
+    with Running(tmp_path, users=2000, tokens="per-device") as service:
         first = service.fleet(workers=3)
-        watch = threading.Thread(target=_when, args=(first, 15, first._stop.set))
-        watch.start()
-        first.run(120)
-        watch.join()
+        with pytest.raises(KeyboardInterrupt):
+            first.run(2000, interrupt)
         stopped = service.accepted()
-        assert 15 <= stopped < 120, "it was stopped in between"
+        assert 10 <= stopped < 2000
         assert first.tally.counted == stopped, "nobody was left on the way"
         second = service.fleet(workers=3)
         assert second.before == stopped
-        second.run(60 if stopped < 60 else 120)
-        assert service.accepted() in (60, 120) and set(second.tally.outcomes) == {"accepted"}
-        second.run(1)
-        assert service.accepted() in (60, 120), "enough is enough"
+        second.run(stopped + 15)
+        assert service.accepted() == stopped + 15
+        assert second.tally.outcomes["accepted"] == 15
+        second.run(stopped + 1)
+        assert service.accepted() == stopped + 15, "enough is enough"
         first.close()
         second.close()
-
-
-def _when(fleet: Fleet, counted: int, then) -> None:
-    while fleet.tally.counted < counted and not fleet._stop.is_set():
-        time.sleep(0.002)
-    then()
 
 
 def test_a_killed_fleet_counts_nobody_twice(tmp_path) -> None:
