@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tacit.driver import Schedule
 from tacit.service.dashboard.facts import Version
+
+Schedule = Callable[[int], int]
+"""Users until the next policy, given how many were served: public."""
 
 WINDOW = 7 * 86_400.0
 """The pace is that of the last so many seconds, or since the version before if that is longer."""

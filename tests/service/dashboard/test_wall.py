@@ -1,0 +1,68 @@
+"""The dashboard stands on the public side of the wall."""
+
+import numpy as np
+import pytest
+
+from service.devices import local_reports, trajectories
+from tacit.service.dashboard.page import Window, render
+from tacit.service.dashboard.view import build
+from tacit.service.dashboard.watch import Watch
+from tacit.service.planning import PlannerLoop
+from test_architecture import MODULES, RAW, closure, imports, under
+
+PUBLIC = ("deployment", "clock", "status", "published", "timeline", "schema")
+
+
+BLIND = ("estimate", "tables", "plots", "axes", "words")
+"""What works numbers out; these import nothing of the service but each other."""
+
+
+@pytest.mark.parametrize("module", BLIND)
+def test_what_is_worked_out_cannot_reach_raw_data_by_imports(module: str) -> None:
+    here = "service.dashboard"
+    direct = imports(MODULES[f"tacit.{here}.{module}"])
+    outside = {name for name in direct if not under(name, *(f"{here}.{m}" for m in BLIND))}
+    outside.discard(f"tacit.{here}")  # ``from tacit.service.dashboard import words``
+    reached = set().union(*(closure(name) for name in outside))
+    assert {name for name in reached if under(name, "service", *RAW)} == set()
+
+
+class OnlyPublic:
+    """A collector of which only public numbers can be asked."""
+
+    def __init__(self, collector) -> None:
+        self._collector = collector
+
+    def __getattr__(self, name: str):
+        assert name in PUBLIC, f"the dashboard asked for {name}"
+        return getattr(self._collector, name)
+
+
+@pytest.mark.parametrize("model", ["local", "joint"])
+def test_only_public_numbers_are_asked_for(deploy, opened, joint_text, model: str) -> None:
+    deployment = deploy(joint_text, users=200, batch=40) if model == "joint" else deploy()
+    make = trajectories if model == "joint" else local_reports
+    collector, rng = opened(deployment), np.random.default_rng(0)
+    batch = collector.status().next_batch
+    collector.upload(deployment.task_id, make(collector, rng, batch), None)
+    while PlannerLoop(collector).step():
+        pass
+    facts = Watch(OnlyPublic(collector)).look(None)
+    assert facts.versions[-1].version == 1
+    assert "<h1>" in render(build(facts), facts, Window())
+
+
+def test_two_crowds_with_one_release_get_one_estimate(deploy, opened) -> None:
+    """Nothing but the stored release decides what is said about a policy."""
+    said = []
+    for seed in (0, 1):
+        collector = opened(deploy())
+        reports = local_reports(collector, np.random.default_rng(seed), 100)
+        collector.upload(collector.deployment.task_id, reports, None)
+        while PlannerLoop(collector).step():
+            pass
+        first = said[0][0] if said else collector.published(1)
+        watch = Watch(collector)
+        collector.published = lambda version, entry=first: entry  # the same release for both
+        said.append((first, watch.look(None).estimates))
+    assert said[0][1] == said[1][1]
