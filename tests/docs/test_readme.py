@@ -16,8 +16,10 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 SECTIONS = [
     "What is protected, and what is not",
-    "The two commands",
     "Ten lines",
+    "Serve it",
+    "Compare and reproduce",
+    "Beside what exists",
     "The pipeline",
     "Agents",
     "Problems",
@@ -43,6 +45,12 @@ COMMANDS = commands()
 
 def test_the_sections_come_in_order() -> None:
     assert re.findall(r"^## (.*)$", README, re.MULTILINE) == SECTIONS
+
+
+def test_every_link_leads_somewhere() -> None:
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", README) if "://" not in link]
+    assert len(links) >= 10
+    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 def test_the_python_example_prints_what_the_readme_says(tmp_path: Path) -> None:
