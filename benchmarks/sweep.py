@@ -2,7 +2,7 @@
 
 overhead: tasks that sleep for one second, so that all other time is the sweep's own: starting
 processes, sending orders, running a one-episode simulation, storing outcomes, writing the tables.
-ray: the same tasks on local processes and on a local Ray cluster, from the first finished task on.
+ray: the same tasks on local processes and on a local Ray cluster, once both have started.
 kills: a real sweep, killed with SIGKILL at a random moment and resumed, again and again; every file
 but the times must have the bytes of a sweep that nobody killed.
 """
@@ -88,8 +88,9 @@ class Clock:
 
     @property
     def after_start(self) -> float:
-        """Seconds from the first finished task to the last."""
-        return self.at[-1] - self.at[0]
+        """Seconds from when a quarter of the tasks is finished to the last, per task."""
+        first = len(self.at) // 4
+        return (self.at[-1] - self.at[first]) / (len(self.at) - 1 - first)
 
 
 def sleeping(tasks: int, seconds: float, backend: Backend, workers: int) -> float:
@@ -122,6 +123,7 @@ def overhead(tasks: int, seconds: float, workers: int) -> None:
 
 
 def ray(tasks: int, seconds: float, workers: int) -> None:
+    load = os.getloadavg()[0]
     pool = Clock(partial(run_on_processes, workers=workers))
     sleeping(tasks, seconds, pool, workers)
     began = time.perf_counter()
@@ -130,9 +132,10 @@ def ray(tasks: int, seconds: float, workers: int) -> None:
         cluster = Clock(partial(run_on_ray, slots=slots))
         sleeping(tasks, seconds, cluster, slots)
     print(
-        f"{tasks} tasks of {seconds:g} s, from the first finished one on: processes "
-        f"{pool.after_start:.1f} s, Ray {cluster.after_start:.1f} s "
-        f"({cluster.after_start / pool.after_start - 1:+.1%}); Ray took {started:.1f} s to start"
+        f"{tasks} tasks of {seconds:g} s, seconds per task after the first quarter of them: "
+        f"processes {pool.after_start:.3f}, Ray {cluster.after_start:.3f} "
+        f"({cluster.after_start / pool.after_start - 1:+.1%}); Ray took {started:.1f} s to start; "
+        f"load average {load:.0f} before, {os.getloadavg()[0]:.0f} after"
     )
 
 
