@@ -53,7 +53,7 @@ def picture(figure: Figure, source: Path) -> str:
     """A small copy with few colours; its path from the page."""
     name = f"figures/{figure.id.replace('/', '-')}.png"
     with Image.open(source) as image:
-        small = image.convert("RGB")
+        small = image.convert("RGBA").convert("RGB")
         small.thumbnail((WIDTH, 10 * WIDTH), Image.Resampling.LANCZOS)
         small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
             DOCS / name, optimize=True

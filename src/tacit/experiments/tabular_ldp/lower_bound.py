@@ -163,8 +163,8 @@ LOWER_BOUND = Figure(
     title="regret on the hard tree beside the lower bound of Appendix B",
     full=Size(episodes=10**6, instances=6, runs=1),
     quick=Size(episodes=10**5, instances=6, runs=1),
-    full_time="11 min of processor time, estimated from runs of 2e4",
-    quick_time="74 s of processor time (measured)",
+    full_time="13 min of processor time, estimated from runs of 1e5",
+    quick_time="79 s of processor time (measured)",
     parts=parts,
     draw=picture,
     claims=(
