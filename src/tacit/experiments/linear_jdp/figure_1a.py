@@ -119,7 +119,7 @@ FIGURE_1A = Figure(
     title="LSVI-UCB, Luyo, Ngo, LSVI-UCB++ and DP-LSVI-UCB++ at one privacy level",
     full=Size(episodes=5000, instances=10, runs=1),
     quick=Size(episodes=400, instances=4, runs=1),
-    full_time="4 min of processor time, estimated from a quarter of its runs",
+    full_time="4 min of processor time (measured over two sittings)",
     quick_time="about a minute on two free cores",
     parts=parts,
     draw=picture,
