@@ -118,7 +118,7 @@ def overhead(tasks: int, seconds: float, workers: int) -> None:
         f"{tasks} tasks of {seconds:g} s on {workers} processes: {took:.1f} s, of which asleep "
         f"{ideal:.1f} s; overhead {took / ideal - 1:.2%} (load average before: {load:.1f})\n"
         f"processor time of everything together: {busy:.1f} s, {busy / (tasks * seconds):.2%} of "
-        "the time of the tasks (this number hardly depends on other work on the machine)"
+        "the time of the tasks"
     )
 
 

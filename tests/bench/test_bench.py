@@ -85,7 +85,9 @@ def test_utility_scores_those_who_fit_against_the_baseline(monkeypatch) -> None:
     names = [Named("uniform"), Named("optimal"), Named("thompson")]
     monkeypatch.setattr(utility, "_contenders", lambda: names)
     arena = utility.Arena("tables", Named("random-mdp", {"seed": 1}), 400, 100)
-    scored, absent = utility.measure(arena, 2, True, 2, lambda _: None)
+    outcome = utility.measure(arena, 2, True, 2, lambda _: None)
+    scored, absent = outcome.scored, outcome.does_not_fit
+    assert outcome.failed == {}
     assert [one.agent for one in scored] == ["optimal", "uniform"]
     assert scored[0].share.tolist() == [0.0, 0.0]
     assert scored[1].share == pytest.approx([1.0, 1.0])

@@ -35,11 +35,26 @@ class Arena:
 
 
 ARENAS = (
-    Arena("tables", Named("random-mdp", {"seed": 1}), 20_000, 1_000),
+    Arena("tables", Named("random-mdp", {"seed": 1}), 10_000, 1_000),
     Arena("linear mixtures", Named("remap-walk"), 5_000, 500),
     Arena("linear MDPs", Named("synthetic-linear", {"actions": 20, "horizon": 5}), 5_000, 500),
     Arena("linear control", Named("lq-scalar"), 2_000, 200),
 )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An arena after the runs.
+
+    Attributes:
+        scored: agents that fit, best first.
+        does_not_fit: why the others do not.
+        failed: agents that broke down, and how; nobody should be here.
+    """
+
+    scored: list[Scored]
+    does_not_fit: dict[str, str]
+    failed: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -70,8 +85,8 @@ class Scored:
 
 def measure(
     arena: Arena, seeds: int, quick: bool, workers: int, watch: Callable[[str], None]
-) -> tuple[list[Scored], dict[str, str]]:
-    """Every agent that fits, best first; and why the others do not."""
+) -> Outcome:
+    """Run every agent, and score those that fit."""
     episodes = arena.quick_episodes if quick else arena.episodes
     tasks = [
         Task(Configuration(arena.problem, agent, episodes), seed)
@@ -81,14 +96,16 @@ def measure(
     runs: dict[str, list[Done]] = {}
     for done in _watched(run_on_processes(tasks, workers), arena, watch):
         runs.setdefault(done.task.configuration.agent.name, []).append(done)
-    scored, absent = [], {}
+    result = Outcome([], {}, {})
     for name, done_runs in runs.items():
-        failed = [done for done in done_runs if done.failed]
-        if failed:
-            absent[name] = failed[0].outcome["error"]
+        bad = [done.outcome for done in done_runs if done.failed]
+        if bad:
+            where = result.failed if bad[0]["again"] else result.does_not_fit
+            where[name] = bad[0]["error"]
         else:
-            scored.append(_score(name, [done.outcome for done in done_runs]))
-    return sorted(scored, key=lambda one: float(one.share.mean())), absent
+            result.scored.append(_score(name, [done.outcome for done in done_runs]))
+    result.scored.sort(key=lambda one: float(one.share.mean()))
+    return result
 
 
 def _contenders() -> list[Named]:

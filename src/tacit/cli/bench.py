@@ -78,7 +78,7 @@ def _utility(quick: bool, watch: Callable[[str], None]) -> list[dict[str, Any]]:
     found = []
     for arena in utility.ARENAS:
         seeds = 2 if quick else 5
-        scored, absent = utility.measure(arena, seeds, quick, os.cpu_count() or 1, watch)
+        outcome = utility.measure(arena, seeds, quick, os.cpu_count() or 1, watch)
         found.append(
             {
                 "family": arena.family,
@@ -91,13 +91,15 @@ def _utility(quick: bool, watch: Callable[[str], None]) -> list[dict[str, Any]]:
                         "agent": one.agent,
                         "model": one.guarantee.model,
                         "guarantee": one.guarantee.brief(),
+                        "told": list(one.guarantee.revealed),
                         "regret_over_baseline": float(one.share.mean()),
                         "ci95": one.interval,
                         "seconds_per_run": one.seconds,
                     }
-                    for one in scored
+                    for one in outcome.scored
                 ],
-                "does_not_fit": absent,
+                "does_not_fit": outcome.does_not_fit,
+                "failed": outcome.failed,
             }
         )
     return found
@@ -125,6 +127,8 @@ def _print(console: Console, report: dict[str, Any]) -> None:
     )
     for arena in report["utility"]:
         console.print(_utility_table(arena))
+        for agent, error in arena["failed"].items():
+            console.print(f"  failed: {agent}: {error}", soft_wrap=True, markup=False)
 
 
 def _speed_table(contest: dict[str, Any]) -> Table:
@@ -146,12 +150,13 @@ def _utility_table(arena: dict[str, Any]) -> Table:
     name = arena["problem"]["name"]
     title = f"{arena['family']}: {name}, {arena['episodes']:,} users, {len(arena['seeds'])} seeds"
     table = Table(title=title, title_justify="left")
-    for heading in ("agent", "guarantee", "regret share", "95% interval"):
+    for heading in ("agent", "guarantee", "told", "regret share", "95% interval"):
         table.add_column(heading)
     for row in arena["agents"]:
         interval = "" if row["ci95"] is None else "{:.3g} to {:.3g}".format(*row["ci95"])
         share = f"{row['regret_over_baseline']:.3g}"
-        table.add_row(row["agent"], row["guarantee"], share, interval)
+        told = ", ".join(row["told"])
+        table.add_row(row["agent"], row["guarantee"], told, share, interval)
     return table
 
 
