@@ -135,7 +135,14 @@ def transition_features(task: Task, *, whole: bool) -> TransitionFeatures:
 
 
 def _given_features(task: Task, S: int, A: int) -> TransitionFeatures:
-    phi = task.known["features"].reshape(S * A, S, -1)
+    phi = task.known["features"]
+    if phi.ndim != 4:
+        raise InvalidInput(
+            "this agent learns linear mixtures, with features of transitions, but the problem "
+            "declares features of a state and an action (a linear MDP); choose an agent for linear "
+            "MDPs, such as tacit-linear"
+        )
+    phi = phi.reshape(S * A, S, -1)
     absolute = np.abs(phi).sum(axis=1)
     box = bool((phi >= 0).all() and (absolute <= 1 + 1e-9).all())
     return TransitionFeatures(

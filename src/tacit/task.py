@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import frozen_mapping
+from tacit.errors import InvalidInput
 from tacit.validate import integer, table_fits
 
 
@@ -83,8 +84,15 @@ def feature_table(task: Task) -> npt.NDArray[Any]:
 
     So a tabular task is a linear one with d = S A (spec linear_jdp 5.3).
     """
-    if "features" in task.known:
-        return task.known["features"]
     S, A = task.sizes["states"], task.sizes["actions"]
+    if "features" in task.known:
+        phi = task.known["features"]
+        if phi.ndim != 3:
+            raise InvalidInput(
+                "this agent learns linear MDPs, with features of a state and an action, but the "
+                "problem declares features of transitions (a linear mixture); choose an agent for "
+                "mixtures, such as tacit-joint"
+            )
+        return phi
     table_fits("one-hot features", S, A, S * A)
     return np.eye(S * A).reshape(S, A, S * A)

@@ -152,6 +152,8 @@ BAD = [
     ("run river-swim psrl --nope", "No such option: --nope"),
     ("walk", "No such command 'walk'"),
     ("list agent", "unknown list 'agent'; did you mean 'agents'?"),
+    ("run remap-walk lsvi-ucb", "an agent for mixtures, such as tacit-joint"),
+    ("run synthetic-linear ucrl-vtr", "an agent for linear MDPs, such as tacit-linear"),
 ]
 
 

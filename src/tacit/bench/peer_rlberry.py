@@ -10,7 +10,6 @@ from __future__ import annotations
 import bisect
 import itertools
 import json
-import random
 import sys
 import time
 from typing import Any
@@ -35,12 +34,13 @@ def main() -> None:
 
 def _environment(order: dict[str, Any]) -> Any:
     import gymnasium
+    import numpy as np
     from rlberry.spaces import Discrete
 
     S, A = len(order["R"]), len(order["R"][0])
     laws = [[list(itertools.accumulate(row)) for row in rows] for rows in order["P"]]
     start = list(itertools.accumulate(order["initial"]))
-    rng = random.Random(order["seed"])
+    rng = np.random.default_rng(order["seed"])
 
     class Tables(gymnasium.Env):
         """The problem's tables; an episode ends when the agent says so."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tacit.service.answers import Status
 from tacit.service.dashboard.estimate import Estimate, estimate
 from tacit.service.dashboard.facts import Facts, Version
 
@@ -19,7 +21,8 @@ PATIENCE = 0.5
 """Seconds one look spends on estimates of older versions; later looks do the rest."""
 
 FRESH = 1.0
-"""Seconds for which a look is used again: many watchers cost as much as one."""
+"""Seconds for which estimates and the action map are used again: many watchers cost little more
+than one. Numbers of users and versions are always those of now."""
 
 
 class Watch:
@@ -35,17 +38,24 @@ class Watch:
     def look(self, version: int | None) -> Facts:
         """Public numbers of now, with the action map of a version (None, or unknown: newest)."""
         with self._lock:
+            status = self._collector.status()
             at, facts = self._looks.get(version, (-FRESH, None))
-            if facts is None or time.monotonic() - at >= FRESH:
-                facts = self._look(version)
+            old = time.monotonic() - at >= FRESH
+            if facts is None or old or status.version >= len(facts.versions):
+                facts = self._look(version, status)
                 fresh = time.monotonic()
                 self._looks = {v: x for v, x in self._looks.items() if fresh - x[0] < FRESH}
                 self._looks[version] = (fresh, facts)
-            return facts
+            return replace(
+                facts,
+                now=self._collector.clock(),
+                accepted=status.accepted,
+                next_batch=None if status.finished else status.next_batch,
+                planner_alive=status.planner_alive,
+            )
 
-    def _look(self, version: int | None) -> Facts:
+    def _look(self, version: int | None, status: Status) -> Facts:
         collector = self._collector
-        status = collector.status()
         self._catch_up(status.version)
         newest = len(self._versions) - 1
         shown = newest if version is None or not 0 <= version <= newest else version
