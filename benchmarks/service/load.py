@@ -7,7 +7,8 @@
 A round first inserts rows of the same size (id, version, message; one statement and one commit per
 100 rows, ``synchronous_commit`` on, as many connections as there are clients), then uploads as many
 reports, 100 per request, and compares the two rates: both on this machine, one after the other.
-Clients are processes that send prepared bytes over one kept connection each.
+Clients are processes that send prepared bytes over one kept connection each. They connect one after
+the other (whoever accepts one of several connections at once accepts them all) before time counts.
 """
 
 from __future__ import annotations
@@ -135,10 +136,12 @@ class Case:
         return head.encode() + body
 
 
-def send_all(port: int, requests: Sequence[bytes], times: Any) -> None:
+def send_all(number: int, start: Any, times: Any, port: int, requests: Sequence[bytes]) -> None:
     """One client: send, wait for the answer, check that all was accepted, note the latency."""
+    time.sleep(0.05 * number)
     with socket.create_connection(("127.0.0.1", port), timeout=120) as line:
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        start.wait()
         latencies = []
         for request in requests:
             began = time.perf_counter()
@@ -163,7 +166,9 @@ def _answer(line: socket.socket) -> bytes:
     return body
 
 
-def insert_all(url: str, uploads: Sequence[Sequence[tuple[str, str]]], times: Any) -> None:
+def insert_all(
+    number: int, start: Any, times: Any, url: str, uploads: Sequence[Sequence[tuple[str, str]]]
+) -> None:
     """One client of the comparison: one statement and one commit per upload."""
     import psycopg
 
@@ -171,6 +176,7 @@ def insert_all(url: str, uploads: Sequence[Sequence[tuple[str, str]]], times: An
     statement = f"INSERT INTO plain VALUES {', '.join([row] * PER_UPLOAD)}"
     latencies = []
     with psycopg.connect(url, autocommit=True) as connection:
+        start.wait()
         for reports in uploads:
             values: list[Any] = []
             for name, message in reports:
@@ -184,11 +190,15 @@ def insert_all(url: str, uploads: Sequence[Sequence[tuple[str, str]]], times: An
 def together(work: Callable[..., None], parts: Sequence[tuple[Any, ...]]) -> tuple[float, Any]:
     """Run one process per part; seconds from start to end, and all latencies."""
     context = multiprocessing.get_context("fork")
-    times = context.SimpleQueue()
-    processes = [context.Process(target=work, args=(*part, times)) for part in parts]
-    began = time.perf_counter()
+    times, start = context.SimpleQueue(), context.Barrier(len(parts) + 1)
+    processes = [
+        context.Process(target=work, args=(number, start, times, *part))
+        for number, part in enumerate(parts)
+    ]
     for process in processes:
         process.start()
+    start.wait()
+    began = time.perf_counter()
     found = [times.get() for _ in processes]
     for process in processes:
         process.join()
@@ -245,7 +255,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--reports", type=float, default=60_000, help="reports per round")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--workers", type=int, default=2, help="API processes (PostgreSQL)")
     parser.add_argument("--sqlite", action="store_true", help="SQLite and one process")
     options = parser.parse_args()
