@@ -1,10 +1,12 @@
 """The dashboard in a real Chromium, against a real server process with people in its database."""
 
+import contextlib
 import json
 import time
 
 import httpx
 import pytest
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
@@ -52,7 +54,19 @@ def page(driver, server):
 
 
 def text(driver, name: str) -> str:
-    return driver.find_element(By.ID, name).text
+    """Read in one step: parts of the page are exchanged while it is open."""
+    found: str = driver.execute_script(
+        "return document.getElementById(arguments[0]).innerText.trim()", name
+    )
+    return found
+
+
+def steadily(act):
+    """Do something to an element again if it was exchanged meanwhile."""
+    for _ in range(20):
+        with contextlib.suppress(StaleElementReferenceException):
+            return act()
+    raise AssertionError("the page does not hold still")
 
 
 def accepted(driver) -> int:
@@ -108,13 +122,15 @@ def test_nothing_sticks_out_of_the_screen(page, size) -> None:
 def test_new_reports_show_up_without_a_reload(page, server) -> None:
     before, version = accepted(page), int(text(page, "version"))
     page.execute_script("window.untouched = true")
-    page.find_element(By.CSS_SELECTOR, "#versions summary").click()
-    page.find_element(By.ID, "version-choice").send_keys("")  # the keyboard is in the form
+    steadily(lambda: page.find_element(By.CSS_SELECTOR, "#versions summary").click())
+    steadily(
+        lambda: page.find_element(By.ID, "version-choice").send_keys("")
+    )  # keyboard in the form
     server.send(100)
     wait_until(lambda: accepted(page) == before + 100, LIVE)
     wait_until(lambda: int(text(page, "version")) > version, LIVE)
     assert page.execute_script("return window.untouched") is True
-    assert page.find_element(By.ID, "versions").get_attribute("open") == "true"
+    assert page.execute_script("return document.getElementById('versions').open") is True
     assert page.execute_script("return document.activeElement.id") == "version-choice"
     wait_until(lambda: "Live: as of" in text(page, "live"), LIVE)
 
@@ -131,8 +147,11 @@ def test_the_guarantee_can_be_downloaded_and_checked(page, server, downloads) ->
 
 def table(driver) -> list[list[str]]:
     """Letters of the action map, by state."""
-    rows = driver.find_elements(By.CSS_SELECTOR, "#map-table tbody tr")
-    return [[cell.text for cell in row.find_elements(By.TAG_NAME, "td")] for row in rows]
+    rows: list[list[str]] = driver.execute_script(
+        "return [...document.querySelectorAll('#map-table tbody tr')].map("
+        "row => [...row.querySelectorAll('td')].map(cell => cell.innerText.trim()))"
+    )
+    return rows
 
 
 def policy(server, version: int) -> list[list[str]]:
