@@ -75,9 +75,10 @@ def test_the_population_is_drawn_once_it_is_near() -> None:
 
 
 def test_a_single_moment_and_a_single_value_can_be_drawn() -> None:
-    ElementTree.fromstring(users_over_time([(5.0, 0)], (5.0, 1), 1))
+    one = users_over_time([(5.0, 0)], (5.0, 1), 1)
     flat = [BandPoint(1, 2.0, 2.0, 2.0), BandPoint(2, 2.0, 2.0, 2.0)]
-    ElementTree.fromstring(value_over_users(flat, (0.0, 2.0)))
+    for drawn in (one, value_over_users(flat, (0.0, 2.0))):
+        assert ElementTree.fromstring(drawn).tag.endswith("svg") and "nan" not in drawn.lower()
 
 
 def test_bars_are_clipped_and_say_what_they_mean() -> None:
