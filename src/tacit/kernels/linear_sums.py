@@ -17,6 +17,8 @@ from tacit.kernels.counts import clip_index, clip_reward
 STEPS = 2.0**24
 """Contributions are counted in whole steps of 2^-24."""
 
+UNIT = 1.0 / STEPS
+
 
 class Weights(NamedTuple):
     """Factors of the three blocks; public, the planner divides by them."""
@@ -101,6 +103,42 @@ def weighted_regression(
             if total != 0.0:
                 for i in range(d):
                     out[i] += total * phi[s, a, i]
+
+
+@kernel
+def noisy_answer(
+    table: IntArray,
+    reward: IntArray,
+    phi: Array,
+    values: Array,
+    stage: int,
+    top: float,
+    centre: float,
+    rewarded: bool,
+    noise: IntArray,
+    out: Array,
+) -> None:
+    """Sum w phi (r + V(s') - m) of one stage from the tables, put on the grid, plus noise.
+
+    Args:
+        table: weights of transitions [H, S, A, S].
+        reward: weighted rewards [H, S, A].
+        phi: features [S, A, d].
+        values: V [S]; NaN counts as 0.
+        stage: h, from 0.
+        top: V is clipped into [0, top].
+        centre: m.
+        rewarded: whether r is part of it.
+        noise: in whole steps [d].
+        out: output [d], in natural units.
+    """
+    bounded = np.empty(values.shape[0])
+    for n in range(values.shape[0]):
+        value = values[n] if values[n] > 0.0 else 0.0
+        bounded[n] = min(value, top) - centre
+    weighted_regression(table[stage], reward[stage], phi, bounded, rewarded, out)
+    for i in range(out.shape[0]):
+        out[i] = (np.int64(np.rint(out[i])) + noise[i]) * UNIT
 
 
 @kernel

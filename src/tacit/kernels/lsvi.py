@@ -1,6 +1,6 @@
-"""Determinants of regularised Gram matrices, as the switching rule of LSVI-UCB++ tests them.
+"""Least-squares value iteration: determinants, widths and backward regression.
 
-A planning kernel: it sees released matrices only.
+Planning kernels: they see released sums only.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.kernels import kernel
+from tacit.kernels.cholesky import factor_or_floor, solve_lower, solve_transposed
 
 
 @kernel
@@ -36,20 +37,60 @@ def cholesky_logdet(matrix: Array) -> float:
 
 
 @kernel
-def feature_widths(weights: Array, phi: Array, widths: Array) -> None:
-    """|phi|_{Lam^-1} [H, S A] from Phi Lam^-1 [H, S A, d]."""
-    H, pairs, d = weights.shape
-    for h in range(H):
+def factorise(matrices: Array, floor: float, factors: Array) -> None:
+    """Lower Cholesky factors [H, d, d] of regularised Gram matrices [H, d, d]."""
+    for h in range(matrices.shape[0]):
+        factor_or_floor(matrices[h], factors[h], floor)
+
+
+@kernel
+def solve_stage(factors: Array, h: int, y: Array, out: Array) -> None:
+    """Lam_h^-1 y; ``out`` may not be ``y``."""
+    solve_lower(factors[h], y, out)
+    solve_transposed(factors[h], out, out)
+
+
+@kernel
+def feature_widths(factors: Array, phi: Array, widths: Array) -> None:
+    """|phi|_{Lam^-1} = |L^-1 phi| [H, S A], all pairs at once."""
+    pairs, d = phi.shape
+    z = np.empty((d, pairs))
+    for h in range(factors.shape[0]):
+        L = factors[h]
+        widths[h] = 0.0
+        for i in range(d):
+            for p in range(pairs):
+                z[i, p] = phi[p, i]
+            for j in range(i):
+                for p in range(pairs):
+                    z[i, p] -= L[i, j] * z[j, p]
+            for p in range(pairs):
+                z[i, p] /= L[i, i]
+                widths[h, p] += z[i, p] * z[i, p]
         for p in range(pairs):
-            square = 0.0
-            for i in range(d):
-                square += weights[h, p, i] * phi[p, i]
-            widths[h, p] = math.sqrt(max(square, 0.0))
+            widths[h, p] = math.sqrt(widths[h, p])
+
+
+@kernel
+def optimistic_values(
+    phi: Array, w: Array, middle: float, widths: Array, bonus: float, top: float, Q: Array, V: Array
+) -> None:
+    """Q = clip(m + <w, phi> + bonus width, 0, top) and V = max_a Q of a stage."""
+    S, A = Q.shape
+    for s in range(S):
+        V[s] = 0.0
+        for a in range(A):
+            pair = s * A + a
+            value = middle + bonus * widths[pair]
+            for i in range(w.shape[0]):
+                value += phi[pair, i] * w[i]
+            Q[s, a] = min(max(value, 0.0), top)
+            V[s] = max(V[s], Q[s, a])
 
 
 @kernel
 def backward_regression(
-    weights: Array,
+    factors: Array,
     widths: Array,
     phi: Array,
     table: Array,
@@ -58,12 +99,12 @@ def backward_regression(
     tops: Array,
     Q: Array,
 ) -> None:
-    """LSVI from the whole table: Q_h = clip(phi^T w_h + bonus width, 0, top) from the last stage.
+    """LSVI from the whole table: Q_h = clip(<w_h, phi> + bonus width, 0, top) from the last stage.
 
     w_h = Lam^-1 sum phi (r + V_{h+1}(s')).
 
     Args:
-        weights: Phi Lam^-1 [H, S A, d].
+        factors: Cholesky factors of Lam [H, d, d].
         widths: |phi|_{Lam^-1} [H, S A].
         phi: features [S A, d].
         table: weights of transitions [H, S, A, S].
@@ -76,6 +117,7 @@ def backward_regression(
     d = phi.shape[1]
     V = np.zeros(S)
     y = np.empty(d)
+    w = np.empty(d)
     for h in range(H - 1, -1, -1):
         y[:] = 0.0
         for s in range(S):
@@ -86,52 +128,42 @@ def backward_regression(
                 if total != 0.0:
                     for i in range(d):
                         y[i] += total * phi[s * A + a, i]
-        for s in range(S):
-            best = 0.0
-            for a in range(A):
-                value = bonus * widths[h, s * A + a]
-                for i in range(d):
-                    value += weights[h, s * A + a, i] * y[i]
-                Q[h, s, a] = min(max(value, 0.0), tops[h])
-                best = max(best, Q[h, s, a])
-            V[s] = best
+        solve_stage(factors, h, y, w)
+        optimistic_values(phi, w, 0.0, widths[h], bonus, tops[h], Q[h], V)
 
 
 @kernel
 def optimistic_stage(
-    weights: Array,
+    factors: Array,
+    excess: Array,
+    phi: Array,
+    h: int,
     answer: Array,
     middle: float,
-    residual: Array,
     widths: Array,
     bonus: float,
     top: float,
     Q: Array,
     V: Array,
 ) -> None:
-    """Q = clip(m + phi^T Lam^-1 y - m residual + bonus width, 0, top) and V = max_a Q of a stage.
+    """Q_h and V_h from an answer: w = Lam^-1 (y - m (Lam - G) v), the prior mean being 0.
 
     Args:
-        weights: Phi Lam^-1 [S A, d].
+        factors: Cholesky factors of Lam [H, d, d].
+        excess: (Lam - G) v [H, d].
+        phi: features [S A, d].
+        h: the stage.
         answer: y [d], the noisy sum of phi (r + V(s') - m).
         middle: m.
-        residual: phi^T Lam^-1 (Lam - G) v [S A].
-        widths: |phi|_{Lam^-1} [S A].
+        widths: |phi|_{Lam^-1} [H, S A].
         bonus: factor of the width.
         top: where Q is cut.
-        Q: output [S, A].
+        Q: output [H, S, A]; stage h is written.
         V: output [S].
     """
-    S, A = Q.shape
-    for s in range(S):
-        V[s] = 0.0
-        for a in range(A):
-            pair = s * A + a
-            value = middle * (1.0 - residual[pair]) + bonus * widths[pair]
-            for i in range(answer.shape[0]):
-                value += weights[pair, i] * answer[i]
-            Q[s, a] = min(max(value, 0.0), top)
-            V[s] = max(V[s], Q[s, a])
+    w = np.empty(answer.shape[0])
+    solve_stage(factors, h, answer - middle * excess[h], w)
+    optimistic_values(phi, w, middle, widths[h], bonus, top, Q[h], V)
 
 
 @kernel

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.kernels.lsvi import (
     backward_regression,
+    factorise,
     feature_widths,
     log_determinants,
     optimistic_stage,
+    solve_stage,
 )
 from tacit.kernels.planning import greedy
 from tacit.planners.base import Ask, Streams, next_version
@@ -26,6 +29,9 @@ from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
 from tacit.task import Task, feature_table
+
+LEAST = 1e-9
+"""No eigenvalue is below this."""
 
 
 @dataclass(frozen=True)
@@ -88,39 +94,46 @@ class Regression:
         return gram, lam if self._sound else raised(lam, self._least)
 
     def solve(self, *, asked: bool) -> None:
-        """Prepare widths and predictions; those from centred answers need the residual too."""
+        """Prepare widths and predictions; those from centred answers need (Lam - G) v too."""
         gram, lam = self._matrices()
-        self.weights = self.phi @ np.linalg.inv(lam)
-        self.widths = np.empty(self.weights.shape[:2])
-        feature_widths(self.weights, self.phi, self.widths)
         if asked:
-            excess = (lam - gram) @ unit_direction(self.phi)
-            self.residual = (self.weights @ excess[:, :, None])[:, :, 0]
+            self.excess: Array = (lam - gram) @ unit_direction(self.phi)
+        self.factors = np.empty_like(lam)
+        factorise(lam, max(self._least, LEAST), self.factors)
+
+    @cached_property
+    def widths(self) -> Array:
+        """|phi|_{Lam^-1} [H, S A]."""
+        widths = np.empty((len(self.factors), len(self.phi)))
+        feature_widths(self.factors, self.phi, widths)
+        return widths
 
     def predict(
         self, version: int, target: str, h: int, values: Array, reward: bool, ask: Ask, asked: Asked
     ) -> Array:
         """Prediction of V(s') (and r where asked for) at every pair (s, a), prior mean 0.
 
-        A centred sum y_m = sum w phi (u - m) gives m + phi^T Lam^-1 y_m - m phi^T Lam^-1 (Lam - G)
-        v, <v, phi> = 1: the noisy Gram matrix stands in for the exact one (spec B1 with t = 0).
+        A centred sum y_m = sum w phi (u - m) gives m + phi^T Lam^-1 (y_m - m (Lam - G) v), <v, phi>
+        = 1: the noisy Gram matrix stands in for the exact one (spec B1 with t = 0).
         """
-        prediction: Array
-        if not asked.ranges:
+        middle, w = 0.0, np.empty(self.phi.shape[1])
+        if asked.ranges:
+            y, middle = asked.put(version, target, h, values, ask)
+            y = y - middle * self.excess[h]
+        else:
             per_pair = self.release.blocks["table"][h] @ values
             if reward:
                 per_pair = per_pair + self.release.blocks["reward"][h]
-            prediction = self.weights[h] @ (per_pair.ravel() @ self.phi)
-            return prediction
-        answer, middle = asked.put(version, target, h, values, ask)
-        prediction = middle + self.weights[h] @ answer - middle * self.residual[h]
+            y = per_pair.ravel() @ self.phi
+        solve_stage(self.factors, h, y, w)
+        prediction: Array = middle + self.phi @ w
         return prediction
 
 
 def raised(matrices: Array, least: float) -> Array:
     """Symmetric matrices with eigenvalues raised to ``least`` (and above zero)."""
     values, axes = np.linalg.eigh(matrices)
-    kept = np.maximum(values, max(least, 1e-9))[:, None, :]
+    kept = np.maximum(values, max(least, LEAST))[:, None, :]
     repaired: Array = (axes * kept) @ np.swapaxes(axes, 1, 2)
     return repaired
 
@@ -204,25 +217,30 @@ class LsviPlanner:
             self._ask_backward(fit, next_version(previous), tops, ask, Q)
         else:
             table, reward = release.blocks["table"], release.blocks["reward"]
-            backward_regression(
-                fit.weights, fit.widths, fit.phi, table, reward, self.bonus, tops, Q
-            )
+            widths = self._widths(fit)
+            backward_regression(fit.factors, widths, fit.phi, table, reward, self.bonus, tops, Q)
         return published(task, previous, Q, streams, context)
 
     def _ask_backward(self, fit: Regression, version: int, tops: Array, ask: Ask, Q: Array) -> None:
         """Q from the last stage, one question per stage."""
-        V = np.zeros(Q.shape[1])
+        V, widths = np.zeros(Q.shape[1]), self._widths(fit)
         for h in reversed(range(len(Q))):
             answer, middle = self.asked.put(version, "value", h, V, ask)
             V = np.empty(Q.shape[1])
             optimistic_stage(
-                fit.weights[h],
+                fit.factors,
+                fit.excess,
+                fit.phi,
+                h,
                 answer,
                 middle,
-                fit.residual[h],
-                fit.widths[h],
+                widths,
                 self.bonus,
                 tops[h],
-                Q[h],
+                Q,
                 V,
             )
+
+    def _widths(self, fit: Regression) -> Array:
+        """Zeros where there is no bonus to multiply them with."""
+        return fit.widths if self.bonus else np.zeros((len(fit.factors), len(fit.phi)))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 
 def exact(x: float) -> Fraction:
     """The decimal number a float is written as."""
-    return Fraction(repr(x))
+    return Fraction(Decimal(repr(x)))
 
 
 def rounded_up(x: Fraction) -> float:

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from scipy.special import log_ndtr
@@ -100,7 +101,7 @@ class Budget:
         for name, value in zip(_PARTS, (epsilon, delta, pure, mu_squared), strict=True):
             object.__setattr__(self, name, value)
 
-    @property
+    @cached_property
     def caps(self) -> Cost:
         """The two caps, fixed in advance."""
         return Cost(exact(self.mu_squared), exact(self.pure))

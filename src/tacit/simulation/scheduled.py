@@ -80,10 +80,10 @@ class SegmentRun(ABC):
 
     def publish(self, noise: Noise) -> None:
         """The next release and the plan made of it; ``noise`` is for the release itself."""
-        agent = self.agent
+        agent, fresh = self.agent, SimulatedNoise(self.rng)
 
         def ask(query: Any) -> Release:
-            return agent.privatizer.release(self.secret, query, SimulatedNoise(self.rng))
+            return agent.privatizer.release(self.secret, query, fresh)
 
         version = 0 if self.publication is None else self.publication.version + 1
         release = agent.privatizer.release(self.secret, Query(version), noise)

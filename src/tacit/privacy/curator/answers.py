@@ -78,15 +78,11 @@ class Answers:
         positive = [ranges[ranges > 0] for ranges in self.ranges.values()]
         return float(np.concatenate([np.ones(1), *positive]).min())
 
-    def centre(self, target: str, stage: int) -> float:
-        """What is subtracted from the target."""
-        return float(self.ranges[target][stage]) / 2 if self.centred else 0.0
-
-    def clip(self, target: str, stage: int, values: Array) -> Array:
-        """V such that r + V stays within [0, R]; NaN counts as 0."""
-        top = float(self.ranges[target][stage]) - (1.0 if self.rewards[target] else 0.0)
-        clipped: Array = np.minimum(np.fmax(values, 0.0), max(top, 0.0))  # fmax ignores NaN
-        return clipped
+    def bounds(self, target: str, stage: int) -> tuple[int, float, float, bool]:
+        """The stage, the top of V so that r + V <= R, what is taken off, whether r is in it."""
+        reach, rewarded = float(self.ranges[target][stage]), bool(self.rewards[target])
+        top = max(reach - (1.0 if rewarded else 0.0), 0.0)
+        return stage, top, reach / 2 if self.centred else 0.0, rewarded
 
     def load(self) -> Array:
         """Sum over targets of (R_h / std_h)^2 [H]: what one round puts on each stage."""

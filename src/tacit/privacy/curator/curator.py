@@ -19,7 +19,7 @@ import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels.linear_sums import weighted_regression
+from tacit.kernels.linear_sums import noisy_answer
 from tacit.privacy import accounting
 from tacit.privacy.base import Query, Report, Secret
 from tacit.privacy.charges import GaussianCharge
@@ -119,8 +119,9 @@ class Curator:
         )
         self.layout = self.stream.layout
         d: int = statistic.phi.shape[2]
-        self._questions = dict.fromkeys(answers.questions)
+        self._questions = {name: answers.bounds(*name) for name in answers.questions}
         stds = np.array([answers.stds[target][h] for target, h in self._questions])
+        self._laws = dict(zip(self._questions, map(CounterLaw, stds.tolist()), strict=True))
         self._law = GridLaw("gaussian", np.repeat(stds / GRID, d))
         self._price = price.rounded(grid_rounding(statistic, task, answers.least_range))
         self._gram_load = (strategy.column_norm() / gram_std) ** 2
@@ -213,7 +214,8 @@ class Curator:
         if isinstance(query, ValueQuery):
             return self._answer(secret, query, noise)
         if query.id == secret.stream.counter.steps + 1:
-            self._pay(secret, secret.rounds)
+            if secret.cost == 0.0:  # the first payment is for the whole stream
+                self._pay(secret, secret.rounds)
             secret.answered.clear()
         return self.stream.release(secret.stream, query, noise)
 
@@ -227,18 +229,25 @@ class Curator:
     def _answer(self, secret: CuratorSecret, query: ValueQuery, noise: Noise) -> Release:
         if query.id in secret.answered:
             return secret.answered[query.id]
-        target, h = query.target, query.stage
-        if (target, h) not in self._questions:
-            raise InvalidInput(f"{target!r} at stage {h} was not declared, so it is not answered")
-        exact = self._regression(secret, query)
-        if (target, h) not in secret.drawn:
+        name = query.target, query.stage
+        bounds = self._questions.get(name)
+        if bounds is None:
+            raise InvalidInput(f"{name[0]!r} at stage {name[1]} was not declared, so not answered")
+        phi, values = self.statistic.phi, np.asarray(query.values, dtype=np.float64)
+        if values.shape != phi.shape[:1]:
+            raise InvalidInput(
+                f"values has shape {list(values.shape)}, but one number per state is needed: "
+                f"[{phi.shape[0]}]"
+            )
+        if name not in secret.drawn:
             self._pay(secret, secret.rounds + 1)
             secret.rounds += 1
             secret.drawn = self._draw_round(noise)
             secret.source = weakest(secret.source, noise.source)
-        blocks = {"answer": (exact + secret.drawn.pop((target, h))) * GRID}
-        std = float(self.answers.stds[target][h])
-        release = Release(secret.users, blocks, CounterLaw(std), secret.source)
+        answer, views = np.empty(phi.shape[2]), secret.views
+        drawn = secret.drawn.pop(name)
+        noisy_answer(views["table"], views["reward"], phi, values, *bounds, drawn, answer)
+        release = Release(secret.users, {"answer": answer}, self._laws[name], secret.source)
         secret.answered[query.id] = release
         return release
 
@@ -247,22 +256,6 @@ class Curator:
         drawn = np.empty(len(self._law.scales), dtype=np.int64)
         noise.fill(self._law, drawn)
         return dict(zip(self._questions, drawn.reshape(len(self._questions), -1), strict=True))
-
-    def _regression(self, secret: CuratorSecret, query: ValueQuery) -> IntArray:
-        """Sum w phi (r + V(s') - R/2), from the tables, in whole steps of the grid."""
-        views, h, target = secret.views, query.stage, query.target
-        phi, rewarded = self.statistic.phi, self.answers.rewards[target]
-        values = np.asarray(query.values, dtype=np.float64)
-        if values.shape != phi.shape[:1]:
-            raise InvalidInput(
-                f"values has shape {list(values.shape)}, but one number per state is needed: "
-                f"[{phi.shape[0]}]"
-            )
-        values = self.answers.clip(target, h, values) - self.answers.centre(target, h)
-        total = np.empty(phi.shape[2])
-        weighted_regression(views["table"][h], views["reward"][h], phi, values, rewarded, total)
-        steps: IntArray = np.rint(total).astype(np.int64)
-        return steps
 
 
 class _Once:

@@ -248,7 +248,8 @@ class CountedSums:
 
     def _draw(self, node: int, noise: Noise) -> IntArray:
         drawn = np.empty(self.layout.size, dtype=np.int64)
-        noise.fill(GridLaw("gaussian", self._laws.scales * self.strategy.node_scale(node)), drawn)
+        scale, law = self.strategy.node_scale(node), self._laws
+        noise.fill(law if scale == 1.0 else GridLaw("gaussian", scale * law.scales), drawn)
         return drawn
 
 
