@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tacit.agents.catalogue import agents
 from tacit.bench import peer_rlberry, plain_lsvi, plain_obi, speed, utility
 from tacit.cli import main as cli
 from tacit.problems.benchmarks import random_mdp
 from tacit.simulation.naming import Named
+from tacit.sweep.spec import Choose
 
 SMALL = random_mdp(seed=1)
 
@@ -81,24 +83,68 @@ def test_loops_by_hand_learn() -> None:
     assert 0 < plain_obi.regret(SMALL, 50.0, 2_000) < worst
 
 
-def test_utility_scores_those_who_fit_against_the_baseline(monkeypatch) -> None:
-    names = [Named("uniform"), Named("optimal"), Named("thompson")]
-    monkeypatch.setattr(utility, "_contenders", lambda: names)
-    arena = utility.Arena("tables", Named("random-mdp", {"seed": 1}), 400, 100)
-    outcome = utility.measure(arena, 2, True, 2, lambda _: None)
-    scored, absent = outcome.scored, outcome.does_not_fit
-    assert outcome.failed == {}
-    assert [one.agent for one in scored] == ["optimal", "uniform"]
-    assert scored[0].share.tolist() == [0.0, 0.0]
-    assert scored[1].share == pytest.approx([1.0, 1.0])
+@pytest.fixture(scope="module")
+def arena_of_six() -> tuple[utility.Outcome, list[str]]:
+    """A small arena, who did what in it, and what was told meanwhile."""
+    names = ("uniform", "optimal", "thompson", "ucb-vi", "lsvi-ucb", "tacit-local")
+    arena = utility.Arena("tables", Named("random-mdp", {"seed": 1}), 4_000, 40)
+    told: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(utility, "_contenders", lambda: [Named(name) for name in names])
+        return utility.measure(arena, True, 1, told.append), told
+
+
+def test_utility_scores_those_who_fit_against_the_baseline(arena_of_six) -> None:
+    outcome, _ = arena_of_six
+    absent, scored = outcome.does_not_fit, {one.agent: one for one in outcome.scored}
+    assert outcome.failed == {} and outcome.scored[0].agent == "optimal"
+    assert scored["optimal"].share.tolist() == [0.0, 0.0] and scored["optimal"].scale == ""
+    assert scored["uniform"].share == pytest.approx([1.0, 1.0])
     assert list(absent) == ["thompson"] and "random-mdp has no fact" in absent["thompson"]
 
 
-def test_everybody_private_is_asked_for_the_same(monkeypatch) -> None:
-    contenders = {agent.name: agent.parameters for agent in utility._contenders()}
-    assert contenders["psrl"] == {} and contenders["ldp-obi"] == {"epsilon": utility.EPSILON}
+def test_scales_are_chosen_on_seeds_that_are_not_reported(arena_of_six) -> None:
+    outcome, told = arena_of_six
+    scored = {one.agent: one for one in outcome.scored}
+    seeds = utility.Seeds.of(True)
+    assert not set(seeds.choosing) & set(seeds.reported)
+    chosen = scored["ucb-vi"].chosen
+    assert chosen is not None and chosen.seeds == seeds.choosing
+    assert chosen.regret.shape == (len(utility.SCALES), 1)
+    best = utility.SCALES[int(chosen.regret.mean(axis=1).argmin())]
+    assert chosen.value == best and scored["ucb-vi"].scale == f"{best:g}"
+    other = scored["lsvi-ucb"].chosen
+    assert other is not None and other.values == (*utility.SCALES, None)
+    assert scored["tacit-local"].scale == "no effect"
+    assert "tables, choosing scales: 16 of 16 runs" in told[15] and "12 of 12" in told[-1]
+
+
+def test_everybody_private_is_asked_for_the_same_and_tries_the_same_scales() -> None:
+    seeds = utility.Seeds.of(False)
+    choose = Choose(utility.SCALE, utility.SCALES, seeds.choosing, None)
+    planned = {
+        item.configuration.agent.name: item
+        for item in utility._planned(utility.ARENAS[0], 100, seeds, choose)
+    }
+    given = {name: item.configuration.agent.parameters for name, item in planned.items()}
+    assert given["psrl"] == {} and given["ldp-obi"] == {"epsilon": utility.EPSILON}
     both = {"epsilon": utility.EPSILON, "delta": utility.DELTA}
-    assert contenders["tacit-joint"] == contenders["shuffle-obi"] == both
+    assert given["tacit-joint"] == given["shuffle-obi"] == both
+    for entry in agents:
+        tried = [c.agent.parameters["bonus_scale"] for c in planned[entry.name].candidates]
+        if "bonus_scale" in entry.parameters:
+            default = entry.parameters["bonus_scale"].default
+            assert set(tried) == {*utility.SCALES, default}
+        else:
+            assert tried == []
+
+
+def test_tables_need_planning_and_the_old_one_did_not() -> None:
+    assert utility.myopic_share(Named("random-mdp", {"seed": 1})) == pytest.approx(0, abs=1e-12)
+    for arena in utility.ARENAS[:2]:
+        share = utility.myopic_share(arena.problem)
+        assert share is not None and share > 0.2
+    assert utility.myopic_share(Named("lq-scalar")) is None
 
 
 def test_the_command(monkeypatch, capsys) -> None:

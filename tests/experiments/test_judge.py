@@ -6,17 +6,9 @@ import numpy as np
 import pytest
 
 from experiments.made_up import runs
-from tacit.experiments.judge import Interval, bend, growth, jackknife, mean, second_half
+from tacit.experiments.judge import bend, growth, jackknife, mean, second_half
 
 SAME = [100.0, 120.0, 90.0, 110.0]
-
-
-def test_an_interval_decides_only_what_lies_outside() -> None:
-    found = Interval(1.0, 0.8, 1.2)
-    assert [found.below(x) for x in (0.7, 1.1, 1.3)] == [False, None, True]
-    assert [found.above(x) for x in (0.7, 1.1, 1.3)] == [True, None, False]
-    assert found.within(0.8, 1.2) is True and found.within(1.3, 2.0) is False
-    assert found.within(0.9, 1.2) is None and found.within(0.1, 0.7) is False
 
 
 def test_two_standard_errors_of_a_mean() -> None:

@@ -15,11 +15,9 @@ from scipy import stats
 
 from tacit.errors import InvalidInput
 from tacit.report.statistics import (
-    Interval,
     compare,
     holm,
     knots,
-    mean_interval,
     price,
     regret_band,
 )
@@ -91,13 +89,6 @@ def test_a_band_needs_two_runs_and_is_never_negative() -> None:
     wild = np.outer([1.0, 100.0], TRUTH)
     band = regret_band(wild, EPISODES)
     assert (band.low >= 0).all() and (np.diff(band.high) >= 0).all()
-
-
-def test_mean_interval_is_students() -> None:
-    found = mean_interval(np.array([1.0, 2.0, 3.0, 6.0]))
-    expected = stats.t.interval(0.95, 3, 3.0, stats.sem([1, 2, 3, 6]))
-    assert found.value == 3.0 and np.allclose([found.low, found.high], expected)
-    assert mean_interval(np.array([2.0])) == Interval(2.0, -np.inf, np.inf)
 
 
 def test_sign_flips_equal_scipys_enumeration() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +15,11 @@ from rich.table import Table
 from tacit._version import __version__
 from tacit.bench import speed, utility
 from tacit.cli.run import one_interrupt
+from tacit.cli.values import processes
 from tacit.errors import InvalidInput
 from tacit.simulation.storage import made_with
+from tacit.sweep.estimate import duration
+from tacit.sweep.tasks import said
 
 NO_PEER = (
     f"{speed.PEER} was not measured: --peer-python PATH names a Python that has it "
@@ -24,18 +27,23 @@ NO_PEER = (
 )
 
 
-def bench_and_print(*, quick: bool, peer_python: Path | None, as_json: bool) -> None:
+def bench_and_print(
+    *, quick: bool, peer_python: Path | None, workers: str | None, as_json: bool
+) -> None:
     """Measure everything, print it."""
     if peer_python is not None and not peer_python.exists():
         raise InvalidInput(f"--peer-python {peer_python}: there is no such file")
+    count = processes(workers)
+    began = time.perf_counter()
     with one_interrupt(), _status() as watch:
         report = {
             "tacit": __version__,
             "quick": quick,
             **made_with(),
             "speed": _speed(quick, peer_python, watch),
-            "utility": _utility(quick, watch),
+            "utility": _utility(quick, count, watch),
         }
+    report["timing"] = {"seconds": time.perf_counter() - began, "workers": count}
     if as_json:
         print(json.dumps(report, allow_nan=False))
     else:
@@ -74,35 +82,41 @@ def _speed(
     return found
 
 
-def _utility(quick: bool, watch: Callable[[str], None]) -> list[dict[str, Any]]:
+def _utility(quick: bool, workers: int, watch: Callable[[str], None]) -> list[dict[str, Any]]:
+    seeds = utility.Seeds.of(quick)
     found = []
     for arena in utility.ARENAS:
-        seeds = 2 if quick else 5
-        outcome = utility.measure(arena, seeds, quick, os.cpu_count() or 1, watch)
+        outcome = utility.measure(arena, quick, workers, watch)
         found.append(
             {
                 "family": arena.family,
-                "problem": {"name": arena.problem.name, **arena.problem.parameters},
+                "problem": {"name": arena.problem.name, "parameters": arena.problem.parameters},
                 "episodes": arena.quick_episodes if quick else arena.episodes,
-                "seeds": list(range(seeds)),
+                "seeds": {"reported": seeds.reported, "choosing": seeds.choosing},
                 "asked": {"epsilon": utility.EPSILON, "delta": utility.DELTA},
-                "agents": [
-                    {
-                        "agent": one.agent,
-                        "model": one.guarantee.model,
-                        "guarantee": one.guarantee.brief(),
-                        "told": list(one.guarantee.revealed),
-                        "regret_over_baseline": float(one.share.mean()),
-                        "ci95": one.interval,
-                        "seconds_per_run": one.seconds,
-                    }
-                    for one in outcome.scored
-                ],
+                "myopic": outcome.myopic,
+                "agents": [_agent(one) for one in outcome.scored],
                 "does_not_fit": outcome.does_not_fit,
                 "failed": outcome.failed,
             }
         )
     return found
+
+
+def _agent(one: utility.Scored) -> dict[str, Any]:
+    mean = one.mean
+    return {
+        "agent": one.agent,
+        "model": one.guarantee.model,
+        "guarantee": one.guarantee.brief(),
+        "told": list(one.guarantee.revealed),
+        "scale": one.scale,
+        "chosen": None if one.chosen is None else one.chosen.to_json(),
+        "regret_over_baseline": mean.value,
+        "ci95": [mean.low, mean.high],
+        "per_seed": one.share.tolist(),
+        "seconds_per_run": one.seconds,
+    }
 
 
 def _print(console: Console, report: dict[str, Any]) -> None:
@@ -119,16 +133,25 @@ def _print(console: Console, report: dict[str, Any]) -> None:
             console.print(f"  {contest['missing']}", soft_wrap=True, markup=False)
     if not any(row["who"] == speed.PEER for c in report["speed"] for row in c["contenders"]):
         console.print(NO_PEER, soft_wrap=True, markup=False)
+    tried = ", ".join(f"{scale:g}" for scale in utility.SCALES)
     console.print(
         f"\n[bold]Utility[/bold]: regret as a share of the baseline's (0: the optimum, 1: no "
         f"better than not learning), every agent at epsilon {utility.EPSILON:g} and delta "
-        f"{utility.DELTA:g} where it is private; the models differ in whom they trust",
+        f"{utility.DELTA:g} where it is private; the models differ in whom they trust. Bonus "
+        f"scales are chosen from {tried} and the agent's own default, on seeds that are not "
+        "reported",
         soft_wrap=True,
     )
     for arena in report["utility"]:
         console.print(_utility_table(arena))
+        if arena["myopic"] is not None:
+            console.print(
+                f"  knowing all rewards and looking one step ahead: {arena['myopic']:.3g}",
+                soft_wrap=True,
+            )
         for agent, error in arena["failed"].items():
             console.print(f"  failed: {agent}: {error}", soft_wrap=True, markup=False)
+    console.print(f"\nmeasured in {duration(report['timing']['seconds'])}")
 
 
 def _speed_table(contest: dict[str, Any]) -> Table:
@@ -147,16 +170,19 @@ def _speed_table(contest: dict[str, Any]) -> Table:
 
 
 def _utility_table(arena: dict[str, Any]) -> Table:
-    name = arena["problem"]["name"]
-    title = f"{arena['family']}: {name}, {arena['episodes']:,} users, {len(arena['seeds'])} seeds"
+    where = said(arena["problem"]["name"], arena["problem"]["parameters"])
+    title = (
+        f"{arena['family']}: {where}, {arena['episodes']:,} users, "
+        f"{len(arena['seeds']['reported'])} seeds"
+    )
     table = Table(title=title, title_justify="left")
-    for heading in ("agent", "guarantee", "told", "regret share", "95% interval"):
+    for heading in ("agent", "guarantee", "told", "scale", "regret share", "95% interval"):
         table.add_column(heading)
     for row in arena["agents"]:
-        interval = "" if row["ci95"] is None else "{:.3g} to {:.3g}".format(*row["ci95"])
+        interval = "{:.3g} to {:.3g}".format(*row["ci95"])
         share = f"{row['regret_over_baseline']:.3g}"
         told = ", ".join(row["told"])
-        table.add_row(row["agent"], row["guarantee"], told, share, interval)
+        table.add_row(row["agent"], row["guarantee"], told, row["scale"], share, interval)
     return table
 
 

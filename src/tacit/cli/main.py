@@ -248,9 +248,7 @@ def sweep(
     init: Annotated[
         bool, typer.Option("--init", help="Write an example to SPEC.toml and run nothing.")
     ] = False,
-    workers: Annotated[
-        str | None, typer.Option(metavar="N", help="Local processes (default: one per core).")
-    ] = None,
+    workers: given.Processes = None,
     ray: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help='A Ray cluster instead, or "local".')
     ] = None,
@@ -385,6 +383,7 @@ def bench(
         Path | None,
         typer.Option(metavar="PATH", help="A Python that has rlberry-scool, to time it as well."),
     ] = None,
+    workers: given.Processes = None,
     as_json: given.Json = False,
 ) -> None:
     """Speed and utility side by side: tacit, loops by hand, rlberry-scool; all agents.
@@ -393,7 +392,7 @@ def bench(
     """
     from tacit.cli.bench import bench_and_print
 
-    bench_and_print(quick=quick, peer_python=peer_python, as_json=as_json)
+    bench_and_print(quick=quick, peer_python=peer_python, workers=workers, as_json=as_json)
 
 
 def main() -> None:

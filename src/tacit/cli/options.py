@@ -28,6 +28,9 @@ Episodes = Annotated[str, typer.Option(metavar="N", help="Users, one episode eac
 Seeds = Annotated[str, typer.Option(metavar="N", help="Number of independent runs.")]
 Seed = Annotated[str, typer.Option(metavar="N", help="Root of the random streams.")]
 Workers = Annotated[str | None, typer.Option(metavar="N", help="Threads (default: one per core).")]
+Processes = Annotated[
+    str | None, typer.Option(metavar="N", help="Local processes (default: one per core).")
+]
 Checkpoints = Annotated[
     str, typer.Option(metavar="N", help='"log", or n to record every n-th episode.')
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,15 +20,15 @@ from rich.table import Table
 
 from tacit._version import __version__
 from tacit.cli.run import one_interrupt
-from tacit.cli.values import whole
+from tacit.cli.values import processes
 from tacit.errors import InvalidInput
 from tacit.privacy.guarantee import Guarantee
+from tacit.sweep.estimate import duration
 from tacit.sweep.pool import run_on_processes
 from tacit.sweep.ray_backend import connected, run_on_ray
 from tacit.sweep.run import Backend, Progress, Swept, Watch, run
 from tacit.sweep.spec import read
 from tacit.sweep.tasks import said
-from tacit.validate import integer
 
 OUT = Path("tacit-sweeps")
 _MOST_ROWS = 60
@@ -61,11 +60,9 @@ def sweep_and_print(path: Path, options: SweepOptions) -> None:
     """Run, print, store; status 1 if tasks failed, 130 if it was interrupted."""
     spec = read(path)
     out = options.out if options.out is not None else OUT / spec.name
-    count = os.cpu_count() or 1
-    if options.workers is not None:
-        if options.ray is not None:
-            raise InvalidInput("--workers is for local processes, --ray for a cluster: give one")
-        count = integer(whole(options.workers, "--workers"), "--workers", low=1, high=1024)
+    if options.workers is not None and options.ray is not None:
+        raise InvalidInput("--workers is for local processes, --ray for a cluster: give one")
+    count = processes(options.workers)
     try:
         with one_interrupt(), _backend(options.ray, count) as (backend, slots), _bar() as watch:
             done = run(spec, out, backend, workers=slots, resume=options.resume, watch=watch)
@@ -111,26 +108,11 @@ def _bar() -> Iterator[Watch]:
         line = bars.add_task("", total=1, left="", failed="")
 
         def watch(now: Progress) -> None:
-            left = "" if now.seconds_left is None else f"about {_duration(now.seconds_left)} left"
+            left = "" if now.seconds_left is None else f"about {duration(now.seconds_left)} left"
             failed = f", {now.failed:,} failed" if now.failed else ""
             bars.update(line, total=now.total, completed=now.done, left=left, failed=failed)
 
         yield watch
-
-
-def _duration(seconds: float) -> str:
-    """Rounded as people say it.
-
-    >>> [_duration(s) for s in (3.2, 89, 3700, 200_000)]
-    ['3 s', '1 min 29 s', '1 h 1 min', '55 h 33 min']
-    """
-    whole_seconds = round(seconds)
-    if whole_seconds < 60:
-        return f"{whole_seconds} s"
-    minutes, rest = divmod(whole_seconds, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def _json(done: Swept) -> dict[str, Any]:
@@ -159,7 +141,7 @@ def _json(done: Swept) -> dict[str, Any]:
 
 def _rows(done: Swept) -> list[dict[str, Any]]:
     """Final regret of each configuration: mean, standard deviation, 95% Student t interval."""
-    from scipy.special import stdtrit
+    from tacit.intervals import mean_interval
 
     runs = done.sweep.runs
     rows = []
@@ -170,9 +152,9 @@ def _rows(done: Swept) -> list[dict[str, Any]]:
         mean = float(regret.mean()) if n else None
         std = float(regret.std(ddof=1)) if n > 1 else None
         interval: list[float | None] = [None, None]
-        if mean is not None and std is not None:
-            half = float(stdtrit(n - 1, 0.975)) * std / n**0.5
-            interval = [mean - half, mean + half]
+        if n > 1:
+            found = mean_interval(regret)
+            interval = [found.low, found.high]
         rows.append({"mean": mean, "std": std, "ci95": interval})
     return rows
 
@@ -191,7 +173,7 @@ def _report(console: Console, done: Swept) -> None:
     for statement in dict.fromkeys(described["chosen"]["deviation"] for described in chosen):
         say(f"note: {statement}")
     say(
-        f"{done.ran:,} tasks ran in {_duration(done.seconds)}, {done.kept:,} were finished before, "
+        f"{done.ran:,} tasks ran in {duration(done.seconds)}, {done.kept:,} were finished before, "
         f"{len(done.failures):,} failed"
     )
     _complain(done.failures)

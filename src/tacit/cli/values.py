@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import os
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
 from tacit.errors import InvalidInput
 from tacit.registry import Entry
+from tacit.validate import integer
 
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
 
@@ -67,6 +69,13 @@ def whole(text: str, name: str) -> int:
     """A whole number; 1e5 is one."""
     number: int = _attempt(text, name, _whole, "a whole number")
     return number
+
+
+def processes(text: str | None) -> int:
+    """The number after ``--workers``; one per core unless given."""
+    if text is None:
+        return os.cpu_count() or 1
+    return integer(whole(text, "--workers"), "--workers", low=1, high=1024)
 
 
 def real(text: str, name: str) -> float:

@@ -3,49 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from tacit.arrays import Array
 from tacit.experiments.evidence import LEAST, Runs, exponent
+from tacit.intervals import Interval, mean_interval
 
 ERRORS = 2.0
 """A number closer to its limit than this many standard errors decides nothing."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A value and how far it may be off."""
-
-    value: float
-    low: float
-    high: float
-
-    def below(self, limit: float) -> bool | None:
-        """True or False where the interval leaves the limit out, None where it does not."""
-        if self.high < limit:
-            return True
-        return False if self.low > limit else None
-
-    def above(self, limit: float) -> bool | None:
-        """The other way round."""
-        below = self.below(limit)
-        return None if below is None else not below
-
-    def within(self, low: float, high: float) -> bool | None:
-        """Above the one and below the other; the ends belong to it."""
-        if low <= self.low and self.high <= high:
-            return True
-        return False if self.high < low or self.low > high else None
-
-
-def interval(samples: Array) -> Interval:
-    """The mean of independent samples and its 95% t interval; with one sample, everything."""
-    n, mean = len(samples), float(samples.mean())
-    half = float(stdtrit(n - 1, 0.975) * samples.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
-    return Interval(mean, mean - half, mean + half)
 
 
 def mean(samples: Array) -> Interval:
@@ -99,10 +65,7 @@ def second_half(runs: Runs) -> Interval:
 def ratio(first: Runs, second: Runs) -> Interval:
     """Final regret of ``first`` over ``second``: geometric mean, paired over their problems."""
     logs = np.log(np.maximum(first.final, LEAST) / np.maximum(second.final, LEAST))
-    found = interval(logs)
-    with np.errstate(over="ignore"):
-        value, low, high = np.exp([found.value, found.low, found.high])
-    return Interval(float(value), float(low), float(high))
+    return mean_interval(logs).exponential()
 
 
 def together(verdicts: list[bool | None]) -> bool | None:

@@ -12,7 +12,8 @@ from typing import TypeVar
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.report.statistics import Interval, compare, holm, mean_interval, price
+from tacit.intervals import Interval, mean_interval
+from tacit.report.statistics import compare, holm, price
 from tacit.report.study import Arm, paired
 from tacit.report.theory import COUNTERPARTS, Theorem, theorem
 from tacit.report.trends import (

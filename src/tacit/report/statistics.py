@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
+from tacit.intervals import Interval, half_width, mean_interval
 
 KNOTS = 16
 """Episodes at which a band is computed. Bonferroni over more would widen it for little to see."""
@@ -24,37 +24,6 @@ EXACT_UP_TO = 16
 
 FLIPS = 20_000
 """Sampled sign flips where there are too many to enumerate."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate and the ends of its confidence interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def exponential(self) -> Interval:
-        """The interval of exp(x), for logarithms that were averaged."""
-        with np.errstate(over="ignore"):
-            value, low, high = np.exp([self.value, self.low, self.high])
-        return Interval(float(value), float(low), float(high))
-
-
-def mean_interval(samples: Array, confidence: float = 0.95) -> Interval:
-    """Mean of independent samples with its Student t interval; of a single one, everything."""
-    n, mean = len(samples), float(np.mean(samples))
-    if n < 2:
-        return Interval(mean, -np.inf, np.inf)
-    half = float(_half_width(np.asarray(samples), 1 - confidence))
-    return Interval(mean, mean - half, mean + half)
-
-
-def _half_width(samples: Array, beta: float) -> Array:
-    """Half width of the two-sided t interval of the mean over the first axis, missing by beta."""
-    n = len(samples)
-    half: Array = stdtrit(n - 1, 1 - beta / 2) * samples.std(axis=0, ddof=1) / np.sqrt(n)
-    return half
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +90,7 @@ def regret_band(
         return None
     at = knots(episodes, number)
     samples = regret[:, at]
-    mean, half = samples.mean(axis=0), _half_width(samples, (1 - confidence) / len(at))
+    mean, half = samples.mean(axis=0), half_width(samples, (1 - confidence) / len(at))
     low = np.maximum.accumulate(np.maximum(mean - half, 0.0))
     high = np.minimum.accumulate((mean + half)[::-1])[::-1]
     return Band(episodes[at], mean, low, high, confidence)

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.report.statistics import Interval, mean_interval
+from tacit.intervals import Interval, mean_interval
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from tacit.intervals import Interval
 from tacit.report.analysis import Exponent, Price, Winning
-from tacit.report.statistics import Interval
 
 METHODS = (
     "Regret is exact: what the optimal policy would have earned minus what the played policies "

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from tacit._version import __version__
 from tacit.arrays import Array, IntArray
+from tacit.intervals import half_width
 from tacit.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ class Result:
 
         With a single run the interval is not defined, and both ends are NaN.
         """
-        mean, half = self.regret.mean(axis=0), _half_width(self.regret)
+        mean = self.regret.mean(axis=0)
+        half = half_width(self.regret) if len(self.seeds) > 1 else np.full_like(mean, np.nan)
         return mean, mean - half, mean + half
 
     def regret_per_episode(self, first: int, last: int) -> Array:
@@ -138,15 +139,6 @@ class Result:
         from tacit.simulation.storage import load
 
         return load(Path(folder))
-
-
-def _half_width(samples: Array) -> Array:
-    """Half width of the 95% t interval of the mean over the first axis, NaN for one sample."""
-    n = len(samples)
-    if n < 2:
-        return np.full(samples.shape[1], np.nan)
-    half: Array = stdtrit(n - 1, 0.975) * samples.std(axis=0, ddof=1) / np.sqrt(n)
-    return half
 
 
 def _numbers(values: Array) -> list[float | None]:

@@ -57,3 +57,18 @@ class Estimate:
 
 def _kind(task: Task) -> tuple[str, str]:
     return task.configuration.problem.name, task.configuration.agent.name
+
+
+def duration(seconds: float) -> str:
+    """Rounded as people say it.
+
+    >>> [duration(s) for s in (3.2, 89, 3700, 200_000)]
+    ['3 s', '1 min 29 s', '1 h 1 min', '55 h 33 min']
+    """
+    whole_seconds = round(seconds)
+    if whole_seconds < 60:
+        return f"{whole_seconds} s"
+    minutes, rest = divmod(whole_seconds, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

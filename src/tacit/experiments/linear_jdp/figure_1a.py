@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from tacit.experiments import draw
 from tacit.experiments.evidence import Evidence
 from tacit.experiments.figure import Claim, Curve, Figure, Judge, Size
-from tacit.experiments.judge import Interval, interval, ratio, reason, together
+from tacit.experiments.judge import ratio, reason, together
 from tacit.experiments.linear_jdp import curves
 from tacit.experiments.linear_jdp.curves import LEARNERS, PRIVATE
+from tacit.intervals import Interval, mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -43,7 +44,7 @@ def all_play_ties(evidence: Evidence) -> Claim:
     rates = {}
     for name, shown in LEARNERS.items():
         runs = evidence.curve(f"theory {name}")
-        rates[shown] = interval(runs.final / runs.curve.episodes)
+        rates[shown] = mean_interval(runs.final / runs.curve.episodes)
     holds = together([_near(rate) for rate in rates.values()])
     return Claim(
         claim="not in the paper: with the theorems' constants all five play ties",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from tacit.experiments import draw
 from tacit.experiments.evidence import Evidence, Runs
 from tacit.experiments.figure import Curve, Named, Size
-from tacit.experiments.judge import Interval, mean
+from tacit.experiments.judge import mean
+from tacit.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from tacit.experiments.evidence import Evidence
 from tacit.experiments.figure import Claim, Curve, Figure, Size
-from tacit.experiments.judge import Interval, growth, reason, together
+from tacit.experiments.judge import growth, reason, together
 from tacit.experiments.lq_jdp import curves
 from tacit.experiments.lq_jdp.curves import DELTA, EPSILONS
+from tacit.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tacit.experiments.evidence import Evidence
 from tacit.experiments.figure import Claim, Curve, Judge, Named, Size
-from tacit.experiments.judge import ERRORS, Interval, mean, ratio, reason, second_half, together
+from tacit.experiments.judge import ERRORS, mean, ratio, reason, second_half, together
+from tacit.intervals import Interval
 
 
 def curve(key: str, label: str, agent: Named, problem: Named, size: Size, seed: int = 0) -> Curve:

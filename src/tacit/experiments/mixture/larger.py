@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from tacit.experiments import draw
 from tacit.experiments.evidence import Evidence
 from tacit.experiments.figure import Claim, Curve, Figure, Judge, Named, Size
-from tacit.experiments.judge import Interval, mean, reason
+from tacit.experiments.judge import mean, reason
 from tacit.experiments.mixture import bars
 from tacit.experiments.mixture.local import DELTA, EPSILONS, LAZY, RIVER, learners
+from tacit.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from tacit.experiments import draw
 from tacit.experiments.evidence import Evidence
 from tacit.experiments.figure import Claim, Curve, Figure, Size
-from tacit.experiments.judge import Interval, bend, ratio, reason, together
+from tacit.experiments.judge import bend, ratio, reason, together
 from tacit.experiments.tabular_ldp import curves, instances
 from tacit.experiments.tabular_ldp.curves import EPSILONS
+from tacit.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from tacit.experiments import draw
 from tacit.experiments.evidence import Evidence, Runs
 from tacit.experiments.figure import Claim, Curve, Figure, Judge, Named, Size
-from tacit.experiments.judge import Interval, interval, reason, together
+from tacit.experiments.judge import reason, together
+from tacit.intervals import Interval, mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -112,7 +113,7 @@ def picture(evidence: Evidence) -> Picture:
 def _over_bound(evidence: Evidence, name: str) -> dict[str, Interval]:
     """Regret over bound, with its 95% interval over special pairs, at every epsilon and K."""
     return {
-        f"epsilon {epsilon:g}, K = {users:,}": interval(runs.final / bound(epsilon, users))
+        f"epsilon {epsilon:g}, K = {users:,}": mean_interval(runs.final / bound(epsilon, users))
         for epsilon in EPSILONS
         for users, runs in _points(evidence, name, epsilon)
     }

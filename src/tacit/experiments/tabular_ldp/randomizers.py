@@ -13,9 +13,10 @@ from tacit.arrays import Array
 from tacit.experiments import draw
 from tacit.experiments.evidence import LEAST, Evidence, Runs
 from tacit.experiments.figure import Claim, Curve, Figure, Judge, Size
-from tacit.experiments.judge import Interval, growth, jackknife, ratio, reason, together
+from tacit.experiments.judge import growth, jackknife, ratio, reason, together
 from tacit.experiments.tabular_ldp import curves, instances
 from tacit.experiments.tabular_ldp.curves import DELTA, EPSILONS, MIDWAY, RANDOMIZERS
+from tacit.intervals import Interval
 from tacit.privacy.bounded import published_radius, tabular_delta
 
 if TYPE_CHECKING:
