@@ -55,28 +55,6 @@ class CappedBatches:
 
 
 @dataclass(frozen=True)
-class GeometricBatches:
-    """Publications after 1 user, then after max(t + 1, round(ratio t)) users.
-
-    The number of publications grows with the logarithm of the users (spec linear_jdp, B2).
-    """
-
-    ratio: float
-
-    def __call__(self, served: int) -> int:
-        """Size of the next batch."""
-        return max(1, round(self.ratio * served) - served)
-
-    def times(self, users: int) -> list[int]:
-        """After how many users there is a release, the last user excluded: nobody acts on it."""
-        found, served = [], self(0)
-        while served < users:
-            found.append(served)
-            served += self(served)
-        return found
-
-
-@dataclass(frozen=True)
 class Every:
     """A new publication after every ``users`` users."""
 
@@ -91,35 +69,33 @@ class Every:
 class Geometric:
     """Releases after ``first`` users, then whenever their number has grown by ``growth``.
 
-    Few releases mean little noise per release: the boundaries are first, then last + max(least,
-    ceil(growth last) - last), cut at ``total`` (spec mixture_jdp B5).
+    Few releases mean little noise per release; their number grows with the logarithm of the users.
+    The next one after t users is at t + max(least, whole(growth t) - t): rounded up in spec
+    mixture_jdp B5, to the nearest in spec linear_jdp B2.
     """
 
     first: int
     growth: float
-    total: int
     least: int = 1
+    whole: Callable[[float], int] = math.ceil
 
     def __call__(self, served: int) -> int:
-        """Users until the next boundary, never less than ``least`` after one."""
+        """Users until the next release, never less than ``least`` after one."""
         if served < self.first:
             return self.first - served
-        return max(self.least, math.ceil(self.growth * served) - served)
+        return max(self.least, self.whole(self.growth * served) - served)
 
-    def boundaries(self) -> list[int]:
-        """Numbers of users at which something is released; the last batch is never released."""
-        found: list[int] = []
-        served = 0
-        while True:
-            served += self(served)
-            if served >= self.total:
-                return found
+    def times(self, users: int) -> list[int]:
+        """After how many users there is a release, the last user excluded: nobody acts on it."""
+        found, served = [], self(0)
+        while served < users:
             found.append(served)
+            served += self(served)
+        return found
 
-    def largest_batch(self) -> int:
+    def largest_batch(self, users: int) -> int:
         """Users in the largest batch."""
-        edges = np.array([0, *self.boundaries(), self.total])
-        return int(np.diff(edges).max())
+        return int(np.diff([0, *self.times(users), users]).max())
 
 
 @dataclass(frozen=True)

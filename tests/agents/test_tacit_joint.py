@@ -76,12 +76,12 @@ def test_the_guarantee_is_met_with_the_least_noise(name: str, counter: str) -> N
 
 
 def test_the_schedule_is_public_and_the_spec_s() -> None:
-    assert len(Geometric(100, 1.25, 10_000).boundaries()) == 21  # 22 batches (mixture_jdp 7, X3)
-    assert len(Geometric(1000, 1.25, 100_000).boundaries()) == 21
-    schedule = Geometric(10, 1.5, 100)
-    assert schedule.boundaries() == [10, 15, 23, 35, 53, 80]
-    assert schedule.largest_batch() == 27 and schedule(0) == 10 and schedule(15) == 8
-    assert Geometric(10, 1.25, 5).boundaries() == [] and Every(3)(99) == 3
+    assert len(Geometric(100, 1.25).times(10_000)) == 21  # 22 batches (mixture_jdp 7, X3)
+    assert len(Geometric(1000, 1.25).times(100_000)) == 21
+    schedule = Geometric(10, 1.5)
+    assert schedule.times(100) == [10, 15, 23, 35, 53, 80]
+    assert schedule.largest_batch(100) == 27 and schedule(0) == 10 and schedule(15) == 8
+    assert Geometric(10, 1.25).times(5) == [] and Every(3)(99) == 3
 
 
 def test_fewer_releases_carry_less_noise_and_toeplitz_less_than_a_tree() -> None:

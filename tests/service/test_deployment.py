@@ -103,7 +103,7 @@ def test_the_minimum_batch_is_part_of_a_calibrated_schedule() -> None:
     small = parse(CURATED.replace("minimum_batch = 100", "minimum_batch = 20"))
     large = parse(CURATED.replace("minimum_batch = 100", "minimum_batch = 120"))
     assert small.agent.parameters()["least"] == 20
-    edges = [0, *large.bound.schedule.boundaries(), 400]
+    edges = [0, *large.bound.schedule.times(400), 400]
     assert edges == [0, 120, 240, 360, 400]
     assert large.bound.privatizer.batch == 120
     assert large.bound.privatizer.strategy.length == 3

@@ -12,7 +12,8 @@ from tacit.cli.main import main
 from tacit.driver import Learner
 from tacit.errors import InvalidInput
 from tacit.privacy.noise import Silence
-from tacit.service import schema
+from tacit.service import packing, schema
+from tacit.service.joint import kept_name
 from tacit.service.planning import PlannerLoop
 from tacit.service.publishing import body
 from tacit.simulation.streams import planner_streams
@@ -82,6 +83,17 @@ def test_a_changed_report_shows(deploy, opened) -> None:
         connection.execute(schema.uploads.delete().where(schema.uploads.c.first == row.first))
     verdict = collector.verify()
     assert not verdict.sound and "missing" in verdict.problem
+
+
+def test_reports_kept_in_another_form_are_named(deploy, opened) -> None:
+    collector = opened(deploy(JOINT, users=300, batch=60, keep="true"))
+    run(collector, trajectories, 100, 70)
+    with collector._store.write() as connection:
+        vault = collector._mode._vault
+        rows = packing.to_bytes({"rows": np.zeros((70, 3))})
+        vault.put(connection, kept_name(0), rows)
+    with pytest.raises(InvalidInput, match="from number 0 on were written by another version"):
+        collector.verify()
 
 
 def test_without_kept_reports_there_is_nothing_to_verify(deploy, opened) -> None:

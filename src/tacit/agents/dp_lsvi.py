@@ -33,7 +33,7 @@ from tacit.agents.lsvi_constants import (
 from tacit.driver import BoundAgent, CappedBatches
 from tacit.planners.lsvi import Asked, LsviPlanner, Switching
 from tacit.planners.lsvi_plus import LsviPlusPlanner
-from tacit.privacy.counters import Tree
+from tacit.privacy.counters import Strategy, Tree
 from tacit.privacy.curator import Answers, Curator, Independent, Price, ReusedNoise
 from tacit.statistics.curated import CuratedTransitions
 from tacit.task import Task
@@ -76,6 +76,31 @@ class _PrivateLsvi(Agent):
     @property
     def _scale(self) -> float:
         return DEFAULT_SCALE if self.bonus_scale is None else self.bonus_scale
+
+    def _curator(
+        self,
+        task: Task,
+        statistic: CuratedTransitions,
+        counter: Strategy,
+        gram_std: float,
+        answers: Answers,
+        price: Price,
+        *,
+        batch: int = 1,
+        kind: type[Curator] = Curator,
+    ) -> Curator:
+        """A curator with that noise, and what was asked of it."""
+        return kind(
+            statistic,
+            task,
+            counter,
+            gram_std,
+            answers,
+            price,
+            batch=batch,
+            requested_epsilon=float(self.epsilon),
+            requested_delta=float(self.delta),
+        )
 
     def _sizes(self, task: Task) -> Sizes:
         return Sizes(dimension(task), task.horizon, task.users, self.beta)
@@ -120,16 +145,8 @@ class DpLsviBatch(_PrivateLsvi):
         tree = Tree(ends)
         shares = tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
         answers = shares.answers(targets, ends)
-        curator = Curator(
-            statistic,
-            task,
-            tree,
-            shares.gram_std,
-            answers,
-            shares.price,
-            batch=schedule.least,
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
+        curator = self._curator(
+            task, statistic, tree, shares.gram_std, answers, shares.price, batch=schedule.least
         )
         shift = spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
         planner = LsviPlanner(1.0 + shift, 1.0, self._scale * H, Asked(answers.ranges))
@@ -139,16 +156,14 @@ class DpLsviBatch(_PrivateLsvi):
         constants = batch_constants(self._sizes(task), self.epsilon, self.delta)
         statistic, (schedule, ends) = CuratedTransitions(task), self._batches(task)
         answers = _published_targets(task.horizon, constants.target_std, constants.batches)
-        curator = Curator(
-            statistic,
+        curator = self._curator(
             task,
+            statistic,
             Tree(max(ends, constants.batches)),
             constants.gram_std,
             answers,
             Price.separate(1.0, centred=False),
             batch=schedule.least,
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
         )
         bonus = constants.bonus if self.bonus_scale is None else self._scale * task.horizon
         asked = Asked(answers.ranges, centred=False)
@@ -177,16 +192,7 @@ class DpLsviAdaptive(_PrivateLsvi):
         ridge = 1.0 + spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
         switches = switches_at_most(d, H, K, 1.0, ridge)
         answers = shares.answers(targets, switches)
-        curator = Curator(
-            statistic,
-            task,
-            tree,
-            shares.gram_std,
-            answers,
-            shares.price,
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
-        )
+        curator = self._curator(task, statistic, tree, shares.gram_std, answers, shares.price)
         asked = Asked(answers.ranges)
         planner = LsviPlanner(ridge, 1.0, self._scale * H, asked, Switching(switches))
         return BoundAgent(task, statistic, curator, planner)
@@ -196,15 +202,8 @@ class DpLsviAdaptive(_PrivateLsvi):
         rho, levels = zcdp(self.epsilon, self.delta), round(tree.column_norm() ** 2)
         constants = adaptive_constants(self._sizes(task), rho, levels)
         answers = _published_targets(task.horizon, constants.target_std, constants.switches)
-        curator = Curator(
-            statistic,
-            task,
-            tree,
-            constants.gram_std,
-            answers,
-            Price.separate(1.0, centred=False),
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
+        curator = self._curator(
+            task, statistic, tree, constants.gram_std, answers, Price.separate(1.0, centred=False)
         )
         bonus = constants.bonus if self.bonus_scale is None else self._scale * task.horizon
         asked, switching = Asked(answers.ranges, centred=False), Switching(constants.switches)
@@ -248,16 +247,7 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         ridge = weight + spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
         switches = switches_at_most(d, H, K, weight, ridge)
         answers = shares.answers(targets, switches)
-        curator = Curator(
-            statistic,
-            task,
-            tree,
-            shares.gram_std,
-            answers,
-            shares.price,
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
-        )
+        curator = self._curator(task, statistic, tree, shares.gram_std, answers, shares.price)
         bonus = tuned_plus(self._scale, H)
         asked, switching = Asked(answers.ranges), Switching(switches)
         planner = LsviPlusPlanner(ridge, weight, bonus, switching, asked, monotone=False)
@@ -272,15 +262,14 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         stds = {name: np.full(H, square if name == "square" else vector) for name in targets.ranges}
         answers = Answers(targets.ranges, stds, K, targets.rewards, centred=False)
         kind = ReusedNoise if self.reuse_noise else Curator
-        curator = kind(
-            statistic,
+        curator = self._curator(
             task,
+            statistic,
             Independent(K),
             math.sqrt(1 / (2 * each)),
             answers,
             Price.separate(1.0 / H, centred=False),
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
+            kind=kind,
         )
         constants = plus_constants(self._sizes(task), rho)
         bonus = constants.bonus if self.bonus_scale is None else tuned_plus(self._scale, H)

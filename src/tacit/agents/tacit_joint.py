@@ -13,7 +13,7 @@ from tacit.errors import InvalidInput
 from tacit.planners import JointCountsPlanner, Planner, VFreePlanner
 from tacit.privacy import accounting
 from tacit.privacy.counters import strategy
-from tacit.privacy.joint import CountedSums, counted_noise_std
+from tacit.privacy.joint import CountedSums
 from tacit.statistics import Statistic
 from tacit.statistics.joint_counts import JointCounts
 from tacit.statistics.multi_target import MultiTargets
@@ -88,13 +88,13 @@ class TacitJoint(Agent):
             first = int(max(1.0, min(PATIENCE * stages / mu, task.users / 10)))
         kind = "mixture" if "features" in task.known else "table"
         growth = self.growth or GROWTH[kind]
-        return Geometric(max(first, self.least), growth, task.users, self.least)
+        return Geometric(max(first, self.least), growth, self.least)
 
     def bind(self, task: Task) -> BoundAgent:
         """Regression if the task reveals features, else counts."""
         self.require_family(task, "tabular")
         schedule = self.schedule(task)
-        releases = max(1, len(schedule.boundaries()))
+        releases = max(1, len(schedule.times(task.users)))
         statistic: Statistic
         planner: Planner
         if "features" in task.known:
@@ -117,15 +117,8 @@ class TacitJoint(Agent):
             )
         if statistic.layout.size == 0:
             raise InvalidInput("with horizon 1 and known rewards there is nothing to learn")
-        counter, batch = strategy(self.counter, releases), schedule.largest_batch()
-        std = counted_noise_std(statistic, task, counter, batch, self.epsilon, self.delta)
-        privatizer = CountedSums(
-            statistic,
-            task,
-            counter,
-            std,
-            batch=batch,
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
+        counter, batch = strategy(self.counter, releases), schedule.largest_batch(task.users)
+        privatizer = CountedSums.calibrated(
+            statistic, task, counter, batch=batch, epsilon=self.epsilon, delta=self.delta
         )
         return BoundAgent(task, statistic, privatizer, planner, schedule)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.agents.base import Agent
 from tacit.agents.lsvi_calibration import Shares, Targets, tight_shares
-from tacit.driver import BoundAgent, GeometricBatches
+from tacit.driver import BoundAgent, Geometric
 from tacit.kernels.linear_sums import Weights
 from tacit.planners.ridge import Blocks, RidgePlanner
 from tacit.privacy.counters import Toeplitz
@@ -93,31 +93,24 @@ class TacitLinear(Agent):
         shares, rounds = self._shares(task, CuratedTransitions(task, diagonal=True))[:2]
         return additive, shares.answer_unit * math.sqrt(rounds)
 
-    def _additive_parts(self, task: Task) -> tuple[LinearSums, Toeplitz, GeometricBatches, int]:
-        schedule = GeometricBatches(RATIO)
+    def _additive_parts(self, task: Task) -> tuple[LinearSums, Toeplitz, Geometric, int]:
+        schedule = Geometric(1, RATIO, whole=round)
         times = schedule.times(task.users)
         batch = max(schedule(t) for t in [0, *times])
         return LinearSums(task, WEIGHTS), Toeplitz(max(len(times), 1)), schedule, batch
 
     def _additive(self, task: Task) -> BoundAgent:
         statistic, counter, schedule, batch = self._additive_parts(task)
-        std = counted_noise_std(statistic, task, counter, batch, self.epsilon, self.delta)
-        privatizer = CountedSums(
-            statistic,
-            task,
-            counter,
-            std,
-            batch=batch,
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
+        privatizer = CountedSums.calibrated(
+            statistic, task, counter, batch=batch, epsilon=self.epsilon, delta=self.delta
         )
         planner = RidgePlanner(Blocks(*WEIGHTS), PRIOR, FLOOR)
         return BoundAgent(task, statistic, privatizer, planner, schedule)
 
     def _shares(
         self, task: Task, statistic: CuratedTransitions
-    ) -> tuple[Shares, int, Targets, Toeplitz, GeometricBatches]:
-        schedule = GeometricBatches(ANSWERED_RATIO)
+    ) -> tuple[Shares, int, Targets, Toeplitz, Geometric]:
+        schedule = Geometric(1, ANSWERED_RATIO, whole=round)
         rounds = max(len(schedule.times(task.users)), 1)
         unknown = "reward" not in task.known
         ranges = np.arange(task.horizon, 0, -1.0) - (0.0 if unknown else 1.0)

@@ -192,6 +192,12 @@ class JointMode:
                 continue
             stored = packing.from_bytes(self._vault.get(connection, name) or b"")
             first = int(name.removeprefix("kept:"))
+            if not {"rows", "versions"} <= stored.keys():
+                raise InvalidInput(
+                    f"the reports that this database keeps from number {first} on were written by "
+                    "another version of tacit in another form, so no policy can be worked out from "
+                    "them again; verify it with the version that wrote them"
+                )
             for i, row in enumerate(stored["rows"]):
                 if start <= first + i < end:
                     version = int(stored["versions"][i])

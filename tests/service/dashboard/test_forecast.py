@@ -36,7 +36,7 @@ def test_no_pace_before_the_first_user_and_after_the_last(accepted: int) -> None
 
 @pytest.mark.parametrize(
     ("schedule", "population"),
-    [(Every(7), 50), (CappedBatches(5, 30, 0.1), 500), (Geometric(10, 1.25, 400), 400)],
+    [(Every(7), 50), (CappedBatches(5, 30, 0.1), 500), (Geometric(10, 1.25), 400)],
 )
 def test_policies_left_follow_the_driver(schedule, population: int) -> None:
     """As many as a loop that serves batch by batch publishes after the first."""

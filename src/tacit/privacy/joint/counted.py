@@ -133,6 +133,28 @@ class CountedSums:
             number(requested_delta, "requested_delta", low=0.0, high=1.0, low_open=True),
         )
 
+    @classmethod
+    def calibrated(
+        cls,
+        statistic: Statistic,
+        task: Task,
+        strategy: Strategy,
+        *,
+        batch: int,
+        epsilon: float,
+        delta: float,
+    ) -> CountedSums:
+        """With the least noise for (epsilon, delta)."""
+        return cls(
+            statistic,
+            task,
+            strategy,
+            counted_noise_std(statistic, task, strategy, batch, epsilon, delta),
+            batch=batch,
+            requested_epsilon=float(epsilon),
+            requested_delta=float(delta),
+        )
+
     def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
         return Guarantee(
             model="joint",
