@@ -54,21 +54,25 @@ def solve_stage(factors: Array, h: int, y: Array, out: Array) -> None:
 def feature_widths(factors: Array, phi: Array, widths: Array) -> None:
     """|phi|_{Lam^-1} = |L^-1 phi| [H, S A], all pairs at once."""
     pairs, d = phi.shape
+    columns = phi.T.copy()
     z = np.empty((d, pairs))
     for h in range(factors.shape[0]):
-        L = factors[h]
-        widths[h] = 0.0
+        squares = widths[h]
+        squares[:] = 0.0
         for i in range(d):
-            for p in range(pairs):
-                z[i, p] = phi[p, i]
+            row = z[i]
+            row[:] = columns[i]
             for j in range(i):
+                entry = factors[h, i, j]
+                other = z[j]
                 for p in range(pairs):
-                    z[i, p] -= L[i, j] * z[j, p]
+                    row[p] -= entry * other[p]
+            pivot = factors[h, i, i]
             for p in range(pairs):
-                z[i, p] /= L[i, i]
-                widths[h, p] += z[i, p] * z[i, p]
+                row[p] /= pivot
+                squares[p] += row[p] * row[p]
         for p in range(pairs):
-            widths[h, p] = math.sqrt(widths[h, p])
+            squares[p] = math.sqrt(squares[p])
 
 
 @kernel
