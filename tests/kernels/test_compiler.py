@@ -139,7 +139,7 @@ USE = """
 import numba
 before = numba.config.CACHE_DIR
 import tacit
-from tacit.kernels.rollout import draw
+from tacit.kernels.draws import draw
 import numpy as np
 assert draw(np.array([0.25, 1.0]), 0.5) == 1
 hits, misses = draw.stats.cache_hits, draw.stats.cache_misses

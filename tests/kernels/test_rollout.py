@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import TabularMDP
+from tacit.kernels.draws import draw
 from tacit.kernels.rollout import (
-    draw,
     draw_next,
     draw_reward,
     rollout,

@@ -23,7 +23,8 @@ from tacit.client.errors import Unreachable
 from tacit.client.population import Population
 from tacit.client.terms import Terms, read_terms
 from tacit.client.transport import Api
-from tacit.kernels.rollout import draw, draw_next, draw_reward, uniforms_per_episode
+from tacit.kernels.draws import draw
+from tacit.kernels.rollout import draw_next, draw_reward, uniforms_per_episode
 from tacit.policy import Policy
 
 TRUSTING = 1e6

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tacit.arrays import Array
 from tacit.kernels import kernel
+from tacit.kernels.draws import draw
 
 JOINT, MOVE, REWARD = 0, 1, 2
 """Kinds of questions: about (s, rho, s'), (s, s') or (s, rho)."""
@@ -63,13 +64,4 @@ def pick_question(asked: Array, coin: int) -> int:
     Ids are spread over the shares by multiples of the golden ratio: any run of consecutive ids asks
     in these shares, nearly exactly.
     """
-    u = (coin * _GOLDEN & (_CIRCLE - 1)) * (1.0 / _CIRCLE)
-    low = 0
-    high = asked.shape[0] - 1
-    while low < high:
-        middle = (low + high) // 2
-        if asked[middle] > u:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return draw(asked, (coin * _GOLDEN & (_CIRCLE - 1)) * (1.0 / _CIRCLE))

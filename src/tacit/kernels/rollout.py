@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
+from tacit.kernels.draws import draw
 
 
 class Truth(NamedTuple):
@@ -31,20 +32,6 @@ class Truth(NamedTuple):
 def uniforms_per_episode(horizon: int) -> int:
     """Length of the row of uniforms that one episode uses."""
     return 1 + 3 * horizon
-
-
-@kernel
-def draw(cdf: Array, u: float) -> int:
-    """The first index whose cumulative probability exceeds u."""
-    low = 0
-    high = cdf.shape[0] - 1
-    while low < high:
-        middle = (low + high) // 2
-        if cdf[middle] > u:
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 @kernel

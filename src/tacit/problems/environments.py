@@ -13,7 +13,8 @@ import gymnasium
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from tacit.kernels.rollout import draw, draw_next, draw_reward
+from tacit.kernels.draws import draw
+from tacit.kernels.rollout import draw_next, draw_reward
 from tacit.problems.catalogue import make_problem, problems
 from tacit.problems.tabular import TabularMDP
 from tacit.validate import integer
