@@ -37,7 +37,8 @@ class Service:
     def start(self, patience: float = 60.0) -> float:
         """Start it and wait until it is healthy; the seconds that took."""
         began = time.monotonic()
-        command = [str(Path(sys.executable).with_name("tacit")), "serve", str(self.deployment)]
+        tacit = Path(sys.executable).with_name("tacit")
+        command = [str(tacit), "serve", str(self.deployment), *self.options]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         while time.monotonic() - began < patience:

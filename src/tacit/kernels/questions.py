@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tacit.arrays import Array
+from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
 from tacit.kernels.draws import draw
 
@@ -65,3 +65,13 @@ def pick_question(asked: Array, coin: int) -> int:
     in these shares, nearly exactly.
     """
     return draw(asked, (coin * _GOLDEN & (_CIRCLE - 1)) * (1.0 / _CIRCLE))
+
+
+@kernel
+def pick_questions(asked: Array, H: int, coins: IntArray, numbers: IntArray) -> None:
+    """The questions of many ids; ``asked`` is empty where nothing was published."""
+    for i in range(coins.shape[0]):
+        if asked.shape[0]:
+            numbers[i] = pick_question(asked, coins[i])
+        else:
+            numbers[i] = in_turn(coins[i], H)

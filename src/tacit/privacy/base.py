@@ -159,6 +159,11 @@ class TwoHalves(Protocol):
     def inspect(self, message: IntArray, publication: Publication, coin: int) -> None:
         """At the collector: refuse a message that no device of ours can have made."""
 
+    def inspect_all(
+        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
+    ) -> None:
+        """The same of many messages made under one publication."""
+
     def collect(
         self, message: IntArray, publication: Publication, coin: int, source: Source = "secure"
     ) -> Report:

@@ -15,7 +15,7 @@ Reason = Literal["population_reached", "token_spent", "not_open", "closed"]
 Role = Literal["device", "operator"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class IncomingReport:
     """One report as it arrives. Its message is never printed."""
 
@@ -24,7 +24,7 @@ class IncomingReport:
     message: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
     """What became of one report."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -18,7 +18,7 @@ from tacit.service import store as db
 from tacit.service.answers import IncomingReport, PolicyBody, Published, Status, Token, UploadAnswer
 from tacit.service.deployment import Deployment
 from tacit.service.errors import Refused, UnknownTask, UnknownVersion
-from tacit.service.intake import Entry, Intake
+from tacit.service.intake import Entry, Intake, Upload
 from tacit.service.joint import JointMode
 from tacit.service.ledger import NODE, DatabaseLedger, statement, whole_charge
 from tacit.service.local import LocalMode
@@ -105,6 +105,11 @@ class Collector:
         self, task_id: str, reports: list[IncomingReport], token: Token | None
     ) -> UploadAnswer:
         """Decide about every report; what is accepted is durable when this returns."""
+        (answer,) = self.settle([self.read(task_id, reports, token)])
+        return answer
+
+    def read(self, task_id: str, reports: list[IncomingReport], token: Token | None) -> Upload:
+        """The first half of an upload: what can be said of it without the database."""
         if task_id != self.deployment.task_id:
             raise UnknownTask(
                 f"task {task_id[:12]}... is not served here; fetch the task description again"
@@ -113,28 +118,36 @@ class Collector:
             raise InvalidInput("an upload holds at least one report")
         if token is None and self.deployment.tokens == "per-device":
             raise InvalidInput("reports of this task need the token of a device")
-        entries = self._entries(reports)
-        version = self._intake.submit(entries, token)
-        outcomes = [entry.outcome for entry in entries if entry.outcome is not None]
-        return UploadAnswer(task_id, version, outcomes)
+        return Upload(self._entries(reports), token)
+
+    def settle(self, uploads: Sequence[Upload]) -> list[UploadAnswer]:
+        """The second half, of many uploads in one transaction; durable when this returns."""
+        version = self._intake.settle(uploads)
+        return [
+            UploadAnswer(
+                self.deployment.task_id,
+                version,
+                [entry.outcome for entry in upload.entries if entry.outcome is not None],
+            )
+            for upload in uploads
+        ]
 
     def _entries(self, reports: list[IncomingReport]) -> list[Entry]:
         """Decode reports; what is wrong with one is noted, and said if it is not a duplicate."""
-        published: dict[int, Publication | None] = {}
-        entries = []
-        for report in reports:
-            entry = Entry(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
-            entries.append(entry)
-            if report.version not in published:
-                published[report.version] = self._published(report.version)
-            publication = published[report.version]
-            if publication is None:
-                entry.spoil("stale", f"version {report.version} was never published")
+        entries = [
+            Entry(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
+            for report in reports
+        ]
+        alike: dict[int, list[tuple[Entry, str]]] = {}
+        for entry, report in zip(entries, reports, strict=True):
+            alike.setdefault(report.version, []).append((entry, report.message))
+        for version, sent in alike.items():
+            publication = self._published(version)
+            if publication is not None:
+                self._mode.decode(sent, publication)
                 continue
-            try:
-                entry.payload = self._mode.decode(report.id, report.message, publication)
-            except InvalidInput as error:
-                entry.spoil("invalid", str(error))
+            for entry, _ in sent:
+                entry.spoil("stale", f"version {version} was never published")
         return entries
 
     def _published(self, version: int) -> Publication | None:

@@ -1,28 +1,26 @@
 """Uploads: each report once, never one more than the population, durable before the answer.
 
-Uploads that wait at the same time share one transaction: whoever gets the turn commits for all. The
-order inside it (ids, count, tokens, content) is the same everywhere, so that transactions of
-several workers on PostgreSQL cannot block each other in a circle.
+Uploads that arrive together share one transaction. The order inside it (ids, count, tokens,
+content) is the same everywhere, so that transactions of several workers on PostgreSQL cannot block
+each other in a circle.
 """
 
 from __future__ import annotations
 
-import threading
+import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import sqlalchemy as sa
 
+from tacit.errors import InvalidInput
 from tacit.service import store as db
 from tacit.service.answers import Outcome, Token
 from tacit.service.deployment import Deployment
 from tacit.service.errors import Unavailable
 from tacit.service.store import Store
-
-GROUP = 5000
-"""Reports in one transaction at most (one upload may have more)."""
 
 _DOUBTFUL = ("stale", "invalid", "refused")
 
@@ -42,6 +40,14 @@ class Entry:
         """Note what is wrong with it in itself."""
         self.fault = Outcome(self.name, outcome, None, detail)
 
+    @contextlib.contextmanager
+    def judged(self) -> Iterator[None]:
+        """What is found wrong in the block is wrong with this report alone."""
+        try:
+            yield
+        except InvalidInput as error:
+            self.spoil("invalid", str(error))
+
     def decide(self, outcome: Any, reason: Any = None, detail: str | None = None) -> None:
         """Settle what becomes of it."""
         self.outcome = Outcome(self.name, outcome, reason, detail)
@@ -55,12 +61,11 @@ class Keeper(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class _Upload:
+class Upload:
+    """What one client sent at once."""
+
     entries: list[Entry]
     token: Token | None
-    done: bool = False
-    version: int = -1
-    error: BaseException | None = None
 
 
 class _NotPlain(Exception):
@@ -68,7 +73,7 @@ class _NotPlain(Exception):
 
 
 class Intake:
-    """Decides about uploads, one transaction at a time in this process."""
+    """Decides about uploads, one transaction for all that come together."""
 
     def __init__(
         self, deployment: Deployment, store: Store, keeper: Keeper, clock: Callable[[], float]
@@ -77,56 +82,18 @@ class Intake:
         self._store = store
         self._keeper = keeper
         self._clock = clock
-        self._queue: list[_Upload] = []
-        self._queue_lock = threading.Lock()
-        self._turn = threading.Lock()
 
-    def submit(self, entries: list[Entry], token: Token | None) -> int:
-        """Decide about every entry; durable when this returns. The newest version is returned."""
-        upload = _Upload(entries, token)
-        with self._queue_lock:
-            self._queue.append(upload)
-        with self._turn:
-            if not upload.done:
-                self._commit_next(upload)
-        if upload.error is not None:
-            raise upload.error
-        return upload.version
+    def settle(self, group: Sequence[Upload]) -> int:
+        """Decide about every entry; durable when this returns. The newest version is returned.
 
-    def _commit_next(self, own: _Upload) -> None:
-        while not own.done:
-            group = self._take()
-            try:
-                version = self._decide(group)
-            except Exception as error:
-                for upload in group:
-                    upload.error = error
-            else:
-                for upload in group:
-                    upload.version = version
-            for upload in group:
-                upload.done = True
-
-    def _take(self) -> list[_Upload]:
-        """The uploads that waited longest, as many as fit."""
-        with self._queue_lock:
-            size, count = 0, 0
-            for upload in self._queue:
-                size += len(upload.entries)
-                if count and size > GROUP:
-                    break
-                count += 1
-            group, self._queue = self._queue[:count], self._queue[count:]
-        return group
-
-    def _decide(self, group: list[_Upload]) -> int:
-        """One transaction, tried again if the database broke it off: each try starts anew."""
+        If the database broke the transaction off it is tried again: each try starts anew.
+        """
         try:
             return self._commit(group)
         except Unavailable:
             return self._commit(group)
 
-    def _commit(self, group: list[_Upload]) -> int:
+    def _commit(self, group: Sequence[Upload]) -> int:
         entries = [entry for upload in group for entry in upload.entries]
         for entry in entries:
             entry.outcome = entry.fault
@@ -135,7 +102,7 @@ class Intake:
             version = self._commit_plain(group, entries)
         return self._commit_carefully(group) if version is None else version
 
-    def _commit_plain(self, group: list[_Upload], entries: list[Entry]) -> int | None:
+    def _commit_plain(self, group: Sequence[Upload], entries: list[Entry]) -> int | None:
         """The common case: everything is new, sound, current, and fits. None if it is not so."""
         ids = {entry.identity for entry in entries}
         if len(ids) < len(entries) or any(entry.fault is not None for entry in entries):
@@ -158,7 +125,7 @@ class Intake:
             entry.decide("accepted")
         return version
 
-    def _use_all_tokens(self, connection: sa.Connection, group: list[_Upload]) -> bool:
+    def _use_all_tokens(self, connection: sa.Connection, group: Sequence[Upload]) -> bool:
         if self._deployment.tokens != "per-device":
             return True
         wanted: Counter[int] = Counter()
@@ -167,7 +134,7 @@ class Intake:
             wanted[upload.token.id] += len(upload.entries)
         return db.use_all_tokens(connection, wanted, self._deployment.task.participations)
 
-    def _commit_carefully(self, group: list[_Upload]) -> int:
+    def _commit_carefully(self, group: Sequence[Upload]) -> int:
         with self._store.write() as connection:
             now = db.progress(connection)
             waiting = self._judge(group, now)
@@ -191,7 +158,7 @@ class Intake:
                 entry.decide("accepted")
         return now.version
 
-    def _judge(self, group: list[_Upload], now: db.Progress) -> list[Entry]:
+    def _judge(self, group: Sequence[Upload], now: db.Progress) -> list[Entry]:
         """Settle what can be settled without the database; the first of equal ids goes on."""
         waiting: dict[bytes, Entry] = {}
         oldest = now.version - self._deployment.accepted_versions + 1
@@ -220,7 +187,7 @@ class Intake:
     def _full(self) -> str:
         return f"all {self._deployment.task.users} reports of this task have arrived"
 
-    def _use_tokens(self, connection: sa.Connection, group: list[_Upload]) -> list[Entry]:
+    def _use_tokens(self, connection: sa.Connection, group: Sequence[Upload]) -> list[Entry]:
         """Count reports against their device's token; those beyond are refused."""
         if self._deployment.tokens != "per-device":
             return []
@@ -240,7 +207,7 @@ class Intake:
         return refused
 
     @staticmethod
-    def _recognise(connection: sa.Connection, group: Iterable[_Upload]) -> None:
+    def _recognise(connection: sa.Connection, group: Sequence[Upload]) -> None:
         """A report that was accepted earlier is a duplicate, whatever else could be said of it."""
         doubtful = [
             entry

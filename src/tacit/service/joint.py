@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import sqlalchemy as sa
@@ -96,9 +96,11 @@ class JointMode:
 
     # Arrival.
 
-    def decode(self, identity: str, message: str, publication: Publication) -> Trajectory:
-        """The trajectory; only its length is judged, whatever it says is clipped."""
-        return wire.unpack_trajectory(message, self._deployment.task.horizon)
+    def decode(self, sent: Sequence[tuple[Entry, str]], publication: Publication) -> None:
+        """Trajectories; only their length is judged, whatever they say is clipped."""
+        for entry, text in sent:
+            with entry.judged():
+                entry.payload = wire.unpack_trajectory(text, self._deployment.task.horizon)
 
     def keep(self, connection: sa.Connection, first: int, entries: list[Entry]) -> None:
         """Add clipped contributions to the encrypted sums of their batches."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import struct
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from tacit import wire
 from tacit.arrays import IntArray
 from tacit.driver import Learner
+from tacit.errors import InvalidInput
 from tacit.privacy.base import Report, Secret
 from tacit.publication import Publication
 from tacit.service import packing, schema
@@ -67,12 +68,20 @@ class LocalMode:
         self._billboard = billboard
         self._halves = wire.two_halves(deployment.bound)
 
-    def decode(self, identity: str, message: str, publication: Publication) -> IntArray:
-        """The message as integers, refused if no device of ours can have sent it."""
-        values = wire.unpack_message(message)
-        coin = wire.coin(self._deployment.task_id, identity)
-        self._halves.inspect(values, publication, coin)
-        return values
+    def decode(self, sent: Sequence[tuple[Entry, str]], publication: Publication) -> None:
+        """Messages as integers; one that no device of ours can have sent is noted as invalid."""
+        coins = [wire.coin(self._deployment.task_id, entry.name) for entry, _ in sent]
+        try:
+            messages = [wire.unpack_message(text) for _, text in sent]
+            self._halves.inspect_all(messages, publication, coins)
+        except InvalidInput:  # at least one of them is wrong
+            for (entry, text), coin in zip(sent, coins, strict=True):
+                with entry.judged():
+                    entry.payload = wire.unpack_message(text)
+                    self._halves.inspect(entry.payload, publication, coin)
+        else:
+            for (entry, _), message in zip(sent, messages, strict=True):
+                entry.payload = message
 
     def keep(self, connection: sa.Connection, first: int, entries: list[Entry]) -> None:
         """One row for all of them."""

@@ -58,12 +58,11 @@ _INSERT_IDS = sa.text(
 
 _COUNT_POSTGRESQL = """
 WITH fresh AS (
-    INSERT INTO report_ids (id) SELECT unnest(%(ids)s::bytea[]) ON CONFLICT DO NOTHING RETURNING 1
-), counted AS (
-    UPDATE progress SET accepted = accepted + %(n)s
-    WHERE id = 1 AND accepted + %(n)s <= population AND (SELECT count(*) FROM fresh) = %(n)s
-    RETURNING accepted, version
-) SELECT accepted, version FROM counted
+    INSERT INTO report_ids (id)
+    SELECT substr(%(ids)s::bytea, 16 * i + 1, 16) FROM generate_series(0, %(n)s - 1) AS i
+) UPDATE progress SET accepted = accepted + %(n)s
+WHERE id = 1 AND accepted + %(n)s <= population
+RETURNING accepted, version
 """
 _USE_POSTGRESQL = """
 UPDATE tokens SET used = used + wanted.n
@@ -202,8 +201,10 @@ def count_all(connection: sa.Connection, ids: Sequence[bytes]) -> tuple[int, int
     if isinstance(raw, psycopg.Connection):
         try:
             with raw.pipeline():  # BEGIN travels along
-                rows = raw.execute(_COUNT_POSTGRESQL, {"ids": ordered, "n": len(ordered)})
+                rows = raw.execute(_COUNT_POSTGRESQL, {"ids": b"".join(ordered), "n": len(ids)})
             return rows.fetchone()
+        except psycopg.errors.UniqueViolation:
+            return None
         except psycopg.OperationalError:
             connection.invalidate()
             raise

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tacit.arrays import IntArray
+from tacit.arrays import Array, IntArray
 from tacit.kernels.cells import step_reward, step_state
 from tacit.kernels.counts import REWARD_STEPS
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, in_turn, pick_question
+from tacit.kernels.questions import (
+    JOINT,
+    KINDS,
+    MOVE,
+    REWARD,
+    in_turn,
+    pick_question,
+    pick_questions,
+)
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
 from tacit.task import Task
 from tacit.trajectory import Trajectory
+
+_NOTHING = np.zeros(0)
 
 
 class OneStep:
@@ -41,13 +51,29 @@ class OneStep:
 
     def question(self, publication: Publication, coin: int) -> tuple[int, int]:
         """The step a report of that id is about, and the kind of question."""
-        asked = publication.context.get("questions")
-        if asked is None or asked.shape != (self.horizon * KINDS,):
+        asked = self._asked(publication)
+        if asked is None:
             number = in_turn(coin, self.horizon)
         else:
             number = pick_question(asked, coin)
         h, kind = divmod(number, KINDS)
         return h, REWARD if h == self.horizon - 1 else kind
+
+    def questions(
+        self, publication: Publication, coins: Sequence[int]
+    ) -> tuple[IntArray, IntArray]:
+        """Steps and kinds of many reports at once."""
+        asked = self._asked(publication)
+        ids = np.array(coins, dtype=np.int64)
+        numbers = np.empty_like(ids)
+        pick_questions(_NOTHING if asked is None else asked, self.horizon, ids, numbers)
+        h, kind = numbers // KINDS, numbers % KINDS
+        return h, np.where(h == self.horizon - 1, REWARD, kind)
+
+    def _asked(self, publication: Publication) -> Array | None:
+        """Cumulative shares of the questions, if they were published."""
+        asked = publication.context.get("questions")
+        return None if asked is None or asked.shape != (self.horizon * KINDS,) else asked
 
     def contribute(
         self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 import math
 from collections.abc import Iterable, Mapping
@@ -66,9 +65,9 @@ def raw_bytes(value: object, what: str, size: int) -> bytes:
             "base64"
         )
     try:
-        raw = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
+        raw = binascii.a2b_base64(value, strict_mode=True)
+    except ValueError:
         raise InvalidInput(f"{what} is not base64") from None
-    if len(raw) != size or base64.b64encode(raw).decode() != value:
+    if len(raw) != size or binascii.b2a_base64(raw, newline=False).decode() != value:
         raise InvalidInput(f"{what} is not the canonical base64 of {size} bytes")
     return raw

@@ -55,7 +55,8 @@ def unpack_message(value: object) -> IntArray:
     size = len(value) // 4 * 3 - (value[-2:].count("=") if value else 0)
     if size % 8 or size > 8 * LONGEST:
         raise InvalidInput("the message must be base64 of whole 64-bit integers")
-    return np.frombuffer(raw_bytes(value, "the message", size), dtype="<i8").astype(np.int64)
+    raw = raw_bytes(value, "the message", size)
+    return np.frombuffer(raw, dtype="<i8").astype(np.int64, copy=False)
 
 
 def pack_trajectory(trajectory: Trajectory, horizon: int) -> str:

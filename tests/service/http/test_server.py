@@ -84,14 +84,14 @@ def test_it_starts_survives_kill_and_stops(tmp_path: Path) -> None:
 
 def test_uploads_under_way_are_finished(tmp_path: Path, monkeypatch) -> None:
     collector = running.small_collector(tmp_path)
-    real, begun = collector.upload, threading.Event()
+    real, begun = collector.settle, threading.Event()
 
     def slow(*words: object) -> object:
         begun.set()
         time.sleep(0.5)
         return real(*words)
 
-    monkeypatch.setattr(collector, "upload", slow)
+    monkeypatch.setattr(collector, "settle", slow)
     answers = []
     with httpx.Client(timeout=PATIENCE) as client:
         with running.running(create_app(collector)) as url:

@@ -146,7 +146,7 @@ def test_a_database_that_fails_is_503_and_says_nothing(service, monkeypatch, cap
     def fail(*_: object) -> None:
         raise OperationalError(f"INSERT {secret}", {"message": secret}, Exception(secret))
 
-    monkeypatch.setattr(service.collector, "upload", fail)
+    monkeypatch.setattr(service.collector, "settle", fail)
     with caplog.at_level(logging.DEBUG):
         answer = service.upload(service.reports(1))
     assert answer.status_code == 503 and answer.json()["error"]["code"] == "unavailable"
@@ -161,7 +161,7 @@ def test_a_defect_is_500_and_says_nothing(service, monkeypatch, caplog) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError(secret)
 
-    monkeypatch.setattr(service.collector, "upload", fail)
+    monkeypatch.setattr(service.collector, "settle", fail)
     with caplog.at_level(logging.DEBUG):
         answer = service.upload(service.reports(1))
     assert answer.status_code == 500 and answer.json()["error"]["code"] == "internal"

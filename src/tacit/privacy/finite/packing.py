@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
@@ -33,7 +36,7 @@ def inspect(message: IntArray, bits: int, ones: int | None) -> None:
             f"the report has shape {list(message.shape)}, but {bits} bits travel in {words(bits)} "
             "whole numbers"
         )
-    packed = int.from_bytes(message.astype("<i8").tobytes(), "little")
+    packed = int.from_bytes(message.astype("<i8", copy=False).tobytes(), "little")
     if packed >> bits:
         raise InvalidInput(f"the report names a cell above the last one, {bits - 1}")
     if ones is not None and packed.bit_count() != ones:
@@ -43,7 +46,28 @@ def inspect(message: IntArray, bits: int, ones: int | None) -> None:
         )
 
 
+def inspect_all(messages: Sequence[IntArray], bits: int, ones: int | None) -> IntArray:
+    """Many messages as rows [n, words], if ``inspect`` lets every one of them pass."""
+    shape = (words(bits),)
+    for message in messages:
+        if message.shape != shape:
+            inspect(message, bits, ones)
+    rows = np.concatenate(messages).reshape(len(messages), *shape)
+    cells = _cells(rows)
+    doubtful = cells[:, bits:].any(axis=1)
+    if ones is not None:
+        doubtful |= cells.sum(axis=1) != ones
+    for row in rows[doubtful]:
+        inspect(row, bits, ones)
+    return rows
+
+
 def unpack(messages: IntArray, bits: int) -> IntArray:
     """The rows [n, bits] of inspected messages [n, words]."""
-    raw = np.ascontiguousarray(messages.astype("<i8")).view(np.uint8)
-    return np.unpackbits(raw, axis=1, count=bits, bitorder="little").astype(np.int64)
+    return _cells(messages)[:, :bits].astype(np.int64)
+
+
+def _cells(messages: IntArray) -> npt.NDArray[np.uint8]:
+    """All bits [n, 64 words]."""
+    raw = np.ascontiguousarray(messages.astype("<i8", copy=False)).view(np.uint8)
+    return np.unpackbits(raw, axis=1, bitorder="little")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -241,6 +240,35 @@ class OneCell:
         """Refuse what the oracle of this report's question cannot have said."""
         self._inspected(message, publication, coin)
 
+    def inspect_all(
+        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
+    ) -> None:
+        """The same of many messages, in a few steps for all of them."""
+        self._sorted(messages, publication, coins)
+
+    def _sorted(
+        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
+    ) -> list[tuple[int, IntArray, IntArray]]:
+        """Kind of question, steps [n] and packed reports [n, words], inspected."""
+        steps, kinds, packed = self._questions(messages, publication, coins)
+        found = []
+        for kind in np.unique(kinds).tolist():
+            self._covered(kind)
+            chosen = np.flatnonzero(kinds == kind)
+            oracle = self.oracles[kind]
+            rows = packing.inspect_all(
+                [packed[i] for i in chosen.tolist()], oracle.domain, oracle.ones
+            )
+            found.append((kind, steps[chosen], rows))
+        return found
+
+    def _questions(
+        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
+    ) -> tuple[IntArray, IntArray, Sequence[IntArray]]:
+        """Steps and kinds many messages are about, and the oracles' packed reports in them."""
+        steps, kinds = self.statistic.questions(publication, coins)  # type: ignore[union-attr]
+        return steps, kinds, messages
+
     def collect(
         self, message: IntArray, publication: Publication, coin: int, source: Source = "secure"
     ) -> Report:
@@ -258,13 +286,13 @@ class OneCell:
         source: Source = "secure",
     ) -> Secret:
         """Many reports at once: those about one question are added up before they are addressed."""
-        alike: dict[tuple[int, int], list[IntArray]] = defaultdict(list)
-        for message, coin in zip(messages, coins, strict=True):
-            h, kind, packed = self._inspected(message, publication, coin)
-            alike[h, kind].append(packed)
-        for (h, kind), group in alike.items():
-            hits = packing.unpack(np.stack(group), self.oracles[kind].domain).sum(axis=0)
-            self._add(hits, len(group), h, kind, publication, secret.sums)
+        if len(messages) != len(coins):
+            raise InvalidInput(f"{len(messages)} messages came with {len(coins)} coins")
+        for kind, steps, rows in self._sorted(messages, publication, coins):
+            for h in np.unique(steps).tolist():
+                group = rows[steps == h]
+                hits = packing.unpack(group, self.oracles[kind].domain).sum(axis=0)
+                self._add(hits, len(group), h, kind, publication, secret.sums)
         secret.users += len(messages)
         secret.source = weakest(secret.source, source)
         return secret
@@ -369,6 +397,13 @@ class DrawnCell(OneCell):
             raise InvalidInput(f"the report must begin with the number of its step, below {H}")
         h = int(message[0])
         return h, REWARD if h == H - 1 else JOINT, message[1:]
+
+    def _questions(
+        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
+    ) -> tuple[IntArray, IntArray, Sequence[IntArray]]:
+        each = [self._question(message, publication, 0) for message in messages]
+        steps, kinds = np.array([found[:2] for found in each], dtype=np.int64).reshape(-1, 2).T
+        return steps, kinds, [packed for _, _, packed in each]
 
     def _asked(self, contribution: IntArray, noise: Noise) -> tuple[int, int, IntArray]:
         """A step drawn with a fair coin."""

@@ -36,6 +36,13 @@ class WholeReport(ABC):
         """Refuse a message of another length, or with an entry out of reach."""
         inspect_entries(message, self.reach(publication))
 
+    def inspect_all(
+        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
+    ) -> None:
+        """One after the other."""
+        for message, coin in zip(messages, coins, strict=True):
+            self.inspect(message, publication, coin)
+
     def collect(
         self, message: IntArray, publication: Publication, coin: int, source: Source = "secure"
     ) -> Report:

@@ -41,6 +41,7 @@ class Api:
 
     def __init__(self, collector: Collector, metrics: Metrics) -> None:
         self._collector, self._metrics, self._door = collector, metrics, Door(collector)
+        self._writer = uploads.Writer(collector)
         self._health_threads = anyio.CapacityLimiter(2)  # never behind a queue of uploads
 
     def router(self) -> APIRouter:
@@ -130,7 +131,7 @@ class Api:
         task_id, reports = uploads.parse(
             await read_json(request, deployment.max_body_bytes), deployment.max_batch
         )
-        answer = await run_in_threadpool(self._collector.upload, task_id, reports, token)
+        answer = await self._writer.settle(self._collector.read(task_id, reports, token))
         self._metrics.count_reports(outcome.outcome for outcome in answer.outcomes)
         return Response(uploads.answer(answer), media_type="application/json")
 

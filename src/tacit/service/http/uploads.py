@@ -1,14 +1,24 @@
-"""From the bytes of a request to reports, and from outcomes to the bytes of an answer."""
+"""From the bytes of a request to reports, to disk, and from outcomes to the bytes of an answer."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from tacit.service.answers import IncomingReport, UploadAnswer
 from tacit.service.http.errors import ApiError, invalid
 from tacit.service.http.models import UPLOAD
+
+if TYPE_CHECKING:
+    from tacit.service.collector import Collector
+    from tacit.service.intake import Upload
+
+GROUP = 5000
+"""Reports in one transaction at most (one upload may have more)."""
 
 
 def parse(body: bytes, max_batch: int) -> tuple[str, list[IncomingReport]]:
@@ -38,3 +48,54 @@ def parse(body: bytes, max_batch: int) -> tuple[str, list[IncomingReport]]:
 def answer(answer: UploadAnswer) -> bytes:
     """The body of the answer."""
     return json.dumps(answer.to_json(), separators=(",", ":")).encode()
+
+
+class Writer:
+    """Commits uploads, all that wait at the same time in one transaction.
+
+    One thread writes, while the event loop reads the next uploads. Threads that take turns would
+    spend more time on handing the interpreter to each other than on the reports.
+    """
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tacit-writer")
+        self._waiting: list[tuple[Upload, asyncio.Future[UploadAnswer]]] = []
+        self._turn: asyncio.Task[None] | None = None
+
+    async def settle(self, upload: Upload) -> UploadAnswer:
+        """Outcomes of an upload, when they are durable; it is carried out even if nobody waits."""
+        done: asyncio.Future[UploadAnswer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((upload, done))
+        if self._turn is None:
+            self._turn = asyncio.create_task(self._settle_waiting())
+        return await done
+
+    async def _settle_waiting(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._waiting:
+                group = self._take()
+                uploads = [upload for upload, _ in group]
+                answers = loop.run_in_executor(self._thread, self._collector.settle, uploads)
+                await asyncio.wait([answers])
+                for place, (_, done) in enumerate(group):
+                    if done.done():  # the client has gone
+                        continue
+                    if (error := answers.exception()) is not None:
+                        done.set_exception(error)
+                    else:
+                        done.set_result(answers.result()[place])
+        finally:
+            self._turn = None
+
+    def _take(self) -> list[tuple[Upload, asyncio.Future[UploadAnswer]]]:
+        """The uploads that waited longest, as many as fit."""
+        size, count = 0, 0
+        for upload, _ in self._waiting:
+            size += len(upload.entries)
+            if count and size > GROUP:
+                break
+            count += 1
+        group, self._waiting = self._waiting[:count], self._waiting[count:]
+        return group
