@@ -17,6 +17,7 @@ from tacit.kernels.questions import (
     Weighing,
     in_turn,
     pick_question,
+    pick_questions,
     report_weight,
 )
 
@@ -126,3 +127,15 @@ def test_the_largest_weight_is_one_and_weights_rise_with_the_chance():
 def test_without_noise_all_reports_weigh_alike():
     weighing = Weighing((1e-20, 1e-20), (1e-20, 1e-20), SPREAD + 1e-20)
     assert {report_weight(d, 1e-20, weighing) for d in (1, 300, WEIGHT_STEPS)} == {WEIGHT_STEPS}
+
+
+def test_many_ids_ask_what_each_of_them_asks():
+    coins = np.random.default_rng(5).integers(0, 2**63, 200)
+    shares = np.cumsum(np.random.default_rng(6).dirichlet(np.ones(12)))
+    for asked, alone in [
+        (shares, [pick_question(shares, coin) for coin in coins]),
+        (np.zeros(0), [in_turn(coin, 4) for coin in coins]),
+    ]:
+        numbers = np.full(200, -1)
+        pick_questions(asked, 4, coins, numbers)
+        assert numbers.tolist() == alone and len(set(alone)) > 3

@@ -102,6 +102,16 @@ def test_without_shares_all_steps_are_asked_about_in_turn():
         assert asked == one_step.question(publication(one_step, np.ones((3, 3))), coin)
 
 
+def test_many_questions_are_those_of_each_report():
+    one_step = statistic(3)
+    coins = list(range(60))
+    for asked in (None, np.linspace(1 / 9, 1, 9), np.ones(6)):
+        public = publication(one_step) if asked is None else publication(one_step, asked)
+        steps, kinds = one_step.questions(public, coins)
+        each = [one_step.question(public, coin) for coin in coins]
+        assert list(zip(steps.tolist(), kinds.tolist(), strict=True)) == each
+
+
 def test_with_shares_the_id_picks_the_question():
     one_step, asked = statistic(3), np.cumsum([0.1, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
     found = [one_step.question(publication(one_step, asked), coin) for coin in range(200)]

@@ -137,6 +137,31 @@ def test_any_row_survives_packing(bits, data) -> None:
     assert np.array_equal(packing.unpack(packed[None], bits)[0], row)
 
 
+@given(st.integers(1, 130), st.integers(0, 2**32), st.data())
+@settings(max_examples=100, deadline=None)
+def test_many_pass_together_if_each_passes_alone(bits, seed, data) -> None:
+    rng = np.random.default_rng(seed)
+    rows = [packing.pack(rng.permutation(np.arange(bits) < 1)) for _ in range(5)]
+    for _ in range(data.draw(st.integers(0, 2))):
+        rows[data.draw(st.integers(0, 4))][-1] = data.draw(st.integers(-(2**63), 2**63 - 1))
+    ones = data.draw(st.sampled_from([None, 1]))
+
+    def alone(row) -> str | None:
+        try:
+            packing.inspect(row, bits, ones)
+        except InvalidInput as error:
+            return str(error)
+        return None
+
+    wrong = [said for said in map(alone, rows) if said is not None]
+    if wrong:
+        with pytest.raises(InvalidInput) as caught:
+            packing.inspect_all(rows, bits, ones)
+        assert str(caught.value) == wrong[0]
+    else:
+        assert np.array_equal(packing.inspect_all(rows, bits, ones), np.array(rows))
+
+
 def asks_jointly(agent, publication) -> int:
     """A coin whose question is about a whole step."""
     return next(c for c in range(1000) if agent.statistic.question(publication, c)[1] == 0)
@@ -166,6 +191,8 @@ def test_impossible_reports_on_a_cell_are_refused() -> None:
         secret = agent.privatizer.init()
         with pytest.raises(InvalidInput, match=words):
             wire.fold(agent, secret, [good, bad], publication, [coin, coin])
+        with pytest.raises(InvalidInput, match=words):
+            agent.privatizer.inspect_all([good, bad, good], publication, [coin] * 3)
         assert secret.users == 0 and not secret.sums.any(), "a refused batch leaves no trace"
 
 

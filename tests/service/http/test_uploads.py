@@ -1,12 +1,19 @@
 """Reports over HTTP: outcomes, idempotence, limits, and bodies that are not uploads."""
 
+import asyncio
 import json
 import logging
+import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from tacit import wire
+from tacit.service.answers import Outcome, UploadAnswer
+from tacit.service.errors import Unavailable
+from tacit.service.http.uploads import Writer
+from tacit.service.intake import Entry, Upload
 
 JSON = {"Content-Type": "application/json"}
 
@@ -182,3 +189,66 @@ def test_nothing_of_a_body_reaches_a_log(service, caplog) -> None:
     for word in ("canary", "424242", service.device, *(r["id"] for r in reports)):
         assert word not in written
     assert wire.VERSION == 1
+
+
+class SlowCollector:
+    """Notes which uploads came together; the first transaction takes a while."""
+
+    def __init__(self, fails: int = -1) -> None:
+        self.groups: list[list[Upload]] = []
+        self.fails = fails
+
+    def settle(self, uploads: list[Upload]) -> list[UploadAnswer]:
+        self.groups.append(list(uploads))
+        time.sleep(0.2 if len(self.groups) == 1 else 0.0)
+        if len(self.groups) - 1 == self.fails:
+            raise Unavailable("away")
+        return [UploadAnswer("", len(self.groups), [o.fault for o in u.entries]) for u in uploads]
+
+
+def upload_of(size: int, mark: str) -> Upload:
+    return Upload([Entry(mark, b"", 0, fault=Outcome(mark, "accepted")) for _ in range(size)], None)
+
+
+async def hand_in(writer: Writer, sizes: list[int]) -> list[Any]:
+    """One upload alone, the others while it is being written."""
+    first = asyncio.create_task(writer.settle(upload_of(1, "first")))
+    await asyncio.sleep(0.05)
+    later = [writer.settle(upload_of(size, str(i))) for i, size in enumerate(sizes)]
+    return await asyncio.gather(first, *later, return_exceptions=True)
+
+
+def test_uploads_that_wait_together_are_written_together() -> None:
+    collector = SlowCollector()
+    answers = asyncio.run(hand_in(Writer(collector), [2000, 2500, 400, 6000, 10]))
+    assert [len(group) for group in collector.groups] == [1, 3, 1, 1]
+    assert [answer.version for answer in answers] == [1, 2, 2, 2, 3, 4]
+    marks = [answer.outcomes[0].id for answer in answers]
+    assert marks == ["first", "0", "1", "2", "3", "4"], "everybody gets their own outcomes"
+
+
+def test_a_transaction_that_fails_is_said_to_those_in_it_and_to_nobody_else() -> None:
+    answers = asyncio.run(hand_in(Writer(SlowCollector(fails=1)), [3000, 3000]))
+    assert [type(answer).__name__ for answer in answers] == [
+        *("UploadAnswer", "Unavailable", "UploadAnswer")
+    ]
+
+
+def test_an_upload_is_written_even_if_its_client_has_gone() -> None:
+    collector = SlowCollector()
+
+    async def leave() -> UploadAnswer:
+        writer = Writer(collector)
+        gone = asyncio.create_task(writer.settle(upload_of(1, "gone")))
+        await asyncio.sleep(0.05)
+        also_gone = asyncio.create_task(writer.settle(upload_of(1, "also gone")))
+        stays = asyncio.create_task(writer.settle(upload_of(1, "stays")))
+        await asyncio.sleep(0.0)
+        gone.cancel()
+        also_gone.cancel()
+        return await stays
+
+    assert asyncio.run(leave()).outcomes[0].id == "stays"
+    assert [upload.entries[0].name for group in collector.groups for upload in group] == [
+        *("gone", "also gone", "stays")
+    ]
