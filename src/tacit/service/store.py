@@ -60,10 +60,12 @@ _COUNT_POSTGRESQL = """
 WITH fresh AS (
     INSERT INTO report_ids (id)
     SELECT substr(%(ids)s::bytea, 16 * i + 1, 16) FROM generate_series(0, %(n)s - 1) AS i
+    RETURNING 1
 ) UPDATE progress SET accepted = accepted + %(n)s
-WHERE id = 1 AND accepted + %(n)s <= population
+WHERE id = 1 AND accepted + %(n)s <= population AND (SELECT count(*) FROM fresh) = %(n)s
 RETURNING accepted, version
 """
+"""Counts after all ids are written: the order in which every transaction takes its locks."""
 _USE_POSTGRESQL = """
 UPDATE tokens SET used = used + wanted.n
 FROM unnest(%(ids)s::int[], %(counts)s::bigint[]) AS wanted (id, n)
