@@ -5,8 +5,9 @@
     python benchmarks/service/load.py --reports 1e6 --rounds 1
 
 A round first inserts rows of the same size (id, version, message; one statement and one commit per
-100 rows, ``synchronous_commit`` on, as many connections as there are clients), then uploads as many
-reports, 100 per request, and compares the two rates: both on this machine, one after the other.
+100 rows, ``synchronous_commit`` on), on one connection and on as many as there are clients, then
+uploads as many reports, 100 per request, and compares the rates, one after the other on this
+machine. Many connections share the waiting for the disk, so they are the harder comparison.
 Clients are processes that send prepared bytes over one kept connection each. They connect one after
 the other (whoever accepts one of several connections at once accepts them all) before time counts.
 """
@@ -237,7 +238,10 @@ def measure(case: Case, service: Service, plain_url: str | None, options: Any) -
             [case.upload(rng) for _ in range(uploads // options.clients)]
             for _ in range(options.clients)
         ]
-        plain = plain_rate(plain_url, parts) if plain_url else None
+        plain = {}
+        if plain_url:
+            plain["one connection"] = plain_rate(plain_url, [sum(parts, start=[])])
+            plain[f"{options.clients} connections"] = plain_rate(plain_url, parts)
         requests = [(case.port, [case.request(upload) for upload in part]) for part in parts]
         del parts
         before = memory(service)
@@ -246,8 +250,8 @@ def measure(case: Case, service: Service, plain_url: str | None, options: Any) -
         p50, p99 = 1e3 * np.quantile(latencies, [0.5, 0.99])
         words = f"round {round_ + 1}: {rate:,.0f} reports/s, p50 {p50:.0f} ms, p99 {p99:.0f} ms, "
         words += f"memory {before:.0f} -> {memory(service):.0f} MB"
-        if plain:
-            words += f"; plain inserts {plain:,.0f} rows/s, ratio {rate / plain:.2f}"
+        for how, rows in plain.items():
+            words += f"; plain inserts, {how}: {rows:,.0f} rows/s, ratio {rate / rows:.2f}"
         print(words, flush=True)
 
 
