@@ -19,7 +19,7 @@ import numpy as np
 
 import tacit
 
-GRID = (0.0, 0.1, 0.3, 1.0)
+GRID = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
 CHOSEN_AT = 900
 REPORTED_AT = 0
 """Roots of the streams: no user, tie or noise of the one is in the other."""
