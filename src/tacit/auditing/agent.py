@@ -92,8 +92,8 @@ def audit(
     Args:
         agent: whose guarantee.
         problem: what its whole learner runs on.
-        trials: runs per world on simulated noise; the secure path gets a tenth, the whole learner
-            a hundredth of them.
+        trials: runs of one report per world on simulated noise; secure reports and the learner of a
+            curator get a tenth of them, a learner on secure or local noise a hundredth.
         confidence: that no bound of the audit is above the truth.
         seed: of the simulated runs; secure noise takes none.
         secure: also audit the noise that protects people (needs the ``secure`` extra).

@@ -44,7 +44,14 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the result
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw regret into a file.")]
 LogLog = Annotated[bool, typer.Option("--log-log", help="Logarithmic axes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Trials = Annotated[str, typer.Option(metavar="N", help="Runs in each of the two worlds.")]
+Trials = Annotated[
+    str,
+    typer.Option(
+        metavar="N",
+        help="Runs of one report in each of the two worlds. Dearer runs get fewer: secure reports "
+        "and a curator's learner a tenth, a learner on secure or local noise a hundredth.",
+    ),
+]
 Confidence = Annotated[str, typer.Option(metavar="NUMBER", help="That no bound is too high.")]
 DeploymentFile = Annotated[
     Path, typer.Argument(metavar="DEPLOYMENT", help="TOML file; --init of serve writes one.")
