@@ -79,10 +79,11 @@ class Writer:
                 uploads = [upload for upload, _ in group]
                 answers = loop.run_in_executor(self._thread, self._collector.settle, uploads)
                 await asyncio.wait([answers])
+                error = answers.exception()
                 for place, (_, done) in enumerate(group):
                     if done.done():  # the client has gone
                         continue
-                    if (error := answers.exception()) is not None:
+                    if error is not None:
                         done.set_exception(error)
                     else:
                         done.set_result(answers.result()[place])
