@@ -195,17 +195,17 @@ class World:
             flat = np.concatenate([blocks[b.name].ravel() for b in bound.privatizer.layout.blocks])
             return np.rint(flat / GRID).astype(np.int64)
         total = np.zeros(bound.statistic.layout.size, dtype=np.int64)
-        for name, value in secrets_of(self.deployment).items():
-            if name.startswith("batch:"):
-                total += np.frombuffer(value, dtype="<i8")
+        for value in secrets_of(self.deployment, "batch:").values():
+            total += np.frombuffer(value, dtype="<i8")
         return total
 
 
-def secrets_of(deployment: Deployment) -> dict[str, bytes]:
-    """The content of the encrypted table."""
+def secrets_of(deployment: Deployment, kind: str) -> dict[str, bytes]:
+    """What the encrypted table holds of one kind: the batches or the noise."""
     vault, store = Vault(deployment.key_file, deployment.task_id), Store(deployment.database)
     with contextlib.closing(store), store.read() as connection:
-        return {name: vault.get(connection, name) or b"" for name in vault.names(connection)}
+        names = [name for name in vault.names(connection) if name.startswith(kind)]
+        return {name: vault.get(connection, name) or b"" for name in names}
 
 
 class Draws:
@@ -220,8 +220,8 @@ class Draws:
         """Compare what is stored now with what was stored before."""
         if self._deployment.model != "joint":
             return
-        for name, value in secrets_of(self._deployment).items():
-            if name.startswith("noise:") and self._seen.setdefault(name, value) != value:
+        for name, value in secrets_of(self._deployment, "noise:").items():
+            if self._seen.setdefault(name, value) != value:
                 self.problems.append(f"{name} was drawn again")
         missing = {f"noise:{i + 1}" for i in range(len(self._seen))} - set(self._seen)
         if missing:
