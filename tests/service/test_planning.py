@@ -1,5 +1,7 @@
 """When policies are planned, under which publication reports count, and the validity window."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import sqlalchemy as sa
@@ -8,7 +10,7 @@ from service.conftest import LOCAL
 from service.devices import local_reports, report_under
 from tacit.privacy.charges import PureCharge
 from tacit.privacy.filter import BudgetExhausted
-from tacit.service import schema
+from tacit.service import local, schema
 from tacit.service.collector import Collector
 from tacit.service.errors import Unavailable
 from tacit.service.ledger import DatabaseLedger
@@ -50,6 +52,22 @@ def test_reports_count_under_the_version_they_name(deploy, opened) -> None:
     assert planner.step()
     assert send(collector, [report_under(collector.deployment, zero, rng)]) == [("stale", None)]
     assert collector.verify().sound
+
+
+def test_a_batch_adds_up_to_the_same_in_small_parts(deploy, opened, monkeypatch) -> None:
+    collector = opened(deploy(users=1000, batch=100))
+    reports = local_reports(collector, np.random.default_rng(4), 60)
+    for start in range(0, 60, 25):
+        send(collector, reports[start : start + 25])
+    found = []
+    for at_once in (10_000, 7):
+        monkeypatch.setattr(local, "AT_ONCE", at_once)
+        learner = SimpleNamespace(secret=collector.deployment.bound.privatizer.init(), served=0)
+        with collector._store.read() as connection:
+            collector._mode.fold(learner, connection, 3, 58)
+        assert learner.served == learner.secret.users == 55
+        found.append(learner.secret.sums)
+    assert np.array_equal(*found) and found[0].any()
 
 
 def test_the_window(deploy, opened, clock) -> None:

@@ -23,6 +23,9 @@ from tacit.service.intake import Entry
 from tacit.service.publishing import Billboard
 from tacit.validate import choice
 
+AT_ONCE = 10_000
+"""Reports in memory at once while a batch is added up, however large it is."""
+
 
 class Kept(NamedTuple):
     """One stored report: its number in the task, id, version and message."""
@@ -91,6 +94,10 @@ class LocalMode:
 
     def fold(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
         """Absorb the reports with numbers in [start, end), each under the version it names."""
+        for first in range(start, end, AT_ONCE):
+            self._fold_some(learner, connection, first, min(first + AT_ONCE, end))
+
+    def _fold_some(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
         by_version: dict[int, list[Kept]] = defaultdict(list)
         for report in self.kept(connection, start, end):
             by_version[report.version].append(report)
