@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import multiprocessing
 import os
@@ -33,6 +32,8 @@ log = logging.getLogger("tacit.service")
 
 RETRY_SECONDS = 1.0
 """Pause of a worker that cannot open the database, before it is started again."""
+TURN_SECONDS = 0.001
+"""How long a thread back from the database waits for a busy one; Python's default is 5 ms."""
 HEADER_SECONDS = 10.0
 """Time a client has to send the head of a request, from the connection or the last byte of it."""
 LIMITS: dict[str, Any] = {
@@ -93,7 +94,7 @@ def bind(host: str, port: int) -> socket.socket:
 def run(app: FastAPI, listening: socket.socket) -> None:
     """Serve in this process until it is told to stop; uploads under way are finished first."""
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn repeats the signal when it is done
-    tune()
+    sys.setswitchinterval(TURN_SECONDS)
     try:
         uvicorn.Server(settings(app)).run(sockets=[listening])
     except KeyboardInterrupt:
@@ -125,21 +126,8 @@ def open_app(path: Path) -> FastAPI:
         log.error("%s", error)
         time.sleep(RETRY_SECONDS)
         sys.exit(1 if isinstance(error, Unavailable) else STARTUP_FAILURE)
-    tune()
+    sys.setswitchinterval(TURN_SECONDS)
     return create_app(collector, PlannerLoop(collector))
-
-
-def tune() -> None:
-    """Set the interpreter up for many small objects in few threads.
-
-    What start-up made is there to stay: the garbage collector need not look through all of it again
-    and again (which took a fifth of the time of an upload). A thread that comes back from the
-    database gets its turn within a millisecond, not five.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
-    sys.setswitchinterval(0.001)
 
 
 def _follow(sentinel: int) -> None:
