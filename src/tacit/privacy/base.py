@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NoReturn, Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
-from tacit.arrays import IntArray
+from tacit.arrays import Array, IntArray
 from tacit.errors import Blind, InvalidInput
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise, Source
 from tacit.publication import Publication
-from tacit.release import NoiseLaw, Release
+from tacit.release import NoiseLaw, Release, ValueQuery
 from tacit.statistics.base import Layout, Relation, Statistic
 from tacit.task import Task
 
@@ -109,6 +109,37 @@ def inspect_entries(message: IntArray, reach: IntArray) -> None:
         )
 
 
+@dataclass(eq=False)
+class Record:
+    """One run as only an audit knows it: what was released, beside the exact data of two worlds.
+
+    Attributes:
+        first: what was absorbed between two releases, one vector per release, if the audited people
+            lived their first lives.
+        second: the same if they lived their second ones.
+        released: every release with data, flat, in natural units.
+        answers: every answered question, how many releases there had been, and the answer.
+    """
+
+    first: list[IntArray] = field(default_factory=list)
+    second: list[IntArray] = field(default_factory=list)
+    released: list[Array] = field(default_factory=list)
+    answers: list[tuple[ValueQuery, int, Array]] = field(default_factory=list)
+
+
+class Evidence(NamedTuple):
+    """How much a record speaks for the second world, under the law of noise that is claimed.
+
+    Attributes:
+        log_ratio: of the densities of everything released: second world over first.
+        mu_squared: squared distance of the two worlds; the log ratio is Gaussian of this variance,
+            with mean plus or minus half of it.
+    """
+
+    log_ratio: float
+    mu_squared: float
+
+
 class Privatizer(Protocol):
     """Contribution -> report -> secret state -> release, with a guarantee computed from the noise.
 
@@ -140,6 +171,20 @@ class Privatizer(Protocol):
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """Publish. Asked again in the same state, the same query gives the same value."""
 
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """How far one contribution in place of another moves things, over what is paid for.
+
+        1 where the two are as far apart as the declared sensitivity allows. For audits.
+        """
+
+
+@runtime_checkable
+class Curated(Protocol):
+    """A joint privatizer whose releases have Gaussian noise: an audit reads them in closed form."""
+
+    def evidence(self, record: Record) -> Evidence:
+        """The log-likelihood ratio of a whole record, under the noise that the guarantee claims."""
+
 
 @runtime_checkable
 class TwoHalves(Protocol):
@@ -155,6 +200,11 @@ class TwoHalves(Protocol):
 
     def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """On the device: everything that is sent."""
+
+    def log_ratio(
+        self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
+    ) -> Array:
+        """Log of P(message | second) / P(message | first), one per row, as claimed. For audits."""
 
     def inspect(self, message: IntArray, publication: Publication, coin: int) -> None:
         """At the collector: refuse a message that no device of ours can have made."""

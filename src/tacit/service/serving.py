@@ -10,8 +10,8 @@ from tacit.agents.catalogue import make_agent
 from tacit.driver import AtLeast, BoundAgent
 from tacit.errors import InvalidInput
 from tacit.privacy.joint.counted import CountedSums
+from tacit.privacy.local import DrawnCell, OneCell
 from tacit.privacy.local.additive import LocalAdditive
-from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.privacy.local.response import LocalResponse
 from tacit.task import Task
 from tacit.wire import two_halves

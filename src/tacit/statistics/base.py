@@ -148,6 +148,17 @@ class Statistic(Protocol):
 
 
 @runtime_checkable
+class Steered(Protocol):
+    """A statistic that reads numbers from the publication: whoever publishes can aim it."""
+
+    def worst_contexts(self) -> Mapping[str, Mapping[str, npt.NDArray[Any]]]:
+        """Public numbers to audit under, by name: each set takes the place of what was published.
+
+        Together they bring out everything that the statistic can be made to report.
+        """
+
+
+@runtime_checkable
 class Bulk(Protocol):
     """A statistic that can add up users who acted on one publication, for simulation."""
 

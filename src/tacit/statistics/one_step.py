@@ -96,6 +96,16 @@ class OneStep:
             return weights["question"] + weights["cell"]
         return math.hypot(weights["question"], weights["cell"])
 
+    def worst_contexts(self) -> dict[str, dict[str, Array]]:
+        """Each kind of question alone, about any step that it can be asked of."""
+        found = {}
+        for name, kind in (("steps", JOINT), ("moves", MOVE), ("rewards", REWARD)):
+            asked = np.zeros((self.horizon, KINDS))
+            asked[: self.horizon if kind == REWARD else self.horizon - 1, kind] = 1.0
+            if asked.any():
+                found[name] = {"questions": np.cumsum(asked) / asked.sum()}
+        return found
+
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Always in the first state with reward 1, against always in the last one without.
 

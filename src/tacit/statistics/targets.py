@@ -260,6 +260,12 @@ class ValueTargets(ManyUsers):
         generic = outer_pair(gram * r.norm**2, target * r.norm * r.span)
         return min(squared_diameter(np.vstack(rows)), generic)
 
+    def worst_contexts(self) -> dict[str, dict[str, Array]]:
+        """Values at both ends of their range, in turn: no x and no y can be longer."""
+        ends = np.where(np.arange(self.task.sizes["states"]) % 2 == 0, 1.0, 0.0)
+        V = np.outer(self.caps, ends)
+        return {"values": {"V": V, "reach": self._declared}}
+
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Always in one pair (s, a) with reward 1, against always in another one."""
         H, S, A = pairs(self.task)

@@ -11,17 +11,18 @@ proofs/linear.md).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from tacit.arrays import IntArray
+from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels.linear_sums import noisy_answer
 from tacit.privacy import accounting
-from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.base import Evidence, Query, Record, Report, Secret
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import Strategy
 from tacit.privacy.curator.answers import Answers, require_coarse
@@ -36,6 +37,9 @@ from tacit.release import Release, ValueQuery
 from tacit.statistics.base import Layout, Norm, Relation
 from tacit.statistics.curated import CuratedTransitions
 from tacit.task import Task
+
+WORST_STATES = 6
+"""Next states at one stage whose values are tried at both ends; two lives have two of them."""
 
 
 class GramPart:
@@ -250,6 +254,64 @@ class Curator:
         release = Release(secret.users, {"answer": answer}, self._laws[name], secret.source)
         secret.answered[query.id] = release
         return release
+
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """Distance of Gram matrices and of answers to the worst questions, over what is paid."""
+        cells = self.layout.size
+        gram = np.linalg.norm((second - first)[:cells] * self.layout.units)
+        total = self._gram_load * float(gram) ** 2
+        for target, stage in self._questions:
+            query = ValueQuery((0, target, stage), target, stage, self.worst(first, second, stage))
+            answers = self.mean(second, query) - self.mean(first, query)
+            std = self._laws[target, stage].std
+            total += self.answers.rounds * float(answers @ answers) / std**2
+        return math.sqrt(total) * self._times / self.mu
+
+    def worst(self, first: IntArray, second: IntArray, stage: int) -> Array:
+        """The V [S] that tells two contributions apart best at a stage: large, or 0, everywhere.
+
+        An answer's squared distance is convex in V, so an end of its range is worst in every state.
+        """
+        largest = max(float(ranges.max()) for ranges in self.answers.ranges.values())
+        layout, phi = self.statistic.layout, self.statistic.phi
+        table, reward = (layout.views(second - first)[name][stage] for name in ("table", "reward"))
+        reached = np.flatnonzero(np.any(table, axis=(0, 1)))[:WORST_STATES]
+        best, values = -1.0, np.zeros(phi.shape[0])
+        for ends in itertools.product((0.0, largest), repeat=len(reached)):
+            tried = np.zeros(phi.shape[0])
+            tried[reached] = ends
+            apart = np.einsum("sa,sad->d", reward + table @ (tried - largest / 2), phi)
+            if apart @ apart > best:
+                best, values = float(apart @ apart), tried
+        return values
+
+    def mean(self, sums: IntArray, query: ValueQuery) -> Array:
+        """The answer that these sums have, without noise."""
+        views, phi = self.statistic.layout.views(sums), self.statistic.phi
+        bounds, answer = self._questions[query.target, query.stage], np.empty(phi.shape[2])
+        silent = np.zeros(phi.shape[2], dtype=np.int64)
+        values = np.asarray(query.values, dtype=np.float64)
+        noisy_answer(views["table"], views["reward"], phi, values, *bounds, silent, answer)
+        return answer
+
+    def evidence(self, record: Record) -> Evidence:
+        """Of Gram matrices and answers: all their noise is independent."""
+        cells = self.layout.size
+        grams = Record(
+            [sums[:cells] for sums in record.first],
+            [sums[:cells] for sums in record.second],
+            record.released,
+        )
+        log_ratio, mu_squared = self.stream.evidence(grams)
+        for query, releases, answer in record.answers:
+            first, second = (
+                self.mean(np.sum(sums[:releases], axis=0), query)
+                for sums in (record.first, record.second)
+            )
+            shift = (second - first) / self._laws[query.target, query.stage].std ** 2
+            log_ratio += float(shift @ (answer - (first + second) / 2))
+            mu_squared += float(shift @ (second - first))
+        return Evidence(log_ratio, mu_squared)
 
     def _draw_round(self, noise: Noise) -> dict[tuple[str, int], IntArray]:
         """Fresh noise for every question, in the order in which planners ask."""

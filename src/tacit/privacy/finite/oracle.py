@@ -122,6 +122,16 @@ class Oracle(Randomizer):
     def aggregate(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
         """Simulated sum of the reports of counts[x] users in each cell x, exact in joint law."""
 
+    def log_ratio(self, reports: IntArray, first: Array, second: Array) -> Array:
+        """Log of P(report | second) / P(report | first), one per row of zeros and ones.
+
+        The user's cell is drawn from ``first`` or from ``second`` [D]. The probability of a report
+        is proportional to exp(epsilon) if it names the user's cell and to 1 if not.
+        """
+        weights = np.exp(self.epsilon * reports)
+        ratio: Array = np.log(weights @ second) - np.log(weights @ first)
+        return ratio
+
     def _cell(self, cell: int) -> int:
         return integer(cell, "cell", low=0, high=self.domain - 1)
 

@@ -15,7 +15,7 @@ from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
 from tacit.privacy import accounting
-from tacit.privacy.base import Query, Report, Secret, require_room
+from tacit.privacy.base import Evidence, Query, Record, Report, Secret, require_room
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.counted import CounterLaw
 from tacit.privacy.local.additive import FINE, GRID
@@ -75,7 +75,8 @@ class BatchSums:
             raise InvalidInput("the statistic's grid must be made of whole steps of 2^-24")
         self.factors = factors.astype(np.int64)
         require_room(statistic, task, GRID, self.noise_std)
-        moved = task.participations * statistic.sensitivity("l2", Relation.REPLACE_ONE)
+        self._sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE)
+        moved = task.participations * self._sensitivity
         self.mu = moved / self.noise_std * (1 + accounting.DISCRETE)
         self._noise_law = GridLaw("gaussian", np.full(self.layout.size, self.noise_std / GRID))
         self.guarantee = self._account(
@@ -129,6 +130,20 @@ class BatchSums:
         sums.absorb(secret.sums, total * self.factors)
         secret.users += users
         secret.open += users
+
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """L2 distance over the declared one."""
+        apart = float(np.linalg.norm((second - first) * self.layout.units))
+        return apart / self._sensitivity
+
+    def evidence(self, record: Record) -> Evidence:
+        """Of all batches: their noise is independent."""
+        first, second = (np.array(x) * self.layout.units for x in (record.first, record.second))
+        shift = (second - first) / self.noise_std**2
+        mu_squared = float((shift * (second - first)).sum())
+        return Evidence(
+            float((shift * (record.released - first)).sum()) - mu_squared / 2, mu_squared
+        )
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """Close the batch as release ``query.id`` and publish its noisy sum.

@@ -16,7 +16,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
 from tacit.privacy import accounting
-from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.base import Evidence, Query, Record, Report, Secret
 from tacit.privacy.book import Bookkeeping
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import State, Strategy
@@ -120,6 +120,7 @@ class CountedSums:
         if not np.array_equal(factors, np.rint(factors)):
             raise InvalidInput("the statistic's grid must be made of whole steps of 2^-24")
         self.factors = factors.astype(np.int64)
+        self._sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE)
         self._largest = _largest(statistic, self.batch)
         shift = _shift(statistic, strategy, self._largest)
         self.rounding = strategy.rounding_sensitivity(self.layout.size, self._largest) * GRID
@@ -252,6 +253,21 @@ class CountedSums:
         )
         secret.last = (query.id, release)
         return release
+
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """L2 distance over the declared one."""
+        apart = float(np.linalg.norm((second - first) * self.layout.units))
+        return apart / self._sensitivity
+
+    def evidence(self, record: Record) -> Evidence:
+        """Of all prefixes together: their noise has covariance sigma^2 B B^T in every cell."""
+        units, released = self.layout.units, np.array(record.released)
+        first, second = (np.cumsum(x, axis=0) * units for x in (record.first, record.second))
+        count = len(released)
+        precision = np.linalg.inv(self.strategy.covariance()[:count, :count])
+        shift = precision @ (second - first) / self.noise_std**2
+        mu_squared = float((shift * (second - first)).sum())
+        return Evidence(float((shift * (released - first)).sum()) - mu_squared / 2, mu_squared)
 
     def draw(self, secret: CountedSecret, noise: Noise) -> IntArray:
         """Draw the noise of the next release [nodes, cells] now, so that it can be stored first."""

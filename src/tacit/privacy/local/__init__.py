@@ -7,7 +7,8 @@ from tacit.privacy.local.additive import (
     laplace_scales,
     proportional_radii,
 )
-from tacit.privacy.local.one_cell import DrawnCell, OneCell
+from tacit.privacy.local.drawn_cell import DrawnCell
+from tacit.privacy.local.one_cell import OneCell
 from tacit.privacy.local.response import LocalResponse, differing_bits, response_bits
 from tacit.privacy.local.shaped import LocalShaped, shaped_std
 

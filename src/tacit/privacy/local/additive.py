@@ -24,7 +24,7 @@ from tacit.privacy.local.whole import WholeReport
 from tacit.privacy.noise import GridLaw, Kind, Noise
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics.base import Relation, Statistic
+from tacit.statistics.base import Norm, Relation, Statistic
 from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 from tacit.validate import number
@@ -154,6 +154,7 @@ class LocalAdditive(WholeReport):
         requested_epsilon: float,
         requested_delta: float = 0.0,
     ) -> None:
+        self._statistic = statistic
         self.layout = statistic.layout
         self.scales = dict(scales)
         self.kind = kind
@@ -229,6 +230,28 @@ class LocalAdditive(WholeReport):
         noise.fill(self.noise_law, message)
         add_scaled(contribution, self.factors, message)
         return message
+
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """L2 (Gaussian noise) or L1 distance in units of noise, over the declared one."""
+        norm: Norm = "l2" if self.kind == "gaussian" else "l1"
+        most = self._statistic.sensitivity(norm, Relation.REPLACE_ONE, _inverse(self.scales))
+        apart = (second - first) * self.factors / self.noise_law.scales
+        return float(np.linalg.norm(apart, 2 if norm == "l2" else 1)) / most
+
+    def log_ratio(
+        self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
+    ) -> Array:
+        """The densities of the noise, cell by cell."""
+        zero, one, scale = first * self.factors, second * self.factors, self.noise_law.scales
+        if self.kind == "laplace":
+            ratio = (np.abs(messages - zero) - np.abs(messages - one)) / scale
+        elif self.kind == "gaussian":
+            ratio = (messages - (zero + one) / 2) * ((one - zero) / scale**2)
+        else:
+            below, above = (bounded.log_density((messages - x) / scale) for x in (zero, one))
+            ratio = above - below
+        total: Array = ratio.sum(axis=1)
+        return total
 
     def reach(self, publication: Publication) -> IntArray:
         """The largest contribution and the tail of the noise, whatever was published."""

@@ -7,7 +7,6 @@ which are public.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -201,6 +200,9 @@ class OneCell:
 
     def _asked(self, contribution: IntArray, noise: Noise) -> tuple[int, int, IntArray]:
         """Step and kind of the question, and the mass [S, 2, S] of its cell."""
+        return self._marked(contribution)
+
+    def _marked(self, contribution: IntArray) -> tuple[int, int, IntArray]:
         views = self.statistic.layout.views(contribution)
         h, kind = divmod(int(np.argmax(views["question"])), KINDS)
         return h, kind, views["cell"]
@@ -213,6 +215,31 @@ class OneCell:
         rho = int(noise.happens(int(mass[s, 1, following]), REWARD_STEPS))
         cell = cell_index(kind, int(s), rho, int(following), S)
         return noise.randomize(self.oracles[kind], cell)
+
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """Share of the answer's chances that moves to other cells."""
+        one, two = (self._chances(*self._marked(life)[1:]) for life in (first, second))
+        return float(np.abs(two - one).sum()) / 2
+
+    def log_ratio(
+        self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
+    ) -> Array:
+        """That of the oracle for the question that was asked."""
+        _, kind, one = self._marked(first)
+        return self._ratio(messages, kind, one, self._marked(second)[2])
+
+    def _ratio(self, packed: IntArray, kind: int, first: IntArray, second: IntArray) -> Array:
+        oracle = self.oracles[kind]
+        rows = packing.unpack(packed, oracle.domain)
+        return oracle.log_ratio(rows, *(self._chances(kind, mass) for mass in (first, second)))
+
+    def _chances(self, kind: int, mass: IntArray) -> Array:
+        """Chance of every cell of the oracle to be the one that is randomized."""
+        S, chances = self.statistic.states, np.zeros(self.oracles[kind].domain)
+        for s, rho, following in np.argwhere(mass):
+            cell = cell_index(kind, int(s), int(rho), int(following), S)
+            chances[cell] += mass[s, rho, following] / REWARD_STEPS
+        return chances
 
     def _covered(self, kind: int) -> None:
         if kind not in self.kinds:
@@ -365,54 +392,6 @@ class OneCell:
         estimate_cells(exact, joint, move, reward, counts, blocks["first"])
         law = self._law(counts.moves_variance, counts.rewards_variance, exact.first_users)
         return Release(secret.users, blocks, law, secret.source)
-
-
-class DrawnCell(OneCell):
-    """The same for a step that the user draws with a fair coin of its own, and sends along.
-
-    The step says nothing about the user; that nobody else knows it beforehand is what lets users of
-    all steps hide each other behind a shuffler (spec tabular_ldp B8 iii).
-    """
-
-    def _account(self, task: Task, requested: float) -> Guarantee:
-        return dataclasses.replace(
-            super()._account(task, requested),
-            assumptions=(
-                "every participation sends exactly one report, and a retry resends the same bytes",
-                "the user's own coin decides the step; policy and weights do not depend on the "
-                "user's data",
-            ),
-        )
-
-    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
-        """On the device: the step, then the oracle's report on its cell."""
-        h, kind, mass = self._asked(contribution, noise)
-        return np.append(np.int64(h), packing.pack(self._answer(mass, kind, noise)))
-
-    def _question(
-        self, message: IntArray, publication: Publication, coin: int
-    ) -> tuple[int, int, IntArray]:
-        H = self.statistic.horizon
-        if message.ndim != 1 or not message.size or not 0 <= message[0] < H:
-            raise InvalidInput(f"the report must begin with the number of its step, below {H}")
-        h = int(message[0])
-        return h, REWARD if h == H - 1 else JOINT, message[1:]
-
-    def _questions(
-        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
-    ) -> tuple[IntArray, IntArray, Sequence[IntArray]]:
-        each = [self._question(message, publication, 0) for message in messages]
-        steps, kinds = np.array([found[:2] for found in each], dtype=np.int64).reshape(-1, 2).T
-        return steps, kinds, [packed for _, _, packed in each]
-
-    def _asked(self, contribution: IntArray, noise: Noise) -> tuple[int, int, IntArray]:
-        """A step drawn with a fair coin."""
-        H = self.statistic.horizon
-        h = 0
-        while h < H - 1 and not noise.happens(1, H - h):
-            h += 1
-        mass = self.statistic.layout.views(contribution)["cell"][h]
-        return h, REWARD if h == H - 1 else JOINT, mass
 
 
 def best_oracles(epsilon: float, states: int) -> Oracles:

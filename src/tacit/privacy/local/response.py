@@ -192,6 +192,32 @@ class LocalResponse(WholeReport):
         """On the device: how many flipped bits of every cell are set."""
         return noise.randomize(self.randomizer, contribution)
 
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """Bits that differ, over the most that can."""
+        apart = np.abs(second - first) / self.randomizer.steps
+        return float(apart.sum()) / self.randomizer.bits.differing
+
+    def log_ratio(
+        self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
+    ) -> Array:
+        """The law of a cell's sum of flipped bits, for every cell that differs."""
+        ratio = np.zeros(len(messages))
+        for cell in np.flatnonzero(first != second):
+            laws = [self._sum_law(int(counts[cell]), int(cell)) for counts in (first, second)]
+            hits = messages[:, cell]
+            ratio += np.log(laws[1][hits]) - np.log(laws[0][hits])
+        return ratio
+
+    def _sum_law(self, count: int, cell: int) -> Array:
+        """Probability of 0, ..., trials set bits; a fraction of a count is rounded at random."""
+        bits, trials = self.randomizer.bits, int(self.randomizer.trials[cell])
+        ones, rest = divmod(count, int(self.randomizer.steps[cell]))
+        law = _flipped(ones, trials, bits.p, bits.q)
+        if rest == 0:
+            return law
+        up = rest / int(self.randomizer.steps[cell])
+        return (1.0 - up) * law + up * _flipped(ones + 1, trials, bits.p, bits.q)
+
     def reach(self, publication: Publication) -> IntArray:
         """As many as a cell has bits."""
         return self.randomizer.trials
@@ -209,3 +235,12 @@ class LocalResponse(WholeReport):
         debias(secret.sums, self.randomizer.trials, secret.users, bits.p, bits.q, values)
         law = self.law(secret.users)
         return Release(secret.users, self.layout.views(values), law, secret.source)
+
+
+def _flipped(ones: int, trials: int, p: float, q: float) -> Array:
+    """The law of the sum of flipped bits when that many of them are ones."""
+    law = np.ones(1)
+    for bit in range(trials):
+        chance = p if bit < ones else q
+        law = np.convolve(law, [1.0 - chance, chance])
+    return law

@@ -185,6 +185,31 @@ class LocalShaped(WholeReport):
         message[live] = contribution[live] * self.factors[live] + drawn
         return message
 
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """L2 distance over the public weights, over the declared one."""
+        apart, _ = self._apart(first, second, publication)
+        most = self.statistic.sensitivity("l2", Relation.REPLACE_ONE)
+        return float(np.linalg.norm(apart)) * self.noise_std / most
+
+    def log_ratio(
+        self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
+    ) -> Array:
+        """Gaussian densities of the cells that carry noise."""
+        apart, std = self._apart(first, second, publication)
+        middle = (first + second) * self.factors / 2
+        live = std > 0.0
+        residual = (messages - middle)[:, live] / std[live]
+        ratio: Array = residual @ apart[live]
+        return ratio
+
+    def _apart(
+        self, first: IntArray, second: IntArray, publication: Publication
+    ) -> tuple[Array, Array]:
+        """Distance of two contributions in units of noise, and that noise in grid steps."""
+        std = self.noise_std / GRID * self.weights(publication)
+        moved = (second - first) * self.factors
+        return np.divide(moved, std, out=np.zeros(len(std)), where=std > 0.0), std
+
     def reach(self, publication: Publication) -> IntArray:
         """The largest contribution and the tail of the noise; nothing where there is no weight."""
         return self._reach(self.weights(publication))

@@ -218,6 +218,10 @@ class Shuffled:
         secret.held = [0] * self.crowds
         secret.opened = batch
 
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """That of the reports: shuffling changes no sum."""
+        return self.local.moved(first, second, publication)
+
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """The counts of opened batches; reports that wait do not move it."""
         return self.local.release(secret, query, noise)
