@@ -161,6 +161,7 @@ class Curator:
             mechanism=f"gaussian noise on Gram matrices through a {self.stream.strategy.name} "
             "counter and on answered regression queries, fresh for every release",
             accountant=f"exact Gaussian trade-off at mu = {self.mu:.6g}, all declared answers",
+            mu=self.mu,
             requested_epsilon=epsilon,
             requested_delta=delta,
             delta_at_requested_epsilon=accounting.gaussian_delta(self.mu, epsilon),

@@ -162,6 +162,7 @@ class CountedSums:
             delta=delta,
             mechanism=f"gaussian noise on running sums through a {self.strategy.name} counter",
             accountant=f"exact Gaussian trade-off at mu = {self.mu:.6g}, one charge for the stream",
+            mu=self.mu,
             requested_epsilon=epsilon,
             requested_delta=delta,
             delta_at_requested_epsilon=accounting.gaussian_delta(self.mu, epsilon),

@@ -180,6 +180,7 @@ class LocalAdditive(WholeReport):
         epsilon = number(epsilon, "requested_epsilon", low=0.0, low_open=True)
         if self.kind != "laplace":
             delta = number(delta, "requested_delta", low=0.0, high=1.0, low_open=True)
+        mu = None
         if self.kind == "laplace":
             true = times * _laplace_epsilon(statistic, self.scales)
             at_request = accounting.pure_delta(true, epsilon)
@@ -203,6 +204,7 @@ class LocalAdditive(WholeReport):
             delta=stated,
             mechanism=f"{self.kind} noise on every cell of one report per user",
             accountant=how,
+            mu=mu,
             requested_epsilon=epsilon,
             requested_delta=delta,
             delta_at_requested_epsilon=at_request,

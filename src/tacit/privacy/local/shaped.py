@@ -145,6 +145,7 @@ class LocalShaped(WholeReport):
             delta=delta,
             mechanism="gaussian noise on one report per user, in proportion to public weights",
             accountant=f"exact Gaussian trade-off at mu = {mu:.6g}, joint over all blocks",
+            mu=mu,
             requested_epsilon=epsilon,
             requested_delta=delta,
             delta_at_requested_epsilon=accounting.gaussian_delta(mu, epsilon),
