@@ -233,7 +233,7 @@ class CountedSums:
             values = np.zeros(self.layout.size)
         elif query.id == done + 1:
             if self._ledger is not None:
-                charge = GaussianCharge(self.mu**2)
+                charge = GaussianCharge.of(self.mu, 1.0)
                 self._ledger.spend(charge, f"{self.strategy.name} stream", replay=done > 0)
             values, _ = self.strategy.step(
                 secret.counter, secret.sums, lambda node: self._draw(node, noise)
