@@ -1,6 +1,7 @@
 import math
 
 import dp_accounting
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
@@ -9,7 +10,17 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from tacit.errors import InvalidInput
-from tacit.privacy.accounting import gaussian_delta, gaussian_epsilon, gaussian_mu, pure_delta
+from tacit.privacy.accounting import (
+    DISCRETE,
+    LEAST_DELTA,
+    LEAST_EPSILON,
+    MOST_DELTA,
+    MOST_EPSILON,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_mu,
+    pure_delta,
+)
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.filter import Budget, PrivacyFilter
 
@@ -57,6 +68,78 @@ def test_epsilon_is_never_below_the_truth(mu, delta) -> None:
     assert gaussian_delta(mu, epsilon) <= delta
     if epsilon > 1e-6:
         assert gaussian_delta(mu, epsilon * (1 - 1e-6)) > delta
+
+
+def true_delta(mu: float, epsilon: float) -> mpmath.mpf:
+    """With 120 digits: nothing cancels that anybody would notice."""
+    with mpmath.workdps(120):
+        mu, x = mpmath.mpf(mu), mpmath.mpf(epsilon) / mpmath.mpf(mu)
+        return mpmath.ncdf(mu / 2 - x) - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - x)
+
+
+powers = st.floats(-300, math.log10(MOST_DELTA)) | st.floats(-12, -0.01)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(-12, 9) | st.floats(-3, 2), powers)
+def test_every_request_is_met_by_the_true_delta_to_one_part_in_a_million(log_epsilon, log_delta):
+    """The whole region that is not refused, whatever cancels or underflows in it."""
+    epsilon = min(max(10**log_epsilon, LEAST_EPSILON), MOST_EPSILON)
+    delta = min(max(10**log_delta, LEAST_DELTA), MOST_DELTA)
+    mu = gaussian_mu(epsilon, delta)
+    assert true_delta(mu * (1 + DISCRETE), epsilon) <= delta < true_delta(mu * (1 + 1e-6), epsilon)
+    back = gaussian_epsilon(mu * (1 + DISCRETE), delta)
+    assert back <= epsilon and true_delta(mu, back) <= delta
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(-12, 3), powers)
+def test_epsilon_is_never_below_the_truth_anywhere(log_mu, log_delta) -> None:
+    mu, delta = 10**log_mu, max(10**log_delta, LEAST_DELTA)
+    epsilon = gaussian_epsilon(mu, delta)
+    assert true_delta(mu * (1 - 1e-9), epsilon) <= delta
+    if epsilon > 1e-6 * mu:
+        assert true_delta(mu * (1 + 1e-6), epsilon) > delta
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(-12, 2), st.floats(-12, 3))
+def test_delta_is_right_where_it_can_be_and_a_bound_elsewhere(log_mu, log_epsilon) -> None:
+    mu, epsilon = 10**log_mu, 10**log_epsilon
+    found, true = gaussian_delta(mu, epsilon), true_delta(mu, epsilon)
+    if true > 1e-300:
+        assert abs(found / true - 1) < 1e-8
+    else:
+        assert found <= 1e-299
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "said"),
+    [
+        (1.0, 1e-301, "delta = 1e-301"),
+        (1.0, 0.9999999, "delta = 1, but .* <= 0.999999"),
+        (1e-13, 1e-5, "epsilon = 1e-13"),
+        (1e10, 1e-5, "epsilon = 1"),
+    ],
+)
+def test_requests_that_could_not_be_certified_are_refused(epsilon, delta, said) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        gaussian_mu(epsilon, delta)
+    if delta < LEAST_DELTA:
+        with pytest.raises(InvalidInput, match="must be 0 or >= 1e-300"):
+            gaussian_epsilon(1.0, delta)
+
+
+@pytest.mark.parametrize(("mu", "epsilon"), [(0.25, 1.0), (1.0, 4.0), (4.0, 2.0), (4.0, 30.0)])
+def test_discrete_noise_on_the_coarsest_grid_is_covered_by_the_raised_mu(mu, epsilon) -> None:
+    """Hockey stick of the discrete Gaussian, term by term, at 2^16 steps per standard deviation."""
+    steps = 2**16
+    shift = round(mu * steps)
+    x = np.arange(-14 * steps, 14 * steps + shift, dtype=np.float64)
+    here, there = np.exp(-((x - shift) ** 2) / 2 / steps**2), np.exp(-(x**2) / 2 / steps**2)
+    delta = np.maximum(here - math.exp(epsilon) * there, 0.0).sum() / there.sum()
+    assert delta <= gaussian_delta(shift / steps * (1 + DISCRETE), epsilon)
+    assert delta >= gaussian_delta(shift / steps * (1 - DISCRETE), epsilon)
 
 
 def test_it_agrees_with_the_privacy_loss_distribution() -> None:

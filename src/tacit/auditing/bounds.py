@@ -58,7 +58,7 @@ def clopper_pearson_upper(count: Counts, trials: int, beta: float) -> Array:
 def error_rates_upper(
     false_positives: Counts, false_negatives: Counts, trials: int, beta: float
 ) -> tuple[Array, Array]:
-    """Upper bounds (FPR, FNR) that hold together except with probability ``beta``.
+    """Upper bounds (FPR, FNR) that hold together with probability at least 1 - ``beta``.
 
     ``trials`` were made in each world; each rate gets half of ``beta``.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from rich.table import Table
 
 from tacit.agents.catalogue import make_agent
 from tacit.cli.display import progress_bar
-from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.sentences import meaning
 from tacit.problems.catalogue import make_problem
 from tacit.report.plot import check_target, label, plot_regret
 from tacit.simulation import Result, simulate
@@ -57,7 +56,11 @@ def run_demo(out: Path, *, as_json: bool) -> None:
             raise KeyboardInterrupt
     promised = next(r.guarantee for r in results if r.guarantee.requested_epsilon == STRICT)
     picture = plot_regret(
-        results, out / "regret.png", log=True, baseline=False, caption=in_plain_words(promised)
+        results,
+        out / "regret.png",
+        log=True,
+        baseline=False,
+        caption=f"At epsilon {STRICT:g}: {meaning(promised)}",
     )
     if as_json:
         print(json.dumps({"runs": [r.to_json() for r in results], "files": [str(picture)]}))
@@ -69,24 +72,12 @@ def run_demo(out: Path, *, as_json: bool) -> None:
         "every count and worst-case bonuses.\n"
     )
     console.print(f"[bold]What tacit-local promises at epsilon {STRICT:g}[/bold]")
-    console.print(in_plain_words(promised), markup=False)
     console.print(promised.statement(), markup=False)
     console.print("\n[bold]What psrl promises[/bold]")
     console.print(results[0].guarantee.statement().split("\n")[0], markup=False)
     console.print(f"\nThe curves: {picture}", soft_wrap=True)
     console.print("Next: tacit guarantee river-swim tacit-local --epsilon 2 --episodes 1e6")
     console.print("      tacit audit random-mdp tacit-local --epsilon 2")
-
-
-def in_plain_words(guarantee: Guarantee) -> str:
-    """A pure local guarantee as a bet: how far a report can move anybody's belief."""
-    after = math.ceil(100.0 / (1.0 + math.exp(-guarantee.epsilon)))
-    return (
-        f"At epsilon {guarantee.epsilon:.3g}, somebody who sees all a user ever sends and wonders, "
-        "fifty-fifty, which of two stories is true of that user, can be at most "
-        f"{after}% sure afterwards. Nobody has to be trusted: the report is randomized on the "
-        "user's own device."
-    )
 
 
 def _table(results: list[Result]) -> Table:

@@ -286,6 +286,9 @@ def serve(
     verify: Annotated[
         bool, typer.Option("--verify", help="Work out every policy again from kept reports.")
     ] = False,
+    consent: Annotated[
+        bool, typer.Option("--consent", help="Print what to tell people who take part.")
+    ] = False,
     host: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Instead of the file's.")
     ] = None,
@@ -303,7 +306,9 @@ def serve(
     """
     from tacit.cli.serve import ServeOptions, serve_or_say
 
-    serve_or_say(deployment, ServeOptions(init, check, verify, host, port, workers, as_json))
+    serve_or_say(
+        deployment, ServeOptions(init, check, verify, consent, host, port, workers, as_json)
+    )
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""``tacit serve``: write, check, verify or run a deployment."""
+"""``tacit serve``: write, check, verify, explain or run a deployment."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class ServeOptions:
     init: bool
     check: bool
     verify: bool
+    consent: bool
     host: str | None
     port: str | None
     workers: str
@@ -36,8 +37,8 @@ class ServeOptions:
 
 def serve_or_say(path: Path, options: ServeOptions) -> None:
     """Do the one thing that was asked for."""
-    if options.init + options.check + options.verify > 1:
-        raise InvalidInput("--init, --check and --verify exclude each other; choose one")
+    if options.init + options.check + options.verify + options.consent > 1:
+        raise InvalidInput("--init, --check, --verify and --consent exclude each other; choose one")
     if options.as_json and not (options.check or options.verify):
         raise InvalidInput("--json goes with --check or --verify")
     if options.init:
@@ -46,6 +47,8 @@ def serve_or_say(path: Path, options: ServeOptions) -> None:
         check_and_print(path, as_json=options.as_json)
     elif options.verify:
         verify_and_print(path, as_json=options.as_json)
+    elif options.consent:
+        print_consent(path)
     else:
         port = None if options.port is None else whole(options.port, "--port")
         if port is not None:
@@ -100,6 +103,15 @@ def verify_and_print(path: Path, *, as_json: bool) -> None:
     print(json.dumps(verdict.to_json()) if as_json else str(verdict))
     if not verdict.sound:
         raise typer.Exit(1)
+
+
+def print_consent(path: Path) -> None:
+    """What to tell people before they take part, with the numbers of this deployment."""
+    from tacit.privacy.sentences import consent
+    from tacit.service.deployment import Deployment
+
+    d = Deployment.load(path)
+    print(consent(d.guarantee, name=d.name, steps=d.task.horizon, kept=d.keep_reports))
 
 
 def serve(path: Path, host: str | None, port: int | None, workers: int) -> None:
@@ -163,7 +175,7 @@ def _announce(path: Path, deployment: Deployment, collector: Collector, port: in
     host = f"[{deployment.host}]" if ":" in deployment.host else deployment.host
     say = sys.stdout.write
     say(f"tacit {__version__} serves {deployment.name} at http://{host}:{port} (dashboard: /)\n")
-    for line in [*_facts(deployment), *deployment.guarantee.statement().split("\n")[:2]]:
+    for line in [*_facts(deployment), *deployment.guarantee.statement().split("\n")[:3]]:
         say(f"  {line}\n")
     if not _is_loopback(deployment.host):
         say("  Others can reach this address: put TLS in front of it, tokens travel in the clear\n")

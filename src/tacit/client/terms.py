@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -146,6 +147,11 @@ def _model(guarantee: Guarantee, answer: Mapping[str, Any]) -> Model:
         stated = Guarantee.from_json(answer["guarantee"])
     except (TacitError, KeyError, TypeError, ValueError):
         raise InvalidInput("its guarantee cannot be read") from None
+    mu = math.inf if guarantee.mu is None else guarantee.mu
+    if stated.mu is not None and mu > stated.mu * _SLACK:
+        raise Declined(
+            f"the collector states Gaussian noise of mu {stated.mu:g}, which its terms do not give"
+        )
     if guarantee.epsilon > stated.epsilon * _SLACK or guarantee.delta > stated.delta * _SLACK:
         raise Declined(
             f"the collector states epsilon {stated.epsilon:g}, delta {stated.delta:g}, but its "

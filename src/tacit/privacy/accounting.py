@@ -13,9 +13,21 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tacit.errors import InvalidInput
 from tacit.validate import number
 
 _TINY = -700.0
+
+_CANCELS = 1e-7
+"""Two logarithms closer than this share of their size have lost the digits of their difference."""
+
+LEAST_DELTA = 1e-300
+MOST_DELTA = 1.0 - 1e-6
+"""Requests between these are met to one part in 10^6 and never exceeded; others are refused."""
+
+LEAST_EPSILON, MOST_EPSILON = 1e-12, 1e9
+"""Likewise."""
+
 DISCRETE = 1e-8
 """Relative share by which mu is raised where noise may be discrete Gaussian: its delta exceeds the
 continuous one by a relative 1e-9 at the fineness that is required, and this covers it."""
@@ -28,22 +40,32 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     """Exact delta of mu-Gaussian DP at epsilon.
 
     delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), for the sensitivity over sigma ratio mu.
+    Where both terms agree in nearly all digits it is written as the integral of 1 - t m(t) over
+    [x - mu/2, x + mu/2] times phi(x - mu/2), with x = eps/mu and m(t) = Phi(-t) / phi(t), and that
+    short integral as its width times its middle. Below 1e-300 the value is a bound.
     """
     mu = number(mu, "mu", low=0.0)
     epsilon = number(epsilon, "epsilon", low=0.0)
     if mu == 0.0:
         return 0.0
-    from scipy.special import log_ndtr  # devices whose reports have no Gaussian noise lack it
+    from scipy.special import erfcx, log_ndtr  # devices without Gaussian noise lack it
 
     first = float(log_ndtr(mu / 2 - epsilon / mu))
     if first < _TINY:  # the difference would cancel; its first term alone is an upper bound
         return math.exp(first)
     second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    if first - second < _CANCELS * (1.0 - first):
+        x = epsilon / mu
+        middle = 1.0 - x * math.sqrt(math.pi / 2) * float(erfcx(x / math.sqrt(2)))
+        return mu * middle * math.exp(-((x - mu / 2) ** 2) / 2) / math.sqrt(2 * math.pi)
     return max(0.0, -math.exp(first) * math.expm1(second - first))
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The least epsilon of mu-Gaussian DP at delta, never below the true one; inf at delta = 0."""
+    """The least epsilon of mu-Gaussian DP at delta; inf at delta = 0.
+
+    Never below the true one of mu (1 - 1e-9): rounding, which the share ``DISCRETE`` covers.
+    """
     from dp_accounting import get_epsilon_gaussian
 
     mu = number(mu, "mu", low=0.0)
@@ -52,6 +74,11 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         return 0.0
     if delta == 0.0:
         return math.inf
+    if delta < LEAST_DELTA:
+        raise InvalidInput(
+            f"delta = {delta:g}, but it must be 0 or >= {LEAST_DELTA:g}: smaller ones run out of "
+            "digits"
+        )
     with np.errstate(all="ignore"):  # its search may pass through an infinite logarithm
         near = float(get_epsilon_gaussian(1.0 / mu, delta))
     return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, near)
@@ -61,9 +88,10 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     """The largest mu whose exact guarantee is (epsilon, delta): the least noise that suffices."""
     from dp_accounting import get_sigma_gaussian
 
-    epsilon = number(epsilon, "epsilon", low=0.0, low_open=True)
-    delta = number(delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
-    near = float(get_sigma_gaussian(epsilon, delta))
+    epsilon = number(epsilon, "epsilon", low=LEAST_EPSILON, high=MOST_EPSILON)
+    delta = number(delta, "delta", low=LEAST_DELTA, high=MOST_DELTA)
+    with np.errstate(all="ignore"):  # as above
+        near = float(get_sigma_gaussian(epsilon, delta))
     sigma = _least(lambda sigma: gaussian_delta(1.0 / sigma, epsilon) <= delta, near)
     return (1.0 - _SAFETY) / sigma
 

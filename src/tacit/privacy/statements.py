@@ -2,8 +2,8 @@
 
 One statement protects at least as much as another if it implies it. Trusting nobody implies every
 other trust: a local guarantee is also one against whoever sees the shuffler's output, and that is
-also a joint one (post-processing). A whole user covers each participation. And (epsilon, delta)
-holds at any smaller epsilon with the larger delta of :func:`delta_at`.
+also a joint one (post-processing). A whole user covers each participation. And one trade-off curve
+covers another (:class:`Tradeoff`): a Gaussian one at every epsilon, else at the stated points.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tacit.errors import InvalidInput
+from tacit.privacy.charges import LARGEST, PureCharge
+from tacit.privacy.decimals import root_up
 from tacit.privacy.guarantee import Guarantee
 
 Side = Literal["A", "B"]
@@ -59,8 +61,9 @@ def _statement(data: Any) -> Guarantee:
     fields = {key: value for key, value in data.items() if key in known}
     if fields["model"] not in TRUST:
         raise TypeError(f"model {fields['model']!r} is none of {', '.join(TRUST)}")
-    for key in ("delta", "participations"):
-        if not isinstance(fields[key], int | float) or isinstance(fields[key], bool):
+    optional = () if fields.get("mu") is None else ("mu",)
+    for key in ("delta", "participations", *optional):
+        if not _real(fields[key]):
             raise TypeError(f"its {key} is not a number")
     for key in ("assumptions", "revealed", "also"):
         if not isinstance(fields[key], list):
@@ -137,33 +140,18 @@ def _implies(a: Guarantee, b: Guarantee) -> bool:
         return False
     if b.unit == "user" and (a.unit != "user" or a.participations < b.participations):
         return False
-    return all(delta_at(a, epsilon) <= delta * (1 + 1e-9) for epsilon, delta in _points(b))
+    if b.mu is not None:
+        return _covering_mu(a) <= b.mu * (1 + 1e-9)
+    points = b.tradeoff.points
+    return all(a.tradeoff.delta(epsilon) <= delta * (1 + 1e-9) for epsilon, delta in points)
 
 
-def _points(guarantee: Guarantee) -> list[tuple[float, float]]:
-    """The (epsilon, delta) that a statement contains: at most two."""
-    points = [(guarantee.epsilon, guarantee.delta)]
-    if None not in (guarantee.requested_epsilon, guarantee.delta_at_requested_epsilon):
-        asked, at = guarantee.requested_epsilon, guarantee.delta_at_requested_epsilon
-        points.append((float(asked or 0.0), float(at or 0.0)))
-    return [(epsilon, delta) for epsilon, delta in points if math.isfinite(epsilon)]
-
-
-def delta_at(guarantee: Guarantee, epsilon: float) -> float:
-    """The least delta at ``epsilon`` that follows from the stated points.
-
-    From (e, d) follows (epsilon, d) for epsilon >= e, and below it
-    d + (1 - d)(exp(e) - exp(epsilon)) / (1 + exp(e)), which randomized response attains.
-
-    >>> pure = Guarantee("local", 1.0, 0.0, "noise", "exact")
-    >>> delta_at(pure, 1.5), round(delta_at(pure, 0.0), 4)
-    (0.0, 0.4621)
-    """
-    found = 1.0
-    for e, d in _points(guarantee):
-        loss = max(0.0, -math.expm1(epsilon - e)) / (1 + math.exp(-e))
-        found = min(found, d + (1 - d) * loss)
-    return found
+def _covering_mu(guarantee: Guarantee) -> float:
+    """The least mu of a Gaussian curve that the statement implies; infinite where none follows."""
+    if guarantee.mu is not None:
+        return guarantee.mu
+    pure = [e for e, delta in guarantee.tradeoff.points if delta == 0.0 and e <= LARGEST]
+    return root_up(PureCharge(min(pure)).as_gaussian()) if pure else math.inf
 
 
 def _differences(a: Guarantee, b: Guarantee) -> Iterator[Difference]:
@@ -194,6 +182,8 @@ def _scalar(field: str, a: Any, b: Any) -> Difference:
         missing = math.inf if field == "epsilon" else 1.0
         x, y = (missing if value is None else value for value in (a, b))
         stronger = None if x == y else "A" if x < y else "B"
+    elif field == "mu" and None not in (a, b):
+        stronger = "A" if a < b else "B"
     elif field == "unit":
         stronger = "A" if a == "user" else "B"
         words = f"A protects a whole {a}, B a whole {b}"

@@ -9,13 +9,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from tacit.errors import TacitError
-from tacit.privacy import accounting
 from tacit.privacy.book import Bookkeeping, header, read_book
 from tacit.privacy.chain import LedgerDamaged, line_bytes
 from tacit.privacy.charges import Charge, GaussianCharge, PureCharge
 from tacit.privacy.filter import Budget, BudgetExhausted, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.joint.counted import CountedSums
 from tacit.service import schema
 from tacit.service import store as db
 from tacit.service.deployment import Deployment
@@ -30,11 +28,9 @@ _HAIR = 1 + 1e-6
 def whole_charge(deployment: Deployment) -> Charge:
     """What one unit pays for everything: all its reports, or the whole stream of releases."""
     privatizer, stated = deployment.bound.privatizer, deployment.guarantee
-    if isinstance(privatizer, CountedSums):
-        return GaussianCharge(privatizer.mu**2)
     if stated.delta == 0.0:
         return PureCharge(stated.epsilon)
-    return GaussianCharge(accounting.gaussian_mu(stated.epsilon, stated.delta) ** 2)
+    return GaussianCharge.of(privatizer.mu, 1.0)  # type: ignore[attr-defined]  # all are Gaussian
 
 
 def budget(charge: Charge, stated: Guarantee) -> Budget:

@@ -162,6 +162,25 @@ def test_asking_too_often_is_refused_for_good(epsilon: float) -> None:
         mechanism.release(secret, question(3, 0), ReplayNoise([]))
 
 
+def test_the_cap_is_hard_where_a_round_is_smaller_than_rounding() -> None:
+    """Ten million users and rounds: the budget alone would let ten more of them pass."""
+    declared = 10**7
+    mechanism = curator(rounds=declared, users=declared, answer_std=1e5, gram_std=1e3)
+    room = mechanism._budget.mu_squared - mechanism.mu**2
+    assert room > 10 * (mechanism._cost(declared) - mechanism._cost(declared - 1)) > 0
+    secret, source = mechanism.init(), noise()
+    mechanism._pay(secret, declared - 1)  # as if all but one had been asked
+    secret.rounds = declared - 1
+    for h in (0, 1):
+        mechanism.release(secret, question(1, h), source)
+    paid = secret.filter.spent.mu_squared
+    assert float(paid) == pytest.approx(mechanism.mu**2, rel=1e-9)
+    for _ in range(2):
+        with pytest.raises(BudgetExhausted, match="all 10,000,000 declared rounds"):
+            mechanism.release(secret, question(2, 0), ReplayNoise([]))
+    assert secret.filter.closed and secret.filter.spent.mu_squared == paid
+
+
 def test_an_answer_before_the_first_release_pays_for_the_stream_too() -> None:
     mechanism, source = curator(rounds=2), noise()
     early, late = mechanism.init(), mechanism.init()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import Strategy
 from tacit.privacy.curator.answers import Answers, require_coarse
 from tacit.privacy.curator.price import Price, grid_rounding
-from tacit.privacy.filter import Budget, PrivacyFilter
+from tacit.privacy.filter import Budget, BudgetExhausted, Cost, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.counted import CountedSecret, CountedSums, CounterLaw
 from tacit.privacy.local.additive import GRID
@@ -165,6 +166,7 @@ class Curator:
             mechanism=f"gaussian noise on Gram matrices through a {self.stream.strategy.name} "
             "counter and on answered regression queries, fresh for every release",
             accountant=f"exact Gaussian trade-off at mu = {self.mu:.6g}, all declared answers",
+            mu=self.mu,
             requested_epsilon=epsilon,
             requested_delta=delta,
             delta_at_requested_epsilon=accounting.gaussian_delta(self.mu, epsilon),
@@ -224,10 +226,23 @@ class Curator:
         return self.stream.release(secret.stream, query, noise)
 
     def _pay(self, secret: CuratorSecret, rounds: int) -> None:
-        """Charge what the Gram stream and that many rounds cost, less what was charged before."""
-        due = self._cost(rounds)
+        """Charge what the Gram stream and that many rounds cost, less what was charged before.
+
+        Rounds are counted as well: the budget has room for rounding, and a round among very many
+        can be smaller than that.
+        """
+        due, spent = self._cost(rounds), secret.filter
+        if rounds > self.answers.rounds:
+            spent.close()
+            raise BudgetExhausted(
+                spent=spent.spent,
+                reserved=spent.reserved,
+                asked=Cost(Fraction(max(due - secret.cost, 0.0))),
+                budget=spent.budget,
+                reason=f"all {self.answers.rounds:,} declared rounds of answers were given",
+            )
         if due > secret.cost:
-            secret.filter.commit(secret.filter.reserve(GaussianCharge(due - secret.cost)))
+            spent.commit(spent.reserve(GaussianCharge(due - secret.cost)))
             secret.cost = due
 
     def _answer(self, secret: CuratorSecret, query: ValueQuery, noise: Noise) -> Release:

@@ -92,6 +92,7 @@ class BatchSums:
             delta=delta,
             mechanism="gaussian noise on the sum of every batch, each user in one batch",
             accountant=f"exact Gaussian trade-off at mu = {self.mu:.6g}, one release per user",
+            mu=self.mu,
             requested_epsilon=epsilon,
             requested_delta=delta,
             delta_at_requested_epsilon=accounting.gaussian_delta(self.mu, epsilon),

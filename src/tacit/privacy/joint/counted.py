@@ -163,6 +163,7 @@ class CountedSums:
             delta=delta,
             mechanism=f"gaussian noise on running sums through a {self.strategy.name} counter",
             accountant=f"exact Gaussian trade-off at mu = {self.mu:.6g}, one charge for the stream",
+            mu=self.mu,
             requested_epsilon=epsilon,
             requested_delta=delta,
             delta_at_requested_epsilon=accounting.gaussian_delta(self.mu, epsilon),
@@ -234,7 +235,7 @@ class CountedSums:
             values = np.zeros(self.layout.size)
         elif query.id == done + 1:
             if self._ledger is not None:
-                charge = GaussianCharge(self.mu**2)
+                charge = GaussianCharge.of(self.mu, 1.0)
                 self._ledger.spend(charge, f"{self.strategy.name} stream", replay=done > 0)
             values, _ = self.strategy.step(
                 secret.counter, secret.sums, lambda node: self._draw(node, noise)

@@ -174,6 +174,7 @@ class LocalAdditive(WholeReport):
         reach = np.minimum(own + TAIL[kind] * self.noise_law.scales, 2.0**62)
         self._reach: IntArray = np.ceil(reach).astype(np.int64)
         self.largest = int(self._reach.max())
+        self.mu: float | None = None  # of everything one person sends, where the noise is Gaussian
         self.guarantee = self._account(statistic, task, requested_epsilon, requested_delta)
 
     def _account(self, statistic: Statistic, task: Task, epsilon: float, delta: float) -> Guarantee:
@@ -181,13 +182,14 @@ class LocalAdditive(WholeReport):
         epsilon = number(epsilon, "requested_epsilon", low=0.0, low_open=True)
         if self.kind != "laplace":
             delta = number(delta, "requested_delta", low=0.0, high=1.0, low_open=True)
+        mu = None
         if self.kind == "laplace":
             true = times * _laplace_epsilon(statistic, self.scales)
             at_request = accounting.pure_delta(true, epsilon)
             stated, how = 0.0, "pure: L1 sensitivity over scale, joint over all blocks"
         elif self.kind == "gaussian":
             mu = math.sqrt(times) * _gaussian_mu(statistic, self.scales)
-            mu *= 1 + accounting.DISCRETE
+            self.mu = mu = mu * (1 + accounting.DISCRETE)
             true = accounting.gaussian_epsilon(mu, delta)
             at_request = accounting.gaussian_delta(mu, epsilon)
             stated, how = delta, f"exact Gaussian trade-off at mu = {mu:.6g}, joint over all blocks"
@@ -204,6 +206,7 @@ class LocalAdditive(WholeReport):
             delta=stated,
             mechanism=f"{self.kind} noise on every cell of one report per user",
             accountant=how,
+            mu=mu,
             requested_epsilon=epsilon,
             requested_delta=delta,
             delta_at_requested_epsilon=at_request,

@@ -139,12 +139,14 @@ class LocalShaped(WholeReport):
         times = task.participations
         sensitivity = self.statistic.sensitivity("l2", Relation.REPLACE_ONE)
         mu = math.sqrt(times) * sensitivity / self.noise_std * (1 + accounting.DISCRETE)
+        self.mu = mu
         return Guarantee(
             model="local",
             epsilon=accounting.gaussian_epsilon(mu, delta),
             delta=delta,
             mechanism="gaussian noise on one report per user, in proportion to public weights",
             accountant=f"exact Gaussian trade-off at mu = {mu:.6g}, joint over all blocks",
+            mu=mu,
             requested_epsilon=epsilon,
             requested_delta=delta,
             delta_at_requested_epsilon=accounting.gaussian_delta(mu, epsilon),

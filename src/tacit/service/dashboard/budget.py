@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from tacit.privacy.accounting import gaussian_epsilon
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.sentences import at_most
 from tacit.service.dashboard.facts import Facts
-from tacit.service.dashboard.words import at_most, counted, whole
+from tacit.service.dashboard.words import counted, whole
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ def _local(facts: Facts) -> Budget:
     """Devices spend their own budget, before anything is sent."""
     d = facts.deployment
     stated, times = d.guarantee, d.task.participations
-    each = stated.epsilon / times
+    each = _cost(stated, 1, times)
     who = "Every device" if d.unit == "user" else "Every participation"
     words = [
         f"{who} spends its own budget before it sends anything: epsilon {at_most(each)} per report"
@@ -61,12 +65,21 @@ def _local(facts: Facts) -> Budget:
         epsilon=stated.epsilon,
         delta=stated.delta,
         spent_epsilon=each,
-        left_epsilon=max(0.0, stated.epsilon - each),
+        left_epsilon=_cost(stated, times - 1, times),
         labels=("One report costs its sender", "Left after one report"),
         share=facts.accepted / d.task.users,
         share_of="reports",
         words=tuple(words),
     )
+
+
+def _cost(stated: Guarantee, reports: int, times: int) -> float:
+    """Epsilon of some of the reports that a guarantee covers, never too small."""
+    if stated.mu is not None:
+        return gaussian_epsilon(stated.mu * math.sqrt(reports / times), stated.delta)
+    if stated.delta == 0.0:
+        return stated.epsilon * reports / times
+    return stated.epsilon if reports else 0.0
 
 
 def _joint(facts: Facts, policies_left: int | None) -> Budget:

@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from tacit.privacy.sentences import at_most
 from tacit.service.dashboard import plots, words
 from tacit.service.dashboard.action_map import ActionMap
 from tacit.service.dashboard.facts import Facts, Version
@@ -60,7 +61,7 @@ def _environment() -> Environment:
         "real": words.real,
         "percent": words.percent,
         "counted": words.counted,
-        "at_most": words.at_most,
+        "at_most": at_most,
         "pace": pace,
     }
     return environment

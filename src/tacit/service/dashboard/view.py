@@ -5,19 +5,18 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tacit._version import __version__
-from tacit.privacy.guarantee import Guarantee
+from tacit.privacy import sentences
 from tacit.service.dashboard.action_map import ActionMap, action_map
 from tacit.service.dashboard.budget import Budget, budget
 from tacit.service.dashboard.estimate import COVERAGE, Estimate
 from tacit.service.dashboard.facts import Facts, Version
 from tacit.service.dashboard.forecast import Forecast, forecast
-from tacit.service.dashboard.words import at_most, counted, iso, length
+from tacit.service.dashboard.words import counted, iso, length
 
 MOST_POINTS = 120
 """Publications drawn or listed; with more, an even choice of them, the newest always."""
@@ -145,7 +144,7 @@ def build(facts: Facts) -> View:
         forecast=_forecast_json(ahead),
         guarantee={
             "statement": guarantee.statement(),
-            "meaning": meaning(guarantee),
+            "meaning": sentences.meaning(guarantee),
             "digest": guarantee.digest(),
             **guarantee.to_json(),
         },
@@ -161,27 +160,6 @@ def thinned(versions: Sequence[Version]) -> list[Version]:
         return list(versions)
     chosen = {round(k * last / (MOST_POINTS - 1)) for k in range(MOST_POINTS)}
     return [versions[k] for k in sorted(chosen)]
-
-
-_SEEN = {
-    "local": "everything their device sends",
-    "joint": "everything the curator publishes, and all that other users get to see,",
-}
-
-
-def meaning(guarantee: Guarantee) -> str:
-    """Epsilon for people: how far a belief about somebody can move."""
-    whose = "a person" if guarantee.unit == "user" else "one participation of a person"
-    factor = math.exp(guarantee.epsilon)
-    right = at_most(100.0 * factor / (1.0 + factor))
-    said = (
-        f"Whatever somebody believes about {whose} beforehand, {_SEEN[guarantee.model]} can change "
-        f"the odds of that belief by a factor of {at_most(factor)} at most: a fifty-fifty guess "
-        f"can become right in {right} of 100 cases, and no more."
-    )
-    if guarantee.delta > 0.0:
-        said += f" This may fail with a probability of {at_most(guarantee.delta, 2)}."
-    return said
 
 
 def _value(facts: Facts) -> Value:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
-from decimal import ROUND_CEILING, Context
 
 _UNITS = (("day", 86_400.0), ("hour", 3_600.0), ("minute", 60.0), ("second", 1.0))
 _LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
@@ -27,12 +26,6 @@ def real(number: float) -> str:
         return f"{number:.2e}"
     decimals = max(0, 2 - math.floor(math.log10(size)))
     return f"{number:,.{min(decimals, 4)}f}"
-
-
-def at_most(number: float, digits: int = 3) -> str:
-    """A privacy loss in that many digits, rounded up: what is shown is never too good."""
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(number))
-    return f"{float(rounded):.{digits}g}"
 
 
 def percent(share: float) -> str:

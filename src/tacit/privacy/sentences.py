@@ -1,0 +1,251 @@
+"""Every sentence about a guarantee that a person reads is made here.
+
+A sentence holds for whoever sees what it names, whatever they know and compute: its numbers come
+from the trade-off curve alone, and are rounded up. Only where delta is 0 is something said about
+odds; with a delta, odds move by more than e^eps far more often than delta (proofs/sentences.md).
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from decimal import ROUND_CEILING, Context
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tacit.privacy.guarantee import Guarantee
+
+FALSE_ALARMS = 0.01
+"""Share of false alarms at which the share of people found is stated."""
+
+_TRUST = {
+    "local": "each user's device randomizes its report before sending it; nobody else is trusted",
+    "joint": "a trusted curator sees trajectories; everything it publishes, and every other user's "
+    "treatment, is protected",
+    "shuffle": "devices randomize their reports and a trusted shuffler hides who sent which",
+}
+
+_SEEN = {
+    "local": {
+        "user": "everything a user's device sends",
+        "participation": "everything a device sends in one participation",
+    },
+    "joint": dict.fromkeys(
+        ("user", "participation"), "everything published and all that other users get to see"
+    ),
+    "shuffle": dict.fromkeys(("user", "participation"), "all that leaves the shuffler"),
+}
+
+
+def at_most(number: float, digits: int = 3) -> str:
+    """A risk in that many digits, rounded up: what is printed is never too good.
+
+    >>> at_most(0.8333333333), at_most(1.041e-5, 2), at_most(2.0)
+    ('0.834', '1.1e-05', '2')
+    """
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(number))
+    return f"{float(rounded):.{digits}g}"
+
+
+def statement(guarantee: Guarantee) -> str:
+    """The guarantee in plain words, one sentence or two per line."""
+    lines = _no_privacy(guarantee) if guarantee.model == "none" else _headline(guarantee)
+    lines += [f"Assumes: {text}." for text in guarantee.assumptions]
+    if guarantee.revealed:
+        lines.append(f"The learner was told in advance: {', '.join(guarantee.revealed)}.")
+    if guarantee.simulated:
+        lines.append(
+            "Made in simulation: no real person's data was used, none is protected; what is said "
+            "here would hold with secure noise."
+        )
+    lines += [f"Also: {statement(view)}" for view in guarantee.also]
+    return "\n".join(lines)
+
+
+def brief(guarantee: Guarantee) -> str:
+    """Model and true values in a few words, for legends.
+
+    Where a delta was asked for, the true one is given at the epsilon asked for.
+    """
+    asked, asked_delta = guarantee.requested_epsilon, guarantee.requested_delta or 0.0
+    at = guarantee.delta_at_requested_epsilon
+    if guarantee.model == "none":
+        if asked is None or at is None:
+            return "not private"
+        return f"no finite epsilon; delta {at_most(at)} at epsilon {asked:g}"
+    if asked is not None and at is not None and asked_delta > 0:
+        differs = not math.isclose(at, asked_delta, rel_tol=1e-3)
+        note = f" (asked for {asked_delta:g})" if differs else ""
+        return f"{guarantee.model} epsilon {asked:g}, delta {at_most(at)}{note}"
+    said = f"{guarantee.model} epsilon {at_most(guarantee.epsilon)}"
+    if guarantee.delta > 0:
+        said += f", delta {at_most(guarantee.delta)}"
+    if asked is None or math.isclose(asked, guarantee.epsilon, rel_tol=1e-3):
+        return said
+    return f"{said} (asked for {asked:g})"
+
+
+def meaning(guarantee: Guarantee) -> str:
+    """What somebody who looks can find out: two numbers, and the odds where they are bounded."""
+    guess, found = _numbers(guarantee)
+    whom, many = "a user", "users"
+    if guarantee.unit == "participation":
+        whom, many = "a participation", "participations"
+    said = (
+        f"Somebody who sees {_SEEN[guarantee.model][guarantee.unit]} and wonders, fifty-fifty, "
+        f"which of two stories is true of {whom} guesses right in at most {guess} of 100 cases; "
+        f"with 1 false alarm in 100, at most {found} of 100 {many} of whom a story is true are "
+        "found."
+    )
+    if guarantee.delta == 0.0:
+        factor = _factor(guarantee)
+        said += f" The odds of any belief about {whom} change by at most a factor of {factor}."
+    return said
+
+
+def _numbers(guarantee: Guarantee) -> tuple[str, str]:
+    """Of 100: right guesses from fifty-fifty, and people found at one false alarm."""
+    curve = guarantee.tradeoff
+    return at_most(100.0 * curve.best_guess()), at_most(100.0 * curve.found(FALSE_ALARMS))
+
+
+def _factor(guarantee: Guarantee) -> str:
+    """e^epsilon, as a number while a person can read it."""
+    if guarantee.epsilon == 0.0:
+        return "1"
+    if guarantee.epsilon > math.log(1e6):
+        return f"e^{at_most(guarantee.epsilon)}"
+    return at_most(math.exp(guarantee.epsilon) * (1 + 1e-12))
+
+
+def _headline(guarantee: Guarantee) -> list[str]:
+    trajectory = "any user's whole trajectory (states, actions and rewards)"
+    if guarantee.unit == "participation":
+        trajectory = "the trajectory of any single participation"
+    epsilon, delta = at_most(guarantee.epsilon, 6), at_most(guarantee.delta)
+    lines = [
+        f"({epsilon}, {delta})-differential privacy, {guarantee.model} model: "
+        f"{_TRUST[guarantee.model]}.",
+        f"Replacing {trajectory} by any other changes the probability of every event by at most "
+        f"a factor e^{epsilon}" + (f", plus {delta}." if guarantee.delta > 0.0 else "."),
+        meaning(guarantee),
+        _how(guarantee),
+    ]
+    if guarantee.participations > 1:
+        lines.append(f"One person may take part {guarantee.participations} times; all are covered.")
+    return lines + _beside_the_request(guarantee)
+
+
+def _no_privacy(guarantee: Guarantee) -> list[str]:
+    if not guarantee.noise:
+        return [
+            "NO PRIVACY: epsilon is infinite.",
+            "No noise was added. What this learner publishes depends on exact user data and may "
+            "disclose any of it.",
+        ]
+    return [
+        f"NO PRIVACY: no finite epsilon holds at delta {at_most(guarantee.delta)}.",
+        "Noise was added, but too little: what is published may disclose exact user data.",
+        _how(guarantee),
+        *_beside_the_request(guarantee),
+    ]
+
+
+def _how(guarantee: Guarantee) -> str:
+    return f"Mechanism: {guarantee.mechanism}; accounting: {guarantee.accountant}."
+
+
+def _beside_the_request(guarantee: Guarantee) -> list[str]:
+    """A sentence where the truth is not what was asked for."""
+    asked, delta = guarantee.requested_epsilon, guarantee.requested_delta
+    at = guarantee.delta_at_requested_epsilon
+    weaker = guarantee.epsilon > asked * (1 + 1e-6) if asked is not None else False
+    if at is not None and at > (delta or 0.0) * (1 + 1e-6):
+        weaker = True
+    if asked is None or (not weaker and math.isclose(asked, guarantee.epsilon, rel_tol=1e-6)):
+        return []
+    verdict = "WEAKER than asked" if weaker else "stronger than asked"
+    at_asked = "" if at is None else f"; at epsilon {asked:.6g} the true delta is {at_most(at, 4)}"
+    return [
+        f"Asked for was epsilon {asked:.6g}, delta {delta or 0.0:.3g}: this noise is "
+        f"{verdict}{at_asked}."
+    ]
+
+
+_SENT = {
+    "local": "Your device follows what happens over {steps}, makes one report of it, changes the "
+    "report at random, and sends only the changed one. The steps themselves stay on your device. "
+    "{kept}",
+    "joint": "Your device follows what happens over {steps} and sends us the record of it. Our "
+    "server adds it to encrypted sums at once and {kept}. Noise is added to everything that is "
+    "published from the sums. What is not published, encryption and our care alone protect: you "
+    "have to trust us and everybody who can use the key of our server.",
+}
+
+_KEPT = {
+    ("local", False): "We delete the report once it has been added to sums with those of others; "
+    "a copy of our database may hold it longer.",
+    ("local", True): "We keep the report, as it was sent, so that our results can be checked.",
+    ("joint", False): "stores no copy of it",
+    ("joint", True): "keeps an encrypted copy as long as the database exists, so that our results "
+    "can be checked",
+}
+
+_SEEN_OF_YOU = {
+    "local": "everything your device sends",
+    "joint": "everything we publish, and all that the other people who take part get to see",
+}
+
+
+def consent(guarantee: Guarantee, *, name: str, steps: int, kept: bool) -> str:
+    """What to tell people before they take part in a served task, in paragraphs.
+
+    Args:
+        guarantee: of the task; local or joint.
+        name: what the operator calls the task.
+        steps: length of an episode.
+        kept: whether reports are kept after they were added up.
+    """
+    model = guarantee.model
+    sent = _SENT[model].format(
+        steps="one step" if steps == 1 else f"{steps:,} steps", kept=_KEPT[model, kept]
+    )
+    guess, found = _numbers(guarantee)
+    numbers = (
+        f"Suppose somebody sees {_SEEN_OF_YOU[model]}. If two stories about your steps were "
+        f"equally likely to them, they now guess the true one in at most {guess} of 100 cases; "
+        "without looking it was 50. If they search for people of whom a story is true, and accept "
+        "1 false alarm among 100 people of whom it is not, they find at most "
+        f"{found} of 100; without looking it was 1. This holds whatever they know and compute"
+        + (", and it holds for us as well." if model == "local" else ".")
+    )
+    if guarantee.delta == 0.0:
+        numbers += (
+            f" The odds of any belief about you change by at most a factor of {_factor(guarantee)}."
+        )
+    paragraphs = [
+        f'Taking part in "{name}"',
+        sent,
+        numbers,
+        _how_often(guarantee),
+        "That you take part, and when, is not hidden: we can see it, and so can whoever watches "
+        "your connection. What your device has sent cannot be taken out again, because it is part "
+        "of sums and of what was published from them.",
+        f"In technical words: ({at_most(guarantee.epsilon, 6)}, {at_most(guarantee.delta)})-"
+        f"differential privacy, {model} model, for replacing the data of one {guarantee.unit}.",
+    ]
+    return "\n\n".join(textwrap.fill(text, 88) for text in paragraphs)
+
+
+def _how_often(guarantee: Guarantee) -> str:
+    if guarantee.unit == "participation":
+        return (
+            "These numbers are for taking part once. Nobody counts how often you do, and every "
+            "further time gives away more."
+        )
+    if guarantee.participations > 1:
+        return (
+            f"You can take part up to {guarantee.participations:,} times. These numbers cover all "
+            "of them together."
+        )
+    return "You take part once, and these numbers cover all of it."
