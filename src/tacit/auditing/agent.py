@@ -1,12 +1,9 @@
-"""Audit of an agent as it is shipped: its reports, by both noise sources, and the whole learner.
-
-The learner is made to publish after every user, whatever its schedule: nothing it releases is then
-left unseen by an audit of a few users.
-"""
+"""Audit of an agent as it is shipped: what devices send, what learners publish, by both sources."""
 
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,20 +11,24 @@ from typing import Any
 import numpy as np
 
 from tacit.agents.base import Agent
-from tacit.auditing.auditor import AuditReport, audit_target
+from tacit.auditing.auditor import Target, audit_target
+from tacit.auditing.findings import AuditReport
+from tacit.auditing.pairs import Case, canaries, worst_cases
 from tacit.auditing.shuffle import BatchTarget
-from tacit.auditing.targets import LearnerTarget, ReportTarget
-from tacit.driver import BoundAgent, every_user
+from tacit.auditing.targets import AuditedSource, DeviceTarget, LearnerTarget
+from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.planners.base import Streams
 from tacit.privacy import Guarantee, Query, SimulatedNoise
+from tacit.privacy.shuffle import Shuffled
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.simulation.streams import stream
+from tacit.task import Task
 from tacit.validate import integer, number
 
-LEARNER_USERS = 3
-"""Users of the whole-learner audit: enough for two reports to meet in the releases."""
+OTHER_USERS = 3
+"""Users of an audited learner besides the audited person: later releases must meet their data."""
 
 _ROUNDING = 1e-12
 """Relative error of an exact epsilon that is worked out in floats."""
@@ -35,8 +36,7 @@ _ROUNDING = 1e-12
 SHUFFLED_USERS = 1000
 """Users per step that a shuffled agent is fitted to: its batches are then small by default."""
 
-_SECURE_SHARE, _LEARNER_SHARE = 10, 100
-_SECURE_CELLS = 4_000_000
+_ORDER = ("violated", "no evidence", "consistent", "no claim")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class AgentAudit:
     Attributes:
         reports: one per target, each at its share of the error probability.
         confidence: the probability that every bound in ``reports`` is right.
-        exact_epsilon: of one report, from its probabilities, where it has finitely many outputs.
+        exact_epsilon: of one person's reports, from their probabilities, where a report has
+            finitely many outputs.
         remarks: what was not audited, and why.
     """
 
@@ -58,11 +59,10 @@ class AgentAudit:
     @property
     def verdict(self) -> str:
         """The worst verdict of all, the exact one included."""
-        verdicts = {report.verdict for report in self.reports}
         claimed = self.reports[0].claimed_epsilon
         if self.exact_epsilon is not None and self.exact_epsilon > claimed * (1 + _ROUNDING):
             return "violated"
-        return "violated" if "violated" in verdicts else self.reports[0].verdict
+        return min((report.verdict for report in self.reports), key=_ORDER.index)
 
     def to_json(self) -> dict[str, Any]:
         """The report with the largest bound, with the others under ``also``."""
@@ -81,8 +81,10 @@ def audit(
     agent: Agent,
     problem: Problem,
     *,
-    trials: int = 100_000,
+    trials: int = 200_000,
     confidence: float = 0.95,
+    participations: int = 1,
+    seconds: float = 180.0,
     seed: int = 0,
     secure: bool = True,
     progress: Callable[[str], None] | None = None,
@@ -92,96 +94,109 @@ def audit(
     Args:
         agent: whose guarantee.
         problem: what its whole learner runs on.
-        trials: runs of one report per world on simulated noise; secure reports and the learner of a
-            curator get a tenth of them, a learner on secure or local noise a hundredth.
+        trials: of each path at most; fewer if a bound is violated, or nearly reached, before.
         confidence: that no bound of the audit is above the truth.
+        participations: how often one person takes part; all of them are audited together.
+        seconds: how long all of it may take, roughly; trials are cut to what fits.
         seed: of the simulated runs; secure noise takes none.
         secure: also audit the noise that protects people (needs the ``secure`` extra).
-        progress: told what is audited next.
+        progress: told what is audited, and how far it has come.
     """
     trials = integer(trials, "trials", low=1000)
     confidence = number(confidence, "confidence", low=0.5, high=1.0, high_open=True)
-    bound = agent.bind(problem.task(users=LEARNER_USERS, reveal=sorted(agent.needs)))
+    times = integer(participations, "participations", low=1)
+    bound = agent.bind(_task(agent, problem, times + OTHER_USERS, times))
     if bound.guarantee.model == "shuffle":
         users = SHUFFLED_USERS * bound.task.horizon
-        bound = agent.bind(problem.task(users=users, reveal=sorted(agent.needs)))
-    bound = dataclasses.replace(bound, schedule=every_user)
+        bound = agent.bind(_task(agent, problem, users, times))
     if bound.statistic.layout.size == 0:
         raise InvalidInput(f"{agent.name} collects nothing, so there is nothing to audit")
-    rng = stream(seed, 0, "audit")
-    secure, remarks = _secure_path(bound, secure and bound.guarantee.model != "none")
-    if bound.guarantee.model == "joint":
-        plans = _joint_plans(problem, bound, trials, secure)
-    elif bound.guarantee.model == "shuffle":
-        plans = _shuffle_plans(bound, trials, secure, _first_publication(bound, rng))
-    else:
-        plans = _local_plans(problem, bound, trials, secure, _first_publication(bound, rng))
+    seconds = number(seconds, "seconds", low=0.0, low_open=True)
+    rng, until = stream(seed, 0, "audit"), time.monotonic() + seconds
+    sources, remarks = _sources(bound, secure)
+    plans = _plans(problem, bound, sources, rng)
     each = 1 - (1 - confidence) / len(plans)
     reports = []
-    for target, runs in plans:
-        if progress is not None:
-            progress(f"{target.name}, {target.source} noise, {runs:,} trials")
-        claim = _claim(bound.guarantee, target)
+    for left, (target, claim) in zip(range(len(plans), 0, -1), plans, strict=True):
+        about = f"{target.name}, {target.source} noise"
         reports.append(
-            audit_target(target, claim.epsilon, claim.delta, runs, confidence=each, rng=rng)
+            audit_target(
+                target,
+                claim.epsilon,
+                claim.delta,
+                trials,
+                confidence=each,
+                rng=rng,
+                seconds=max(until - time.monotonic(), 1.0) / left,
+                progress=None if progress is None else _telling(progress, about),
+            )
         )
     return AgentAudit(tuple(reports), confidence, _exact_epsilon(bound), remarks)
 
 
-def _secure_path(bound: BoundAgent, wanted: bool) -> tuple[bool, tuple[str, ...]]:
-    """Whether to audit secure noise, and what to say where there is none."""
-    if getattr(bound.privatizer, "kind", None) != "bounded":
-        return wanted, ()
-    return False, ("bounded noise has no exact sampler, so there is no secure path to audit",)
+def _task(agent: Agent, problem: Problem, users: int, participations: int) -> Task:
+    task = problem.task(users=users, reveal=sorted(agent.needs))
+    return dataclasses.replace(task, participations=participations)
+
+
+def _telling(progress: Callable[[str], None], about: str) -> Callable[[str], None]:
+    progress(about)
+    return lambda found: progress(f"{about}: {found}")
+
+
+def _sources(bound: BoundAgent, secure: bool) -> tuple[list[AuditedSource], tuple[str, ...]]:
+    """Which noise to audit, and what to say where there is no secure one."""
+    if getattr(bound.privatizer, "kind", None) == "bounded":
+        said = "bounded noise has no exact sampler, so there is no secure path to audit"
+        return ["simulated"], (said,)
+    if secure and bound.guarantee.model != "none":
+        return ["simulated", "secure"], ()
+    return ["simulated"], ()
 
 
 def _exact_epsilon(bound: BoundAgent) -> float | None:
-    """Epsilon of one report by its worst pairs of output laws, where the privatizer has them."""
+    """Epsilon of one person's reports by their worst pairs of output laws, where there are some."""
     channels = getattr(bound.privatizer, "channels", None)
-    return None if channels is None else max(float(pair.epsilon) for pair in channels())
+    if channels is None:
+        return None
+    return bound.task.participations * max(float(pair.epsilon) for pair in channels())
 
 
-AnyTarget = ReportTarget | LearnerTarget | BatchTarget
-Plans = list[tuple[AnyTarget, int]]
+Plans = list[tuple[Target, Guarantee]]
+"""What is audited, and what is claimed of it."""
 
 
-def _claim(guarantee: Guarantee, target: AnyTarget) -> Guarantee:
-    """What is said of a target: before the shuffler a report has its local guarantee only."""
-    if guarantee.model == "shuffle" and isinstance(target, ReportTarget):
-        return guarantee.also[0]
-    return guarantee
-
-
-def _report_plans(bound: BoundAgent, trials: int, secure: bool, publication: Publication) -> Plans:
-    """One report, by both sources."""
-    plans: Plans = [(ReportTarget(bound, publication, "simulated"), trials)]
-    if secure:
-        affordable = max(_SECURE_CELLS // bound.statistic.layout.size, 1000)
-        runs = min(max(trials // _SECURE_SHARE, 1000), affordable)
-        plans.append((ReportTarget(bound, publication, "secure"), runs))
-    return plans
-
-
-def _shuffle_plans(bound: BoundAgent, trials: int, secure: bool, publication: Publication) -> Plans:
-    """The report before the shuffler, and a batch after it."""
-    plans = _report_plans(bound, trials, secure, publication)
-    return [*plans, (BatchTarget(bound, publication), max(trials // _LEARNER_SHARE, 300))]
-
-
-def _local_plans(
-    problem: Problem, bound: BoundAgent, trials: int, secure: bool, publication: Publication
+def _plans(
+    problem: Problem, bound: BoundAgent, sources: list[AuditedSource], rng: np.random.Generator
 ) -> Plans:
-    """The report, by both sources, and the learner."""
-    plans = _report_plans(bound, trials, secure, publication)
-    return [*plans, (LearnerTarget(problem, bound), max(trials // _LEARNER_SHARE, 300))]
+    publication = _first_publication(bound, rng)
+    claim = bound.guarantee
+    if isinstance(bound.privatizer, Shuffled):
+        device = dataclasses.replace(bound, privatizer=bound.privatizer.local)
+        cases = worst_cases(device, publication, rng)
+        batch: Plans = [(BatchTarget(bound, cases[0]), claim)]
+        return [*batch, *_device_plans(device, cases, sources, claim.also[0])]
+    cases = worst_cases(bound, publication, rng)
+    if claim.model == "local":
+        learner: Plans = [(LearnerTarget(problem, bound, cases[:1], "simulated"), claim)]
+        return [*_device_plans(bound, cases, sources, claim), *learner]
+    people = _people(bound, cases[0], rng)
+    return [(LearnerTarget(problem, bound, people, source), claim) for source in sources]
 
 
-def _joint_plans(problem: Problem, bound: BoundAgent, trials: int, secure: bool) -> Plans:
-    """What the curator publishes, by both sources."""
-    plans: Plans = [(LearnerTarget(problem, bound), max(trials // 10, 1000))]
-    if secure:
-        plans.append((LearnerTarget(problem, bound, "secure"), max(trials // _LEARNER_SHARE, 300)))
-    return plans
+def _device_plans(
+    bound: BoundAgent, cases: list[Case], sources: list[AuditedSource], claim: Guarantee
+) -> Plans:
+    return [(DeviceTarget(bound, case, source), claim) for case in cases for source in sources]
+
+
+def _people(bound: BoundAgent, case: Case, rng: np.random.Generator) -> list[Case]:
+    """As many audited people as the first batch holds, where one does not disturb another."""
+    first = case.publication.users or bound.schedule(0)
+    room = min(first, bound.task.users) // bound.task.participations
+    if bound.guarantee.mu is None or room < 2:
+        return [case]
+    return canaries(bound, case, room, rng)
 
 
 def _first_publication(bound: BoundAgent, rng: np.random.Generator) -> Publication:

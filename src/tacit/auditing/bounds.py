@@ -1,126 +1,96 @@
-"""From counted errors of a test to lower bounds on privacy parameters.
+"""From counted guesses to lower bounds on privacy parameters.
 
-A test looks at one output and says which of two neighbouring inputs ("world" 0 or 1) it came from.
-It errs in world 0 with probability FPR and in world 1 with probability FNR. Differential privacy
-limits how small both can be at once (Kairouz, Oh and Viswanath, "The composition theorem for
-differential privacy", 2015; Dong, Roth and Su, "Gaussian differential privacy", 2022), so upper
-bounds on both error rates are lower bounds on epsilon, on delta and on mu.
-
-The conversions are monotone: larger error rates never give a larger result. That is why upper
-confidence bounds may be put in place of the rates. A negative result means that the test shows
-nothing (zero is always a lower bound); it is kept so that weak tests can be ranked. Arrays are
-taken element by element.
+In every trial a fair coin picks one of two neighbouring inputs ("world" 0 or 1). Whoever looks at
+the output guesses the world, or does not guess. Differential privacy limits how often the guesses
+can be right (Kairouz, Oh and Viswanath, "The composition theorem for differential privacy", 2015;
+Dong, Roth and Su, "Gaussian differential privacy", 2022), so guesses that are right more often
+bound epsilon and mu from below. Trials are independent, so the number of right ones is binomial,
+and its bound is exact at every sample size.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import betainccinv, ndtri
+from scipy.special import betaincinv, ndtri
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.validate import integer, number
 
 Counts = int | IntArray
-Rates = float | Array
+
+RATE_SHARE = 0.1
+"""Of the error probability, for how often a guess is made at all; that matters times delta only."""
 
 
-def per_look(beta: float, looks: int) -> float:
-    """Bonferroni's share: ``looks`` statements of this failure probability fail at most ``beta``.
+def clopper_pearson_lower(count: Counts, trials: Counts, beta: float) -> Array:
+    """Lower bound on a probability, from how often it happened; wrong at most ``beta`` of the time.
 
-    >>> per_look(0.05, 4)
-    0.0125
+    Clopper and Pearson (1934), one-sided: the smallest p under which at least ``count`` of
+    ``trials`` independent trials happen with probability ``beta``. Exact for every p and every
+    sample size.
+
+    >>> round(float(clopper_pearson_lower(100, 100, 0.05)), 4)
+    0.9705
     """
     beta = number(beta, "beta", low=0.0, high=1.0, low_open=True, high_open=True)
-    return beta / integer(looks, "looks", low=1)
+    k, n = np.asarray(count), np.asarray(trials)
+    if k.dtype.kind not in "iu" or n.dtype.kind not in "iu" or (k < 0).any() or (k > n).any():
+        raise InvalidInput(
+            f"count = {count!r} of {trials!r}, but both must be whole numbers, and 0 <= count <= "
+            "trials"
+        )
+    at_least = np.maximum(k, 1)  # at k = 0 the quantile does not exist; the bound is 0
+    return np.where(k == 0, 0.0, betaincinv(at_least, n - at_least + 1.0, beta))
 
 
-def clopper_pearson_upper(count: Counts, trials: int, beta: float) -> Array:
-    """Upper bound on a probability, from how often it happened; wrong at most ``beta`` of the time.
+def epsilon_from_guesses(
+    correct: Counts, made: Counts, trials: int, delta: float, beta: float
+) -> Array:
+    """The least epsilon at which guesses may be right so often; wrong at most ``beta`` of the time.
 
-    Clopper and Pearson (1934), one-sided: the largest p under which at most ``count`` of ``trials``
-    independent trials happen with probability ``beta``. Exact for every p and every sample size.
-    The lower bound is one minus the upper bound of the complement.
+    Under (epsilon, delta)-DP the probabilities of a right and of a wrong guess satisfy
+    right <= e^eps wrong + delta: the definition for "world 1 is guessed" and for "world 0 is
+    guessed", added up. With q the share of right ones among the guesses and r the share of trials
+    with a guess, e^eps >= (q - delta / r) / (1 - q). Negative where nothing is shown, so that weak
+    rules can be ranked. Arrays are taken element by element.
 
-    >>> round(float(clopper_pearson_upper(0, 100, 0.05)), 4)
-    0.0295
+    >>> round(float(epsilon_from_guesses(9000, 10_000, 100_000, 0.0, 0.05)), 3)  # log 9, nearly
+    2.144
     """
     trials = integer(trials, "trials", low=1)
-    beta = number(beta, "beta", low=0.0, high=1.0, low_open=True, high_open=True)
-    k = np.asarray(count)
-    if k.dtype.kind not in "iu" or (k.size and (k.min() < 0 or k.max() > trials)):
-        raise InvalidInput(f"count = {count!r}, but it must be whole numbers >= 0 and <= {trials}")
-    below = np.minimum(k, trials - 1)  # at k = trials the quantile does not exist; the bound is 1
-    return np.where(k == trials, 1.0, betainccinv(below + 1, trials - below, beta))
-
-
-def error_rates_upper(
-    false_positives: Counts, false_negatives: Counts, trials: int, beta: float
-) -> tuple[Array, Array]:
-    """Upper bounds (FPR, FNR) that hold together with probability at least 1 - ``beta``.
-
-    ``trials`` were made in each world; each rate gets half of ``beta``.
-    """
-    half = per_look(beta, 2)
-    fpr = clopper_pearson_upper(false_positives, trials, half)
-    fnr = clopper_pearson_upper(false_negatives, trials, half)
-    return fpr, fnr
-
-
-def epsilon_from_rates(fpr: Rates, fnr: Rates, delta: float) -> Array:
-    """The least epsilon at which (epsilon, delta)-DP allows a test with these error rates.
-
-    The larger of log((1 - delta - FNR) / FPR) and log((1 - delta - FPR) / FNR). Infinite where one
-    rate is zero and the other below 1 - delta; minus infinity where both are at least 1 - delta.
-
-    >>> round(float(epsilon_from_rates(0.1, 0.1, 0.0)), 4)  # log 9
-    2.1972
-    """
-    fp, fn = _rate(fpr, "fpr"), _rate(fnr, "fnr")
     delta = number(delta, "delta", low=0.0, high=1.0, high_open=True)
-    with np.errstate(divide="ignore", invalid="ignore"):  # log 0; fmax below drops 0/0
-        caught = np.log(np.maximum(1 - delta - fn, 0)) - np.log(fp)
-        spared = np.log(np.maximum(1 - delta - fp, 0)) - np.log(fn)
-    return _array(np.fmax(caught, spared))
+    if delta == 0.0:
+        q, off = clopper_pearson_lower(correct, made, beta), np.zeros(())
+    else:
+        q = clopper_pearson_lower(correct, made, beta * (1 - RATE_SHARE))
+        r = clopper_pearson_lower(made, trials, beta * RATE_SHARE)
+        off = delta / np.maximum(r, 1e-300)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.maximum(q - off, 0.0)) - np.log1p(-q))
 
 
-def delta_from_rates(fpr: Rates, fnr: Rates, epsilon: float) -> Array:
-    """The least delta at which (epsilon, delta)-DP allows a test with these error rates.
+def mu_from_guesses(correct: int, trials: int, beta: float) -> float:
+    """The least mu of Gaussian DP at which guesses in all trials may be right so often.
 
-    The hockey-stick divergence at epsilon is at least the larger of 1 - FNR - e^eps FPR and
-    1 - FPR - e^eps FNR.
+    No test tells N(0, 1) from N(mu, 1) with more than probability Phi(mu / 2), so
+    mu >= 2 Phi^-1(share of right guesses); 0 where that is below a half.
 
-    >>> round(float(delta_from_rates(0.1, 0.1, 1.0)), 4)
-    0.6282
+    >>> round(mu_from_guesses(69_146, 100_000, 0.05), 2)  # Phi(1/2) = .69146
+    0.99
     """
-    fp, fn = _rate(fpr, "fpr"), _rate(fnr, "fnr")
-    epsilon = number(epsilon, "epsilon", low=0.0)
-    with np.errstate(divide="ignore"):  # log 0; a product beyond e shows nothing already
-        caught = 1 - fn - np.exp(np.minimum(epsilon + np.log(fp), 1.0))
-        spared = 1 - fp - np.exp(np.minimum(epsilon + np.log(fn), 1.0))
-    return _array(np.maximum(caught, spared))
+    share = float(clopper_pearson_lower(correct, integer(trials, "trials", low=1), beta))
+    return max(0.0, 2.0 * float(ndtri(share))) if share > 0.0 else 0.0
 
 
-def mu_from_rates(fpr: Rates, fnr: Rates) -> Array:
-    """The least mu at which mu-Gaussian DP allows a test with these error rates.
+def shares_of_looks(looks: int) -> list[float]:
+    """How an error probability is shared out over looks at growing numbers of trials.
 
-    -Phi^-1(FPR) - Phi^-1(FNR): how far apart two unit Gaussians must be to be told apart so well.
+    The last look, with most trials, gets half of it, the one before half of the rest, and so on:
+    looking early costs little.
 
-    >>> round(float(mu_from_rates(0.1586552539, 0.1586552539)), 6)
-    2.0
+    >>> shares_of_looks(3)
+    [0.25, 0.25, 0.5]
     """
-    with np.errstate(invalid="ignore"):  # a test that always says the same: inf - inf
-        mu = -ndtri(_rate(fpr, "fpr")) - ndtri(_rate(fnr, "fnr"))
-    return np.where(np.isnan(mu), 0.0, mu)
-
-
-def _rate(value: Rates, name: str) -> Array:
-    rate = _array(value)
-    if not ((rate >= 0.0) & (rate <= 1.0)).all():
-        raise InvalidInput(f"{name} = {value!r}, but it must be >= 0 and <= 1")
-    return rate
-
-
-def _array(value: npt.ArrayLike) -> Array:
-    return np.asarray(value, dtype=np.float64)
+    shares = [0.5 ** (integer(looks, "looks", low=1) - look) for look in range(looks)]
+    return [2 * shares[0], *shares[1:]]

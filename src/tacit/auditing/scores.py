@@ -1,8 +1,8 @@
-"""Scores, by which a test tells the two worlds apart, and the events they define.
+"""Scores, by which the two worlds are told apart, and the rules of guessing they define.
 
 A target may know its own best score (the log-likelihood ratio of the mechanism as it should be). A
 broken mechanism is often given away by another one, so scores are also learned from a sample. Any
-score and any event give a valid audit on fresh runs; good ones give a tight audit.
+score and any rule give a valid audit on fresh trials; good ones give a tight audit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.auditing.bounds import error_rates_upper, per_look
+from tacit.auditing.bounds import epsilon_from_guesses
 from tacit.errors import InvalidInput
 
 RIDGES = (1e-9, 1e-3, 1.0)
@@ -43,20 +43,24 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Event:
-    """Outputs on which a test says "world 1": those with sign * score >= threshold."""
+class Rule:
+    """How to guess: world 1 from ``high`` on, world 0 up to ``low``, else no guess."""
 
     score: Score
-    sign: int
-    threshold: float
+    low: float
+    high: float
 
-    def count(self, outputs: Array) -> int:
-        """How many of the outputs are in the event."""
-        return int(np.count_nonzero(self.sign * self.score.of(outputs) >= self.threshold))
+    def count(self, outputs: Array, worlds: IntArray) -> tuple[int, int]:
+        """How many guesses are right, and how many are made."""
+        scores = self.score.of(outputs)
+        above, below = scores >= self.high, scores <= self.low
+        made = int(np.count_nonzero(above | below))
+        return int(np.count_nonzero(np.where(worlds == 1, above, below & ~above))), made
 
     def __str__(self) -> str:
-        relation = ">=" if self.sign > 0 else "<="
-        return f"{self.score.name} {relation} {self.sign * self.threshold:.6g}"
+        sides = [f">= {self.high:.4g}"] * (self.high < math.inf)
+        sides += [f"<= {self.low:.4g}"] * (self.low > -math.inf)
+        return f"{self.score.name} {' or '.join(sides) or 'never'}"
 
 
 def learned_scores(world0: Array, world1: Array) -> list[Score]:
@@ -85,41 +89,51 @@ def learned_scores(world0: Array, world1: Array) -> list[Score]:
     return scores
 
 
-def strongest_events(
-    scores: Sequence[Score],
-    world0: Array,
-    world1: Array,
-    strengths: Sequence[Callable[[Array, Array], Array]],
-    beta: float,
-) -> list[Event]:
-    """For each measure of strength, a function of (FPR, FNR), the best event on this sample.
+def strongest_rule(
+    scores: Sequence[Score], outputs: Array, worlds: IntArray, delta: float, beta: float
+) -> Rule:
+    """The rule that shows the largest epsilon on this sample.
 
-    Events are ranked by the strength they reach at upper bounds on their error rates that hold for
-    all of them at once. Ranked by the rates themselves, rare events that were lucky would win.
+    Rules are ranked by bounds that hold for all of them at once. Ranked by their shares of right
+    guesses, rules that seldom guess and were lucky would win.
     """
-    best: list[Event] = [Event(scores[0], 1, math.inf)] * len(strengths)
-    record = [-math.inf] * len(strengths)
-    beta = per_look(beta, len(scores) * 2 * 2 * RANKS)
+    best, record, trials = Rule(scores[0], -math.inf, math.inf), -math.inf, len(worlds)
+    beta /= len(scores) * (2 * 2 * RANKS + 1)
+
+    def strength(correct: IntArray | int, made: IntArray | int) -> Array:
+        return epsilon_from_guesses(correct, made, trials, delta, beta)
+
     for score in scores:
-        for sign in (1, -1):
-            low, high = np.sort(sign * score.of(world0)), np.sort(sign * score.of(world1))
-            thresholds = _thresholds(np.concatenate([low, high]))
-            false_positives = len(low) - np.searchsorted(low, thresholds)
-            false_negatives = np.searchsorted(high, thresholds)
-            fpr, fnr = error_rates_upper(false_positives, false_negatives, len(low), beta)
-            for i, strength in enumerate(strengths):
-                reached = strength(fpr, fnr)
-                j = int(np.argmax(reached))
-                if reached[j] > record[i]:
-                    record[i] = float(reached[j])
-                    best[i] = Event(score, sign, float(thresholds[j]))
+        values = score.of(outputs)
+        order = np.argsort(values, kind="stable")
+        ranked, ones = values[order], np.concatenate([[0], np.cumsum(worlds[order])])
+        thresholds = _thresholds(ranked)
+        from_here = np.searchsorted(ranked, thresholds)
+        made = trials - from_here
+        right = ones[-1] - ones[from_here]
+        high = int(np.argmax(strength(right, made)))
+        up_to = np.searchsorted(ranked, thresholds, side="right")
+        spared = up_to - ones[up_to]
+        low = int(np.argmax(strength(spared, up_to)))
+        both = thresholds[low] < thresholds[high]
+        candidates = [
+            (Rule(score, -math.inf, float(thresholds[high])), right[high], made[high]),
+            (Rule(score, float(thresholds[low]), math.inf), spared[low], up_to[low]),
+        ]
+        if both:
+            rule = Rule(score, float(thresholds[low]), float(thresholds[high]))
+            candidates.append((rule, right[high] + spared[low], made[high] + up_to[low]))
+        for rule, correct, guesses in candidates:
+            reached = float(strength(int(correct), int(guesses)))
+            if reached > record:
+                best, record = rule, reached
     return best
 
 
-def _thresholds(values: Array) -> Array:
-    """Values at ranks that lie denser towards both ends, where the decisive events are."""
-    ranks = np.unique(np.geomspace(1, max(1, len(values) // 2), RANKS).astype(np.int64))
-    return np.unique(np.sort(values)[np.concatenate([ranks - 1, len(values) - ranks])])
+def _thresholds(ranked: Array) -> Array:
+    """Values at ranks that lie denser towards both ends, where the decisive rules are."""
+    ranks = np.unique(np.geomspace(1, max(1, len(ranked) // 2), RANKS).astype(np.int64))
+    return np.unique(ranked[np.concatenate([ranks - 1, len(ranked) - ranks])])
 
 
 def _largest(statistic: Array) -> IntArray:

@@ -8,50 +8,46 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
+from tacit.auditing.pairs import Case, contribution
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.shuffle import Shuffled
-from tacit.publication import Publication
 from tacit.trajectory import Trajectory
 
 
 class BatchTarget:
-    """One batch behind the shuffler, its first user's trajectory replaced; output is its sums.
+    """One batch behind the shuffler, one person's trajectory replaced; output is its sums.
 
-    The others live through a third trajectory, so that only noise can hide the first one. Sums of
-    one-cell reports are all there is to know about a batch without order.
+    The others live through a third trajectory, so that only noise can hide the person.
     """
 
     source = "simulated"
 
-    def __init__(self, bound: BoundAgent, publication: Publication) -> None:
+    def __init__(self, bound: BoundAgent, case: Case) -> None:
         if not isinstance(bound.privatizer, Shuffled):
             raise InvalidInput("only a shuffled agent has batches to audit")
         self._shuffler = bound.privatizer
         self.name = f"one opened batch of {self._shuffler.batch:,} users"
-        self._bound = bound
-        self._publication = publication
+        self.distance = case.distance
+        self._bound, self._publication = bound, case.publication
         H = self._shuffler.statistic.horizon
-        self._worlds = [self._contribution(t, 0) for t in bound.statistic.worst_pair()]
+        self._lives = case.lives
         idle = Trajectory(np.zeros(H + 1, dtype=np.int64), np.zeros(H, dtype=np.int64), np.zeros(H))
-        self._others = [self._contribution(idle, step) for step in range(H)]
+        self._others = [contribution(bound, idle, case.publication, step) for step in range(H)]
 
-    def _contribution(self, trajectory: Trajectory, coin: int) -> IntArray:
-        out = np.zeros(self._bound.statistic.layout.size, dtype=np.int64)
-        self._bound.statistic.contribute(trajectory, self._publication, coin, out)
-        return out
-
-    def sample(self, world: int, trials: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """The sums of that many independent batches."""
+    def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """The sums of independent batches."""
         noise = SimulatedNoise(rng)
-        return np.array([self._batch(world, noise) for _ in range(trials)], dtype=np.float64)
+        return np.array([self._batch(world, noise) for world in worlds.tolist()], dtype=np.float64)
 
     def _batch(self, world: int, noise: SimulatedNoise) -> IntArray:
-        shuffler, H = self._shuffler, len(self._others)
+        shuffler, H, times = self._shuffler, len(self._others), self._bound.task.participations
         secret = shuffler.init()
         for k in range(shuffler.batch):
-            row = self._worlds[world] if k == 0 else self._others[k % H]
+            row = self._others[k % H]
+            if k < times:
+                row = contribution(self._bound, self._lives[world], self._publication, k)
             shuffler.absorb(secret, shuffler.encode(row, self._publication, noise), 0)
         return secret.sums
 

@@ -1,184 +1,212 @@
-"""What is audited: the shipped privatizer on its worst pair, and the whole learner."""
+"""What is audited: what a device sends, and what a whole learner publishes."""
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from tacit import wire
 from tacit.arrays import Array, IntArray
-from tacit.driver import BoundAgent, drive
+from tacit.auditing.pairs import Case, contribution
+from tacit.auditing.watched import Watched
+from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.planners.base import Ask, Planner, Streams
+from tacit.planners.base import Streams
 from tacit.policy import LinearPolicy, Policy
-from tacit.privacy import Noise, ReplayNoise, SecureNoise, SimulatedNoise
-from tacit.privacy.bounded import log_density
-from tacit.privacy.local import LocalAdditive, LocalResponse
+from tacit.privacy import Noise, SecureNoise, SimulatedNoise
+from tacit.privacy.base import Curated, TwoHalves
+from tacit.privacy.curator import Curator
+from tacit.privacy.noise import FiniteRandomizer, GridLaw, Source
 from tacit.problems.base import Problem
-from tacit.publication import Publication
-from tacit.release import Release
-from tacit.task import Task
-from tacit.trajectory import Trajectory
 
-Source = Literal["simulated", "secure"]
+AuditedSource = Literal["simulated", "secure"]
+
+AHEAD = 1 << 14
+"""Noisy numbers drawn in one call of the secure sampler, which costs much to begin."""
 
 
-class ReportTarget:
-    """One user's report, from the trajectory pair that moves the statistic most.
+class Ahead:
+    """Secure noise drawn for many uses in one call of the sampler; each draw is handed out once."""
+
+    source: Source = "secure"
+
+    def __init__(self) -> None:
+        self._secure = SecureNoise()
+        self._ready: dict[bytes, list[IntArray]] = {}
+
+    def fill(self, law: GridLaw, out: IntArray) -> None:
+        """The next of the draws of this law."""
+        ready = self._ready.setdefault(law.kind.encode() + law.scales.tobytes(), [])
+        if not ready:
+            times = max(1, AHEAD // len(law.scales))
+            draws = np.empty(times * len(law.scales), dtype=np.int64)
+            self._secure.fill(GridLaw(law.kind, np.tile(law.scales, times)), draws)
+            ready.extend(draws.reshape(times, -1))
+        out[:] = ready.pop()
+
+    def randomize(self, randomizer: FiniteRandomizer, value: Any) -> IntArray:
+        """Nothing is gained by drawing ahead."""
+        return self._secure.randomize(randomizer, value)
+
+    def happens(self, chance: int, of: int) -> bool:
+        """Likewise."""
+        return self._secure.happens(chance, of)
+
+
+def noise_from(source: str, rng: np.random.Generator) -> Noise:
+    """Noise of one of the two sources."""
+    return SimulatedNoise(rng) if source == "simulated" else Ahead()
+
+
+def family(bound: BoundAgent) -> str:
+    """The kind of noise that the guarantee rests on."""
+    return "gaussian" if bound.guarantee.mu is not None else "other"
+
+
+class DeviceTarget:
+    """What one person's device sends, as bytes: everything in the local model that anybody sees.
+
+    The way is the device's own: statistic, ``randomize``, inspection, packing. Every report has a
+    coin of its own, so that all questions of a kind are asked. A person who may take part several
+    times does so, with the same life each time.
 
     Args:
-        bound: the agent, fitted to a task.
-        publication: the entry the user acted on.
+        bound: the agent, fitted to a task; behind a shuffler, with the privatizer of the device.
+        case: the pair of lives, and the publication they act on.
         source: "simulated" noise is drawn from the auditor's generator, "secure" noise from OS
             entropy through the same code that protects people.
     """
 
-    def __init__(self, bound: BoundAgent, publication: Publication, source: Source) -> None:
-        if bound.guarantee.model == "joint":
+    def __init__(self, bound: BoundAgent, case: Case, source: AuditedSource) -> None:
+        if not isinstance(bound.privatizer, TwoHalves):
             raise InvalidInput(
-                "under joint privacy a report goes to the curator in clear; audit the releases"
+                "only a local agent's devices randomize what they send; audit what is published"
             )
-        self.name = f"one report ({bound.guarantee.mechanism})"
+        about = f", asked about {case.name}" if len(case.name) else ""
+        times = bound.task.participations
+        reports = "one report" if times == 1 else f"{times} reports of one person"
+        self.name = f"{reports} as sent by the device{about}"
         self.source: str = source
-        self.family = getattr(bound.privatizer, "kind", "unknown")
-        self._bound = bound
-        self._publication = publication
-        self._worlds = [self._contribution(t) for t in bound.statistic.worst_pair()]
+        self.family = family(bound)
+        self.distance = case.distance
+        self._bound, self._case = bound, case
+        self._privatizer: TwoHalves = bound.privatizer
 
-    def _contribution(self, trajectory: Trajectory) -> IntArray:
-        out = np.zeros(self._bound.statistic.layout.size, dtype=np.int64)
-        self._bound.statistic.contribute(trajectory, self._publication, 0, out)
-        return out
+    def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Log-likelihood ratio of every trial's reports, then what is in the last of them."""
+        noise = noise_from(self.source, rng)
+        ratios, messages = np.zeros(len(worlds)), []
+        for i, world in enumerate(worlds.tolist()):
+            for _ in range(self._bound.task.participations):
+                ratio, message = self._report(world, noise, rng)
+                ratios[i] += ratio
+            messages.append(message)
+        width = max(len(message) for message in messages)
+        table = np.zeros((len(worlds), 1 + width))
+        table[:, 0] = ratios
+        for i, message in enumerate(messages):
+            table[i, 1 : 1 + len(message)] = message
+        return table
 
-    def sample(self, world: int, trials: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Reports of independent users who all lived through the same trajectory."""
-        privatizer, contribution = self._bound.privatizer, self._worlds[world]
-        noise = self._noise(trials, rng)
-        return np.array(
-            [
-                privatizer.encode(contribution, self._publication, noise).values
-                for _ in range(trials)
-            ],
-            dtype=np.float64,
-        )
+    def _report(self, world: int, noise: Noise, rng: np.random.Generator) -> tuple[float, IntArray]:
+        """One report, and how much it speaks for world 1."""
+        bound, publication = self._bound, self._case.publication
+        coin = int(rng.integers(2**63))
+        lives = [contribution(bound, life, publication, coin) for life in self._case.lives]
+        sent = wire.pack_message(wire.device_message(bound, lives[world], publication, coin, noise))
+        message = wire.unpack_message(sent)
+        ratio = self._privatizer.log_ratio(message[None], lives[0], lives[1], publication)
+        return float(ratio[0]), message
 
-    def _noise(self, trials: int, rng: np.random.Generator) -> Noise:
-        if self.source == "simulated":
-            return SimulatedNoise(rng)
-        return bulk_secure(self._bound, trials)
-
-    def score(self, outputs: Array) -> Array | None:
-        """The log-likelihood ratio of the declared noise, where it is known."""
-        privatizer = self._bound.privatizer
-        if isinstance(privatizer, LocalResponse):
-            pooled = privatizer.randomizer
-            moved = (self._worlds[1] - self._worlds[0]) / pooled.steps
-            per_bit = moved / np.maximum(pooled.trials, 1)
-            return np.asarray(2 * pooled.bits.epsilon_per_bit * outputs @ per_bit)
-        if not isinstance(privatizer, LocalAdditive):
-            return None
-        zero, one = (world * privatizer.factors for world in self._worlds)
-        scale = privatizer.noise_law.scales
-        ratio: Array
-        if privatizer.kind == "laplace":
-            ratio = ((np.abs(outputs - zero) - np.abs(outputs - one)) / scale).sum(axis=1)
-        elif privatizer.kind == "gaussian":
-            ratio = ((outputs - (zero + one) / 2) * (one - zero) / scale**2).sum(axis=1)
-        else:
-            below, above = (log_density((outputs - world) / scale) for world in (zero, one))
-            ratio = (above - below).sum(axis=1)
-        return ratio
-
-
-def bulk_secure(bound: BoundAgent, trials: int) -> Noise:
-    """Secure draws for many reports in one call of the sampler, each handed out once."""
-    privatizer = bound.privatizer
-    if not isinstance(privatizer, LocalAdditive):
-        return SecureNoise()
-    law = privatizer.noise_law
-    cells = len(law.scales)
-    draws = np.empty(trials * cells, dtype=np.int64)
-    SecureNoise().fill(type(law)(law.kind, np.tile(law.scales, trials)), draws)
-    return ReplayNoise(list(draws.reshape(trials, cells)))
+    def score(self, outputs: Array) -> Array:
+        """The log-likelihood ratio of the declared noise."""
+        return outputs[:, 0]
 
 
 class LearnerTarget:
-    """The whole learner with its first user's trajectory replaced: everything it publishes.
+    """A whole learner in which one person's lives are replaced: everything it publishes.
 
-    Later users live in the problem and act on what was published, so the data after the first user
-    react to it, as in service. Outputs are all releases and the last policy. Small cases only: one
-    trial runs the whole learner.
+    The person takes part first, as often as the task allows. The others live in the problem and act
+    on what was published, so their data react to it, as in service; whoever guesses knows them, as
+    differential privacy assumes. A curator is asked the worst questions, as often as it answers.
+    Outputs are the log-likelihood ratio of everything released under the noise that is claimed,
+    then all releases, answers, and the last policy. The first publication, which no data can have
+    moved, is the same in all trials.
+
+    Where the first batch has room for more people whose pairs of lives move the sums in orthogonal
+    directions, each of them is a trial of its own (with Gaussian noise these are independent), and
+    the log-likelihood ratio is all that is kept.
+
+    Args:
+        problem: where the others live.
+        bound: the agent, fitted to a task of few users.
+        cases: pairs of lives, of one person each, and the first publication.
+        source: of the noise.
     """
 
-    def __init__(self, problem: Problem, bound: BoundAgent, source: Source = "simulated") -> None:
-        self.name = f"the whole learner, {bound.task.users} users"
+    def __init__(
+        self, problem: Problem, bound: BoundAgent, cases: Sequence[Case], source: AuditedSource
+    ) -> None:
+        users, times = bound.task.users, bound.task.participations
+        often = "" if times == 1 else f", one of whom takes part {times} times"
+        self.name = f"everything published by a learner with {users} users{often}"
         self.source: str = source
-        self._problem = problem
-        self._bound = bound
-        self._worlds = bound.statistic.worst_pair()
+        self.family = family(bound) if isinstance(bound.privatizer, Curated) else "other"
+        self.distance = cases[0].distance
+        self._problem, self._bound, self._cases = problem, bound, cases
 
-    def sample(self, world: int, trials: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+    @property
+    def separate(self) -> bool:
+        """Whether trials are independent whatever the mechanism: one person per run."""
+        return len(self._cases) == 1
+
+    def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Everything published by independent runs."""
-        return np.array([self._run(self._worlds[world], rng) for _ in range(trials)])
+        noise, each = noise_from(self.source, rng), len(self._cases)
+        rows: list[Array] = []
+        for start in range(0, len(worlds), each):
+            some = worlds[start : start + each]
+            padded = np.resize(some, each)  # a run always has all its people
+            rows.extend(self._run(padded.tolist(), noise, rng)[: len(some)])
+        return np.array(rows)
 
-    def _run(self, first: Trajectory, rng: np.random.Generator) -> Array:
-        waiting = [first]
+    def _run(self, worlds: list[int], noise: Noise, rng: np.random.Generator) -> list[Array]:
+        bound, streams = self._bound, Streams(ties=rng, posterior=rng)
+        run = Watched(bound, noise, self._cases, worlds)
+        while run.served < bound.task.users:
+            for _ in range(run.due()):
+                run.take_part(self._problem, rng)
+            if run.served < bound.task.users:
+                run.publish(streams)
+        run.ask_the_rest()
+        ratios = run.log_ratios()
+        if not self.separate:
+            return [np.array([ratio]) for ratio in ratios]
+        assert run.publication is not None
+        row = np.zeros(self._width)
+        shown = np.concatenate([ratios, *run.shown(), _numbers(run.publication.policy)])
+        row[: len(shown)] = shown
+        return [row]
 
-        def live(publication: Publication) -> Trajectory:
-            if waiting:
-                return waiting.pop()
-            return self._problem.rollout(publication.policy, rng)
-
-        watching = _Watching(self._bound.planner)
-        agent = dataclasses.replace(self._bound, planner=watching)
-        noise: Noise = SecureNoise() if self.source == "secure" else SimulatedNoise(rng)
-        *_, last = drive(agent, live, noise, Streams(ties=rng, posterior=rng))
-        answers = self._answers(watching)
-        return np.concatenate([*watching.seen[1:], answers, _numbers(last.policy)])
-
-    def _answers(self, watching: _Watching) -> Array:
-        """Every answer given, in order, padded with zeros to what could have been asked."""
-        cells = getattr(self._bound.privatizer, "answer_cells", None)
-        padded = np.zeros(cells(self._bound.task.users) if cells else 0)
-        given = np.concatenate([np.zeros(0), *watching.answers])
-        padded[: len(given)] = given
-        return padded
+    @cached_property
+    def _width(self) -> int:
+        """Numbers that one run can show at most; planners may choose how often to release."""
+        bound, policy = self._bound, self._cases[0].publication.policy
+        releases = bound.task.users * sum(block.size for block in bound.privatizer.layout.blocks)
+        answers = bound.privatizer.answer_cells if isinstance(bound.privatizer, Curator) else 0
+        return 1 + releases + answers + len(_numbers(policy))
 
     def score(self, outputs: Array) -> Array | None:
-        """Unknown: it is learned."""
-        return None
+        """The log-likelihood ratio, where it is known."""
+        known = isinstance(self._bound.privatizer, Curated | TwoHalves)
+        return outputs[:, 0] if known else None
 
 
 def _numbers(policy: Policy) -> Array:
     """The table that a user acts on, flat."""
     table = policy.gains if isinstance(policy, LinearPolicy) else getattr(policy, "actions", [])
     return np.asarray(table, dtype=np.float64).ravel()
-
-
-class _Watching:
-    """A planner that keeps a copy of every release it is given, and of every answer."""
-
-    def __init__(self, planner: Planner) -> None:
-        self.planner = planner
-        self.seen: list[Array] = []
-        self.answers: list[Array] = []
-
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
-        """Look, then plan."""
-        self.seen.append(np.concatenate([block.ravel() for block in release.blocks.values()]))
-
-        def watched(query: Any) -> Release:
-            answer = ask(query)
-            self.answers.append(np.concatenate([b.ravel() for b in answer.blocks.values()]))
-            return answer
-
-        return self.planner.plan(task, release, watched, previous, streams)

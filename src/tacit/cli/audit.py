@@ -7,7 +7,7 @@ import json
 from rich.console import Console
 
 from tacit.auditing.agent import audit
-from tacit.auditing.auditor import AuditReport
+from tacit.auditing.findings import AuditReport
 from tacit.cli.case import Case
 from tacit.cli.values import real, whole
 

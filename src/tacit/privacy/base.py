@@ -114,11 +114,11 @@ class Record:
     """One run as only an audit knows it: what was released, beside the exact data of two worlds.
 
     Attributes:
-        first: what was absorbed between two releases, one vector per release, if the audited people
-            lived their first lives.
-        second: the same if they lived their second ones.
-        released: every release with data, flat, in natural units.
-        answers: every answered question, how many releases there had been, and the answer.
+        first: what each batch of users contributed, one vector per batch, if the audited person
+            lived the first of two lives.
+        second: the same if it was the second one.
+        released: what was released after each batch but perhaps the last, flat, in natural units.
+        answers: every answered question, how many batches it was about, and the answer.
     """
 
     first: list[IntArray] = field(default_factory=list)

@@ -192,10 +192,10 @@ class Curator:
         """The law of the noisiest Gram release."""
         return self.stream.law(users)
 
-    def answer_cells(self, users: int) -> int:
-        """How many numbers all answers to that many users' plans can have at most."""
-        d: int = self.statistic.phi.shape[2]
-        return min(self.answers.rounds, users - 1) * len(self.answers.questions) * d
+    @property
+    def answer_cells(self) -> int:
+        """How many numbers all answers together have at most."""
+        return self.answers.rounds * len(self._law.scales)
 
     def init(self) -> CuratorSecret:
         """Empty tables, fresh counter, full budget."""
@@ -300,6 +300,12 @@ class Curator:
                 best, values = float(apart @ apart), tried
         return values
 
+    def unasked(self, secret: CuratorSecret) -> list[tuple[str, int]]:
+        """Questions that would still be answered, one round of them."""
+        if secret.drawn:
+            return list(secret.drawn)
+        return list(self._questions) if secret.rounds < self.answers.rounds else []
+
     def mean(self, sums: IntArray, query: ValueQuery) -> Array:
         """The answer that these sums have, without noise."""
         views, phi = self.statistic.layout.views(sums), self.statistic.phi
@@ -318,10 +324,10 @@ class Curator:
             record.released,
         )
         log_ratio, mu_squared = self.stream.evidence(grams)
-        for query, releases, answer in record.answers:
+        for query, count, answer in record.answers:
             first, second = (
-                self.mean(np.sum(sums[:releases], axis=0), query)
-                for sums in (record.first, record.second)
+                self.mean(np.sum(batches[:count], axis=0), query)
+                for batches in (record.first, record.second)
             )
             shift = (second - first) / self._laws[query.target, query.stage].std ** 2
             log_ratio += float(shift @ (answer - (first + second) / 2))

@@ -139,7 +139,10 @@ class BatchSums:
 
     def evidence(self, record: Record) -> Evidence:
         """Of all batches: their noise is independent."""
-        first, second = (np.array(x) * self.layout.units for x in (record.first, record.second))
+        count, units = len(record.released), self.layout.units
+        first, second = (
+            np.array(batches[:count]) * units for batches in (record.first, record.second)
+        )
         shift = (second - first) / self.noise_std**2
         mu_squared = float((shift * (second - first)).sum())
         return Evidence(

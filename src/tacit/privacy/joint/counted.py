@@ -263,8 +263,10 @@ class CountedSums:
     def evidence(self, record: Record) -> Evidence:
         """Of all prefixes together: their noise has covariance sigma^2 B B^T in every cell."""
         units, released = self.layout.units, np.array(record.released)
-        first, second = (np.cumsum(x, axis=0) * units for x in (record.first, record.second))
         count = len(released)
+        first, second = (
+            np.cumsum(batches[:count], axis=0) * units for batches in (record.first, record.second)
+        )
         precision = np.linalg.inv(self.strategy.covariance()[:count, :count])
         shift = precision @ (second - first) / self.noise_std**2
         mu_squared = float((shift * (second - first)).sum())

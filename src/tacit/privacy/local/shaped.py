@@ -190,8 +190,8 @@ class LocalShaped(WholeReport):
     def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """L2 distance over the public weights, over the declared one."""
         apart, _ = self._apart(first, second, publication)
-        most = self.statistic.sensitivity("l2", Relation.REPLACE_ONE)
-        return float(np.linalg.norm(apart)) * self.noise_std / most
+        most = float(self.guarantee.noise["sensitivity"]) / self.noise_std
+        return float(np.linalg.norm(apart)) / most
 
     def log_ratio(
         self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication

@@ -1,0 +1,149 @@
+"""A learner under audit: what it releases is recorded, beside the data of both worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.auditing.pairs import Case, aimed_at, contribution
+from tacit.driver import BoundAgent, Learner
+from tacit.privacy import Noise
+from tacit.privacy.base import Curated, Record, Report, TwoHalves
+from tacit.privacy.curator import Curator
+from tacit.privacy.curator.curator import CuratorSecret
+from tacit.problems.base import Problem
+from tacit.publication import Publication
+from tacit.release import Release, ValueQuery
+
+
+class Watched(Learner):
+    """Runs like any learner; audited people come first, and questions are the worst ones.
+
+    Args:
+        agent: the parts of the pipeline.
+        noise: what the privatizer draws from.
+        cases: the audited people and their two lives; the first one's publication is the first.
+        worlds: which of their lives they live.
+    """
+
+    def __init__(
+        self, agent: BoundAgent, noise: Noise, cases: Sequence[Case], worlds: Sequence[int]
+    ) -> None:
+        super().__init__(agent, noise, publication=cases[0].publication)
+        self._cases, self._worlds = cases, worlds
+        self._lived: list[IntArray] = []
+        """What every batch contributed; the last one may be open."""
+        self._instead: list[list[tuple[IntArray, IntArray]]] = [[] for _ in cases]
+        """By person and batch: what is to be added for the first life, and for the second."""
+        self._released: list[Array] = []
+        self._answers: list[tuple[ValueQuery, int, Array]] = []
+        self._told = [0.0 for _ in cases]
+        """By person: the log-likelihood ratios of local reports."""
+        self.open_batch()
+
+    def open_batch(self) -> None:
+        """Begin to add up the contributions of the next batch."""
+        size = self.agent.statistic.layout.size
+        self._lived.append(np.zeros(size, dtype=np.int64))
+        for batches in self._instead:
+            batches.append((np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)))
+
+    def take_part(self, problem: Problem, rng: np.random.Generator) -> None:
+        """The next person: an audited one, or somebody who lives in the problem."""
+        assert self.publication is not None
+        person = self.served // self.agent.task.participations
+        if person < len(self._cases):
+            self._audited(person)
+            return
+        publication, coin = self.publication, self.served
+        life = problem.rollout(publication.for_user(coin).policy, rng)
+        own = contribution(self.agent, life, publication, coin)
+        self._add(own, self._report(own, publication, coin)[0])
+
+    def _audited(self, person: int) -> None:
+        case, world, coin = self._cases[person], self._worlds[person], self.served
+        assert self.publication is not None
+        publication = aimed_at(self.publication, case.context)
+        both = [contribution(self.agent, life, publication, coin) for life in case.lives]
+        for instead, life in zip(self._instead[person][-1], both, strict=True):
+            instead += life - both[world]
+        report, message = self._report(both[world], publication, coin)
+        privatizer = self.agent.privatizer
+        if message is not None and isinstance(privatizer, TwoHalves):
+            ratio = privatizer.log_ratio(message[None], both[0], both[1], publication)
+            self._told[person] += float(ratio[0])
+        self._add(both[world], report)
+
+    def _report(
+        self, own: IntArray, publication: Publication, coin: int
+    ) -> tuple[Report, IntArray | None]:
+        """What is absorbed, and in the local model the message that crosses the network."""
+        privatizer = self.agent.privatizer
+        if not isinstance(privatizer, TwoHalves):
+            return privatizer.encode(own, publication, self.noise), None
+        message = privatizer.randomize(own, publication, self.noise)
+        return privatizer.collect(message, publication, coin, self.noise.source), message
+
+    def _add(self, own: IntArray, report: Report) -> None:
+        assert self.publication is not None
+        self._lived[-1] += own
+        self.absorb(report, self.publication.version)
+
+    def _ask(self, query: Any) -> Release:
+        if isinstance(query, ValueQuery):
+            return self._answer(query.id, query.target, query.stage)
+        release = super()._ask(query)
+        self._released.append(_flat(release))
+        self.open_batch()
+        return release
+
+    def _answer(self, name: Any, target: str, stage: int) -> Release:
+        """The answer to a question, with the values that tell the worlds apart best."""
+        curator = self.agent.privatizer
+        assert isinstance(curator, Curator)
+        record = self._record(0)
+        values = curator.worst(np.sum(record.first, axis=0), np.sum(record.second, axis=0), stage)
+        query = ValueQuery(name, target, stage, values)
+        release = super()._ask(query)
+        self._answers.append((query, len(self._lived), _flat(release)))
+        return release
+
+    def ask_the_rest(self) -> None:
+        """Ask a curator whatever it would still answer: the guarantee covers it."""
+        curator = self.agent.privatizer
+        if not isinstance(curator, Curator):
+            return
+        assert isinstance(self.secret, CuratorSecret)
+        while rest := curator.unasked(self.secret):
+            for target, stage in rest:
+                self._answer(("rest", len(self._answers)), target, stage)
+
+    def log_ratios(self) -> list[float]:
+        """How much everything released speaks for every person's second life."""
+        privatizer = self.agent.privatizer
+        if not isinstance(privatizer, Curated):
+            return self._told
+        people = range(len(self._cases))
+        return [privatizer.evidence(self._record(person)).log_ratio for person in people]
+
+    def _record(self, person: int) -> Record:
+        """The run, with either life of one person and everybody else's as it was."""
+        first, second = (
+            [
+                lived + life[k]
+                for lived, life in zip(self._lived, self._instead[person], strict=True)
+            ]
+            for k in range(2)
+        )
+        return Record(first, second, self._released, self._answers)
+
+    def shown(self) -> list[Array]:
+        """All releases and answers, flat."""
+        return [*self._released, *(answer for _, _, answer in self._answers)]
+
+
+def _flat(release: Release) -> Array:
+    return np.concatenate([block.ravel() for block in release.blocks.values()])
