@@ -102,7 +102,7 @@ def shares(guarantee: Guarantee) -> tuple[mpmath.mpf, mpmath.mpf]:
     power, d = mpmath.exp(mpmath.mpf(guarantee.epsilon)), mpmath.mpf(guarantee.delta)
     a = mpmath.mpf("0.01")
     found = min(power * a + d, 1 - (1 - d - a) / power)
-    return 100 * (power + d) / (1 + power), 100 * found
+    return min(100 * (power + d) / (1 + power), mpmath.mpf(100)), 100 * found
 
 
 LEVELS = st.tuples(logs(1e-8, 1e4), st.one_of(st.just(0.0), logs(1e-300, 0.1)))
