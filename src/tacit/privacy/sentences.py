@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 FALSE_ALARMS = 0.01
 """Share of false alarms at which the share of people found is stated."""
 
+NOBODY = "no real person's data was used, none is protected"
+"""What a simulated run protects."""
+
 _TRUST = {
     "local": "each user's device randomizes its report before sending it; nobody else is trusted",
     "joint": "a trusted curator sees trajectories; everything it publishes, and every other user's "
@@ -55,8 +58,7 @@ def statement(guarantee: Guarantee) -> str:
         lines.append(f"The learner was told in advance: {', '.join(guarantee.revealed)}.")
     if guarantee.simulated:
         lines.append(
-            "Made in simulation: no real person's data was used, none is protected; what is said "
-            "here would hold with secure noise."
+            f"Made in simulation: {NOBODY}; what is said here would hold with secure noise."
         )
     lines += [f"Also: {statement(view)}" for view in guarantee.also]
     return "\n".join(lines)
