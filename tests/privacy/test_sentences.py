@@ -61,7 +61,7 @@ def test_the_sentence_names_what_is_seen_and_whose_data_it_is() -> None:
     visit = dataclasses.replace(PURE, unit="participation")
     assert "everything a device sends in one participation and" in meaning(visit)
     assert "true of a participation guesses" in meaning(visit)
-    assert "100 participations of whom" in meaning(visit)
+    assert "100 participations of which a story" in meaning(visit)
     nested = statement(SHUFFLED).split("\n")
     assert meaning(SHUFFLED) in nested and meaning(PURE) in nested
 

@@ -90,14 +90,13 @@ def brief(guarantee: Guarantee) -> str:
 def meaning(guarantee: Guarantee) -> str:
     """What somebody who looks can find out: two numbers, and the odds where they are bounded."""
     guess, found = _numbers(guarantee)
-    whom, many = "a user", "users"
+    whom, many = "a user", "users of whom"
     if guarantee.unit == "participation":
-        whom, many = "a participation", "participations"
+        whom, many = "a participation", "participations of which"
     said = (
         f"Somebody who sees {_SEEN[guarantee.model][guarantee.unit]} and wonders, fifty-fifty, "
         f"which of two stories is true of {whom} guesses right in at most {guess} of 100 cases; "
-        f"with 1 false alarm in 100, at most {found} of 100 {many} of whom a story is true are "
-        "found."
+        f"with 1 false alarm in 100, at most {found} of 100 {many} a story is true are found."
     )
     if guarantee.delta == 0.0:
         factor = _factor(guarantee)
