@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tacit.privacy.sentences import consent
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
 
@@ -44,6 +45,19 @@ def test_check_says_what_would_run_and_touches_nothing(call, file: Path, tmp_pat
     assert report["forecast"]["users"] == 20_000
 
 
+def test_consent_is_told_with_the_numbers_of_the_file(call, file: Path, tmp_path: Path) -> None:
+    done = call("serve", "coach.toml", "--consent")
+    assert done.status == 0 and [path.name for path in tmp_path.iterdir()] == ["coach.toml"]
+    said = Deployment.load(file).guarantee
+    assert done.out == consent(said, name="river-swim", steps=12, kept=False) + "\n"
+    joint = file.read_text().replace('"tacit-local"', '"tacit-joint"\ndelta = 1e-5')
+    joint = joint.replace("# [storage]", "[storage]\nkeep_reports = true")
+    file.write_text(joint.replace('"per-device"', '"shared"'))
+    text = " ".join(call("serve", "coach.toml", "--consent").out.split())
+    for words in ("sends us the record", "keeps an encrypted copy", "Nobody counts how often"):
+        assert words in text
+
+
 def test_check_hides_the_password_of_the_database(call, file: Path) -> None:
     url = 'database = "postgresql://me:hush@localhost/name"'
     file.write_text(file.read_text().replace("# [storage]", f"[storage]\n{url}"))
@@ -64,6 +78,8 @@ def test_mistakes_are_sentences(call, file: Path) -> None:
             (("serve", "coach.toml", "--workers", "0"), "--workers"),
             (("serve", "coach.toml", "--host", "no.such.host.invalid"), "--host"),
             (("serve", "coach.toml", "--init", "--check"), "choose one"),
+            (("serve", "coach.toml", "--check", "--consent"), "choose one"),
+            (("serve", "coach.toml", "--consent", "--json"), "--check"),
             (("serve", "coach.toml", "--json"), "--check"),
             (("tokens", "coach.toml", "give"), "issue, list, revoke"),
             (("tokens", "coach.toml", "issue", "--role", "king"), "device, operator"),

@@ -369,6 +369,9 @@ def test_a_stated_guarantee_that_is_too_good_is_declined(collector) -> None:
     collector.description["guarantee"]["epsilon"] = 0.5
     with pytest.raises(Declined, match="states epsilon 0.5.*terms give epsilon 1"):
         collector.device().begin()
+    collector.description["guarantee"].update(epsilon=1.0, mu=0.01)
+    with pytest.raises(Declined, match="states Gaussian noise of mu 0.01, which its terms do not"):
+        collector.device().terms()
     collector.description["guarantee"] = "trust us"
     with pytest.raises(Declined, match="guarantee cannot be read"):
         collector.device().begin()

@@ -21,7 +21,8 @@ from tacit.service.http.errors import CODES
 from tacit.service.http.metrics import Metrics
 from tacit.service.planning import LEASE_SECONDS, PlannerLoop
 
-GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "deploy.md").read_text()
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = (ROOT / "docs" / "deploy.md").read_text()
 JOINT = """
 [task]
 name = "coach"
@@ -75,6 +76,17 @@ def test_every_command_runs_as_it_is_written(tmp_path: Path) -> None:
     run(tmp_path, f"printf '%s\\n' {'A' * 43}= > coach.key\n{keys}")
     assert len((tmp_path / "coach.key").read_text().split()) == 2
     assert (tmp_path / "coach.key").stat().st_mode & 0o077 == 0
+
+
+def test_consent_texts_are_what_the_command_prints(tmp_path: Path) -> None:
+    shown = [block for block in blocks("console") if "--consent" in block.split("\n")[0]]
+    assert len(shown) == 2
+    run(tmp_path, "tacit serve coach.toml --init")
+    for block, folder in zip(shown, (tmp_path, ROOT), strict=True):
+        command, _, expected = block.partition("\n")
+        with contextlib.chdir(folder):
+            done = CliRunner().invoke(app, shlex.split(command)[2:])
+        assert done.exit_code == 0 and done.output == expected
 
 
 def serve(collector: Collector, count: int) -> None:

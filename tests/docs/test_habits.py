@@ -41,3 +41,43 @@ def test_contributing_tells_how_to_add_each_kind() -> None:
         assert heading in text
     for path in re.findall(r"`((?:src|tests|examples)/[\w/.]+)`", text):
         assert (ROOT / path).exists(), path
+
+
+FALSE = (
+    *("except with probability", "except with a probability", "except with a chance"),
+    *("may fail with a probability", "may fail with probability", "fails with probability delta"),
+    *("with probability delta", "probability of delta", "with probability 1 - delta"),
+    *("nobody, we included, can know", "can know what really happened", "can become right in"),
+    "without learning about any one",
+)
+"""Said of (epsilon, delta) these promise more than is proved (proofs/sentences.md)."""
+
+
+def as_read(text: str) -> str:
+    """Text without line ends, marks of quotations, and the seams of string literals."""
+    text = re.sub(r"\n\s*(?:[>#] ?)*", " ", text)
+    return re.sub(r"\s+", " ", re.sub(r'"\s*[frb]*"', "", text)).lower()
+
+
+def test_the_false_sentences_do_not_come_back() -> None:
+    folders = [ROOT / name for name in ("src", "docs", "proofs", "examples")]
+    kinds = (".py", ".md", ".html", ".js", ".toml")
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in kinds]
+    files += [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+    assert len(files) > 400
+    found = {
+        (str(path.relative_to(ROOT)), words)
+        for path in files
+        for words in FALSE
+        if words in as_read(path.read_text())
+    }
+    assert found == set()
+
+
+def test_a_false_sentence_is_found_however_it_is_broken() -> None:
+    for broken in (
+        'said += f" This may "\n        f"fail with a probability of {x}."',
+        "> by a factor of at most 2, except\n> with probability 0.1",
+        "# Except with\n# probability",
+    ):
+        assert any(words in as_read(broken) for words in FALSE), broken

@@ -27,6 +27,7 @@ KEYS = [
     "model",
     "epsilon",
     "delta",
+    "mu",
     "delta_at_requested_epsilon",
     "requested_epsilon",
     "requested_delta",
@@ -97,6 +98,9 @@ def test_the_statement_says_who_is_trusted_what_is_protected_and_how_well() -> N
         {"delta": -0.1},
         {"epsilon": math.inf},
         {"model": "none"},
+        {"mu": -0.1},
+        {"mu": math.inf},
+        {"mu": math.nan},
     ],
 )
 def test_impossible_guarantees_cannot_be_made(broken: dict) -> None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 FALSE_ALARMS = 0.01
 """Share of false alarms at which the share of people found is stated."""
 
+NOBODY = "no real person's data was used, none is protected"
+"""What a simulated run protects."""
+
 _TRUST = {
     "local": "each user's device randomizes its report before sending it; nobody else is trusted",
     "joint": "a trusted curator sees trajectories; everything it publishes, and every other user's "
@@ -55,8 +58,7 @@ def statement(guarantee: Guarantee) -> str:
         lines.append(f"The learner was told in advance: {', '.join(guarantee.revealed)}.")
     if guarantee.simulated:
         lines.append(
-            "Made in simulation: no real person's data was used, none is protected; what is said "
-            "here would hold with secure noise."
+            f"Made in simulation: {NOBODY}; what is said here would hold with secure noise."
         )
     lines += [f"Also: {statement(view)}" for view in guarantee.also]
     return "\n".join(lines)
@@ -88,14 +90,13 @@ def brief(guarantee: Guarantee) -> str:
 def meaning(guarantee: Guarantee) -> str:
     """What somebody who looks can find out: two numbers, and the odds where they are bounded."""
     guess, found = _numbers(guarantee)
-    whom, many = "a user", "users"
+    whom, many = "a user", "users of whom"
     if guarantee.unit == "participation":
-        whom, many = "a participation", "participations"
+        whom, many = "a participation", "participations of which"
     said = (
         f"Somebody who sees {_SEEN[guarantee.model][guarantee.unit]} and wonders, fifty-fifty, "
         f"which of two stories is true of {whom} guesses right in at most {guess} of 100 cases; "
-        f"with 1 false alarm in 100, at most {found} of 100 {many} of whom a story is true are "
-        "found."
+        f"with 1 false alarm in 100, at most {found} of 100 {many} a story is true are found."
     )
     if guarantee.delta == 0.0:
         factor = _factor(guarantee)

@@ -12,6 +12,7 @@ from typing import Any
 from tacit._version import __version__
 from tacit.errors import InvalidInput
 from tacit.folders import make_folder
+from tacit.privacy.sentences import NOBODY
 from tacit.report.analysis import grouped, prices, statements, winnings
 from tacit.report.sections import by_length, section
 from tacit.report.study import Arm, Study, read_study
@@ -158,7 +159,7 @@ def _guarantees(arms: Sequence[Arm]) -> list[dict[str, Any]]:
 
 def _simulated(arms: Sequence[Arm]) -> str:
     if all(arm.result.guarantee.simulated for arm in arms):
-        return "Everything here was simulated: no real person's data was used, none is protected."
+        return f"Everything here was simulated: {NOBODY}."
     return "Statements that were made in simulation say so."
 
 

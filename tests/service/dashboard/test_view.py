@@ -7,8 +7,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from service.conftest import LOCAL
 from service.devices import local_reports, trajectories
 from tacit.policy import StochasticPolicy
+from tacit.privacy.accounting import gaussian_epsilon
+from tacit.privacy.sentences import meaning
 from tacit.publication import Publication
 from tacit.service.dashboard import page as pages
 from tacit.service.dashboard.action_map import action_map, letter
@@ -122,7 +125,26 @@ def test_numbers_of_a_joint_task(deploy, opened, joint_text) -> None:
     assert data["budget"]["spent_epsilon"] == data["budget"]["epsilon"]
     assert data["budget"]["share"] == pytest.approx(2 / 4)
     assert "2 releases made, 2 to come" in html
-    assert "everything the curator publishes" in html
+    said = data["guarantee"]["meaning"]
+    assert said == meaning(collector.deployment.guarantee) and html.count(said) == 1
+    assert "sees everything published and all that other users get to see" in said
+
+
+@pytest.mark.parametrize("delta", ["", "delta = 1e-5"])
+def test_the_cost_of_one_of_several_reports_is_never_understated(deploy, opened, delta) -> None:
+    """Gaussian noise adds up by squares: one of four reports costs more than a quarter."""
+    kind = "gaussian" if delta else "laplace"
+    text = LOCAL.replace('"tacit-local"', f'"ldp-obi"\nrandomizer = "{kind}"\n{delta}')
+    text = text.replace('tokens = "shared"', "participations = 4")
+    collector = opened(deploy(text))
+    stated, shown = collector.deployment.guarantee, look(collector)[0]["budget"]
+    if delta:
+        assert shown["spent_epsilon"] == gaussian_epsilon(stated.mu / 2, stated.delta)
+        assert shown["left_epsilon"] == gaussian_epsilon(stated.mu * 0.75**0.5, stated.delta)
+        assert shown["spent_epsilon"] > stated.epsilon / 4
+    else:
+        assert shown["spent_epsilon"] == stated.epsilon / 4
+        assert shown["left_epsilon"] == stated.epsilon * 3 / 4
 
 
 def test_the_end_is_told(deploy, opened) -> None:
