@@ -27,7 +27,7 @@ from tacit.simulation.streams import stream
 from tacit.task import Task
 from tacit.validate import integer, number
 
-OTHER_USERS = 3
+OTHER_USERS = 2
 """Users of an audited learner besides the audited person: later releases must meet their data."""
 
 _ROUNDING = 1e-12

@@ -1,26 +1,32 @@
 """The auditor: run a mechanism on two neighbouring inputs and bound its epsilon from below.
 
-In every trial a fair coin picks the input, and somebody who sees the output guesses which. A rule
-of guessing is fixed before the trials it is judged on: either it is known in advance (the sign of
-the log-likelihood ratio under the noise that is claimed), or scores are fitted on a first part of
-the trials and the best rule is picked on a second. Bounds are looked at while trials go on, at
+In every trial a fair coin picks the input, and somebody who sees the output guesses which. The rule
+of guessing is fixed before the trials it is judged on: scores are fitted on a first part of the
+trials, beside the log-likelihood ratio under the noise that is claimed, where that is known, and
+the best rule is picked on a second part. Where noise is Gaussian the log-likelihood ratio itself
+says more, and nothing has to be prepared. Bounds are looked at while trials go on, at
 public numbers of them; the error probability is shared out over methods and looks, so that all of
 them hold at once and an audit may stop as soon as it has seen enough.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
-from tacit.auditing.bounds import epsilon_from_guesses, mu_from_guesses, shares_of_looks
+from tacit.auditing.bounds import (
+    Moments,
+    epsilon_from_guesses,
+    mu_from_moments,
+    shares_of_looks,
+)
 from tacit.auditing.findings import GAUSSIAN, NOTHING, AuditReport, MethodBound
 from tacit.auditing.scores import Rule, Score, learned_scores, strongest_rule
 from tacit.errors import InvalidInput
@@ -68,37 +74,50 @@ class Target(Protocol):
         """The log-likelihood ratio [trials] under the claimed noise; None if it is not known."""
 
 
-@dataclass
-class _Method:
-    """A rule with what it has shown so far."""
+class _Guesses:
+    """A rule of guessing with what it has shown so far."""
 
-    name: str
-    assumption: str
-    beta: float
-    epsilon: Callable[[int, int, int, float], float]
-    rule: Rule
-    correct: int = 0
-    made: int = 0
-    trials: int = 0
-    bound: MethodBound = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.bound = MethodBound(self.name, 0.0, self.assumption, str(self.rule), 0, 0)
+    def __init__(self, rule: Rule, delta: float, beta: float) -> None:
+        self._rule, self._delta, self._beta = rule, delta, beta
+        self._correct = self._made = self._trials = 0
+        self.bound = MethodBound("guesses", 0.0, NOTHING, str(rule), "no guess was made")
 
     def see(self, outputs: Array, worlds: IntArray) -> None:
-        correct, made = self.rule.count(outputs, worlds)
-        self.correct, self.made = self.correct + correct, self.made + made
-        self.trials += len(worlds)
+        correct, made = self._rule.count(outputs, worlds)
+        self._correct, self._made = self._correct + correct, self._made + made
+        self._trials += len(worlds)
 
     def look(self, share: float) -> None:
         """Work the bound out; what earlier looks have shown stays shown."""
-        if self.trials == 0 or self.made == 0:
+        if self._made == 0:
             return
-        found = self.epsilon(self.correct, self.made, self.trials, share * self.beta)
+        counts = self._correct, self._made, self._trials
+        found = float(epsilon_from_guesses(*counts, self._delta, share * self._beta))
         if found >= self.bound.lower_bound:
-            self.bound = MethodBound(
-                self.name, found, self.assumption, str(self.rule), self.correct, self.made
-            )
+            seen = f"{self._correct:,} of {self._made:,} guesses right"
+            self.bound = dataclasses.replace(self.bound, lower_bound=found, seen=seen)
+
+
+class _Gaussian:
+    """The log-likelihood ratios of both worlds, as far as they have been seen."""
+
+    def __init__(self, score: Score, delta: float, beta: float) -> None:
+        self._score, self._delta, self._beta = score, delta, beta
+        self._worlds = Moments(), Moments()
+        self.bound = MethodBound("gaussian", 0.0, GAUSSIAN, score.name, "nothing")
+
+    def see(self, outputs: Array, worlds: IntArray) -> None:
+        scores = self._score.of(outputs)
+        for world, moments in enumerate(self._worlds):
+            moments.add(scores[worlds == world])
+
+    def look(self, share: float) -> None:
+        """Work the bound out; what earlier looks have shown stays shown."""
+        mu = mu_from_moments(*self._worlds, share * self._beta)
+        found = gaussian_epsilon(mu, self._delta)
+        if found >= self.bound.lower_bound:
+            seen = f"mu is at least {mu:.4g}"
+            self.bound = dataclasses.replace(self.bound, lower_bound=found, seen=seen)
 
 
 def audit_target(
@@ -117,11 +136,11 @@ def audit_target(
     Methods:
         guesses: the share of right guesses, made only where the score is decisive, turns into
             epsilon by the definition of differential privacy. Assumes nothing about the mechanism.
-        gaussian: the sign of the log-likelihood ratio is a guess in every trial; the share of right
-            ones turns into mu of Gaussian DP, and mu into epsilon at delta. Used if
-            ``target.family == "gaussian"`` and delta > 0 (at delta = 0 Gaussian noise has no
-            finite epsilon to find). Valid only for Gaussian noise, post-processed or not: epsilon
-            at a small delta is read off the shape of the noise, not off events that rare.
+        gaussian: how far apart the log-likelihood ratios of the two worlds lie, over their spread,
+            is mu of Gaussian DP, and mu turns into epsilon at delta. Used if ``target.family ==
+            "gaussian"`` and delta > 0 (at delta = 0 Gaussian noise has no finite epsilon to find).
+            Valid only if the noise is Gaussian, of whatever size and correlation: epsilon at a
+            small delta is read off the shape of the noise, not off events that rare.
 
     Confidence: all bounds at all looks hold together with probability at least ``confidence``, for
     any mechanism with independent trials (that satisfies the method's assumption). Audits repeated
@@ -151,12 +170,11 @@ def audit_target(
     started = time.perf_counter()
     beta, distance = 1.0 - confidence, getattr(target, "distance", None)
     rows = max(1, ENTRIES // _draw(target, np.zeros(1, dtype=np.int64), rng).shape[1])
-    methods: list[_Method] = []
+    methods: list[_Gaussian | _Guesses] = []
     if getattr(target, "family", None) == "gaussian" and delta > 0.0:
         share = 1.0 - SEARCH_SHARE
-        methods.append(
-            _Method("gaussian", GAUSSIAN, share * beta, _by_mu(delta), _likelier(target))
-        )
+        score = Score("log-likelihood ratio", _checked(target))
+        methods.append(_Gaussian(score, delta, share * beta))
 
     worlds, outputs = _trial(target, min(trials // 8, rows, FIT), rng)
     done = len(worlds)
@@ -171,7 +189,7 @@ def audit_target(
         for method in methods:
             method.see(outputs, worlds)
         rule = strongest_rule(scores, outputs, worlds, delta, share * beta)
-        methods.append(_Method("guesses", NOTHING, share * beta, _by_definition(delta), rule))
+        methods.append(_Guesses(rule, delta, share * beta))
 
     looks = _looks(done, max(done, trials))
     for until, share in zip(looks, shares_of_looks(len(looks)), strict=True):
@@ -209,25 +227,6 @@ def _claim(epsilon: float) -> float:
 def _most(claim: float, distance: float | None) -> float:
     """What the audited pair can show if the claim is right, nearly: epsilon grows with distance."""
     return claim if distance is None else claim * min(distance, 1.0)
-
-
-def _by_definition(delta: float) -> Callable[[int, int, int, float], float]:
-    def epsilon(correct: int, made: int, trials: int, beta: float) -> float:
-        return max(0.0, float(epsilon_from_guesses(correct, made, trials, delta, beta)))
-
-    return epsilon
-
-
-def _by_mu(delta: float) -> Callable[[int, int, int, float], float]:
-    def epsilon(correct: int, made: int, trials: int, beta: float) -> float:
-        return gaussian_epsilon(mu_from_guesses(correct, trials, beta), delta)
-
-    return epsilon
-
-
-def _likelier(target: Target) -> Rule:
-    """Guess the likelier world, always."""
-    return Rule(Score("log-likelihood ratio", _checked(target)), 0.0, 0.0)
 
 
 def _looks(done: int, trials: int) -> list[int]:

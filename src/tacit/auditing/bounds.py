@@ -1,23 +1,30 @@
-"""From counted guesses to lower bounds on privacy parameters.
+"""From guesses and scores to lower bounds on privacy parameters.
 
 In every trial a fair coin picks one of two neighbouring inputs ("world" 0 or 1). Whoever looks at
 the output guesses the world, or does not guess. Differential privacy limits how often the guesses
 can be right (Kairouz, Oh and Viswanath, "The composition theorem for differential privacy", 2015;
 Dong, Roth and Su, "Gaussian differential privacy", 2022), so guesses that are right more often
-bound epsilon and mu from below. Trials are independent, so the number of right ones is binomial,
-and its bound is exact at every sample size.
+bound epsilon from below. Trials are independent, so the number of right ones is binomial, and its
+bound is exact at every sample size. Where noise is Gaussian, how far apart the scores of the two
+worlds lie says more than guesses do, and bounds mu.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, nctdtrinc
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.validate import integer, number
 
 Counts = int | IntArray
+
+LARGEST_MU = 40.0
+"""Nothing above it is told apart: the worlds do not overlap at all."""
 
 RATE_SHARE = 0.1
 """Of the error probability, for how often a guess is made at all; that matters times delta only."""
@@ -70,27 +77,53 @@ def epsilon_from_guesses(
         return np.asarray(np.log(np.maximum(q - off, 0.0)) - np.log1p(-q))
 
 
-def mu_from_guesses(correct: int, trials: int, beta: float) -> float:
-    """The least mu of Gaussian DP at which guesses in all trials may be right so often.
+@dataclass
+class Moments:
+    """Scores of one world, summed up: how many, their mean, and their squares about it."""
 
-    No test tells N(0, 1) from N(mu, 1) with more than probability Phi(mu / 2), so
-    mu >= 2 Phi^-1(share of right guesses); 0 where that is below a half.
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
 
-    >>> round(mu_from_guesses(69_146, 100_000, 0.05), 2)  # Phi(1/2) = .69146
-    0.99
+    def add(self, scores: Array) -> None:
+        """Take further scores in (Chan, Golub and LeVeque, 1983)."""
+        if not len(scores):
+            return
+        mean, total = float(scores.mean()), self.count + len(scores)
+        apart = mean - self.mean
+        self.squares += float(((scores - mean) ** 2).sum())
+        self.squares += apart**2 * self.count * len(scores) / total
+        self.mean += apart * len(scores) / total
+        self.count = total
+
+
+def mu_from_moments(world0: Moments, world1: Moments, beta: float) -> float:
+    """The least mu at which the scores of two worlds may lie so far apart, if they are Gaussian.
+
+    With equally spread Gaussian scores, the difference of the means over the pooled standard
+    deviation is a noncentral t about mu, so the bound is exact at every sample size. Wrong at most
+    ``beta`` of the time; 0 where nothing is shown, and at most ``LARGEST_MU``.
     """
-    share = float(clopper_pearson_lower(correct, integer(trials, "trials", low=1), beta))
-    return max(0.0, 2.0 * float(ndtri(share))) if share > 0.0 else 0.0
+    beta = number(beta, "beta", low=0.0, high=1.0, low_open=True, high_open=True)
+    if min(world0.count, world1.count) < 2 or world1.mean <= world0.mean:
+        return 0.0
+    degrees = world0.count + world1.count - 2
+    std = math.sqrt((world0.squares + world1.squares) / degrees)
+    unit = math.sqrt(1 / world0.count + 1 / world1.count)
+    if world1.mean - world0.mean >= LARGEST_MU * std:
+        return LARGEST_MU
+    t = (world1.mean - world0.mean) / std / unit
+    return min(max(0.0, float(nctdtrinc(degrees, 1.0 - beta, t)) * unit), LARGEST_MU)
 
 
 def shares_of_looks(looks: int) -> list[float]:
     """How an error probability is shared out over looks at growing numbers of trials.
 
-    The last look, with most trials, gets half of it, the one before half of the rest, and so on:
-    looking early costs little.
+    The last look, with most trials, gets three quarters of it, the one before three quarters of
+    the rest, and so on: looking early costs little.
 
     >>> shares_of_looks(3)
-    [0.25, 0.25, 0.5]
+    [0.0625, 0.1875, 0.75]
     """
-    shares = [0.5 ** (integer(looks, "looks", low=1) - look) for look in range(looks)]
-    return [2 * shares[0], *shares[1:]]
+    rest = [0.25 ** (integer(looks, "looks", low=1) - 1 - look) for look in range(looks)]
+    return [rest[0], *(0.75 * share for share in rest[1:])]

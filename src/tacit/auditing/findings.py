@@ -9,7 +9,7 @@ from typing import Any, Literal
 Verdict = Literal["violated", "consistent", "no evidence", "no claim"]
 
 NOTHING = "nothing about the mechanism"
-GAUSSIAN = "Gaussian noise: valid only for Gaussian noise, post-processed or not"
+GAUSSIAN = "that the noise is Gaussian, of whatever size and correlation"
 
 STRONG = 0.5
 """A bound below this share of the claim is no evidence: twice as much leakage might have passed."""
@@ -31,17 +31,15 @@ class MethodBound:
         method: "guesses" or "gaussian".
         lower_bound: on epsilon at the audited delta.
         assumption: what must hold for the bound to be one, besides independent trials.
-        rule: on which outputs which world was guessed.
-        correct: guesses that were right.
-        guesses: guesses made.
+        rule: by what the worlds were told apart.
+        seen: what was counted or measured.
     """
 
     method: str
     lower_bound: float
     assumption: str
     rule: str
-    correct: int
-    guesses: int
+    seen: str
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -131,8 +129,8 @@ class AuditReport:
             f"noise {self.source}; distance of the pair over what is paid for: {distance}.",
         ]
         lines += [
-            f"  {b.method}: epsilon >= {b.lower_bound:.4g}, {b.correct:,} of {b.guesses:,} guesses "
-            f"right by {b.rule}; assumes {b.assumption}."
+            f"  {b.method}: epsilon >= {b.lower_bound:.4g}; {b.seen} by {b.rule}; assumes "
+            f"{b.assumption}."
             for b in self.bounds
         ]
         return "\n".join(lines)
