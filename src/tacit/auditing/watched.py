@@ -34,6 +34,8 @@ class Watched(Learner):
     ) -> None:
         super().__init__(agent, noise, publication=cases[0].publication)
         self._cases, self._worlds = cases, worlds
+        privatizer = agent.privatizer  # such checks take long, and there are many people
+        self._halves = privatizer if isinstance(privatizer, TwoHalves) else None
         self._lived: list[IntArray] = []
         """What every batch contributed; the last one may be open."""
         self._instead: list[list[tuple[IntArray, IntArray]]] = [[] for _ in cases]
@@ -71,9 +73,8 @@ class Watched(Learner):
         for instead, life in zip(self._instead[person][-1], both, strict=True):
             instead += life - both[world]
         report, message = self._report(both[world], publication, coin)
-        privatizer = self.agent.privatizer
-        if message is not None and isinstance(privatizer, TwoHalves):
-            ratio = privatizer.log_ratio(message[None], both[0], both[1], publication)
+        if message is not None and self._halves is not None:
+            ratio = self._halves.log_ratio(message[None], both[0], both[1], publication)
             self._told[person] += float(ratio[0])
         self._add(both[world], report)
 
@@ -81,11 +82,10 @@ class Watched(Learner):
         self, own: IntArray, publication: Publication, coin: int
     ) -> tuple[Report, IntArray | None]:
         """What is absorbed, and in the local model the message that crosses the network."""
-        privatizer = self.agent.privatizer
-        if not isinstance(privatizer, TwoHalves):
-            return privatizer.encode(own, publication, self.noise), None
-        message = privatizer.randomize(own, publication, self.noise)
-        return privatizer.collect(message, publication, coin, self.noise.source), message
+        if self._halves is None:
+            return self.agent.privatizer.encode(own, publication, self.noise), None
+        message = self._halves.randomize(own, publication, self.noise)
+        return self._halves.collect(message, publication, coin, self.noise.source), message
 
     def _add(self, own: IntArray, report: Report) -> None:
         assert self.publication is not None

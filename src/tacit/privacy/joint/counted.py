@@ -120,6 +120,7 @@ class CountedSums:
         if not np.array_equal(factors, np.rint(factors)):
             raise InvalidInput("the statistic's grid must be made of whole steps of 2^-24")
         self.factors = factors.astype(np.int64)
+        self._precisions: dict[int, Array] = {}
         self._sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE)
         self._largest = _largest(statistic, self.batch)
         shift = _shift(statistic, strategy, self._largest)
@@ -267,10 +268,16 @@ class CountedSums:
         first, second = (
             np.cumsum(batches[:count], axis=0) * units for batches in (record.first, record.second)
         )
-        precision = np.linalg.inv(self.strategy.covariance()[:count, :count])
-        shift = precision @ (second - first) / self.noise_std**2
+        shift = self._precision(count) @ (second - first) / self.noise_std**2
         mu_squared = float((shift * (second - first)).sum())
         return Evidence(float((shift * (released - first)).sum()) - mu_squared / 2, mu_squared)
+
+    def _precision(self, releases: int) -> Array:
+        """Inverse of B B^T for the first releases, remembered."""
+        if releases not in self._precisions:
+            covariance = self.strategy.covariance()[:releases, :releases]
+            self._precisions[releases] = np.linalg.inv(covariance)
+        return self._precisions[releases]
 
     def draw(self, secret: CountedSecret, noise: Noise) -> IntArray:
         """Draw the noise of the next release [nodes, cells] now, so that it can be stored first."""
