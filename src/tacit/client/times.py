@@ -4,8 +4,9 @@ Both moments are fixed before the first step. A device compares them with its cl
 else, so whatever the clock does, it does to those who stop early and to those who do not alike.
 
 - Set back, and put right again: nothing changes, since the moments are kept, not counted down.
-- Set back to before the beginning, and not put right: time is counted anew from the first look at
-  such a clock. So a report is held for at most three times as long as was meant.
+- Set back and not put right: to after the beginning, everything comes later by as much; to before
+  it, time is counted anew from the first look at such a clock, until it shows the beginning again.
+  So one such accident makes nothing wait for more than three times as long as was meant.
 - Set forward: that cannot be told from time that passed while the app was closed. Everything comes
   earlier by as much, unless the clock is put right before the moment.
 """
