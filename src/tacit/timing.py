@@ -65,7 +65,8 @@ def when_sent(duration: float, delay: float) -> str:
 def how_long_taken(duration: float, delay: float, grace: float, versions: int | None) -> str:
     """Until when a report under an older policy is accepted."""
     if versions is not None:
-        older = f" and the {versions - 1} before it" if versions > 1 else ""
+        before = {1: "", 2: " and the one before it"}
+        older = before.get(versions, f" and the {versions - 1} before it")
         return f"Reports may name the newest policy{older}, however long an episode takes"
     return (
         f"Reports may name a policy until {in_words(duration + delay + grace)} after it was "
