@@ -290,7 +290,7 @@ class Wait:
     def __init__(self, wait: float) -> None:
         self.outbox = Outbox(None)
         times = Times(NOON, NOON + wait, NOON + wait)
-        self.outbox.begin(Saved("task", "report", {}, [], {}, times))
+        self.outbox.begin(Saved("task", "report", {}, [], times))
 
     def held(self, now: float) -> bool:
         self.outbox.look(now)
@@ -348,8 +348,8 @@ def old_outbox(collector, path) -> list[bytes]:
     old = sqlite3.connect(path)
     old.executescript(VERSION_1)
     for table, columns in (
-        ("joined", "*"),
-        ("episodes", "task_id, report_id, publication, steps"),
+        ("joined", "task_id, address, name, terms, epsilon, delta, newest"),
+        ("episodes", "*"),
         ("reports", "*"),
     ):
         for row in source.execute(f"SELECT {columns} FROM {table}"):
@@ -377,6 +377,22 @@ def test_an_outbox_of_version_1_is_brought_up_and_goes_on(tmp_path, clock) -> No
     assert sqlite3.connect(tmp_path / "outbox").execute("PRAGMA user_version").fetchone() == (2,)
     with pytest.raises(TookPart):
         collector.device(tmp_path / "outbox", clock=clock).begin()
+
+
+def test_what_the_app_no_longer_allows_is_not_sent(tmp_path, clock) -> None:
+    collector = FakeCollector("tacit-joint", model="joint", task=week(), epsilon=1.0)
+    path = tmp_path / "outbox"
+    device = collector.device(path, model="joint", clock=clock)
+    device.begin().leave()
+    device.close()
+    clock.true += 2 * WEEK
+    for less in ({"model": "local"}, {"model": "joint", "max_epsilon": 0.5}):
+        device = collector.device(path, clock=clock, **less)
+        with pytest.raises(Declined):
+            device.send()
+        device.close()
+    assert collector.bodies == []
+    assert collector.device(path, model="joint", clock=clock).send()[0].counted
 
 
 # Collectors that move, or change.

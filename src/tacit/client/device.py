@@ -83,9 +83,11 @@ class Device:
         terms = read_terms(self._api.task())
         if self._terms is not None and terms.task_id != self._terms.task_id:
             raise Declined("the collector's task changed while this device was running; start anew")
-        return self._agree(terms)
+        self._agree(terms)
+        self._terms = terms
+        return terms
 
-    def _agree(self, terms: Terms) -> Terms:
+    def _agree(self, terms: Terms) -> None:
         """Decline terms that the app does not allow."""
         if terms.model == "joint" and self.model != "joint":
             raise Declined(
@@ -102,7 +104,14 @@ class Device:
                     f"the task {terms.name!r} costs {name} {asked:.6g} beside {spent:.6g} for "
                     f"other tasks, but the app allows {most:g}"
                 )
-        self._terms = terms
+
+    def _joined(self, task_id: str) -> Terms | None:
+        """Terms that were joined, if the app still allows them; None from an older program."""
+        description = self._outbox.description(task_id)
+        if description is None:
+            return None
+        terms = read_terms(description)
+        self._agree(terms)
         return terms
 
     def begin(self) -> Episode:
@@ -114,8 +123,9 @@ class Device:
         fetched = self._find()
         now = self._end_overdue()
         for running in self._outbox.running(self._api.address):
-            if running.description is not None:
-                return self._episode(self._agree(read_terms(running.description)), running)
+            known = self._joined(running.task_id)
+            if known is not None:
+                return self._episode(known, running)
         self._refuse_early(now)
         terms = fetched or self.terms()
         self._outbox.join(
@@ -125,6 +135,7 @@ class Device:
             terms=terms.document,
             epsilon=terms.guarantee.epsilon,
             delta=terms.guarantee.delta,
+            description=terms.description,
         )
         saved = self._outbox.episode(terms.task_id)
         if saved is None:
@@ -135,9 +146,7 @@ class Device:
             times = None
             if terms.task.duration:
                 times = Times.drawn(self._clock(), terms.task.duration, terms.delay)
-            saved = Saved(
-                terms.task_id, self._report_id(), answer, [], dict(terms.description), times
-            )
+            saved = Saved(terms.task_id, self._report_id(), answer, [], times)
             self._outbox.begin(saved)
         return self._episode(terms, saved)
 
@@ -173,8 +182,9 @@ class Device:
         self._outbox.look(now)
         for saved in self._outbox.running(self._api.address):
             if saved.times is not None and saved.times.over(now):
-                assert saved.description is not None
-                self._episode(read_terms(saved.description), saved).leave()
+                terms = self._joined(saved.task_id)
+                assert terms is not None, "who knows of times knows of descriptions"
+                self._episode(terms, saved).leave()
         return now
 
     def _refuse_early(self, now: float) -> None:
@@ -216,6 +226,8 @@ class Device:
         now = self._end_overdue()
         for made in self._outbox.reports(self._api.address):
             if made.body is not None and not made.held(now):
+                if self._joined(made.delivery.task_id) is None:  # declined if no longer allowed
+                    self.terms()
                 delivery = self._upload(made.delivery, made.body)
                 self._outbox.settle(delivery, final=delivery.reason not in LATER)
         return [

@@ -12,7 +12,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ CREATE TABLE reports (
 );
 """,
     """
-ALTER TABLE episodes ADD COLUMN description TEXT;
+ALTER TABLE joined ADD COLUMN description TEXT;
 CREATE TABLE times (
     report_id TEXT PRIMARY KEY, begun REAL NOT NULL, ends REAL NOT NULL, due REAL NOT NULL,
     behind REAL
@@ -54,7 +54,7 @@ WHERE CASE WHEN begun > :now THEN behind IS NULL OR behind > :now ELSE behind IS
 """
 _TIMES = "times.begun, times.ends, times.due, times.behind"
 _RUNNING = f"""
-SELECT task_id, episodes.report_id, publication, steps, description, {_TIMES} FROM episodes
+SELECT task_id, episodes.report_id, publication, steps, {_TIMES} FROM episodes
 JOIN joined USING (task_id) LEFT JOIN times USING (report_id)
 """
 _REPORTS = f"""
@@ -99,7 +99,6 @@ class Saved:
         report_id: of the report it will lead to.
         publication: the policy it runs under, as fetched.
         steps: what happened, raw.
-        description: the task as fetched; None of an episode begun by an older program.
         times: when it ends and when its report is due; None of a task without a duration.
     """
 
@@ -107,7 +106,6 @@ class Saved:
     report_id: str
     publication: dict[str, Any]
     steps: list[Any]
-    description: dict[str, Any] | None
     times: Times | None
 
 
@@ -182,7 +180,15 @@ class Outbox:
             self._db.execute("COMMIT")
 
     def join(
-        self, *, task_id: str, address: str, name: str, terms: bytes, epsilon: float, delta: float
+        self,
+        *,
+        task_id: str,
+        address: str,
+        name: str,
+        terms: bytes,
+        epsilon: float,
+        delta: float,
+        description: Mapping[str, Any],
     ) -> None:
         """Remember the terms; a task that changed its terms under the same name is declined."""
         with self._change():
@@ -195,9 +201,18 @@ class Outbox:
                         "joined; a task with new terms needs a new name and the user's consent"
                     )
             self._db.execute(
-                "INSERT OR IGNORE INTO joined VALUES (?, ?, ?, ?, ?, ?, -1)",
-                (task_id, address, name, terms, epsilon, delta),
+                "INSERT INTO joined VALUES (?, ?, ?, ?, ?, ?, -1, ?) "
+                "ON CONFLICT (task_id) DO UPDATE SET description = excluded.description",
+                (task_id, address, name, terms, epsilon, delta, json.dumps(description)),
             )
+
+    def description(self, task_id: str) -> dict[str, Any] | None:
+        """A task that was joined, as fetched; None if an older program joined it."""
+        with self._lock:
+            (text,) = self._db.execute(
+                "SELECT description FROM joined WHERE task_id = ?", (task_id,)
+            ).fetchone()
+        return None if text is None else dict(json.loads(text))
 
     def knows(self, address: str) -> bool:
         """Whether a task of this collector was joined."""
@@ -268,10 +283,10 @@ class Outbox:
         """Store a new episode and its times."""
         with self._change():
             self._db.execute(
-                "INSERT INTO episodes VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO episodes VALUES (?, ?, ?, ?)",
                 (
                     *(saved.task_id, saved.report_id),
-                    *map(json.dumps, (saved.publication, saved.steps, saved.description)),
+                    *(json.dumps(saved.publication), json.dumps(saved.steps)),
                 ),
             )
             if saved.times is not None:
@@ -318,9 +333,7 @@ class Outbox:
 
 
 def _saved(row: tuple[Any, ...]) -> Saved:
-    description = None if row[4] is None else json.loads(row[4])
-    steps, publication = json.loads(row[3]), json.loads(row[2])
-    return Saved(row[0], row[1], publication, steps, description, _times(row[5:]))
+    return Saved(row[0], row[1], json.loads(row[2]), json.loads(row[3]), _times(row[4:]))
 
 
 def _times(row: tuple[Any, ...]) -> Times | None:
