@@ -240,7 +240,9 @@ def test_a_clock_set_back_for_a_while_changes_nothing(collector, clock) -> None:
         assert device.send()[0].counted
 
 
-@pytest.mark.parametrize(("back", "longer"), [(DAY, DAY), (3 * DAY, 3 * DAY), (400 * DAY, 3 * DAY)])
+@pytest.mark.parametrize(
+    ("back", "longer"), [(DAY, DAY), (3 * DAY, 3 * DAY), (5 * DAY, 5 * DAY), (400 * DAY, 3 * DAY)]
+)
 def test_a_clock_set_back_for_good_holds_a_report_a_little_longer(
     collector, clock, monkeypatch, back, longer
 ) -> None:
@@ -255,6 +257,16 @@ def test_a_clock_set_back_for_good_holds_a_report_a_little_longer(
     assert device.send()[0].outcome is None
     clock.true = due + longer
     assert device.send()[0].counted
+
+
+def test_a_clock_that_loses_its_time_twice_does_not_add_both_up(collector, clock) -> None:
+    device = collector.device(clock=clock)
+    device.begin().leave()
+    for day, shown in ((1, 0.0), (2, None), (3, 9 * DAY)):
+        clock.true = NOON + day * DAY
+        clock.wrong = 0.0 if shown is None else shown - clock.true
+        assert device.send()[0].outcome is None
+    assert collector.bodies == []
 
 
 def test_a_clock_set_forward_and_put_right_changes_nothing(collector, clock) -> None:
@@ -371,6 +383,8 @@ def test_an_outbox_of_version_1_is_brought_up_and_goes_on(tmp_path, clock) -> No
     assert [d.outcome for d in device.send()] == ["accepted"] and collector.bodies == bodies
     episode = device.begin()
     assert episode.step == 1, "the running episode goes on"
+    asked = collector.gets
+    assert device.begin().step == 1 and collector.gets == asked, "now without the network"
     episode.leave()
     assert [d.outcome for d in device.send()] == ["accepted", "accepted"]
     device.close()
