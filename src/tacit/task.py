@@ -13,7 +13,10 @@ import numpy.typing as npt
 
 from tacit.arrays import frozen_mapping
 from tacit.errors import InvalidInput
-from tacit.validate import integer, table_fits
+from tacit.validate import integer, number, table_fits
+
+LONGEST = 1e9
+"""Seconds that an episode may take, about thirty years."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +34,8 @@ class Task:
         homogeneous: whether the law of a step is declared not to depend on the stage.
         users: number K of participations the learner is planned (and paid) for.
         participations: how often one person may take part.
+        duration: seconds that one episode takes, the same for whoever stops early; 0 if this is not
+            declared. Devices hold their reports until it is over.
     """
 
     family: str
@@ -40,10 +45,13 @@ class Task:
     users: int
     known: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     participations: int = 1
+    duration: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("horizon", "users", "participations"):
             object.__setattr__(self, name, integer(getattr(self, name), name, low=1))
+        duration = number(self.duration, "duration", low=0.0, high=LONGEST)
+        object.__setattr__(self, "duration", duration)
         sizes = {name: integer(size, name, low=1) for name, size in self.sizes.items()}
         object.__setattr__(self, "sizes", MappingProxyType(sizes))
         object.__setattr__(self, "known", frozen_mapping(self.known))
@@ -66,6 +74,8 @@ class Task:
             )
         )
         sha = hashlib.sha256(text.encode())
+        if self.duration:
+            sha.update(f"duration{self.duration!r}".encode())
         for name in self.revealed:
             fact = self.known[name]
             sha.update(f"{name}{fact.dtype}{fact.shape}".encode())

@@ -34,6 +34,8 @@ def test_check_says_what_would_run_and_touches_nothing(call, file: Path, tmp_pat
         "tacit-local, local model",
         "20,000 reports, one token per device",
         "batches of at least 100",
+        "held on the device for 12 days from the beginning of an episode",
+        "may name a policy until 24 days 6 hours after it was replaced",
         "differential privacy, local model",
         "Forecast: after 20,000 users",
     ):
@@ -43,6 +45,10 @@ def test_check_says_what_would_run_and_touches_nothing(call, file: Path, tmp_pat
     assert report["task_id"] == Deployment.load(file).task_id
     assert report["model"] == "local" and report["guarantee"]["simulated"] is False
     assert report["forecast"]["users"] == 20_000
+    timing = report["timing"]
+    assert (timing["duration"], timing["delay"], timing["grace"]) == (1036800, 21600, 1036800)
+    file.write_text(file.read_text().replace('duration = "12d"', ""))
+    assert "can tell who stopped early." in call("serve", "coach.toml", "--check").out
 
 
 def test_consent_is_told_with_the_numbers_of_the_file(call, file: Path, tmp_path: Path) -> None:

@@ -39,7 +39,9 @@ class FakeCollector:
             "unit": "user",
             "opens": None,
             "closes": None,
-            "accepted_versions": 2,
+            "accepted_versions": None if self.task.duration else 2,
+            "delay": self.task.duration / 10,
+            "grace": self.task.duration,
             "guarantee": self.bound.guarantee.to_json(),
         }
         self.seal()

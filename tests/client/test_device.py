@@ -332,7 +332,7 @@ def test_terms_are_what_the_device_works_out_itself(collector) -> None:
     assert terms.guarantee.epsilon == pytest.approx(1.0, rel=1e-9)
     assert terms.guarantee.unit == "user" and terms.model == "local"
     assert terms.states == ("low", "fair", "good") and terms.actions is None
-    assert not collector.device()._outbox.joined(terms.task_id)
+    assert not collector.device()._outbox.knows("https://coach.test")
     collector.description["unit"] = "participation"
     collector.seal()
     assert "single participation" in collector.device().terms().guarantee.statement()
@@ -416,6 +416,8 @@ def test_changed_terms_of_a_joined_task_are_declined(collector, tmp_path) -> Non
     device.begin()
     collector.description["reward_range"] = [0.0, 1.0]
     collector.seal()
+    assert device.begin().step == 0, "an episode that runs goes on, on the terms it began with"
+    device.begin().leave()
     with pytest.raises(Declined, match="changed while this device was running"):
         device.begin()
     device.close()

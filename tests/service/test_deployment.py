@@ -4,12 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from service.conftest import JOINT, LOCAL
 from tacit.errors import InvalidInput
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
 from tacit.service.settings import duration, iso, moment
+from tacit.task import LONGEST
+from tacit.timing import DAY, HOUR, in_words
 
 GOOD = LOCAL.format(users=400, batch=100, keep="false", more="")
 CURATED = JOINT.format(users=400, batch=100, keep="false", more="")
@@ -129,6 +133,93 @@ def test_features_from_a_file(tmp_path: Path) -> None:
     np.save(tmp_path / "phi.npy", np.full((3, 2, 3, 2), 1 / 3))
     with pytest.raises(InvalidInput, match="cannot learn from these features"):
         parse(text, tmp_path)
+
+
+GOLDEN_ID = "58c153c5438cd5b5b9c504acfd381dbf99bdfcc48ad59bcb50b83a3a3c5aafa3"
+TIMED = GOOD.replace("horizon = 4", 'horizon = 4\nduration = "7d"').replace(
+    "accepted_versions = 2", ""
+)
+
+
+def test_a_duration_decides_how_long_reports_are_taken(tmp_path: Path) -> None:
+    one, none = parse(TIMED), parse(GOOD)
+    assert (one.task.duration, one.delay, one.grace) == (7 * DAY, 6 * HOUR, 7 * DAY)
+    assert one.accepted_versions is None and one.task_id != none.task_id
+    assert "until 14 days 6 hours after it was replaced" in one.taking
+    assert "for 7 days from the beginning" in one.sending and "up to 6 hours" in one.sending
+    assert (none.task.duration, none.delay, none.grace, none.accepted_versions) == (0, 0, 0, 2)
+    assert "can tell who stopped early" in none.sending
+    assert none.taking == (
+        "Reports may name the newest policy and the one before it, however long an episode takes"
+    )
+    assert none.task_id == GOLDEN_ID, "tasks without a duration keep their ids"
+    short = parse(TIMED.replace('"7d"', '"10m"'))
+    assert (short.delay, short.grace) == (60.0, DAY)
+    text = TIMED.replace("minimum_batch", 'delay = "3d"\ngrace = 0\nminimum_batch')
+    own = parse(text, tmp_path)
+    assert (own.delay, own.grace) == (3 * DAY, 0.0) and own.task_id == one.task_id
+    with Collector.open(own) as collector:
+        said = collector.describe()
+    assert (said["task"]["duration"], said["delay"], said["grace"]) == (7 * DAY, 3 * DAY, 0.0)
+    assert said["accepted_versions"] is None
+
+
+@given(
+    st.floats(0.0, 1e8, allow_subnormal=False),
+    st.sampled_from([("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86400.0)]),
+    st.sampled_from(["", " "]),
+)
+@settings(max_examples=100, deadline=None)
+def test_durations_in_toml(value: float, unit: tuple[str, float], space: str) -> None:
+    """Text with a unit, or seconds; and in words again without loss."""
+    written = f"{value:.6f}"
+    text = TIMED.replace('"7d"', f'"{written}{space}{unit[0]}"')
+    seconds = float(written) * unit[1]
+    if seconds > LONGEST:
+        with pytest.raises(InvalidInput, match="duration = .* <= 1e[+]09"):
+            parse(text)
+        return
+    if seconds == 0.0:
+        assert parse(text).task.duration == 0.0
+        return
+    deployment = parse(text)
+    assert deployment.task.duration == seconds
+    assert parse(TIMED.replace('"7d"', repr(seconds))).task_id == deployment.task_id
+    assert 0.0 < deployment.delay <= min(seconds / 10, 6 * HOUR)
+    assert deployment.grace >= max(seconds, DAY)
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=100, deadline=None)
+def test_lengths_of_time_in_words_are_exact(seconds: int) -> None:
+    sizes = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
+    words = in_words(float(seconds)).replace(",", "").split()
+    pairs = zip(words[::2], words[1::2], strict=True)
+    assert sum(float(count) * sizes[unit.rstrip("s")] for count, unit in pairs) == seconds
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"7d"', '"a week"', "seconds, or text like"),
+        ('"7d"', "-1", "duration in .task. = -1"),
+        ('"7d"', "true", "duration in .task. = True"),
+        ('"7d"', "nan", "duration in .task. = nan"),
+        ('"7d"', f'"{"9" * 400}d"', "duration in .task. = inf"),
+        ("[storage]", "", "accepted_versions in .updates. is the rule of tasks without"),
+        ("minimum_batch", 'delay = "8d"\nminimum_batch', "must not be above duration"),
+    ],
+)
+def test_bad_durations_are_said(old: str, new: str, message: str) -> None:
+    text = TIMED if old != "[storage]" else TIMED.replace(old, "accepted_versions = 3\n[storage]")
+    with pytest.raises(InvalidInput, match=message):
+        parse(text.replace(old, new, 1) if old != "[storage]" else text)
+
+
+@pytest.mark.parametrize("key", ["delay", "grace"])
+def test_delay_and_grace_need_a_duration(key: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{key} in .updates. goes with duration"):
+        parse(GOOD.replace("minimum_batch", f'{key} = "1h"\nminimum_batch'))
 
 
 def test_units_and_times() -> None:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,6 +83,13 @@ def test_other_bad_arrays() -> None:
 def test_tasks_come_back() -> None:
     back = wire.task_from_json(through_json(wire.task_to_json(TASK)))
     assert back == TASK and back.digest() == TASK.digest()
+    assert "duration" not in wire.task_to_json(TASK), "a task without one keeps its id"
+    week = replace(TASK, duration=604800.0)
+    back = wire.task_from_json(through_json(wire.task_to_json(week)))
+    assert back == week and back.duration == 604800.0
+    assert wire.task_from_json(wire.task_to_json(TASK)).duration == 0.0
+    ids = {wire.task_id({**terms(), "task": wire.task_to_json(task)}) for task in (TASK, week)}
+    assert len(ids) == 2
 
 
 @pytest.mark.parametrize(
@@ -100,6 +108,10 @@ def test_tasks_come_back() -> None:
         {"sizes": {"states": 0}},
         {"known": {"reward": [1.0]}},
         {"known": {f"n{i}": 0 for i in range(65)}},
+        {"duration": -1},
+        {"duration": "7d"},
+        {"duration": None},
+        {"duration": 1e300},
         {"extra": 1},
     ],
 )

@@ -82,6 +82,14 @@ def check_and_print(path: Path, *, as_json: bool) -> None:
             "task_id": deployment.task_id,
             "model": deployment.model,
             "guarantee": deployment.guarantee.to_json(),
+            "timing": {
+                "duration": deployment.task.duration,
+                "delay": deployment.delay,
+                "grace": deployment.grace,
+                "accepted_versions": deployment.accepted_versions,
+                "sending": deployment.sending,
+                "taking": deployment.taking,
+            },
             "forecast": expected.to_json(),
         }
         print(json.dumps(checked))
@@ -160,6 +168,8 @@ def _facts(deployment: Deployment) -> list[str]:
         f"Agent: {deployment.agent.name}, {deployment.model} model",
         f"Population: {task.users:,} reports, {tokens}",
         f"Updates: batches of at least {deployment.minimum_batch:,}{seconds}",
+        f"{deployment.sending}.",
+        f"{deployment.taking}.",
         f"Database: {_without_password(deployment.database)}",
     ]
 

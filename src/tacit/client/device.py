@@ -1,12 +1,17 @@
 """The device: joins a task on terms it has checked, and reports once, randomized, the same bytes.
 
 Nothing but ``POST /v1/reports`` carries anything about the user, and its body is made of the task's
-id, a random report id, the version of the policy, and the randomized message.
+id, a random report id, the version of the policy, and the randomized message. If the task says how
+long an episode takes, requests are made at its beginning and when its report is due, a moment that
+was drawn at the beginning, and never in between: see ``times.py``.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +19,10 @@ import numpy as np
 
 from tacit import wire
 from tacit.client.episode import Episode
-from tacit.client.errors import Declined, Unreachable
+from tacit.client.errors import Declined, Refused, TookPart, Unreachable
 from tacit.client.outbox import Delivery, Outbox, Saved, refuse_more
 from tacit.client.terms import Model, Terms, read_terms
+from tacit.client.times import Times
 from tacit.client.transport import Api
 from tacit.errors import InvalidInput
 from tacit.privacy.noise import SecureNoise
@@ -26,7 +32,7 @@ from tacit.validate import choice, number
 
 OUTCOMES = ("accepted", "duplicate", "stale", "invalid", "refused")
 
-LATER = frozenset({"not_open"})
+LATER = frozenset({"not_open", "unknown_task"})
 """Reasons of a refusal that time may cure: the report is kept and sent again."""
 
 
@@ -46,6 +52,7 @@ class Device:
             that the user trusts the operator with them.
         token: the device's own token, or the one that all share; None where none is needed.
         report_id: makes the id of a report; it is public, and must not depend on the user.
+        clock: unix time; pass a better one if the platform has it (see ``times.py``).
     """
 
     def __init__(
@@ -58,6 +65,7 @@ class Device:
         model: Model = "local",
         token: str | None = None,
         report_id: Callable[[], str] = wire.new_report_id,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.max_epsilon = number(max_epsilon, "max_epsilon", low=0.0)
         self.max_delta = number(max_delta, "max_delta", low=0.0, high=1.0)
@@ -67,18 +75,25 @@ class Device:
         self._outbox = Outbox(outbox)
         self._token = token
         self._report_id = report_id
+        self._clock = clock
         self._terms: Terms | None = None
 
     def terms(self) -> Terms:
         """Fetch the task and check it; declined terms raise. Nothing is joined yet."""
         terms = read_terms(self._api.task())
+        if self._terms is not None and terms.task_id != self._terms.task_id:
+            raise Declined("the collector's task changed while this device was running; start anew")
+        self._agree(terms)
+        self._terms = terms
+        return terms
+
+    def _agree(self, terms: Terms) -> None:
+        """Decline terms that the app does not allow."""
         if terms.model == "joint" and self.model != "joint":
             raise Declined(
                 f"the task {terms.name!r} asks for raw trajectories (joint model); pass "
                 'model="joint" if the user trusts the operator with them'
             )
-        if self._terms is not None and terms.task_id != self._terms.task_id:
-            raise Declined("the collector's task changed while this device was running; start anew")
         epsilon, delta = self._outbox.elsewhere(terms.task_id)
         for name, spent, asked, most in (
             ("epsilon", epsilon, terms.guarantee.epsilon, self.max_epsilon),
@@ -89,12 +104,30 @@ class Device:
                     f"the task {terms.name!r} costs {name} {asked:.6g} beside {spent:.6g} for "
                     f"other tasks, but the app allows {most:g}"
                 )
-        self._terms = terms
+
+    def _joined(self, task_id: str) -> Terms | None:
+        """Terms that were joined, if the app still allows them; None from an older program."""
+        description = self._outbox.description(task_id)
+        if description is None:
+            return None
+        terms = read_terms(description)
+        self._agree(terms)
         return terms
 
     def begin(self) -> Episode:
-        """Join and start an episode under the newest policy, or go on with the one that runs."""
-        terms = self.terms()
+        """Join and start an episode under the newest policy, or go on with the one that runs.
+
+        To go on needs no network. While the time of an episode is not over no other one begins, and
+        nothing is fetched, also if its report was made already.
+        """
+        fetched = self._find()
+        now = self._end_overdue()
+        for running in self._outbox.running(self._api.address):
+            known = self._joined(running.task_id)
+            if known is not None:
+                return self._episode(known, running)
+        self._refuse_early(now)
+        terms = fetched or self.terms()
         self._outbox.join(
             task_id=terms.task_id,
             address=self._api.address,
@@ -102,6 +135,7 @@ class Device:
             terms=terms.document,
             epsilon=terms.guarantee.epsilon,
             delta=terms.guarantee.delta,
+            description=terms.description,
         )
         saved = self._outbox.episode(terms.task_id)
         if saved is None:
@@ -109,17 +143,60 @@ class Device:
             answer = self._api.policy()
             publication = _publication(answer, terms)
             self._outbox.see(terms.task_id, publication.version)
-            saved = Saved(self._report_id(), answer, [])
-            self._outbox.begin(terms.task_id, saved)
-        else:
-            publication = _publication(saved.publication, terms)
+            times = None
+            if terms.task.duration:
+                times = Times.drawn(self._clock(), terms.task.duration, terms.delay)
+            saved = Saved(terms.task_id, self._report_id(), answer, [], times)
+            self._outbox.begin(saved)
+        return self._episode(terms, saved)
+
+    def _episode(self, terms: Terms, saved: Saved) -> Episode:
+        publication = _publication(saved.publication, terms)
+
+        def over() -> bool:
+            now = self._clock()
+            self._outbox.look(now)
+            times = self._outbox.times(saved.report_id)
+            return times is not None and times.over(now)
+
         return Episode(
             terms,
             publication,
             saved.steps,
             save=lambda steps: self._outbox.save(terms.task_id, steps),
             finish=lambda lived: self._report(terms, publication, saved.report_id, lived),
+            over=over,
         )
+
+    def _find(self) -> Terms | None:
+        """The terms, fetched only if nothing is known under this address: a task may have moved."""
+        if self._outbox.knows(self._api.address):
+            return None
+        terms = self.terms()
+        self._outbox.move(terms.task_id, self._api.address)
+        return terms
+
+    def _end_overdue(self) -> float:
+        """Make the reports of episodes whose time is over; what the clock shows."""
+        now = self._clock()
+        self._outbox.look(now)
+        for saved in self._outbox.running(self._api.address):
+            if saved.times is not None and saved.times.over(now):
+                terms = self._joined(saved.task_id)
+                assert terms is not None, "who knows of times knows of descriptions"
+                self._episode(terms, saved).leave()
+        return now
+
+    def _refuse_early(self, now: float) -> None:
+        """Ask for nothing while others may still be in the same episode: it would tell who left."""
+        for made in self._outbox.reports(self._api.address):
+            if made.times is not None and not made.times.over(now):
+                ends = datetime.fromtimestamp(made.times.at(made.times.ends, now), UTC)
+                raise TookPart(
+                    "this device has taken part, and nothing is asked or begun before "
+                    f"{ends:%Y-%m-%d %H:%M} UTC, when the time of the episode is over: it would "
+                    "show who stopped early"
+                )
 
     def _report(
         self, terms: Terms, publication: Publication, report_id: str, lived: Trajectory
@@ -139,17 +216,52 @@ class Device:
         self._outbox.store(terms.task_id, report_id, body, terms.task.participations)
 
     def send(self) -> list[Delivery]:
-        """Send what is stored and unsettled; what every report of the task has come to.
+        """Send what is stored, due and unsettled; what every report to this collector came to.
 
-        A collector that cannot be reached raises; the report stays stored, and the next call sends
-        the same bytes again.
+        Reports that are held say until when; nothing is asked of the network for them. A collector
+        that cannot be reached raises; the report stays stored, and the next call sends the same
+        bytes again.
         """
-        terms = self._terms or self.terms()
-        for report_id, body in self._outbox.pending(terms.task_id):
+        self._find()
+        now = self._end_overdue()
+        for made in self._outbox.reports(self._api.address):
+            if made.body is not None and not made.held(now):
+                if self._joined(made.delivery.task_id) is None:  # declined if no longer allowed
+                    self.terms()
+                delivery = self._upload(made.delivery, made.body)
+                self._outbox.settle(delivery, final=delivery.reason not in LATER)
+        return [
+            replace(made.delivery, due=made.times.at(made.times.due, now))
+            if made.times is not None and made.held(now)
+            else made.delivery
+            for made in self._outbox.reports(self._api.address)
+        ]
+
+    def _upload(self, unsent: Delivery, body: bytes) -> Delivery:
+        try:
             answer = self._api.upload(body, self._token)
-            delivery = _outcome(answer, terms.task_id, report_id)
-            self._outbox.settle(delivery, final=delivery.reason not in LATER)
-        return self._outbox.deliveries(terms.task_id)
+        except Refused as refusal:
+            if refusal.code != "unknown_task":
+                raise
+            return replace(unsent, outcome="refused", reason=refusal.code, detail=str(refusal))
+        return _outcome(answer, unsent.task_id, unsent.id)
+
+    def due(self) -> float | None:
+        """When to call :meth:`send` next, in unix time of the clock; None if nothing waits.
+
+        Known as soon as an episode has begun, so that an app can have itself woken then. Needs no
+        network.
+        """
+        now = self._clock()
+        self._outbox.look(now)
+        address = self._api.address
+        waiting = [made.times for made in self._outbox.reports(address) if made.body is not None]
+        running = [saved.times for saved in self._outbox.running(address) if saved.times]
+        moments = [
+            now if times is None else max(now, times.at(times.due, now))
+            for times in [*waiting, *running]
+        ]
+        return min(moments, default=None)
 
     def close(self) -> None:
         """Close the outbox, and the connection if it is the device's own."""

@@ -20,7 +20,8 @@ class Episode:
     """Ask it how to act, tell it what happened.
 
     Every word is saved before the call returns, so that an app may be closed between two steps.
-    With the last step, or when the user leaves, the report is made and the steps are forgotten.
+    With the last step, when the user leaves, or when the time of the episode is over, the report is
+    made and the steps are forgotten.
 
     Attributes:
         publication: the policy acted on, the same for the whole episode.
@@ -34,6 +35,7 @@ class Episode:
         steps: list[Any],
         save: Callable[[list[Any]], None],
         finish: Callable[[Trajectory], None],
+        over: Callable[[], bool],
     ) -> None:
         self.terms = terms
         self.publication = publication
@@ -41,6 +43,7 @@ class Episode:
         self._steps = steps
         self._save = save
         self._finish = finish
+        self._over = over
 
     @property
     def step(self) -> int:
@@ -75,13 +78,22 @@ class Episode:
 
     def leave(self) -> None:
         """The user stops here: the rest counts as spent in the absorbing state, without reward."""
-        self._running()
+        self._not_done()
         self._close(self._steps)
 
     def __repr__(self) -> str:
         return f"Episode(version={self.publication.version}, steps={self.step}, content hidden)"
 
     def _running(self) -> None:
+        self._not_done()
+        if self._over():
+            self._close(self._steps)
+            raise InvalidInput(
+                "the time of this episode is over: its report is made from the steps so far, as if "
+                "the user had left"
+            )
+
+    def _not_done(self) -> None:
         if self.done:
             raise InvalidInput("this episode is over and its steps are forgotten")
 

@@ -2,7 +2,8 @@
 
 One small SQLite file, written through to the disk before anything depends on it. A report's bytes
 are stored in the same transaction that forgets the raw steps; the number of reports of a task is
-what limits how often its user takes part, so rows stay when their bytes are gone.
+what limits how often its user takes part, so rows stay when their bytes are gone. Terms and times
+of an episode are kept as well, so that nothing need be fetched before its report is due.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tacit.client.errors import Declined, TookPart
+from tacit.client.times import Times
 from tacit.errors import InvalidInput
 
-VERSION = 1
-
-_SCHEMA = """
+_SCHEMA = (
+    """
 CREATE TABLE joined (
     task_id TEXT PRIMARY KEY, address TEXT NOT NULL, name TEXT NOT NULL, terms BLOB NOT NULL,
     epsilon REAL NOT NULL, delta REAL NOT NULL, newest INTEGER NOT NULL
@@ -34,18 +35,54 @@ CREATE TABLE episodes (
 CREATE TABLE reports (
     id TEXT PRIMARY KEY, task_id TEXT NOT NULL, body BLOB, outcome TEXT, reason TEXT, detail TEXT
 );
+""",
+    """
+ALTER TABLE joined ADD COLUMN description TEXT;
+CREATE TABLE times (
+    report_id TEXT PRIMARY KEY, begun REAL NOT NULL, ends REAL NOT NULL, due REAL NOT NULL,
+    behind REAL
+);
+""",
+)
+"""What each version added; a file is brought to the newest one when it is opened."""
+
+VERSION = len(_SCHEMA)
+
+_LOOK = """
+UPDATE times SET behind = CASE WHEN begun > :now THEN :now END
+WHERE CASE WHEN begun > :now THEN behind IS NULL OR behind > :now ELSE behind IS NOT NULL END
+"""
+_TIMES = "times.begun, times.ends, times.due, times.behind"
+_RUNNING = f"""
+SELECT task_id, episodes.report_id, publication, steps, {_TIMES} FROM episodes
+JOIN joined USING (task_id) LEFT JOIN times USING (report_id)
+"""
+_REPORTS = f"""
+SELECT id, task_id, body, outcome, reason, detail, {_TIMES} FROM reports
+JOIN joined USING (task_id) LEFT JOIN times ON report_id = id
+WHERE address = ? ORDER BY reports.rowid
 """
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of a report: accepted, duplicate, stale, invalid or refused; None if unsent."""
+    """What became of a report.
+
+    Attributes:
+        id: of the report.
+        task_id: of its task.
+        outcome: accepted, duplicate, stale, invalid or refused; None if it is not sent yet.
+        reason: of a refusal.
+        detail: the collector's words.
+        due: unix time before which the report is held on the device; None if it is not held.
+    """
 
     id: str
     task_id: str
     outcome: str | None
     reason: str | None = None
     detail: str | None = None
+    due: float | None = None
 
     @property
     def counted(self) -> bool:
@@ -55,11 +92,34 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Saved:
-    """An episode that was begun: its report's id, the policy it runs under, and its raw steps."""
+    """An episode that was begun.
 
+    Attributes:
+        task_id: of its task.
+        report_id: of the report it will lead to.
+        publication: the policy it runs under, as fetched.
+        steps: what happened, raw.
+        times: when it ends and when its report is due; None of a task without a duration.
+    """
+
+    task_id: str
     report_id: str
     publication: dict[str, Any]
     steps: list[Any]
+    times: Times | None
+
+
+@dataclass(frozen=True)
+class Made:
+    """A report that was made: what became of it, its bytes while they matter, and its times."""
+
+    delivery: Delivery
+    body: bytes | None
+    times: Times | None
+
+    def held(self, now: float) -> bool:
+        """Whether it must not be sent yet."""
+        return self.body is not None and self.times is not None and self.times.held(now)
 
 
 class Outbox:
@@ -94,14 +154,14 @@ class Outbox:
     def _open(self) -> None:
         with self._change():
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                for statement in _SCHEMA.split(";"):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version={VERSION}")
-            elif version != VERSION:
+            if version > VERSION:
                 raise InvalidInput(
                     f"the outbox has version {version}, but this program knows {VERSION}; update it"
                 )
+            for added in _SCHEMA[version:]:
+                for statement in added.split(";"):
+                    self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version={VERSION}")
 
     def close(self) -> None:
         """Close the file."""
@@ -120,7 +180,15 @@ class Outbox:
             self._db.execute("COMMIT")
 
     def join(
-        self, *, task_id: str, address: str, name: str, terms: bytes, epsilon: float, delta: float
+        self,
+        *,
+        task_id: str,
+        address: str,
+        name: str,
+        terms: bytes,
+        epsilon: float,
+        delta: float,
+        description: Mapping[str, Any],
     ) -> None:
         """Remember the terms; a task that changed its terms under the same name is declined."""
         with self._change():
@@ -133,15 +201,29 @@ class Outbox:
                         "joined; a task with new terms needs a new name and the user's consent"
                     )
             self._db.execute(
-                "INSERT OR IGNORE INTO joined VALUES (?, ?, ?, ?, ?, ?, -1)",
-                (task_id, address, name, terms, epsilon, delta),
+                "INSERT INTO joined VALUES (?, ?, ?, ?, ?, ?, -1, ?) "
+                "ON CONFLICT (task_id) DO UPDATE SET description = excluded.description",
+                (task_id, address, name, terms, epsilon, delta, json.dumps(description)),
             )
 
-    def joined(self, task_id: str) -> bool:
-        """Whether the device takes part in the task."""
+    def description(self, task_id: str) -> dict[str, Any] | None:
+        """A task that was joined, as fetched; None if an older program joined it."""
         with self._lock:
-            found = self._db.execute("SELECT 1 FROM joined WHERE task_id = ?", (task_id,))
+            (text,) = self._db.execute(
+                "SELECT description FROM joined WHERE task_id = ?", (task_id,)
+            ).fetchone()
+        return None if text is None else dict(json.loads(text))
+
+    def knows(self, address: str) -> bool:
+        """Whether a task of this collector was joined."""
+        with self._lock:
+            found = self._db.execute("SELECT 1 FROM joined WHERE address = ?", (address,))
             return found.fetchone() is not None
+
+    def move(self, task_id: str, address: str) -> None:
+        """A task that was joined, if it was, is found at another address now."""
+        with self._change():
+            self._db.execute("UPDATE joined SET address = ? WHERE task_id = ?", (address, task_id))
 
     def elsewhere(self, task_id: str) -> tuple[float, float]:
         """Epsilon and delta of all other tasks that were joined."""
@@ -170,21 +252,49 @@ class Outbox:
             rows = self._db.execute("SELECT COUNT(*) FROM reports WHERE task_id = ?", (task_id,))
             return int(rows.fetchone()[0])
 
+    def look(self, now: float) -> None:
+        """Note a clock that stands before the beginning of an episode, or does so no longer."""
+        with self._lock:
+            self._db.execute(_LOOK, {"now": now})
+
+    def times(self, report_id: str) -> Times | None:
+        """Of one episode, or of its report."""
+        with self._lock:
+            found = self._db.execute(
+                f"SELECT {_TIMES} FROM times WHERE report_id = ?", (report_id,)
+            )
+            return _times(found.fetchone() or (None,))
+
+    def running(self, address: str) -> list[Saved]:
+        """Running episodes of a collector, oldest first; there is one, if any."""
+        with self._lock:
+            rows = self._db.execute(
+                f"{_RUNNING} WHERE address = ? ORDER BY episodes.rowid", (address,)
+            ).fetchall()
+        return [_saved(row) for row in rows]
+
     def episode(self, task_id: str) -> Saved | None:
         """The running episode of a task."""
         with self._lock:
-            row = self._db.execute(
-                "SELECT report_id, publication, steps FROM episodes WHERE task_id = ?", (task_id,)
-            ).fetchone()
-        return None if row is None else Saved(row[0], json.loads(row[1]), json.loads(row[2]))
+            row = self._db.execute(f"{_RUNNING} WHERE task_id = ?", (task_id,)).fetchone()
+        return None if row is None else _saved(row)
 
-    def begin(self, task_id: str, saved: Saved) -> None:
-        """Store a new episode."""
+    def begin(self, saved: Saved) -> None:
+        """Store a new episode and its times."""
         with self._change():
             self._db.execute(
                 "INSERT INTO episodes VALUES (?, ?, ?, ?)",
-                (task_id, saved.report_id, json.dumps(saved.publication), json.dumps(saved.steps)),
+                (
+                    *(saved.task_id, saved.report_id),
+                    *(json.dumps(saved.publication), json.dumps(saved.steps)),
+                ),
             )
+            if saved.times is not None:
+                t = saved.times
+                self._db.execute(
+                    "INSERT INTO times VALUES (?, ?, ?, ?, NULL)",
+                    (saved.report_id, t.begun, t.ends, t.due),
+                )
 
     def save(self, task_id: str, steps: list[Any]) -> None:
         """Store what happened in the running episode."""
@@ -206,14 +316,11 @@ class Outbox:
                 (report_id, task_id, body),
             )
 
-    def pending(self, task_id: str) -> list[tuple[str, bytes]]:
-        """Reports without a final outcome, oldest first."""
+    def reports(self, address: str) -> list[Made]:
+        """Every report to a collector, oldest first."""
         with self._lock:
-            return self._db.execute(
-                "SELECT id, body FROM reports WHERE task_id = ? AND body IS NOT NULL "
-                "ORDER BY rowid",
-                (task_id,),
-            ).fetchall()
+            rows = self._db.execute(_REPORTS, (address,)).fetchall()
+        return [Made(Delivery(*row[:2], *row[3:6]), row[2], _times(row[6:])) for row in rows]
 
     def settle(self, delivery: Delivery, *, final: bool) -> None:
         """Note what the collector said; after a final word the bytes are no longer needed."""
@@ -224,15 +331,13 @@ class Outbox:
                 (delivery.outcome, delivery.reason, delivery.detail, final, delivery.id),
             )
 
-    def deliveries(self, task_id: str) -> list[Delivery]:
-        """What became of every report of a task."""
-        with self._lock:
-            rows = self._db.execute(
-                "SELECT id, task_id, outcome, reason, detail FROM reports WHERE task_id = ? "
-                "ORDER BY rowid",
-                (task_id,),
-            ).fetchall()
-        return [Delivery(*row) for row in rows]
+
+def _saved(row: tuple[Any, ...]) -> Saved:
+    return Saved(row[0], row[1], json.loads(row[2]), json.loads(row[3]), _times(row[4:]))
+
+
+def _times(row: tuple[Any, ...]) -> Times | None:
+    return None if row[0] is None else Times(*row)
 
 
 def _took_part(participations: int) -> str:

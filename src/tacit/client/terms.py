@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tacit import wire
+from tacit import timing, wire
 from tacit.agents import make_agent
 from tacit.client.errors import Declined
 from tacit.driver import BoundAgent
@@ -41,7 +41,9 @@ class Terms:
         absorbing_state: where users are who left.
         states: names of the states, if they have some.
         actions: names of the actions.
+        delay: most seconds for which a report is held after the episode's duration, at random.
         document: the terms as JSON, for the record.
+        description: all that was fetched, so that it need not be fetched again.
     """
 
     task_id: str
@@ -54,7 +56,14 @@ class Terms:
     absorbing_state: int
     states: tuple[str, ...] | None
     actions: tuple[str, ...] | None
+    delay: float
     document: bytes
+    description: Mapping[str, Any]
+
+    @property
+    def sending(self) -> str:
+        """What the time of a report tells about its user, in a sentence for the consent screen."""
+        return timing.when_sent(self.task.duration, self.delay)
 
     def unit_reward(self, reward: float) -> float:
         """A reward in [0, 1]: the declared range, clipped; NaN counts as its low end."""
@@ -108,7 +117,9 @@ def _read(answer: Mapping[str, Any]) -> Terms:
         absorbing_state=whole(answer["absorbing_state"], "absorbing_state", 0, S - 1),
         states=_names(labels.get("states"), S),
         actions=_names(labels.get("actions"), A),
+        delay=_delay(answer, bound.task.duration),
         document=document,
+        description=answer,
     )
     if terms.model == "local":
         wire.two_halves(bound)
@@ -158,6 +169,14 @@ def _model(guarantee: Guarantee, answer: Mapping[str, Any]) -> Model:
             f"terms give epsilon {guarantee.epsilon:.6g}, delta {guarantee.delta:g}"
         )
     return guarantee.model
+
+
+def _delay(answer: Mapping[str, Any], duration: float) -> float:
+    """The longest delay; one above the duration would hold reports for as long as one likes."""
+    delay = real(answer.get("delay", 0.0), "delay")
+    if not 0.0 <= delay <= duration:
+        raise InvalidInput(f"the delay of {delay:g} s is not between 0 and the duration")
+    return delay
 
 
 def _list(value: object, size: int) -> list[Any]:

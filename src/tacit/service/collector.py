@@ -15,6 +15,7 @@ from tacit.errors import InvalidInput
 from tacit.publication import Publication
 from tacit.service import schema
 from tacit.service import store as db
+from tacit.service.acceptance import Acceptance
 from tacit.service.answers import IncomingReport, PolicyBody, Published, Status, Token, UploadAnswer
 from tacit.service.deployment import Deployment
 from tacit.service.errors import Refused, UnknownTask, UnknownVersion
@@ -55,7 +56,8 @@ class Collector:
             self._mode = LocalMode(deployment, self._billboard)
         else:
             self._mode = JointMode(deployment, store, self._billboard, self._edges, clock)
-        self._intake = Intake(deployment, store, self._mode, clock)
+        accepted = Acceptance(deployment, clock)
+        self._intake = Intake(deployment, store, self._mode, accepted, clock)
         self.planning = Planning(
             deployment, store, self._billboard, self._mode, self._edges, root, clock
         )
@@ -94,6 +96,8 @@ class Collector:
             "opens": iso(d.opens),
             "closes": iso(d.closes),
             "accepted_versions": d.accepted_versions,
+            "delay": d.delay,
+            "grace": d.grace,
             "guarantee": d.guarantee.to_json(),
         }
 

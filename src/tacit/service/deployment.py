@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tacit import wire
+from tacit import timing, wire
 from tacit.agents.base import Agent
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
@@ -43,7 +43,10 @@ class Deployment:
         tokens: "per-device" makes the unit "user", "shared" makes it "participation".
         minimum_batch: least number of reports between two policies.
         cadence: least number of seconds between two policies.
-        accepted_versions: how many of the newest policy versions reports may name.
+        accepted_versions: how many of the newest policy versions reports may name; None where the
+            task has a duration, so that time decides.
+        delay: most seconds for which a device holds its report after the episode, at random.
+        grace: seconds for which a report is taken after the last moment it can be due.
         opens: unix time before which reports are refused, None for no such time.
         closes: likewise the time from which on they are.
         database: SQLAlchemy URL.
@@ -69,7 +72,9 @@ class Deployment:
     tokens: Tokens
     minimum_batch: int
     cadence: float
-    accepted_versions: int
+    accepted_versions: int | None
+    delay: float
+    grace: float
     opens: float | None
     closes: float | None
     database: str
@@ -132,6 +137,7 @@ class Deployment:
             users=population["users"],
             known=_facts(named, folder),
             participations=times,
+            duration=named.get("duration", 0.0),
         )
         absorbing = named.get("absorbing_state", 0)
         if absorbing >= sizes["states"]:
@@ -159,7 +165,7 @@ class Deployment:
             tokens=tokens,
             minimum_batch=minimum,
             cadence=updates.get("cadence", 0.0),
-            accepted_versions=updates.get("accepted_versions", 2),
+            **_acceptance(updates, task.duration),
             opens=opens,
             closes=closes,
             database=_database(storage.get("database", f"sqlite:///{stem}.db"), folder),
@@ -188,6 +194,18 @@ class Deployment:
     def unit(self) -> Unit:
         """Whose data the guarantee is about."""
         return "user" if self.tokens == "per-device" else "participation"
+
+    @property
+    def sending(self) -> str:
+        """What the time of a report tells, in a sentence."""
+        return timing.when_sent(self.task.duration, self.delay)
+
+    @property
+    def taking(self) -> str:
+        """How long a report is taken, in a sentence."""
+        return timing.how_long_taken(
+            self.task.duration, self.delay, self.grace, self.accepted_versions
+        )
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -228,6 +246,35 @@ def _database(url: str, folder: Path) -> str:
         f"database in [storage] starts with {url.split(':')[0]!r}, but it must be an SQLite file "
         "(sqlite:///file.db) or a PostgreSQL URL (postgresql://user@host/name)"
     )
+
+
+def _acceptance(updates: Mapping[str, Any], duration: float) -> dict[str, Any]:
+    """When reports are due and how long they are taken: by time if the task has a duration."""
+    if not duration:
+        for key in ("delay", "grace"):
+            if key in updates:
+                raise InvalidInput(
+                    f"{key} in [updates] goes with duration in [task], the time one episode takes; "
+                    "give both or neither"
+                )
+        return {
+            "accepted_versions": updates.get("accepted_versions", 2),
+            "delay": 0.0,
+            "grace": 0.0,
+        }
+    if "accepted_versions" in updates:
+        raise InvalidInput(
+            "accepted_versions in [updates] is the rule of tasks without a duration; with one, "
+            "reports are taken by time: leave it out, or set grace"
+        )
+    delay = updates.get("delay", timing.default_delay(duration))
+    if delay > duration:
+        raise InvalidInput(
+            f"delay in [updates] = {timing.in_words(delay)}, but it must not be above duration in "
+            f"[task] = {timing.in_words(duration)}: devices decline to hold a report for longer"
+        )
+    grace = updates.get("grace", timing.default_grace(duration))
+    return {"accepted_versions": None, "delay": delay, "grace": grace}
 
 
 def _facts(named: Mapping[str, Any], folder: Path) -> dict[str, npt.NDArray[Any]]:

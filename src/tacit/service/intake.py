@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from tacit.errors import InvalidInput
 from tacit.service import store as db
+from tacit.service.acceptance import Acceptance
 from tacit.service.answers import Outcome, Token
 from tacit.service.deployment import Deployment
 from tacit.service.errors import Unavailable
@@ -76,11 +77,17 @@ class Intake:
     """Decides about uploads, one transaction for all that come together."""
 
     def __init__(
-        self, deployment: Deployment, store: Store, keeper: Keeper, clock: Callable[[], float]
+        self,
+        deployment: Deployment,
+        store: Store,
+        keeper: Keeper,
+        accepted: Acceptance,
+        clock: Callable[[], float],
     ) -> None:
         self._deployment = deployment
         self._store = store
         self._keeper = keeper
+        self._accepted = accepted
         self._clock = clock
 
     def settle(self, group: Sequence[Upload]) -> int:
@@ -113,7 +120,7 @@ class Intake:
                 if counted is None:
                     raise _NotPlain
                 accepted, version = counted
-                oldest = version - self._deployment.accepted_versions + 1
+                oldest = self._accepted.oldest(connection, version)
                 if any(not oldest <= entry.version <= version for entry in entries):
                     raise _NotPlain
                 if not self._use_all_tokens(connection, group):
@@ -137,7 +144,7 @@ class Intake:
     def _commit_carefully(self, group: Sequence[Upload]) -> int:
         with self._store.write() as connection:
             now = db.progress(connection)
-            waiting = self._judge(group, now)
+            waiting = self._judge(group, now, self._accepted.oldest(connection, now.version))
             fresh = db.insert_ids(connection, [e.identity for e in waiting]) if waiting else set()
             for entry in waiting:
                 if entry.identity not in fresh:
@@ -158,10 +165,9 @@ class Intake:
                 entry.decide("accepted")
         return now.version
 
-    def _judge(self, group: Sequence[Upload], now: db.Progress) -> list[Entry]:
+    def _judge(self, group: Sequence[Upload], now: db.Progress, oldest: int) -> list[Entry]:
         """Settle what can be settled without the database; the first of equal ids goes on."""
         waiting: dict[bytes, Entry] = {}
-        oldest = now.version - self._deployment.accepted_versions + 1
         closed = self._closed()
         for entry in (entry for upload in group for entry in upload.entries):
             if entry.identity in waiting:
@@ -171,7 +177,7 @@ class Intake:
             elif now.accepted >= now.population:
                 entry.decide("refused", "population_reached", self._full())
             elif entry.outcome is None and not oldest <= entry.version <= now.version:
-                entry.decide("stale", None, stale(entry.version, oldest, now.version))
+                entry.decide("stale", None, stale(entry.version, now.version))
             elif entry.outcome is None:
                 waiting[entry.identity] = entry
         return list(waiting.values())
@@ -222,7 +228,7 @@ class Intake:
                     entry.decide("duplicate")
 
 
-def stale(version: int, oldest: int, newest: int) -> str:
+def stale(version: int, newest: int) -> str:
     """Why a report under this version is not taken."""
     if version > newest:
         return f"version {version} has not been published; the newest is {newest}"

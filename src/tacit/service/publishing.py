@@ -59,6 +59,14 @@ def body(publication: Publication, task_id: str) -> bytes:
     return wire.canonical(wire.publication_to_json(publication, task_id))
 
 
+def timeline(connection: sa.Connection, after: int) -> list[tuple[int, int, float]]:
+    """Version, users and time of every publication after a version, oldest first."""
+    column = schema.publications.c
+    wanted = sa.select(column.version, column.users, column.published_at)
+    rows = connection.execute(wanted.where(column.version > after).order_by(column.version))
+    return [(row.version, row.users, row.published_at) for row in rows]
+
+
 def _published_once(version: int) -> None:
     """Refuse numbers that no version can have, before they reach the database."""
     if not 0 <= version < 2**31:
@@ -142,11 +150,8 @@ class Billboard:
 
     def timeline(self, after: int = -1) -> list[tuple[int, int, float]]:
         """Version, users and time of every publication after a version: without their arrays."""
-        column = schema.publications.c
-        wanted = sa.select(column.version, column.users, column.published_at)
         with self._store.read() as connection:
-            rows = connection.execute(wanted.where(column.version > after).order_by(column.version))
-            return [(row.version, row.users, row.published_at) for row in rows]
+            return timeline(connection, after)
 
     def _published(self, row: Any) -> Published:
         return Published(

@@ -46,7 +46,7 @@ def duration(value: object, name: str) -> float:
             raise InvalidInput(
                 f'{name} = {value!r}, but it must be seconds, or text like "90s", "5m", "2h", "1d"'
             )
-        return float(found[1]) * _UNITS[found[2]]
+        value = float(found[1]) * _UNITS[found[2]]
     return number(value, name, low=0.0)
 
 
@@ -103,6 +103,7 @@ SECTIONS: Mapping[str, Mapping[str, Reader]] = {
         "states": labels,
         "actions": labels,
         "horizon": whole(1, 100_000),
+        "duration": duration,
         "reward_range": span,
         "homogeneous": flag,
         "absorbing_state": whole(0),
@@ -118,6 +119,8 @@ SECTIONS: Mapping[str, Mapping[str, Reader]] = {
         "minimum_batch": whole(1),
         "cadence": duration,
         "accepted_versions": whole(1, 1000),
+        "delay": duration,
+        "grace": duration,
     },
     "window": {"opens": moment, "closes": moment},
     "storage": {"database": text, "key_file": text, "witness": text, "keep_reports": flag},

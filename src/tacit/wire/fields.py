@@ -10,14 +10,17 @@ from typing import Any
 from tacit.errors import InvalidInput, suggestion
 
 
-def fields(value: object, what: str, names: Iterable[str]) -> Mapping[str, Any]:
-    """An object with exactly these fields."""
+def fields(
+    value: object, what: str, names: Iterable[str], optional: Iterable[str] = ()
+) -> Mapping[str, Any]:
+    """An object with exactly these fields, and perhaps the optional ones."""
     if not isinstance(value, Mapping):
         raise InvalidInput(f"{what} must be an object, got {type(value).__name__}")
     names = list(names)
     for name in names:
         if name not in value:
             raise InvalidInput(f"{what} lacks the field {name!r}")
+    names += optional
     for name in value:
         if name not in names:
             known = suggestion(str(name), names)

@@ -10,7 +10,7 @@ from typing import Any
 from tacit.errors import InvalidInput
 from tacit.task import Task
 from tacit.wire.arrays import array_from_json, array_to_json
-from tacit.wire.fields import fields, text, truth, whole
+from tacit.wire.fields import fields, real, text, truth, whole
 
 VERSION = 1
 """Of everything in this package; a peer that speaks another one is not understood."""
@@ -41,7 +41,8 @@ def task_id(description: Mapping[str, Any]) -> str:
 
 
 def task_to_json(task: Task) -> dict[str, Any]:
-    """A Task, as JSON."""
+    """A Task, as JSON. A duration is written where there is one: other tasks keep their ids."""
+    duration = {"duration": task.duration} if task.duration else {}
     return {
         "family": task.family,
         "horizon": task.horizon,
@@ -50,6 +51,7 @@ def task_to_json(task: Task) -> dict[str, Any]:
         "users": task.users,
         "participations": task.participations,
         "known": {name: array_to_json(task.known[name]) for name in task.revealed},
+        **duration,
     }
 
 
@@ -59,6 +61,7 @@ def task_from_json(value: object) -> Task:
         value,
         "task",
         ("family", "horizon", "sizes", "homogeneous", "users", "participations", "known"),
+        ("duration",),
     )
     return Task(
         family=text(given["family"], "family"),
@@ -74,6 +77,7 @@ def task_from_json(value: object) -> Task:
             for name, fact in named(given["known"], "known").items()
         },
         participations=whole(given["participations"], "participations", 1),
+        duration=real(given.get("duration", 0.0), "duration"),
     )
 
 

@@ -56,6 +56,7 @@ class TaskFacts(BaseModel):
     users: int
     participations: int
     known: dict[str, ArrayBody]
+    duration: float = 0.0
 
 
 class AgentFacts(BaseModel):
@@ -88,7 +89,9 @@ class TaskBody(BaseModel):
     unit: Literal["user", "participation"]
     opens: str | None
     closes: str | None
-    accepted_versions: int
+    accepted_versions: int | None
+    delay: float
+    grace: float
     guarantee: dict[str, Any]
 
 
