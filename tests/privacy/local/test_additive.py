@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from contracts.privatizer import TASK, PrivatizerContract
+from contracts.composition import counts_l1, counts_l2, fresh_noise
+from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.privacy import (
     Exact,
@@ -49,10 +50,35 @@ class TestLaplace(PrivatizerContract):
     def noise(self) -> Noise:
         return SimulatedNoise(np.random.default_rng(5))
 
+    def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
+        return stated_noise(guarantee, "laplace", "scale")
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Fresh reports: pure epsilons add up."""
+        scales = laplace_scales(self.statistic(), 1.0, times)
+        privatizer = laplace(self.statistic(), 1.0, scales, of=taking_part(times))
+        return privatizer, times * counts_l1(3) / scales["visits"]
+
+
+def stated_noise(guarantee, kind: str, word: str) -> list[tuple[str, np.ndarray]]:
+    """One draw for each of three reports, in every cell, as the guarantee states it."""
+    blocks = VisitCounts(TASK).layout.blocks
+    scales = [np.full(b.size, guarantee.noise[f"{b.name} {word}"]) for b in blocks]
+    return [(kind, np.concatenate(scales))] * 3
+
 
 class TestGaussian(TestLaplace):
     def make(self, statistic: Statistic) -> Privatizer:
         return gaussian(statistic, 1.0, 1e-5)
+
+    def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
+        return stated_noise(guarantee, "gaussian", "std")
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Fresh reports: the squares of mu add up."""
+        scales = gaussian_scales(self.statistic(), 1.0, 1e-5, times)
+        privatizer = gaussian(self.statistic(), 1.0, 1e-5, scales, of=taking_part(times))
+        return privatizer, fresh_noise(counts_l2(3) / scales["visits"], times, 1e-5)
 
 
 class TestSecureLaplace(TestLaplace):
