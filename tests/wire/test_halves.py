@@ -122,7 +122,7 @@ def test_folding_many_is_absorbing_one_after_the_other(name, when) -> None:
 def test_what_a_device_sends_costs_exactly_epsilon_whatever_is_asked(kind) -> None:
     """Every tape of entropy through the device's whole half, at a step before the last.
 
-    Three states: one of 18, 9 or 6 cells is named. An answer that was given again would be another law.
+    One of 18, 9 or 6 cells is named; an answer that was given again would be another law.
     """
     agent = bound("optimistic")
     shares = (np.arange(KINDS * H) >= KINDS * 1 + kind).astype(float)
