@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from contracts.entropy import Law, secure_law, simulated_law
+from tacit.privacy.finite import SubsetSelection
+from tacit.privacy.finite.grid import GRID
 from tacit.privacy.finite.oracle import Randomizer
 
 FLOATS = 1e-12
@@ -109,3 +111,13 @@ def independent_bits(ones: list[Fraction]) -> Law:
             for bit in (0, 1)
         }
     return law
+
+
+def subset_law(oracle: SubsetSelection, cell: int) -> Law:
+    """p shared among the subsets with the own cell, 1 - p among those without it."""
+    p, others = Fraction(oracle.own, GRID), oracle.domain - 1
+    with_own = p / math.comb(others, oracle.size - 1)
+    without = (1 - p) / math.comb(others, oracle.size)
+    rows = itertools.combinations(range(oracle.domain), oracle.size)
+    named = [tuple(int(x in row) for x in range(oracle.domain)) for row in rows]
+    return {row: with_own if row[cell] else without for row in named}

@@ -1,7 +1,5 @@
 """Every randomizer has exactly the law it declares: secure, simulated, and in batches."""
 
-import math
-from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any, ClassVar
 from unittest import mock
@@ -12,7 +10,13 @@ import pytest
 from scipy import stats
 
 from contracts.entropy import Law, secure_law, simulated_law
-from contracts.randomizer import KnownEpsilonContract, close, convolved, independent_bits
+from contracts.randomizer import (
+    KnownEpsilonContract,
+    close,
+    convolved,
+    independent_bits,
+    subset_law,
+)
 from tacit.kernels import finite as kernels
 from tacit.privacy import SecureNoise, SimulatedNoise
 from tacit.privacy.finite import BinaryResponse, KaryResponse, SubsetSelection, UnaryEncoding
@@ -46,16 +50,6 @@ class OracleContract(KnownEpsilonContract):
                     assert close(found, convolved(reports, case.domain))
 
 
-def subsets(oracle: SubsetSelection, cell: int) -> Law:
-    """p shared among the subsets with the own cell, 1 - p among those without it."""
-    p, others = Fraction(oracle.own, GRID), oracle.domain - 1
-    law: dict[Hashable, Fraction] = {}
-    for row in oracle.outputs().tolist():
-        inside = math.comb(others, oracle.size - 1), math.comb(others, oracle.size)
-        law[tuple(row)] = p / inside[0] if row[cell] else (1 - p) / inside[1]
-    return law
-
-
 class TestSubsetSelection(OracleContract):
     subject: ClassVar[type] = SubsetSelection
 
@@ -65,7 +59,7 @@ class TestSubsetSelection(OracleContract):
         return [*some, SubsetSelection(3, 2, 3 * GRID // 4 + 1), SubsetSelection(4, 3, GRID - 1)]
 
     def declared(self, randomizer: SubsetSelection, value: int) -> Law:
-        return subsets(randomizer, value)
+        return subset_law(randomizer, value)
 
 
 class TestKaryResponse(OracleContract):
@@ -75,7 +69,7 @@ class TestKaryResponse(OracleContract):
         return [KaryResponse.calibrate(e, d) for e, d in ((1.5, 4), (0.01, 2), (20.0, 3))]
 
     def declared(self, randomizer: KaryResponse, value: int) -> Law:
-        return subsets(randomizer, value)
+        return subset_law(randomizer, value)
 
 
 class TestUnaryEncoding(OracleContract):
@@ -158,7 +152,7 @@ def test_compiled_reports_name_the_own_cell_as_often_as_declared() -> None:
 def test_oracles_may_not_look_away_from_the_law(monkeypatch) -> None:
     """The check can fail: one more in 2^64, an answer drawn again, a shuffle with the own cell."""
     oracle = SubsetSelection.calibrate(0.6, 4)
-    right = subsets(oracle, 1)
+    right = subset_law(oracle, 1)
 
     def again() -> Any:
         report = oracle.encode_secure(1)
