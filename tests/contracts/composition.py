@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 from scipy import optimize, stats
 
+from contracts.randomizer import subset_law
 from tacit.privacy.finite import SubsetSelection
 
 
@@ -31,6 +33,29 @@ def fresh_noise(mu: float, times: int, delta: float) -> float:
 def one_draw(mu: float, times: int, delta: float) -> float:
     """Several contributions may meet under one draw of noise: the distances add up."""
     return gaussian_epsilon(math.fsum([mu] * times), delta)
+
+
+def pure_delta(epsilon: float, at: float) -> float:
+    """Of two outcomes as far apart as a pure epsilon allows, at a lower level."""
+    likely = 1.0 / (1.0 + math.exp(-epsilon))
+    return likely - math.exp(at) * (1.0 - likely)
+
+
+def bits_delta(bits: int, per_bit: float, at: float) -> float:
+    """Of that many bits that all differ, each told truthfully with odds e^per_bit."""
+    truth = 1.0 / (1.0 + math.exp(-per_bit))
+    same = np.arange(bits + 1)
+    first, second = (stats.binom.pmf(same, bits, p) for p in (truth, 1.0 - truth))
+    return float(np.maximum(first - math.exp(at) * second, 0.0).sum())
+
+
+def repeated_delta(oracle: SubsetSelection, times: int, at: float) -> float:
+    """Of that many reports on two cells, by all combinations of their outputs."""
+    first, second = (np.array([*map(float, subset_law(oracle, x).values())]) for x in (0, 1))
+    one, two = np.ones(1), np.ones(1)
+    for _ in range(times):
+        one, two = np.outer(one, first).ravel(), np.outer(two, second).ravel()
+    return float(np.maximum(one - math.exp(at) * two, 0.0).sum())
 
 
 def counts_l1(horizon: int) -> float:

@@ -330,6 +330,23 @@ class PrivatizerContract:
             if self.tight:
                 assert 0.999 < said.epsilon <= said.requested_epsilon == 1.0
 
+    def too_little(self, times: int) -> tuple[Privatizer, float | None]:
+        """With noise that does not suffice, and the true delta at the epsilon asked for.
+
+        None where nothing can be asked for.
+        """
+        raise AssertionError("the subclass says what too little noise for several times gives")
+
+    def test_too_little_noise_gets_the_true_delta_of_all_participations(self) -> None:
+        """Never below it; where it is a bound, a thousandth above at most."""
+        for times in (1, 2, 3):
+            privatizer, true = self.too_little(times)
+            stated = privatizer.guarantee.delta_at_requested_epsilon
+            if true is None:
+                assert stated is None
+            else:
+                assert true * (1 - 1e-9) <= stated <= true * 1.001 + 1e-9
+
     def release(self, privatizer: Privatizer, secret: Secret) -> Release:
         return privatizer.release(secret, Query(1), self.noise())
 

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 
 import tacit
-from contracts.composition import counts_l1, counts_l2, fresh_noise, one_draw
+from contracts.composition import counts_l1, counts_l2, fresh_noise, one_draw, pure_delta
 from contracts.entropy import secure_law
 from contracts.planner import PlannerContract
 from contracts.privatizer import PrivatizerContract, taking_part
@@ -98,6 +98,11 @@ def contract_fails(broken: type[LocalAdditive]) -> bool:
             of = replace(TASK, participations=times)
             made = broken(VisitCounts(of), of, "laplace", scales, requested_epsilon=1.0)
             return made, times * counts_l1(of.horizon) / scales["visits"]
+
+        def too_little(self, times):
+            of, scales = replace(TASK, participations=times), laplace_scales(VisitCounts(TASK), 1.0)
+            made = broken(VisitCounts(of), of, "laplace", scales, requested_epsilon=0.5)
+            return made, pure_delta(times * counts_l1(of.horizon) / scales["visits"], 0.5)
 
     for name in dir(Case):
         if name.startswith("test_"):

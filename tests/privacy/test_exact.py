@@ -20,6 +20,9 @@ class TestExact(PrivatizerContract):
         """Once was everything."""
         return Exact(self.statistic(), taking_part(times)), math.inf
 
+    def too_little(self, times: int) -> tuple[Privatizer, None]:
+        return Exact(self.statistic(), taking_part(times)), None
+
 
 def test_it_releases_the_exact_sums_in_natural_units() -> None:
     statistic = VisitCounts(TASK)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
-from contracts.composition import one_draw
+from contracts.composition import gaussian_delta, one_draw
 from contracts.privatizer import STEP, PrivatizerContract, Witness
 from tacit.auditing import audit_target
 from tacit.auditing.targets import LearnerTarget
@@ -96,6 +96,9 @@ class TestCurator(PrivatizerContract):
         """Contributions of one person may meet under one draw: distances add up."""
         return curator(participations=times), one_draw(curator().mu, times, 1e-5)
 
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        return curator(participations=times, epsilon=0.5), gaussian_delta(times * curator().mu, 0.5)
+
     def test_the_noise_of_answers_is_the_noise_stated(self) -> None:
         mechanism, witness = curator(self.statistic(), kind=self.subject), Witness(2)
         secret = mechanism.init()
@@ -138,6 +141,9 @@ class TestReusedNoise(TestCurator):
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
         """Nothing is left to lose."""
         return curator(kind=ReusedNoise, participations=times), math.inf
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        return curator(kind=ReusedNoise, participations=times), 1.0
 
 
 def test_the_same_question_has_the_same_answer_and_is_charged_once() -> None:

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from contracts.composition import counts_l2, one_draw
+from contracts.composition import counts_l2, gaussian_delta, one_draw
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.privacy import Noise, Privatizer, Query, SimulatedNoise
@@ -36,6 +36,12 @@ class TestBatchSums(PrivatizerContract):
         """All contributions of a person may be in one batch: distances add up."""
         privatizer = batched(self.statistic(), task=taking_part(times))
         return privatizer, one_draw(counts_l2(3) / privatizer.noise_std, times, 1e-5)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        privatizer = BatchSums(
+            self.statistic(), taking_part(times), 30.0, requested_epsilon=0.5, requested_delta=1e-5
+        )
+        return privatizer, gaussian_delta(times * counts_l2(3) / 30.0, 0.5)
 
 
 def test_the_noise_is_the_least_that_suffices() -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import tacit
-from contracts.composition import counts_l2, one_draw
+from contracts.composition import counts_l2, gaussian_delta, one_draw
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.auditing import audit_target
 from tacit.auditing.targets import LearnerTarget
@@ -80,6 +80,15 @@ class TestTree(PrivatizerContract):
         _, C = privatizer.strategy.factors()
         column = math.sqrt((C**2).sum(axis=0).max())
         return privatizer, one_draw(column * counts_l2(3) / privatizer.noise_std, times, 1e-5)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        counter = strategy(self.kind, 20)
+        privatizer = CountedSums(
+            self.statistic(), taking_part(times), counter, 60.0, batch=10,
+            requested_epsilon=0.5, requested_delta=1e-5,
+        )  # fmt: skip
+        column = math.sqrt((counter.factors()[1] ** 2).sum(axis=0).max())
+        return privatizer, gaussian_delta(times * column * counts_l2(3) / 60.0, 0.5)
 
 
 class TestHonaker(TestTree):

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from contracts.composition import counts_l1, counts_l2, fresh_noise
+from contracts.composition import counts_l1, counts_l2, fresh_noise, pure_delta
+from contracts.composition import gaussian_delta as normal_delta
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.privacy import (
@@ -59,6 +60,11 @@ class TestLaplace(PrivatizerContract):
         privatizer = laplace(self.statistic(), 1.0, scales, of=taking_part(times))
         return privatizer, times * counts_l1(3) / scales["visits"]
 
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        scales = laplace_scales(self.statistic(), 1.0)
+        privatizer = laplace(self.statistic(), 0.5, scales, of=taking_part(times))
+        return privatizer, pure_delta(times * counts_l1(3) / scales["visits"], 0.5)
+
 
 def stated_noise(guarantee, kind: str, word: str) -> list[tuple[str, np.ndarray]]:
     """One draw for each of three reports, in every cell, as the guarantee states it."""
@@ -79,6 +85,11 @@ class TestGaussian(TestLaplace):
         scales = gaussian_scales(self.statistic(), 1.0, 1e-5, times)
         privatizer = gaussian(self.statistic(), 1.0, 1e-5, scales, of=taking_part(times))
         return privatizer, fresh_noise(counts_l2(3) / scales["visits"], times, 1e-5)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        scales = gaussian_scales(self.statistic(), 1.0, 1e-5)
+        privatizer = gaussian(self.statistic(), 0.5, 1e-5, scales, of=taking_part(times))
+        return privatizer, normal_delta(math.sqrt(times) * counts_l2(3) / scales["visits"], 0.5)
 
 
 class TestSecureLaplace(TestLaplace):

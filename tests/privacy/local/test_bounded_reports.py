@@ -10,7 +10,7 @@ from scipy import integrate, stats
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
-from tacit.privacy.bounded import bounded_epsilon, published_radius, tabular_delta
+from tacit.privacy.bounded import bounded_delta, bounded_epsilon, published_radius, tabular_delta
 from tacit.privacy.local import LocalAdditive, bounded_scales, proportional_radii
 from tacit.privacy.local.additive import GRID
 from tacit.statistics import Statistic, VisitCounts
@@ -49,6 +49,12 @@ class TestBounded(PrivatizerContract):
         radii, shifts = zip(*(moved * times), strict=True)
         privatizer = mechanism(scales, 1.0, 0.1, taking_part(times))
         return privatizer, bounded_epsilon(radii, shifts, 0.1)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        scales = bounded_scales(VisitCounts(TASK), 1.0, 0.1)
+        moved = [(scales["visits"], 3.0)] * 4 + [(scales["transitions"], 2.0)] * 2
+        radii, shifts = map(np.array, zip(*(moved * times), strict=True))
+        return mechanism(scales, 0.5, 0.1, taking_part(times)), bounded_delta(radii, shifts, 0.5)
 
 
 class TestBoundedWithoutPrivacy(TestBounded):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.composition import subset_loss
+from contracts.composition import repeated_delta, subset_loss
 from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
 from privacy.local.cells import (
     always,
@@ -29,6 +29,7 @@ from tacit.policy import TabularPolicy, uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, ReplayNoise, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.local import OneCell
+from tacit.privacy.local.one_cell import best_oracles
 from tacit.publication import Publication
 from tacit.statistics import OneStep
 
@@ -82,6 +83,11 @@ class TestOneCell(PrivatizerContract):
         of = taking_part(times)
         privatizer = OneCell(OneStep(of), of, requested_epsilon=1.0)
         return privatizer, times * max(map(subset_loss, privatizer.oracles))
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        of, oracles = taking_part(times), best_oracles(1.0, 2)
+        privatizer = OneCell(OneStep(of), of, requested_epsilon=0.5, oracles=oracles)
+        return privatizer, max(repeated_delta(oracle, times, 0.5) for oracle in oracles)
 
     def recorded(self, count: int) -> list[np.ndarray]:
         """Reports of 8 or 4 cells, by the question that each of them is asked."""

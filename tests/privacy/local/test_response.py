@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from contracts.composition import bits_delta
 from contracts.entropy import Law
 from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
 from contracts.randomizer import RandomizerContract, convolved, independent_bits
@@ -110,6 +111,10 @@ class TestResponse(PrivatizerContract):
         """Fresh reports, of which 6 H - 2 bits can differ: log ratios add up."""
         privatizer = response(1.0, taking_part(times))
         return privatizer, times * 16 * bit_loss(privatizer)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        privatizer = response(0.5, taking_part(times), response_bits(self.statistic(), 1.0))
+        return privatizer, bits_delta(16 * times, bit_loss(privatizer), 0.5)
 
     def test_all_noise_comes_from_the_given_source(self) -> None:
         """Recorded reports instead of fresh ones: the release is their debiased sum, exactly."""

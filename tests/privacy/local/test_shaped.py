@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import tacit
-from contracts.composition import counts_l2, fresh_noise
+from contracts.composition import counts_l2, fresh_noise, gaussian_delta
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.policy import TabularPolicy
 from tacit.privacy import Noise, Query, ReplayNoise, SimulatedNoise, accounting
 from tacit.privacy.local import LocalShaped, shaped_std
 from tacit.publication import Publication
-from tacit.statistics import Statistic
+from tacit.statistics import Statistic, VisitCounts
 from tacit.statistics.base import Relation
 from tacit.statistics.transitions import PolicyTransitions
 from tacit.trajectory import Trajectory
@@ -46,6 +46,12 @@ class TestLocalShaped(PrivatizerContract):
         """Fresh reports: the squares of mu add up."""
         privatizer = made(self.statistic(), taking_part(times))
         return privatizer, fresh_noise(counts_l2(3) / privatizer.noise_std, times, 1e-5)
+
+    def too_little(self, times: int) -> tuple[LocalShaped, float]:
+        privatizer = LocalShaped(
+            VisitCounts(TASK), taking_part(times), 30.0, requested_epsilon=0.5, requested_delta=1e-5
+        )
+        return privatizer, gaussian_delta(math.sqrt(times) * counts_l2(3) / 30.0, 0.5)
 
 
 class TestWeighted(TestLocalShaped):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tacit
+from contracts.composition import bits_delta
 from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
 from tacit.agents import ShuffleOBI
 from tacit.errors import InvalidInput
@@ -61,6 +62,9 @@ class TestReshuffledBits(PrivatizerContract):
         privatizer = reshuffled(of=taking_part(times), reward_bits=2)
         truth = privatizer.randomizer.bits.truth
         return privatizer, times * 22 * (math.log(truth) - math.log(2**64 - truth))
+
+    def too_little(self, times: int) -> tuple[ReshuffledBits, float]:
+        return reshuffled(of=taking_part(times), reward_bits=2), bits_delta(22 * times, 0.5, 0.5)
 
     def test_all_noise_comes_from_the_given_source(self) -> None:
         """Recorded reports instead of fresh ones: the release is their debiased sum, exactly."""

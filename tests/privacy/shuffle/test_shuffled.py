@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from contracts.composition import subset_loss
+from contracts.composition import repeated_delta, subset_loss
 from contracts.privatizer import PrivatizerContract, Question
 from privacy.shuffle.exact import worst_delta
 from tacit.errors import InvalidInput
@@ -16,6 +16,7 @@ from tacit.policy import TabularPolicy
 from tacit.privacy import Privatizer, Query, ReplayNoise, Report, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import KaryResponse, UnaryEncoding
 from tacit.privacy.local import DrawnCell, OneCell
+from tacit.privacy.local.one_cell import best_oracles
 from tacit.privacy.shuffle import (
     Blanket,
     Crowd,
@@ -152,6 +153,17 @@ class TestShuffled(PrivatizerContract):
             return chain * max(b.delta(100, each) for b in blankets) / 1e-6 - 1.0
 
         return privatizer, times * optimize.brentq(excess, 1e-3, 2.0 / times, xtol=1e-9)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        """At 0.5 / times for each report, along the same chain."""
+        local = shuffler(crowd=100, epsilon=1.0, delta=1e-6, make=self.make_of).local
+        privatizer = Shuffled(
+            local, task(participations=times), crowd=100,
+            requested_epsilon=0.5, requested_delta=1e-6,
+        )  # fmt: skip
+        chain = sum(math.exp(k * 0.5 / times) for k in range(times))
+        alone = max(b.delta(100, 0.5 / times) for b in privatizer.blankets())
+        return privatizer, chain * alone
 
     def without_chance(self, contributions: list[np.ndarray]) -> ReplayNoise:
         """The reward's coin and a recorded report for each."""
@@ -444,6 +456,11 @@ class TestDrawnCell(TestShuffledDrawn):
         facts = task(horizon=3, participations=times)
         privatizer = DrawnCell(EachStep(facts), facts, requested_epsilon=1.0)
         return privatizer, times * max(map(subset_loss, privatizer.oracles))
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        facts, oracles = task(horizon=3, participations=times), best_oracles(1.0, 2)
+        privatizer = DrawnCell(EachStep(facts), facts, requested_epsilon=0.5, oracles=oracles)
+        return privatizer, max(repeated_delta(oracle, times, 0.5) for oracle in oracles)
 
 
 def test_users_who_draw_their_step_are_one_crowd() -> None:
