@@ -3,6 +3,8 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from contracts.composition import counts_l1, counts_l2, fresh_noise, pure_delta
@@ -162,6 +164,15 @@ def test_the_published_gaussian_gets_its_true_delta(horizon, epsilon, delta0, tr
     scales = {block.name: sigma for block in statistic.layout.blocks}
     said = gaussian(statistic, epsilon, delta0, scales, of=task(horizon)).guarantee
     assert said.delta_at_requested_epsilon == pytest.approx(true_delta, rel=0.02)
+
+
+@settings(max_examples=150)
+@given(st.floats(1e-3, 30.0), st.integers(1, 9), st.integers(1, 20))
+def test_no_request_is_exceeded_by_a_rounding_error(epsilon, times, horizon) -> None:
+    of = task(horizon, participations=times)
+    scales = laplace_scales(VisitCounts(of), epsilon, times)
+    said = laplace(VisitCounts(of), epsilon, scales, of=of).guarantee
+    assert said.epsilon <= epsilon and said.delta_at_requested_epsilon == 0.0
 
 
 def test_participations_compose() -> None:
