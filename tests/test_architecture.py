@@ -136,9 +136,8 @@ def calls(path: Path) -> list[str]:
 
 def test_only_privatizers_make_releases() -> None:
     makers = {name for name, path in MODULES.items() if "Release" in calls(path)}
-    mutants = ("auditing.broken", "auditing.broken_linear")  # they make what must not be made
-    assert any(under(name, "privacy") for name in makers)
-    assert all(under(name, "privacy", *mutants) for name in makers)
+    assert makers
+    assert all(under(name, "privacy") for name in makers)
 
 
 def test_no_global_or_unseeded_generator_anywhere() -> None:

@@ -259,8 +259,8 @@ def test_audit(call) -> None:
 
 
 def test_a_refuted_claim_exits_with_status_1(call, monkeypatch) -> None:
+    from corpus.tabular import HalvedNoise
     from tacit.agents import ldp_obi
-    from tacit.auditing.broken import HalvedNoise
 
     monkeypatch.setattr(ldp_obi, "LocalAdditive", HalvedNoise)
     done = call("audit", "random-mdp", "ldp-obi", "--epsilon", "3", "--trials", "20000", "--json")

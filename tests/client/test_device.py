@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from client.collector import A, FakeCollector, H, S, live
+from contracts.entropy import secure_law
+from contracts.privatizer import worst_log_ratio
 from tacit import wire
 from tacit.client import Declined, Device, Refused, TookPart, Unreachable
 from tacit.client import device as device_module
 from tacit.errors import InvalidInput
+from tacit.kernels.questions import KINDS
 from tacit.policy import TabularPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.task import Task
@@ -59,6 +62,30 @@ def test_other_local_agents_are_served_alike(agent, parameters) -> None:
     assert device.send()[0].counted
     message = wire.unpack_message(sent(collector)["message"])
     wire.inspect_message(collector.bound, message, collector.publication, 0)
+
+
+@pytest.mark.parametrize("kind", range(KINDS))
+def test_what_is_stored_for_sending_costs_exactly_epsilon_whatever_is_asked(kind) -> None:
+    """Every tape of entropy from the last step to the bytes in the outbox, for two lives.
+
+    The publication is a later one: its questions are published, one of a kind before the last step.
+    """
+    collector = FakeCollector(epsilon=3.0)
+    shares = (np.arange(KINDS * H) >= KINDS * 2 + kind).astype(float)
+    context = {**collector.publication.context, "questions": shares}
+    collector.publication = replace(collector.publication, context=context)
+
+    def sent(states: tuple[int, ...], reward: float) -> str:
+        with collector.device(report_id=lambda: "ab" * 16, api=api) as device:
+            live(device, states, (reward,) * H)
+            ((_, body),) = device._outbox.pending(collector.task_id)
+        return json.loads(body)["reports"][0]["message"]
+
+    api = collector.api()
+    lives = [((0, 0, 0, 0, 0), -1.0), ((2, 2, 2, 2, 2), 3.0)]
+    laws = [secure_law(lambda life=life: sent(*life)) for life in lives]
+    oracle = collector.bound.privatizer.oracles[kind]
+    assert worst_log_ratio(laws) == pytest.approx(oracle.epsilon, abs=1e-12)
 
 
 def test_actions_are_those_of_the_published_policy(collector) -> None:

@@ -1,16 +1,33 @@
 """What every privatizer owes. Subclass as ``TestX(PrivatizerContract)`` and set ``subject``."""
 
 import copy
+import dataclasses
+import itertools
+import math
 import pickle
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
 
+from contracts.entropy import Law, secure_law, simulated_law
+from contracts.randomizer import close
 from tacit.errors import Blind, InvalidInput
 from tacit.planners.base import Streams
 from tacit.policy import uniform_policy
-from tacit.privacy import Guarantee, Noise, Privatizer, Query, ReplayNoise, Secret, Silence
+from tacit.privacy import (
+    GridLaw,
+    Guarantee,
+    Noise,
+    Privatizer,
+    Query,
+    ReplayNoise,
+    Secret,
+    SecureNoise,
+    Silence,
+    SimulatedNoise,
+)
+from tacit.privacy.base import TwoHalves
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics import Statistic, VisitCounts
@@ -25,8 +42,45 @@ TASK = Task(
 )
 
 
+STEP = 2.0**-24
+"""Of the grid on which noise is drawn."""
+
+
+def taking_part(times: int) -> Task:
+    """The task for people who come that often."""
+    return dataclasses.replace(TASK, participations=times)
+
+
+class Question(NamedTuple):
+    """What one report may be about: all people who could send it, and what it may cost them."""
+
+    publication: Publication
+    coin: int
+    contributions: list[np.ndarray]
+    epsilon: float
+
+
+class Witness(SimulatedNoise):
+    """Simulated noise that remembers every law it was asked for."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(np.random.default_rng(seed))
+        self.laws: list[GridLaw] = []
+
+    def fill(self, law: GridLaw, out: np.ndarray) -> None:
+        self.laws.append(law)
+        super().fill(law, out)
+
+    def next(self) -> float:
+        """Tells two sources apart that were not asked for the same draws."""
+        return float(self._rng.random())
+
+
 class PrivatizerContract:
-    """Override ``make`` (and ``noise`` for mechanisms that draw some).
+    """Override ``make``, and ``noise`` and ``drawn`` for mechanisms that draw noise on a grid.
+
+    One whose reports have finitely many outputs says ``questions`` instead: their law is worked
+    out exactly, for both samplers and on every path. ``coming_back`` says what participations cost.
 
     A mechanism that does not release sums of contributions overrides ``contributions`` (what its
     statistic can produce), ``without_chance`` and ``expected`` (what is released then).
@@ -163,8 +217,147 @@ class PrivatizerContract:
         privatizer = self.make(self.statistic())
         assert self.release(privatizer, privatizer.init()).users == 0
 
+    # what noise there is, on every path and from every sampler
+
+    def drawn(self, guarantee: Guarantee) -> list[tuple[str, np.ndarray]]:
+        """Kind and scales (natural units) of every draw for three reports and one release.
+
+        From what the guarantee states as its noise: that is the noise which must be there.
+        """
+        return []
+
+    def questions(self) -> list[Question]:
+        """Of ``small()``: for each, the laws of its reports are compared exactly."""
+        return []
+
+    def small(self) -> Privatizer:
+        """One whose reports can be enumerated."""
+        return self.make(self.statistic())
+
+    def test_the_noise_drawn_is_the_noise_stated(self) -> None:
+        privatizer, witness = self.make(self.statistic()), Witness(4)
+        secret = privatizer.init()
+        for contribution in self.contributions(3):
+            report = privatizer.encode(contribution, self.publication(), witness)
+            secret = privatizer.absorb(secret, report, 0)
+        privatizer.release(secret, Query(1), witness)
+        expected = self.drawn(privatizer.guarantee)
+        assert [law.kind for law in witness.laws] == [kind for kind, _ in expected]
+        for law, (_, scales) in zip(witness.laws, expected, strict=True):
+            assert law.scales * STEP == pytest.approx(scales, rel=1e-12)
+        stated = np.isfinite(privatizer.guarantee.epsilon)
+        assert expected or self.questions() or not stated, "say what noise protects people"
+
+    def test_every_path_adds_up_to_the_same_sums(self) -> None:
+        """Reports one by one, in two halves, folded, or summed before: same draws, same sums."""
+        privatizer, public = self.make(self.statistic()), self.publication()
+        contributions, coins = self.contributions(8), list(range(8))
+        whole, halves, folded = Witness(7), Witness(7), Witness(7)
+        secret = privatizer.init()
+        for contribution in contributions:
+            privatizer.absorb(secret, privatizer.encode(contribution, public, whole), 0)
+        others = []
+        if isinstance(privatizer, TwoHalves):
+            one, many = privatizer.init(), privatizer.init()
+            for contribution, coin in zip(contributions, coins, strict=True):
+                message = privatizer.randomize(contribution, public, halves)
+                report = privatizer.collect(message, public, coin, "simulated")
+                privatizer.absorb(one, report, 0)
+            messages = [privatizer.randomize(c, public, folded) for c in contributions]
+            for part in (slice(0, 3), slice(3, 8)):
+                privatizer.fold(many, messages[part], public, coins[part], "simulated")
+            assert whole.next() == halves.next() == folded.next()
+            others += [one, many]
+        if hasattr(privatizer, "absorb_sums"):
+            total = privatizer.init()
+            privatizer.absorb_sums(total, np.sum(contributions, axis=0), len(contributions))
+            others.append(total)
+        for other in others:
+            assert np.array_equal(secret.sums, other.sums)
+            assert (secret.users, secret.source) == (other.users, other.source)
+
+    def test_the_exact_law_of_a_report_costs_what_is_stated(self) -> None:
+        """Every tape of entropy, on every path: an answer that is given again is another law."""
+        privatizer = self.small()
+        for question in self.questions():
+            laws = {name: self.laws(privatizer, name, question) for name in ("encode", "halves")}
+            for secure, simulated in laws.values():
+                assert worst_log_ratio(secure) == pytest.approx(question.epsilon, abs=1e-12)
+                assert all(map(close, secure, simulated))
+            assert laws["encode"] == laws["halves"]
+
+    def laws(
+        self, privatizer: Privatizer, path: str, question: Question
+    ) -> tuple[list[Law], list[Law]]:
+        """Of the report, for everybody who could send it: secure and simulated."""
+        public, coin = question.publication, question.coin
+
+        def sent(contribution: np.ndarray, noise: Noise) -> np.ndarray:
+            if path == "halves" and isinstance(privatizer, TwoHalves):
+                message = privatizer.randomize(contribution, public, noise)
+                return privatizer.collect(message, public, coin).values
+            return privatizer.encode(contribution, public, noise).values
+
+        secure = [secure_law(lambda c=c: sent(c, SecureNoise())) for c in question.contributions]
+        simulated = [
+            simulated_law(lambda rng, c=c: sent(c, SimulatedNoise(rng)))
+            for c in question.contributions
+        ]
+        return secure, simulated
+
+    # what coming back costs
+
+    tight: ClassVar[bool] = True
+    """Whether ``coming_back`` asks for epsilon 1 and gets no more and hardly less."""
+
+    closeness: ClassVar[float] = 2e-6
+    """How far the stated epsilon may be from what is worked out, relatively."""
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Calibrated to epsilon 1 for that many participations, and what they truly cost.
+
+        How they add up is stated by the subclass, and worked out from the noise alone
+        (``contracts.composition``), without the library's accounting.
+        """
+        raise AssertionError("the subclass says what taking part several times costs")
+
+    def test_every_participation_is_paid_for(self) -> None:
+        for times in (1, 2, 3):
+            privatizer, true = self.coming_back(times)
+            said = privatizer.guarantee
+            assert said.participations == times
+            assert said.epsilon == pytest.approx(true, rel=self.closeness)
+            if self.tight:
+                assert 0.999 < said.epsilon <= said.requested_epsilon == 1.0
+
+    def too_little(self, times: int) -> tuple[Privatizer, float | None]:
+        """With noise that does not suffice, and the true delta at the epsilon asked for.
+
+        None where nothing can be asked for.
+        """
+        raise AssertionError("the subclass says what too little noise for several times gives")
+
+    def test_too_little_noise_gets_the_true_delta_of_all_participations(self) -> None:
+        """Never below it; where it is a bound, a thousandth above at most."""
+        for times in (1, 2, 3):
+            privatizer, true = self.too_little(times)
+            stated = privatizer.guarantee.delta_at_requested_epsilon
+            if true is None:
+                assert stated is None
+            else:
+                assert true * (1 - 1e-9) <= stated <= true * 1.001 + 1e-9
+
     def release(self, privatizer: Privatizer, secret: Secret) -> Release:
         return privatizer.release(secret, Query(1), self.noise())
+
+
+def worst_log_ratio(laws: list[Law]) -> float:
+    """Over all outputs and all pairs of people."""
+    assert len(laws) > 1 and all(law.keys() == laws[0].keys() for law in laws)
+    worst = max(
+        one[output] / two[output] for one, two in itertools.permutations(laws, 2) for output in one
+    )
+    return math.log(worst.numerator) - math.log(worst.denominator)
 
 
 def blocks_equal(one: Release, two: Release) -> bool:

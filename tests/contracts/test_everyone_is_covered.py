@@ -1,4 +1,4 @@
-"""A planner or privatizer without a contract test cannot be merged."""
+"""A planner, privatizer or randomizer without a contract test cannot be merged."""
 
 import ast
 import importlib
@@ -18,12 +18,14 @@ def subjects(contract: str) -> set[str]:
     """Names assigned to ``subject`` in classes below the contract, anywhere in the tests."""
     bases: dict[str, list[str]] = {}
     named: dict[str, str] = {}
-    for path in TESTS.rglob("test_*.py"):
+    for path in TESTS.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
                 bases[node.name] = [ast.unparse(base) for base in node.bases]
                 for line in node.body:
-                    if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) == "subject":
+                    if not isinstance(line, ast.AnnAssign) or line.value is None:
+                        continue
+                    if ast.unparse(line.target) == "subject":
                         named[node.name] = ast.unparse(line.value)
 
     def below(name: str) -> bool:
@@ -47,6 +49,7 @@ def implementations(package, method: str) -> set[str]:
     [
         (tacit.planners, "plan", "PlannerContract"),
         (tacit.privacy, "absorb", "PrivatizerContract"),
+        (tacit.privacy, "encode_secure", "RandomizerContract"),
     ],
 )
 def test_every_implementation_has_a_contract_test(package, method, contract) -> None:

@@ -3,7 +3,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from contracts.privatizer import TASK, PrivatizerContract
+from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.privacy import Exact, Privatizer, Query, Silence
 from tacit.statistics import Nothing, Statistic, VisitCounts
 
@@ -13,6 +13,15 @@ class TestExact(PrivatizerContract):
 
     def make(self, statistic: Statistic) -> Privatizer:
         return Exact(statistic, TASK)
+
+    tight: ClassVar[bool] = False
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Once was everything."""
+        return Exact(self.statistic(), taking_part(times)), math.inf
+
+    def too_little(self, times: int) -> tuple[Privatizer, None]:
+        return Exact(self.statistic(), taking_part(times)), None
 
 
 def test_it_releases_the_exact_sums_in_natural_units() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from contracts.sampler import misfits
 from tacit.errors import InvalidInput
 from tacit.privacy import GridLaw, ReplayNoise, SecureNoise, Silence, SimulatedNoise
 from tacit.privacy.finite import KaryResponse, UnaryEncoding
@@ -79,3 +80,33 @@ def test_bounded_noise_is_a_law_of_the_grid_in_simulation_only():
     assert np.abs(out[::2]).max() < 1e6 < np.abs(out[1::2]).max() < 2e6
     with pytest.raises(InvalidInput, match="no exact sampler for bounded noise"):
         SecureNoise().fill(law, out)
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_secure_noise_has_exactly_its_scale_where_cells_differ(kind):
+    assert not misfits(SecureNoise(), kind)
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_the_exact_sampler_is_asked_for_the_scale_of_the_law(kind, monkeypatch):
+    """Every cell gets a draw of its own scale: the sampler is replaced by one that tells it."""
+    asked = []
+
+    class Sampler:
+        def __getattr__(self, name):
+            if name in ("make_laplace", "make_gaussian"):
+
+                def make(domain, metric, scale):
+                    asked.append((name.removeprefix("make_"), scale))
+                    return lambda zeros: [z + round(1000 * scale) for z in zeros]
+
+                return make
+            return self if name == "m" else lambda *args, **kwargs: None
+
+    monkeypatch.setattr("tacit.privacy.noise._opendp", Sampler)
+    scales = np.array([3.0, 0.7, 3.0, 1e6 + 1 / 3, 0.7, 12.5])
+    out = np.zeros(6, dtype=np.int64)
+    SecureNoise().fill(GridLaw(kind, scales), out)
+    assert {name for name, _ in asked} == {kind}
+    assert sorted(scale for _, scale in asked) == sorted(set(scales.tolist()))
+    assert out.tolist() == [round(1000 * scale) for scale in scales]

@@ -1,5 +1,6 @@
 """The curator: what it answers, what it refuses, what it charges, and that audits can tell."""
 
+import dataclasses
 import math
 from typing import ClassVar
 
@@ -7,7 +8,8 @@ import numpy as np
 import pytest
 
 import tacit
-from contracts.privatizer import PrivatizerContract
+from contracts.composition import gaussian_delta, one_draw
+from contracts.privatizer import STEP, PrivatizerContract, Witness
 from tacit.auditing import audit_target
 from tacit.auditing.targets import LearnerTarget
 from tacit.driver import BoundAgent
@@ -41,8 +43,9 @@ def curator(
     users: int = 8,
     problem: tacit.LinearMDP = PROBLEM,
     ranges: np.ndarray = RANGES,
+    participations: int = 1,
 ) -> Curator:
-    task = problem.task(users=users)
+    task = dataclasses.replace(problem.task(users=users), participations=participations)
     statistic = statistic or CuratedTransitions(task)
     answers = Answers({"value": ranges}, {"value": np.full(2, answer_std)}, rounds, {"value": True})
     return kind(
@@ -68,7 +71,7 @@ def question(version: int, h: int, values=(0.0, 1.0), target: str = "value") -> 
 
 class TestCurator(PrivatizerContract):
     subject: ClassVar[type] = Curator
-    drawn: ClassVar[int] = 2  # answers of a round that have noise of their own
+    answers: ClassVar[int] = 2  # of a round that have noise of their own
 
     def statistic(self) -> Statistic:
         return CuratedTransitions(TASK)
@@ -83,12 +86,35 @@ class TestCurator(PrivatizerContract):
     def publication(self) -> Publication:
         return Publication(0, uniform_policy(2, 2, 2))
 
+    tight: ClassVar[bool] = False  # the noise is given here; agents calibrate it
+
+    def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
+        size = self.statistic().layout.blocks[0].size
+        return [("gaussian", np.full(size, guarantee.noise["gram node std"]))]
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Contributions of one person may meet under one draw: distances add up."""
+        return curator(participations=times), one_draw(curator().mu, times, 1e-5)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        return curator(participations=times, epsilon=0.5), gaussian_delta(times * curator().mu, 0.5)
+
+    def test_the_noise_of_answers_is_the_noise_stated(self) -> None:
+        mechanism, witness = curator(self.statistic(), kind=self.subject), Witness(2)
+        secret = mechanism.init()
+        for version in (1, 2):
+            mechanism.release(secret, question(version, 0), witness)
+        stated = mechanism.guarantee.noise["value answer std"]
+        assert len(witness.laws) == self.answers
+        for law in witness.laws:
+            assert law.kind == "gaussian" and law.scales * STEP == pytest.approx(stated)
+
     def test_all_noise_comes_from_the_given_source(self) -> None:
         """Gram matrices and answers, with recorded zeros instead of noise, are exact."""
         statistic, contributions = self.statistic(), self.contributions(3)
         mechanism = curator(statistic, kind=self.subject)
         size, d = statistic.layout.blocks[0].size, 10
-        zeros = ReplayNoise([np.zeros(n, dtype=np.int64) for n in (size, self.drawn * d)])
+        zeros = ReplayNoise([np.zeros(n, dtype=np.int64) for n in (size, self.answers * d)])
         secret = mechanism.init()
         for contribution in contributions:
             mechanism.absorb(secret, mechanism.encode(contribution, None, zeros), 0)
@@ -110,7 +136,14 @@ class TestCurator(PrivatizerContract):
 
 class TestReusedNoise(TestCurator):
     subject: ClassVar[type] = ReusedNoise
-    drawn: ClassVar[int] = 1
+    answers: ClassVar[int] = 1
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Nothing is left to lose."""
+        return curator(kind=ReusedNoise, participations=times), math.inf
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        return curator(kind=ReusedNoise, participations=times), 1.0
 
 
 def test_the_same_question_has_the_same_answer_and_is_charged_once() -> None:

@@ -5,17 +5,19 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from contracts.privatizer import TASK, PrivatizerContract
+from contracts.composition import counts_l2, gaussian_delta, one_draw
+from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.privacy import Noise, Privatizer, Query, SimulatedNoise
 from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
 from tacit.privacy.joint import BatchSums, batch_noise_std
 from tacit.statistics import Relation, Statistic, VisitCounts
+from tacit.task import Task
 
 
-def batched(statistic: Statistic, factor: float = 1.0) -> BatchSums:
-    std = factor * batch_noise_std(statistic, TASK, 1.0, 1e-5)
-    return BatchSums(statistic, TASK, std, requested_epsilon=1.0, requested_delta=1e-5)
+def batched(statistic: Statistic, factor: float = 1.0, task: Task = TASK) -> BatchSums:
+    std = factor * batch_noise_std(statistic, task, 1.0, 1e-5)
+    return BatchSums(statistic, task, std, requested_epsilon=1.0, requested_delta=1e-5)
 
 
 class TestBatchSums(PrivatizerContract):
@@ -26,6 +28,20 @@ class TestBatchSums(PrivatizerContract):
 
     def noise(self) -> Noise:
         return SimulatedNoise(np.random.default_rng(8))
+
+    def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
+        return [("gaussian", np.full(self.statistic().layout.size, guarantee.noise["batch std"]))]
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """All contributions of a person may be in one batch: distances add up."""
+        privatizer = batched(self.statistic(), task=taking_part(times))
+        return privatizer, one_draw(counts_l2(3) / privatizer.noise_std, times, 1e-5)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        privatizer = BatchSums(
+            self.statistic(), taking_part(times), 30.0, requested_epsilon=0.5, requested_delta=1e-5
+        )
+        return privatizer, gaussian_delta(times * counts_l2(3) / 30.0, 0.5)
 
 
 def test_the_noise_is_the_least_that_suffices() -> None:

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import tacit
-from contracts.privatizer import TASK, PrivatizerContract
+from contracts.composition import counts_l2, gaussian_delta, one_draw
+from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.auditing import audit_target
 from tacit.auditing.targets import LearnerTarget
 from tacit.driver import BoundAgent
@@ -62,6 +63,32 @@ class TestTree(PrivatizerContract):
 
     def noise(self) -> Noise:
         return SimulatedNoise(np.random.default_rng(8))
+
+    def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
+        """The first release closes the first node."""
+        counter = strategy(self.kind, 20)
+        assert list(counter.nodes(1)) == [0]
+        std = guarantee.noise["node std"] * counter.node_scale(0)
+        return [("gaussian", np.full(self.statistic().layout.size, std))]
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Columns of the counter may overlap in every row: distances add up.
+
+        Rounding of the Toeplitz counters to the grid is the only other cost: below 1e-6 of it.
+        """
+        privatizer = counted(self.statistic(), self.kind, task=taking_part(times))
+        _, C = privatizer.strategy.factors()
+        column = math.sqrt((C**2).sum(axis=0).max())
+        return privatizer, one_draw(column * counts_l2(3) / privatizer.noise_std, times, 1e-5)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        counter = strategy(self.kind, 20)
+        privatizer = CountedSums(
+            self.statistic(), taking_part(times), counter, 60.0, batch=10,
+            requested_epsilon=0.5, requested_delta=1e-5,
+        )  # fmt: skip
+        column = math.sqrt((counter.factors()[1] ** 2).sum(axis=0).max())
+        return privatizer, gaussian_delta(times * column * counts_l2(3) / 60.0, 0.5)
 
 
 class TestHonaker(TestTree):

@@ -3,9 +3,13 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
-from contracts.privatizer import TASK, PrivatizerContract
+from contracts.composition import counts_l1, counts_l2, fresh_noise, pure_delta
+from contracts.composition import gaussian_delta as normal_delta
+from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.privacy import (
     Exact,
@@ -49,10 +53,45 @@ class TestLaplace(PrivatizerContract):
     def noise(self) -> Noise:
         return SimulatedNoise(np.random.default_rng(5))
 
+    def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
+        return stated_noise(guarantee, "laplace", "scale")
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Fresh reports: pure epsilons add up."""
+        scales = laplace_scales(self.statistic(), 1.0, times)
+        privatizer = laplace(self.statistic(), 1.0, scales, of=taking_part(times))
+        return privatizer, times * counts_l1(3) / scales["visits"]
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        scales = laplace_scales(self.statistic(), 1.0)
+        privatizer = laplace(self.statistic(), 0.5, scales, of=taking_part(times))
+        return privatizer, pure_delta(times * counts_l1(3) / scales["visits"], 0.5)
+
+
+def stated_noise(guarantee, kind: str, word: str) -> list[tuple[str, np.ndarray]]:
+    """One draw for each of three reports, in every cell, as the guarantee states it."""
+    blocks = VisitCounts(TASK).layout.blocks
+    scales = [np.full(b.size, guarantee.noise[f"{b.name} {word}"]) for b in blocks]
+    return [(kind, np.concatenate(scales))] * 3
+
 
 class TestGaussian(TestLaplace):
     def make(self, statistic: Statistic) -> Privatizer:
         return gaussian(statistic, 1.0, 1e-5)
+
+    def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
+        return stated_noise(guarantee, "gaussian", "std")
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Fresh reports: the squares of mu add up."""
+        scales = gaussian_scales(self.statistic(), 1.0, 1e-5, times)
+        privatizer = gaussian(self.statistic(), 1.0, 1e-5, scales, of=taking_part(times))
+        return privatizer, fresh_noise(counts_l2(3) / scales["visits"], times, 1e-5)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        scales = gaussian_scales(self.statistic(), 1.0, 1e-5)
+        privatizer = gaussian(self.statistic(), 0.5, 1e-5, scales, of=taking_part(times))
+        return privatizer, normal_delta(math.sqrt(times) * counts_l2(3) / scales["visits"], 0.5)
 
 
 class TestSecureLaplace(TestLaplace):
@@ -125,6 +164,15 @@ def test_the_published_gaussian_gets_its_true_delta(horizon, epsilon, delta0, tr
     scales = {block.name: sigma for block in statistic.layout.blocks}
     said = gaussian(statistic, epsilon, delta0, scales, of=task(horizon)).guarantee
     assert said.delta_at_requested_epsilon == pytest.approx(true_delta, rel=0.02)
+
+
+@settings(max_examples=150)
+@given(st.floats(1e-3, 30.0), st.integers(1, 9), st.integers(1, 20))
+def test_no_request_is_exceeded_by_a_rounding_error(epsilon, times, horizon) -> None:
+    of = task(horizon, participations=times)
+    scales = laplace_scales(VisitCounts(of), epsilon, times)
+    said = laplace(VisitCounts(of), epsilon, scales, of=of).guarantee
+    assert said.epsilon <= epsilon and said.delta_at_requested_epsilon == 0.0
 
 
 def test_participations_compose() -> None:

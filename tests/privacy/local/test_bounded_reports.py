@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from contracts.privatizer import TASK, PrivatizerContract
+from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
-from tacit.privacy.bounded import bounded_epsilon, published_radius, tabular_delta
+from tacit.privacy.bounded import bounded_delta, bounded_epsilon, published_radius, tabular_delta
 from tacit.privacy.local import LocalAdditive, bounded_scales, proportional_radii
 from tacit.privacy.local.additive import GRID
 from tacit.statistics import Statistic, VisitCounts
@@ -36,6 +36,25 @@ class TestBounded(PrivatizerContract):
 
     def noise(self) -> Noise:
         return SimulatedNoise(np.random.default_rng(5))
+
+    def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
+        blocks = VisitCounts(TASK).layout.blocks
+        radii = [np.full(b.size, guarantee.noise[f"{b.name} radius"]) for b in blocks]
+        return [("bounded", np.concatenate(radii))] * 3
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Fresh reports: all cells that move, H = 3 or H - 1 each way, move that many times."""
+        scales = bounded_scales(VisitCounts(TASK), 1.0, 0.1, times)
+        moved = [(scales["visits"], 3.0)] * 4 + [(scales["transitions"], 2.0)] * 2
+        radii, shifts = zip(*(moved * times), strict=True)
+        privatizer = mechanism(scales, 1.0, 0.1, taking_part(times))
+        return privatizer, bounded_epsilon(radii, shifts, 0.1)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        scales = bounded_scales(VisitCounts(TASK), 1.0, 0.1)
+        moved = [(scales["visits"], 3.0)] * 4 + [(scales["transitions"], 2.0)] * 2
+        radii, shifts = map(np.array, zip(*(moved * times), strict=True))
+        return mechanism(scales, 0.5, 0.1, taking_part(times)), bounded_delta(radii, shifts, 0.5)
 
 
 class TestBoundedWithoutPrivacy(TestBounded):

@@ -8,13 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.privatizer import TASK, PrivatizerContract
+from contracts.composition import repeated_delta, subset_loss
+from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
 from privacy.local.cells import (
+    always,
     contribution,
     lived,
     one_cell,
     plain_release,
     publication,
+    questions,
     some_shares,
     task,
     worst_at,
@@ -26,6 +29,7 @@ from tacit.policy import TabularPolicy, uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, ReplayNoise, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.local import OneCell
+from tacit.privacy.local.one_cell import best_oracles
 from tacit.publication import Publication
 from tacit.statistics import OneStep
 
@@ -52,6 +56,39 @@ class TestOneCell(PrivatizerContract):
             contribution(privatizer, user, k, self.publication()) for k, user in enumerate(users)
         ]
 
+    def questions(self) -> list[Question]:
+        """Every step and kind: whoever was anywhere, with rewards 0, 1 and between."""
+        people = [
+            lived(np.array(states), np.array(rewards))
+            for states, rewards in (
+                ([0, 0, 0, 0], [1.0, 1.0, 1.0]),
+                ([1, 1, 1, 1], [0.0, 0.0, 0.0]),
+                ([1, 0, 1, 0], [0.25, 0.5, 0.75]),
+            )
+        ]
+        return [
+            self.question(people, 3, publication(3, asked=always(3, *asked)))
+            for asked in questions(3)
+        ]
+
+    def question(self, people, coin: int, public: Publication) -> Question:
+        privatizer = self.small()
+        assert isinstance(privatizer, OneCell)
+        _, kind = privatizer.statistic.question(public, coin)
+        sent = [contribution(privatizer, user, coin, public) for user in people]
+        return Question(public, coin, sent, privatizer.oracles[kind].epsilon)
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Fresh reports: pure epsilons add up."""
+        of = taking_part(times)
+        privatizer = OneCell(OneStep(of), of, requested_epsilon=1.0)
+        return privatizer, times * max(map(subset_loss, privatizer.oracles))
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        of, oracles = taking_part(times), best_oracles(1.0, 2)
+        privatizer = OneCell(OneStep(of), of, requested_epsilon=0.5, oracles=oracles)
+        return privatizer, max(repeated_delta(oracle, times, 0.5) for oracle in oracles)
+
     def recorded(self, count: int) -> list[np.ndarray]:
         """Reports of 8 or 4 cells, by the question that each of them is asked."""
         rng, privatizer = np.random.default_rng(2), self.make(self.statistic())
@@ -67,6 +104,17 @@ class TestOneCell(PrivatizerContract):
         return plain_release(
             self.make(self.statistic()), self.recorded(len(contributions)), self.publication()
         )
+
+
+class TestFirstPublication(TestOneCell):
+    """Nothing was published but the policy: questions are asked in turn."""
+
+    def publication(self) -> Publication:
+        return publication(3)
+
+    def questions(self) -> list[Question]:
+        people = [lived([0] * 4, [1.0] * 3), lived([1] * 4, [0.0] * 3), lived([1] * 4, [0.5] * 3)]
+        return [self.question(people, coin, self.publication()) for coin in range(3)]
 
 
 def test_recorded_draws_are_used_up_exactly() -> None:

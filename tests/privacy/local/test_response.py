@@ -8,12 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from contracts.privatizer import TASK, PrivatizerContract
+from contracts.composition import bits_delta
+from contracts.entropy import Law
+from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
+from contracts.randomizer import RandomizerContract, convolved, independent_bits
 from tacit.errors import InvalidInput
 from tacit.kernels.counts import REWARD_STEPS
 from tacit.kernels.response import debias, respond, round_sums
 from tacit.privacy import Noise, Privatizer, Query, ReplayNoise, SecureNoise, SimulatedNoise
+from tacit.privacy.finite import BinaryResponse
 from tacit.privacy.local import LocalResponse, differing_bits, response_bits
+from tacit.privacy.local.response import PooledResponse
 from tacit.statistics import Statistic, VisitCounts
 from tacit.task import Task
 from tacit.trajectory import Trajectory
@@ -38,6 +43,52 @@ def contribution(of: Task, states, actions, rewards) -> np.ndarray:
     return out
 
 
+TINY = task(1, states=1)
+
+
+def one_step() -> list[np.ndarray]:
+    """Everybody who can be told apart in it, some rewards between 0 and 1 included."""
+    return [
+        contribution(TINY, [0, 0], [action], [reward])
+        for action in (0, 1)
+        for reward in (0.0, 1.0, 0.25)
+    ]
+
+
+def bit_loss(privatizer: LocalResponse) -> float:
+    truth = privatizer.randomizer.bits.truth
+    return math.log(truth) - math.log(2**64 - truth)
+
+
+class TestPooledResponse(RandomizerContract):
+    """Two cells of two bits and of one; the sums of the first are counted in quarters."""
+
+    subject: ClassVar[type] = PooledResponse
+
+    def cases(self) -> list[PooledResponse]:
+        bits = BinaryResponse.calibrate(2.0, 3, 3)
+        return [PooledResponse(bits, np.array([2, 1]), np.array([4, 1]))]
+
+    def inputs(self, randomizer: PooledResponse) -> list[np.ndarray]:
+        return [np.array([quarters, one]) for quarters in range(9) for one in (0, 1)]
+
+    def declared(self, randomizer: PooledResponse, value: np.ndarray) -> Law:
+        """Round up as often as the rest is large, flip every bit, add up the bits of a cell."""
+        truth, law = Fraction(randomizer.bits.truth, 2**64), {}
+        whole, rest = divmod(int(value[0]), 4)
+        for up, chance in ((0, 1 - Fraction(rest, 4)), (1, Fraction(rest, 4))):
+            row = [1] * (whole + up) + [0] * (2 - whole - up)
+            flipped = [truth if bit else 1 - truth for bit in [*row[:2], value[1]]]
+            for (a, b, c), mass in independent_bits(flipped).items() if chance else ():
+                law[a + b, c] = law.get((a + b, c), 0) + chance * mass
+        return law
+
+    def test_a_report_is_the_sum_of_its_bits(self) -> None:
+        (case,) = self.cases()
+        alone = convolved([self.declared(case, np.array([4, 0]))], 2)
+        assert alone == self.declared(case, np.array([4, 0])) and len(alone) == 6
+
+
 class TestResponse(PrivatizerContract):
     subject: ClassVar[type] = LocalResponse
 
@@ -48,6 +99,22 @@ class TestResponse(PrivatizerContract):
 
     def noise(self) -> Noise:
         return SimulatedNoise(np.random.default_rng(5))
+
+    def small(self) -> Privatizer:
+        return response(1.0, TINY)
+
+    def questions(self) -> list[Question]:
+        """One step: four bits, of which two for its reward and two for its action."""
+        return [Question(self.publication(), 0, one_step(), self.small().guarantee.epsilon)]
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Fresh reports, of which 6 H - 2 bits can differ: log ratios add up."""
+        privatizer = response(1.0, taking_part(times))
+        return privatizer, times * 16 * bit_loss(privatizer)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        privatizer = response(0.5, taking_part(times), response_bits(self.statistic(), 1.0))
+        return privatizer, bits_delta(16 * times, bit_loss(privatizer), 0.5)
 
     def test_all_noise_comes_from_the_given_source(self) -> None:
         """Recorded reports instead of fresh ones: the release is their debiased sum, exactly."""

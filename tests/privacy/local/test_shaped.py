@@ -1,18 +1,21 @@
 """Noise in proportion to public weights."""
 
+import dataclasses
+import math
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import tacit
-from contracts.privatizer import TASK, PrivatizerContract
+from contracts.composition import counts_l2, fresh_noise, gaussian_delta
+from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.policy import TabularPolicy
-from tacit.privacy import Noise, Query, SimulatedNoise, accounting
+from tacit.privacy import Noise, Query, ReplayNoise, SimulatedNoise, accounting
 from tacit.privacy.local import LocalShaped, shaped_std
 from tacit.publication import Publication
-from tacit.statistics import Statistic
+from tacit.statistics import Statistic, VisitCounts
 from tacit.statistics.base import Relation
 from tacit.statistics.transitions import PolicyTransitions
 from tacit.trajectory import Trajectory
@@ -34,6 +37,59 @@ class TestLocalShaped(PrivatizerContract):
 
     def noise(self) -> Noise:
         return SimulatedNoise(np.random.default_rng(3))
+
+    def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
+        std = guarantee.noise["std at weight 1"]
+        return [("gaussian", np.full(self.statistic().layout.size, std))] * 3
+
+    def coming_back(self, times: int) -> tuple[LocalShaped, float]:
+        """Fresh reports: the squares of mu add up."""
+        privatizer = made(self.statistic(), taking_part(times))
+        return privatizer, fresh_noise(counts_l2(3) / privatizer.noise_std, times, 1e-5)
+
+    def too_little(self, times: int) -> tuple[LocalShaped, float]:
+        privatizer = LocalShaped(
+            VisitCounts(TASK), taking_part(times), 30.0, requested_epsilon=0.5, requested_delta=1e-5
+        )
+        return privatizer, gaussian_delta(math.sqrt(times) * counts_l2(3) / 30.0, 0.5)
+
+
+class TestWeighted(TestLocalShaped):
+    """Cells of weight 0 are not sent, the others carry all the noise."""
+
+    def statistic(self) -> Statistic:
+        return PolicyTransitions(RIVER)
+
+    def make(self, statistic: Statistic) -> LocalShaped:
+        return made(statistic, RIVER)
+
+    def publication(self) -> Publication:
+        return POLICY
+
+    def contributions(self, count: int = 5) -> list[np.ndarray]:
+        rng, out = np.random.default_rng(1), []
+        for _ in range(count):
+            states = rng.integers(3, size=5)
+            user = Trajectory(states, np.zeros(4, dtype=np.int64), np.zeros(4))
+            out.append(np.zeros(self.statistic().layout.size, dtype=np.int64))
+            self.statistic().contribute(user, POLICY, 0, out[-1])
+        return out
+
+    def without_chance(self, contributions: list[np.ndarray]) -> ReplayNoise:
+        live = np.count_nonzero(self.statistic().weights(POLICY))
+        return ReplayNoise([np.zeros(live, dtype=np.int64)] * 20)
+
+    def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
+        weights = self.statistic().weights(POLICY)
+        std = guarantee.noise["std at weight 1"]
+        return [("gaussian", std * weights[weights > 0])] * 3
+
+    def coming_back(self, times: int) -> tuple[LocalShaped, float]:
+        """At each of H - 1 stages one transition may become another: 2 per stage, squared."""
+        statistic = PolicyTransitions(RIVER)
+        privatizer = made(statistic, dataclasses.replace(RIVER, participations=times))
+        mu = math.sqrt(2.0 * 3) / privatizer.noise_std
+        return privatizer, fresh_noise(mu, times, 1e-5)
 
 
 def messages(privatizer: LocalShaped, count: int) -> np.ndarray:

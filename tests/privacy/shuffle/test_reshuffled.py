@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tacit
-from contracts.privatizer import TASK, PrivatizerContract
+from contracts.composition import bits_delta
+from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
 from tacit.agents import ShuffleOBI
 from tacit.errors import InvalidInput
 from tacit.kernels.counts import REWARD_STEPS
@@ -16,8 +17,10 @@ from tacit.privacy.finite import BinaryResponse
 from tacit.privacy.shuffle import ReshuffledBits, open_batch
 from tacit.statistics import Statistic, VisitCounts
 from tacit.task import Task
+from tacit.trajectory import Trajectory
 
 PROBLEM = tacit.problem("random-mdp", seed=21)
+ONE = Task("tabular", 1, {"states": 1, "actions": 2}, True, 100)
 
 
 def reshuffled(epsilon: float = 0.5, of: Task = TASK, reward_bits: int = 1) -> ReshuffledBits:
@@ -38,6 +41,30 @@ class TestReshuffledBits(PrivatizerContract):
 
     def noise(self) -> SimulatedNoise:
         return SimulatedNoise(np.random.default_rng(5))
+
+    def small(self) -> ReshuffledBits:
+        return reshuffled(of=ONE, reward_bits=2)
+
+    def questions(self) -> list[Question]:
+        """One step: two bits for a reward, one for a visit, of two actions."""
+        statistic, sent = VisitCounts(ONE), []
+        for action, reward in ((0, 0.0), (0, 1.0), (1, 1.0), (1, 0.375)):
+            out = np.zeros(statistic.layout.size, dtype=np.int64)
+            life = Trajectory(np.zeros(2, dtype=int), np.array([action]), np.array([reward]))
+            statistic.contribute(life, self.publication(), 0, out)
+            sent.append(out)
+        return [Question(self.publication(), 0, sent, self.small().guarantee.epsilon)]
+
+    tight: ClassVar[bool] = False  # what is printed is weaker than what it asks for
+
+    def coming_back(self, times: int) -> tuple[ReshuffledBits, float]:
+        """Fresh rows, of which 2 H (m + 2) - 2 bits can differ: log ratios add up."""
+        privatizer = reshuffled(of=taking_part(times), reward_bits=2)
+        truth = privatizer.randomizer.bits.truth
+        return privatizer, times * 22 * (math.log(truth) - math.log(2**64 - truth))
+
+    def too_little(self, times: int) -> tuple[ReshuffledBits, float]:
+        return reshuffled(of=taking_part(times), reward_bits=2), bits_delta(22 * times, 0.5, 0.5)
 
     def test_all_noise_comes_from_the_given_source(self) -> None:
         """Recorded reports instead of fresh ones: the release is their debiased sum, exactly."""

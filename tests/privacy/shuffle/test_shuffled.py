@@ -5,9 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
-from contracts.privatizer import PrivatizerContract
+from contracts.composition import repeated_delta, subset_loss
+from contracts.privatizer import PrivatizerContract, Question
 from privacy.shuffle.exact import worst_delta
 from tacit.errors import InvalidInput
 from tacit.kernels.questions import JOINT, MOVE, REWARD, WEIGHT_STEPS, report_weight
@@ -15,6 +16,7 @@ from tacit.policy import TabularPolicy
 from tacit.privacy import Privatizer, Query, ReplayNoise, Report, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import KaryResponse, UnaryEncoding
 from tacit.privacy.local import DrawnCell, OneCell
+from tacit.privacy.local.one_cell import best_oracles
 from tacit.privacy.shuffle import (
     Blanket,
     Crowd,
@@ -117,6 +119,51 @@ class TestShuffled(PrivatizerContract):
 
     def contributions(self, count: int = 5) -> list[np.ndarray]:
         return [contribution(self.statistic(), k, k % 2, 0.3 * k % 1) for k in range(count)]
+
+    def questions(self) -> list[Question]:
+        """The report on its way to the shuffler costs what the local view says."""
+        sent = [
+            contribution(self.statistic(), 0, state, reward)
+            for state, reward in ((0, 1.0), (1, 0.0), (1, 0.25))
+        ]
+        return [Question(self.publication(), 0, sent, self.per_report())]
+
+    def per_report(self) -> float:
+        (view,) = self.small().guarantee.also
+        return view.epsilon
+
+    make_of: ClassVar[type[OneStep] | type[EachStep]] = OneStep
+    closeness: ClassVar[float] = 1e-4
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """All reports may sit in one batch: people are replaced one report after the other."""
+        privatizer = shuffler(
+            crowd=100, epsilon=1.0, delta=1e-6, participations=times, make=self.make_of
+        )
+        (view,) = privatizer.guarantee.also
+        losses = [subset_loss(privatizer.local.oracles[kind]) for kind in (JOINT, REWARD)]
+        assert view.epsilon == pytest.approx(times * max(losses)) and view.participations == times
+        step, last = privatizer.local.oracles[JOINT], privatizer.local.oracles[REWARD]
+        blankets = [Blanket((step, last))]
+        if self.make_of is OneStep:
+            blankets = [Blanket((step,)), Blanket((last,))]
+
+        def excess(each: float) -> float:
+            chain = sum(math.exp(k * each) for k in range(times))
+            return chain * max(b.delta(100, each) for b in blankets) / 1e-6 - 1.0
+
+        return privatizer, times * optimize.brentq(excess, 1e-3, 2.0 / times, xtol=1e-9)
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        """At 0.5 / times for each report, along the same chain."""
+        local = shuffler(crowd=100, epsilon=1.0, delta=1e-6, make=self.make_of).local
+        privatizer = Shuffled(
+            local, task(participations=times), crowd=100,
+            requested_epsilon=0.5, requested_delta=1e-6,
+        )  # fmt: skip
+        chain = sum(math.exp(k * 0.5 / times) for k in range(times))
+        alone = max(b.delta(100, 0.5 / times) for b in privatizer.blankets())
+        return privatizer, chain * alone
 
     def without_chance(self, contributions: list[np.ndarray]) -> ReplayNoise:
         """The reward's coin and a recorded report for each."""
@@ -365,6 +412,8 @@ def test_the_default_crowd_scales_as_it_says() -> None:
 class TestShuffledDrawn(TestShuffled):
     """A crowd of one again, of users who draw one of three steps."""
 
+    make_of: ClassVar[type[OneStep] | type[EachStep]] = EachStep
+
     def statistic(self) -> Statistic:
         return EachStep(task(horizon=3))
 
@@ -398,6 +447,20 @@ class TestDrawnCell(TestShuffledDrawn):
 
     def make(self, statistic: Statistic) -> Privatizer:
         return DrawnCell(EachStep(task(horizon=3)), task(horizon=3), requested_epsilon=1.0)
+
+    def per_report(self) -> float:
+        return self.small().guarantee.epsilon
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        """Fresh reports: pure epsilons add up."""
+        facts = task(horizon=3, participations=times)
+        privatizer = DrawnCell(EachStep(facts), facts, requested_epsilon=1.0)
+        return privatizer, times * max(map(subset_loss, privatizer.oracles))
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        facts, oracles = task(horizon=3, participations=times), best_oracles(1.0, 2)
+        privatizer = DrawnCell(EachStep(facts), facts, requested_epsilon=0.5, oracles=oracles)
+        return privatizer, max(repeated_delta(oracle, times, 0.5) for oracle in oracles)
 
 
 def test_users_who_draw_their_step_are_one_crowd() -> None:

@@ -1,4 +1,4 @@
-"""The privacy errors of the published DP-LSVI-UCB++, kept as mutants (spec linear_jdp, E1 to E4).
+"""The privacy errors of the published DP-LSVI-UCB++ (spec linear_jdp, E1 to E4).
 
 Each claims what the shipped curator, or the shipped statistic, claims.
 """
@@ -10,7 +10,6 @@ import math
 import numpy as np
 
 from tacit.arrays import Array, frozen
-from tacit.auditing.broken import Mutant
 from tacit.privacy.base import Query, Secret
 from tacit.privacy.curator.curator import Curator, CuratorSecret, ReusedNoise
 from tacit.privacy.guarantee import Guarantee
@@ -68,11 +67,3 @@ class LongFeatures(CuratedTransitions):
     def __init__(self, task: Task, largest_weight: float = 1.0) -> None:
         super().__init__(task, largest_weight)
         self.phi = 3.0 * self.phi / math.sqrt(max(float(self.pairs.one.max()), 1e-9))
-
-
-LINEAR_CORPUS: tuple[Mutant, ...] = (
-    Mutant("E1", "one draw of noise for all releases", "audit of the learner", DrawnOnce),
-    Mutant("E2", "the same draw added at every release", "audit of the learner", AddedAgain),
-    Mutant("E3", "add-remove for the Gram matrix", "sensitivity search", AddRemoveGram),
-    Mutant("E4", "features of norm 3", "sensitivity search", LongFeatures),
-)

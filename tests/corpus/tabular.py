@@ -1,16 +1,10 @@
-"""Mistakes that published private-learning code has made, kept as mutants.
-
-Each mutant claims the guarantee of the right mechanism and gets one thing wrong. The detector named
-beside it must fire on the mutant and stay silent on the shipped code (``tests/audit``). A corpus of
-broken mechanisms is the only way to know that a check can fail.
-"""
+"""Mistakes that published private-learning code has made, in tabular mechanisms."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -29,35 +23,6 @@ from tacit.statistics import Relation, VisitCounts
 from tacit.statistics.base import Norm
 from tacit.task import Task
 from tacit.trajectory import Trajectory
-
-Detector = Literal[
-    "audit of one report",
-    "audit of the learner",
-    "exact pmf",
-    "blindness",
-    "contract",
-    "sensitivity search",
-    "counter algebra",
-    "regret check",
-    "tie check",
-]
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One mistake.
-
-    Attributes:
-        name: short.
-        mistake: what is wrong, as a sentence.
-        detector: what must fire on it.
-        broken: the mutant: a class or function that stands in for the right one.
-    """
-
-    name: str
-    mistake: str
-    detector: Detector
-    broken: Callable[..., Any]
 
 
 class SharedDraw(LocalAdditive):
@@ -266,30 +231,3 @@ def same_claim(broken: type[LocalAdditive], task: Task, epsilon: float) -> Local
     statistic = VisitCounts(task)
     scales = laplace_scales(statistic, epsilon)
     return broken(statistic, task, "laplace", scales, requested_epsilon=epsilon)
-
-
-CORPUS: tuple[Mutant, ...] = (
-    Mutant("shared draw", "one draw is added to every cell", "audit of one report", SharedDraw),
-    Mutant("not added", "noise is drawn and not added", "audit of one report", NotAdded),
-    Mutant("side field", "one field has no noise", "audit of one report", SideField),
-    Mutant(
-        "horizon", "the unit is the step, not the user", "audit of one report", HorizonForgotten
-    ),
-    Mutant("constant", "a root of two is missing", "audit of one report", ConstantMiscopied),
-    Mutant("plot", "the constant was tuned for a plot", "audit of one report", TunedForAPlot),
-    Mutant("halved", "half the noise", "audit of one report", HalvedNoise),
-    Mutant("relation", "add-remove for replace", "audit of one report", AddRemoveRelation),
-    Mutant("once", "noise is drawn once for ever", "audit of the learner", OnceForEver),
-    Mutant("keys", "random keys are reused", "audit of the learner", ReusedKeys),
-    Mutant("seeded", "noise has a seed of its own", "contract", Seeded),
-    Mutant("redrawn", "the same release gets new noise", "contract", Redrawn),
-    Mutant("response", "a probability for 2 epsilon", "exact pmf", overconfident_response),
-    Mutant("unclipped", "rewards leave their range", "sensitivity search", UnclippedRewards),
-    Mutant("coordinates", "clipped by coordinate", "sensitivity search", PerCoordinateClip),
-    Mutant("raw widths", "the bonus reads exact sums", "blindness", RawWidths),
-    Mutant("log base", "natural logarithm in the tree", "counter algebra", NaturalLog),
-    Mutant("power of two", "off by one at powers of two", "counter algebra", PowerOfTwo),
-    Mutant("cover", "the wrong dyadic cover", "counter algebra", WrongCover),
-    Mutant("abs", "regret is made positive", "regret check", absolute_regret),
-    Mutant("first action", "ties go to action 0", "tie check", first_action),
-)

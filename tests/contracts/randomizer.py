@@ -1,0 +1,123 @@
+"""What every randomizer with finitely many outputs owes: exactly the law it declares.
+
+Subclass as ``TestX(RandomizerContract)``, set ``subject``, name some small cases, and state the law
+once more, from the whole numbers that the randomizer declares.
+"""
+
+import itertools
+import math
+from collections.abc import Hashable
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from contracts.entropy import Law, secure_law, simulated_law
+from tacit.privacy.finite import SubsetSelection
+from tacit.privacy.finite.grid import GRID
+from tacit.privacy.finite.oracle import Randomizer
+
+FLOATS = 1e-12
+"""Simulated samplers use chances that are rounded to floats."""
+
+
+class RandomizerContract:
+    """Override the three hooks. Every class with ``encode_secure`` owes this."""
+
+    subject: ClassVar[type]
+
+    def cases(self) -> list[Randomizer]:
+        raise AssertionError("the subclass names small randomizers")
+
+    def inputs(self, randomizer: Randomizer) -> list[Any]:
+        raise AssertionError("the subclass lists all inputs")
+
+    def declared(self, randomizer: Randomizer, value: Any) -> Law:
+        raise AssertionError("the subclass states the law, in fractions")
+
+    def secure(self, randomizer: Any, value: Any) -> Law:
+        return secure_law(lambda: randomizer.encode_secure(value))
+
+    def test_the_subject_is_what_is_tested(self) -> None:
+        assert {type(case) for case in self.cases()} == {self.subject}
+
+    def test_secure_reports_have_exactly_the_declared_law(self) -> None:
+        """All tapes of entropy: a threshold that is off by one in 2^64 is another law."""
+        for case in self.cases():
+            for value in self.inputs(case):
+                assert self.secure(case, value) == self.declared(case, value)
+
+    def test_simulated_reports_have_the_declared_law_up_to_floats(self) -> None:
+        for case in self.cases():
+            for value in self.inputs(case):
+                found = simulated_law(lambda rng, c=case, v=value: c.encode(v, rng))
+                assert close(found, self.declared(case, value))
+
+
+class KnownEpsilonContract(RandomizerContract):
+    """Of those that say what one report costs, with a worst pair of inputs."""
+
+    def test_the_largest_log_ratio_of_the_exact_law_is_epsilon(self) -> None:
+        for case in self.cases():
+            laws = [self.secure(case, value) for value in self.inputs(case)]
+            assert all(law.keys() == laws[0].keys() for law in laws)
+            worst = max(
+                one[output] / two[output]
+                for one, two in itertools.permutations(laws, 2)
+                for output in one
+            )
+            exact = math.log(worst.numerator) - math.log(worst.denominator)
+            assert exact - FLOATS <= case.epsilon <= exact + FLOATS
+
+    def test_the_channel_is_that_of_the_exact_law(self) -> None:
+        """Its delta at some epsilons is the hockey stick of the worst two inputs."""
+        for case in self.cases():
+            laws = [self.secure(case, value) for value in self.inputs(case)]
+            for share in (0.0, 0.3, 0.9):
+                at = Fraction(math.exp(share * case.epsilon))
+                worst = max(
+                    sum(max(one[o] - at * two[o], 0) for o in one)
+                    for one, two in itertools.permutations(laws, 2)
+                )
+                found = case.channel().delta(share * case.epsilon)
+                assert found == pytest.approx(float(worst), abs=1e-10)
+
+
+def close(found: Law, expected: Law) -> bool:
+    outputs: set[Hashable] = {*found, *expected}
+    return all(abs(found.get(o, 0) - expected.get(o, 0)) < FLOATS for o in outputs)
+
+
+def convolved(laws: list[Law], cells: int) -> Law:
+    """The law of the sum of independent reports."""
+    total: Law = {(0,) * cells: Fraction(1)}
+    for law in laws:
+        longer: Law = {}
+        for (one, p), (two, q) in itertools.product(total.items(), law.items()):
+            key = tuple(int(x) for x in np.add(one, two))
+            longer[key] = longer.get(key, Fraction(0)) + p * q
+        total = longer
+    return total
+
+
+def independent_bits(ones: list[Fraction]) -> Law:
+    """The law of a row of bits with these chances of a one."""
+    law: Law = {(): Fraction(1)}
+    for chance in ones:
+        law = {
+            (*bits, bit): mass * (chance if bit else 1 - chance)
+            for bits, mass in law.items()  # type: ignore[misc]
+            for bit in (0, 1)
+        }
+    return law
+
+
+def subset_law(oracle: SubsetSelection, cell: int) -> Law:
+    """p shared among the subsets with the own cell, 1 - p among those without it."""
+    p, others = Fraction(oracle.own, GRID), oracle.domain - 1
+    with_own = p / math.comb(others, oracle.size - 1)
+    without = (1 - p) / math.comb(others, oracle.size)
+    rows = itertools.combinations(range(oracle.domain), oracle.size)
+    named = [tuple(int(x in row) for x in range(oracle.domain)) for row in rows]
+    return {row: with_own if row[cell] else without for row in named}

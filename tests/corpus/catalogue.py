@@ -1,0 +1,162 @@
+"""All broken mechanisms, each with its detector and the right mechanism beside it."""
+
+from contracts.sampler import misfits
+from corpus import Detector, Mutant, detectors, linear, planted, tabular
+from tacit.kernels.planning import greedy
+from tacit.planners import UniformPlanner
+from tacit.privacy import SecureNoise
+from tacit.privacy.accounting import gaussian_mu
+from tacit.privacy.counters import Tree
+from tacit.privacy.curator import Curator
+from tacit.privacy.finite import KaryResponse, SubsetSelection
+from tacit.privacy.joint import BatchSums
+from tacit.privacy.local import LocalAdditive, LocalShaped, OneCell
+from tacit.service.ledger import whole_charge
+from tacit.statistics import VisitCounts
+from tacit.statistics.curated import CuratedTransitions
+
+AUDIT = "audit"
+"""The name of the detectors that are the auditor itself."""
+
+REPORT = Detector(AUDIT, detectors.one_report_is_refuted)
+LEARNER = Detector(AUDIT, detectors.learner_is_refuted)
+CURATOR = Detector(AUDIT, detectors.violated_by_curator)
+LAW = "exact output laws"
+REPORT_LAW = Detector(LAW, detectors.answers_another_law)
+ORACLE_LAW = Detector(LAW, detectors.names_cells_by_another_law)
+RESPONSE_LAW = Detector(LAW, detectors.more_than_claimed)
+SAMPLER = Detector("law of the noise", lambda kind: misfits(kind(), "laplace"))
+CONTRACT = Detector("contract of privatizers", detectors.contract_fails)
+PAID = "price of participations"
+BATCH_PAID = Detector(PAID, detectors.batch_is_unpaid)
+CURATOR_PAID = Detector(PAID, detectors.curator_is_unpaid)
+REPORT_PAID = Detector(PAID, detectors.report_is_unpaid)
+CHARGES = "charges and caps"
+CAP = Detector(CHARGES, detectors.answers_too_often)
+CHARGE = Detector(CHARGES, detectors.charges_too_little)
+DIGITS = Detector("high precision", detectors.calibrated_beyond)
+MOVED = "search for a larger sensitivity"
+COUNTS = Detector(MOVED, lambda kind: detectors.exceeds_sensitivity(kind(detectors.TASK)))
+GRAM = Detector(MOVED, detectors.gram_exceeds_sensitivity)
+COUNTER = Detector("counter algebra", detectors.counts_wrongly)
+BLIND = Detector("blindness", detectors.reads_raw_sums)
+REGRET = Detector("regret check", detectors.hides_negative_regret)
+TIES = Detector("tie check", detectors.prefers_the_first_action)
+
+PUBLIC: tuple[Mutant, ...] = (
+    *(
+        Mutant(name, mistake, REPORT, broken, LocalAdditive)
+        for name, mistake, broken in (
+            ("shared draw", "one draw is added to every cell", tabular.SharedDraw),
+            ("not added", "noise is drawn and not added", tabular.NotAdded),
+            ("side field", "one field has no noise", tabular.SideField),
+            ("horizon", "the unit is the step, not the user", tabular.HorizonForgotten),
+            ("constant", "a root of two is missing", tabular.ConstantMiscopied),
+            ("plot", "the constant was tuned for a plot", tabular.TunedForAPlot),
+            ("halved", "half the noise", tabular.HalvedNoise),
+            ("relation", "add-remove for replace", tabular.AddRemoveRelation),
+        )
+    ),
+    Mutant("once", "noise is drawn once for ever", LEARNER, tabular.OnceForEver, LocalAdditive),
+    Mutant("keys", "random keys are reused", LEARNER, tabular.ReusedKeys, LocalAdditive),
+    Mutant("seeded", "noise has a seed of its own", CONTRACT, tabular.Seeded, LocalAdditive),
+    Mutant("redrawn", "the same release gets new noise", CONTRACT, tabular.Redrawn, LocalAdditive),
+    Mutant(
+        "response",
+        "a probability for 2 epsilon",
+        RESPONSE_LAW,
+        tabular.overconfident_response,
+        KaryResponse.calibrate,
+    ),
+    Mutant("unclipped", "rewards leave their range", COUNTS, tabular.UnclippedRewards, VisitCounts),
+    Mutant("coordinates", "clipped by coordinate", COUNTS, tabular.PerCoordinateClip, VisitCounts),
+    Mutant(
+        "raw widths",
+        "the bonus reads exact sums",
+        BLIND,
+        tabular.RawWidths,
+        lambda peek: UniformPlanner(),
+    ),
+    Mutant("log base", "natural logarithm in the tree", COUNTER, tabular.NaturalLog, Tree),
+    Mutant("power of two", "off by one at powers of two", COUNTER, tabular.PowerOfTwo, Tree),
+    Mutant("cover", "the wrong dyadic cover", COUNTER, tabular.WrongCover, Tree),
+    Mutant(
+        "abs", "regret is made positive", REGRET, tabular.absolute_regret, lambda regret: regret
+    ),
+    Mutant("first action", "ties go to action 0", TIES, tabular.first_action, greedy),
+    Mutant("E1", "one draw of noise for all releases", CURATOR, linear.DrawnOnce, Curator),
+    Mutant("E2", "the same draw added at every release", CURATOR, linear.AddedAgain, Curator),
+    Mutant("E3", "add-remove for the Gram matrix", GRAM, linear.AddRemoveGram, CuratedTransitions),
+    Mutant("E4", "features of norm 3", GRAM, linear.LongFeatures, CuratedTransitions),
+)
+"""Mistakes that published code and papers made."""
+
+PLANTED: tuple[Mutant, ...] = (
+    Mutant(
+        "answered again",
+        "the device answers again if its own cell is missing",
+        REPORT_LAW,
+        planted.AnsweredAgain,
+        OneCell,
+    ),
+    Mutant(
+        "raised chance",
+        "the own cell is named a little too often",
+        ORACLE_LAW,
+        planted.RaisedChance,
+        SubsetSelection,
+    ),
+    Mutant(
+        "short noise",
+        "the secure sampler's scale is a tenth short",
+        SAMPLER,
+        planted.ShortLaplace,
+        SecureNoise,
+    ),
+    Mutant(
+        "batch once",
+        "participations are forgotten in batches",
+        BATCH_PAID,
+        planted.OncePaidBatch,
+        BatchSums,
+    ),
+    Mutant(
+        "batch root",
+        "participations in one batch count as their root",
+        BATCH_PAID,
+        planted.RootPaidBatch,
+        BatchSums,
+    ),
+    Mutant(
+        "curator once",
+        "participations are forgotten by the curator",
+        CURATOR_PAID,
+        planted.OncePaidCurator,
+        Curator,
+    ),
+    Mutant(
+        "report once",
+        "participations are forgotten in weighted reports",
+        REPORT_PAID,
+        planted.OncePaidReport,
+        LocalShaped,
+    ),
+    Mutant("soft cap", "more rounds than declared are answered", CAP, planted.SoftCap, Curator),
+    Mutant(
+        "small charge",
+        "the charge is below the true mu^2",
+        CHARGE,
+        planted.charged_by_epsilon,
+        whole_charge,
+    ),
+    Mutant(
+        "no digits",
+        "calibration subtracts two numbers that agree in all digits",
+        DIGITS,
+        planted.cancelling_mu,
+        gaussian_mu,
+    ),
+)
+"""Mistakes that were planted here, and that every test of their time let pass."""
+
+CORPUS = PUBLIC + PLANTED

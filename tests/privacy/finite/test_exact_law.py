@@ -1,0 +1,164 @@
+"""Every randomizer has exactly the law it declares: secure, simulated, and in batches."""
+
+from fractions import Fraction
+from typing import Any, ClassVar
+from unittest import mock
+
+import numba
+import numpy as np
+import pytest
+from scipy import stats
+
+from contracts.entropy import Law, secure_law, simulated_law
+from contracts.randomizer import (
+    KnownEpsilonContract,
+    close,
+    convolved,
+    independent_bits,
+    subset_law,
+)
+from tacit.kernels import finite as kernels
+from tacit.privacy import SecureNoise, SimulatedNoise
+from tacit.privacy.finite import BinaryResponse, KaryResponse, SubsetSelection, UnaryEncoding
+from tacit.privacy.finite.grid import GRID, happens
+from tacit.privacy.finite.oracle import Oracle
+
+
+class OracleContract(KnownEpsilonContract):
+    """Of randomizers of one cell; their batches too."""
+
+    def inputs(self, randomizer: Oracle) -> list[int]:
+        return list(range(randomizer.domain))
+
+    @pytest.mark.parametrize("counts", [(1, 0), (1, 1), (2, 1)])
+    def test_batches_have_the_law_of_the_sum_of_their_reports(self, counts) -> None:
+        """As few users as that are drawn one by one; see below for the other way."""
+        for case in self.cases():
+            users = np.resize([*counts, 0, 0, 0], case.domain)
+            found = simulated_law(lambda rng, c=case, u=users: c.aggregate(u, rng))
+            reports = [self.declared(case, x) for x in range(case.domain) for _ in range(users[x])]
+            assert close(found, convolved(reports, case.domain))
+
+    def test_large_batches_have_it_too(self) -> None:
+        """The pass over the cells is taken at once: it costs nothing."""
+        with mock.patch.object(kernels, "PASS_COST", 0):
+            for case in self.cases():
+                if case.domain <= 4:
+                    users = np.resize([2, 1, 0, 0], case.domain)
+                    found = simulated_law(lambda rng, c=case, u=users: c.aggregate(u, rng))
+                    reports = [self.declared(case, x) for x in (0, 0, 1)]
+                    assert close(found, convolved(reports, case.domain))
+
+
+class TestSubsetSelection(OracleContract):
+    subject: ClassVar[type] = SubsetSelection
+
+    def cases(self) -> list[SubsetSelection]:
+        some = [SubsetSelection.calibrate(0.2, 4), SubsetSelection.calibrate(0.6, 5)]
+        assert all(case.size > 1 for case in some)
+        return [*some, SubsetSelection(3, 2, 3 * GRID // 4 + 1), SubsetSelection(4, 3, GRID - 1)]
+
+    def declared(self, randomizer: SubsetSelection, value: int) -> Law:
+        return subset_law(randomizer, value)
+
+
+class TestKaryResponse(OracleContract):
+    subject: ClassVar[type] = KaryResponse
+
+    def cases(self) -> list[KaryResponse]:
+        return [KaryResponse.calibrate(e, d) for e, d in ((1.5, 4), (0.01, 2), (20.0, 3))]
+
+    def declared(self, randomizer: KaryResponse, value: int) -> Law:
+        return subset_law(randomizer, value)
+
+
+class TestUnaryEncoding(OracleContract):
+    subject: ClassVar[type] = UnaryEncoding
+
+    def cases(self) -> list[UnaryEncoding]:
+        return [
+            UnaryEncoding.calibrate(1.5, 3),
+            UnaryEncoding.calibrate(0.4, 3, symmetric=True),
+            UnaryEncoding(2, 3, 1),
+        ]
+
+    def declared(self, randomizer: UnaryEncoding, value: int) -> Law:
+        keep, flip = Fraction(randomizer.keep, GRID), Fraction(randomizer.flip, GRID)
+        ones = [keep if x == value else flip for x in range(randomizer.domain)]
+        return independent_bits(ones)
+
+
+class TestBinaryResponse(KnownEpsilonContract):
+    subject: ClassVar[type] = BinaryResponse
+
+    def cases(self) -> list[BinaryResponse]:
+        return [BinaryResponse.calibrate(2.0, 3, 3), BinaryResponse(2, 2, GRID // 2 + 1)]
+
+    def inputs(self, randomizer: BinaryResponse) -> list[np.ndarray]:
+        return list(randomizer.outputs())
+
+    def declared(self, randomizer: BinaryResponse, value: np.ndarray) -> Law:
+        truth = Fraction(randomizer.truth, GRID)
+        return independent_bits([truth if bit else 1 - truth for bit in value])
+
+    def test_batches_have_the_law_of_the_sum_of_their_reports(self) -> None:
+        case = self.cases()[0]
+        rows = np.array([[1, 0, 1], [0, 0, 1]])
+        found = simulated_law(lambda rng: case.aggregate(rows.sum(axis=0), 2, rng))
+        assert close(found, convolved([self.declared(case, row) for row in rows], 3))
+
+
+@pytest.mark.parametrize("threshold", [0, 1, 2**63, GRID - 1, GRID])
+def test_a_grid_coin_has_exactly_its_chance(threshold) -> None:
+    assert secure_law(lambda: happens(threshold)).get(True, 0) == Fraction(threshold, GRID)
+
+
+@pytest.mark.parametrize(("chance", "of"), [(0, 7), (1, 7), (6, 7), (7, 7), (2**24 - 1, 2**24)])
+def test_noise_sources_have_exact_coins(chance, of) -> None:
+    expected = Fraction(chance, of)
+    assert secure_law(lambda: SecureNoise().happens(chance, of)).get(True, 0) == expected
+    simulated = simulated_law(lambda rng: SimulatedNoise(rng).happens(chance, of))
+    assert simulated.get(True, 0) == expected
+
+
+@numba.njit
+def _own_cells(n, cell, size, blanket, bits, keep, flip, rng):  # pragma: no cover
+    """How often n compiled reports of each kind name the own cell."""
+    report, subset_hits, bit_hits = np.zeros_like(bits), 0, 0
+    for _ in range(n):
+        kernels.encode_subset(cell, size, blanket, rng, report)
+        subset_hits += report[cell]
+        kernels.encode_bits(bits, keep, flip, rng, report)
+        bit_hits += report[cell]
+    return subset_hits, bit_hits
+
+
+def test_compiled_reports_name_the_own_cell_as_often_as_declared() -> None:
+    """Two million reports, exact binomial tests at 1e-6: one percent more is found w.p. > 0.999."""
+    n, cell = 2_000_000, 1
+    for subset in (SubsetSelection.calibrate(0.6, 5), SubsetSelection.calibrate(2.0, 5)):
+        unary = UnaryEncoding.calibrate(1.5, 5)
+        bits = (np.arange(5) == cell).astype(np.int64)
+        rng = np.random.default_rng(17)
+        found = _own_cells(
+            n, cell, subset.size, subset.blanket, bits, unary.p, unary.q, rng
+        )  # fmt: skip
+        for hits, p in zip(found, (subset.p, unary.p), strict=True):
+            assert stats.binomtest(int(hits), n, p).pvalue > 1e-6
+            refused = stats.binom.isf(5e-7, n, p)  # more hits than this are refused
+            assert stats.binom.sf(refused, n, 1.01 * p) > 0.999
+
+
+def test_oracles_may_not_look_away_from_the_law(monkeypatch) -> None:
+    """The check can fail: one more in 2^64, an answer drawn again, a shuffle with the own cell."""
+    oracle = SubsetSelection.calibrate(0.6, 4)
+    right = subset_law(oracle, 1)
+
+    def again() -> Any:
+        report = oracle.encode_secure(1)
+        return report if report[1] else oracle.encode_secure(1)
+
+    assert secure_law(again) != right
+    louder = SubsetSelection(4, oracle.size, oracle.own + 1)
+    assert secure_law(lambda: louder.encode_secure(1)) != right
+    assert secure_law(lambda: oracle.encode_secure(1)) == right
