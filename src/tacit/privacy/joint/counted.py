@@ -276,7 +276,7 @@ class CountedSums:
         """Inverse of B B^T for the first releases, remembered."""
         if releases not in self._precisions:
             covariance = self.strategy.covariance()[:releases, :releases]
-            self._precisions[releases] = np.linalg.inv(covariance)
+            self._precisions[releases] = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
         return self._precisions[releases]
 
     def draw(self, secret: CountedSecret, noise: Noise) -> IntArray:
