@@ -81,7 +81,7 @@ def audit(
     agent: Agent,
     problem: Problem,
     *,
-    trials: int = 200_000,
+    trials: int = 1_000_000,
     confidence: float = 0.95,
     participations: int = 1,
     seconds: float = 180.0,

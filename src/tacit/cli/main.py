@@ -189,7 +189,7 @@ def audit(
     delta: given.Delta = None,
     calibration: given.Calibration = None,
     participations: given.Participations = "1",
-    trials: given.Trials = "2e5",
+    trials: given.Trials = "1e6",
     seconds: given.AuditSeconds = "180",
     confidence: given.Confidence = "0.95",
     seed: given.Seed = "0",

@@ -48,7 +48,7 @@ Trials = Annotated[
     str,
     typer.Option(
         metavar="N",
-        help="Of each audited path, at most; fewer if a bound is violated or nearly reached before.",
+        help="Of each path, at most; fewer if a bound is violated or nearly reached before.",
     ),
 ]
 AuditSeconds = Annotated[
