@@ -81,12 +81,13 @@ def audit(
     agent: Agent,
     problem: Problem,
     *,
-    trials: int = 200_000,
+    trials: int = 1_000_000,
     confidence: float = 0.95,
     participations: int = 1,
     seconds: float = 180.0,
     seed: int = 0,
     secure: bool = True,
+    service: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> AgentAudit:
     """Try to refute an agent's guarantee by running its mechanism on worst-case neighbours.
@@ -100,6 +101,7 @@ def audit(
         seconds: how long all of it may take, roughly; trials are cut to what fits.
         seed: of the simulated runs; secure noise takes none.
         secure: also audit the noise that protects people (needs the ``secure`` extra).
+        service: also audit what a running service publishes (needs the ``service`` extra).
         progress: told what is audited, and how far it has come.
     """
     trials = integer(trials, "trials", low=1000)
@@ -115,6 +117,8 @@ def audit(
     rng, until = stream(seed, 0, "audit"), time.monotonic() + seconds
     sources, remarks = _sources(bound, secure)
     plans = _plans(problem, bound, sources, rng)
+    if service:
+        plans = [*plans, *_service_plans(agent, problem, bound, rng)]
     each = 1 - (1 - confidence) / len(plans)
     reports = []
     for left, (target, claim) in zip(range(len(plans), 0, -1), plans, strict=True):
@@ -188,6 +192,22 @@ def _device_plans(
     bound: BoundAgent, cases: list[Case], sources: list[AuditedSource], claim: Guarantee
 ) -> Plans:
     return [(DeviceTarget(bound, case, source), claim) for case in cases for source in sources]
+
+
+def _service_plans(
+    agent: Agent, problem: Problem, bound: BoundAgent, rng: np.random.Generator
+) -> Plans:
+    """The running service."""
+    try:
+        from tacit.auditing.service import PEOPLE, ServiceTarget, require_servable
+    except ImportError:
+        raise InvalidInput(
+            "auditing a running service needs the service extra: pip install 'tacit[service]'"
+        ) from None
+    require_servable(agent, bound)
+    case = worst_cases(bound, _first_publication(bound, rng), rng)[0]
+    target = ServiceTarget(agent, problem, canaries(bound, case, PEOPLE, rng), bound.task)
+    return [(target, target.guarantee)]
 
 
 def _people(bound: BoundAgent, case: Case, rng: np.random.Generator) -> list[Case]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -24,6 +25,9 @@ from tacit.privacy.noise import FiniteRandomizer, GridLaw, Source
 from tacit.problems.base import Problem
 
 AuditedSource = Literal["simulated", "secure"]
+
+COINS = 256
+"""Report ids that are tried: which question is asked follows from them."""
 
 AHEAD = 1 << 14
 """Noisy numbers drawn in one call of the secure sampler, which costs much to begin."""
@@ -70,8 +74,8 @@ def family(bound: BoundAgent) -> str:
 class DeviceTarget:
     """What one person's device sends, as bytes: everything in the local model that anybody sees.
 
-    The way is the device's own: statistic, ``randomize``, inspection, packing. Every report has a
-    coin of its own, so that all questions of a kind are asked. A person who may take part several
+    The way is the device's own: statistic, ``randomize``, inspection, packing. Reports have one of
+    many coins, so that all questions of a kind are asked. A person who may take part several
     times does so, with the same life each time.
 
     Args:
@@ -95,32 +99,42 @@ class DeviceTarget:
         self.distance = case.distance
         self._bound, self._case = bound, case
         self._privatizer: TwoHalves = bound.privatizer
+        self._coins = [secrets.randbits(63) for _ in range(COINS)]
+        self._lives = [
+            [contribution(bound, life, case.publication, coin) for life in case.lives]
+            for coin in self._coins
+        ]
 
     def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Log-likelihood ratio of every trial's reports, then what is in the last of them."""
-        noise = noise_from(self.source, rng)
-        ratios, messages = np.zeros(len(worlds)), []
-        for i, world in enumerate(worlds.tolist()):
-            for _ in range(self._bound.task.participations):
-                ratio, message = self._report(world, noise, rng)
-                ratios[i] += ratio
-            messages.append(message)
-        width = max(len(message) for message in messages)
-        table = np.zeros((len(worlds), 1 + width))
-        table[:, 0] = ratios
-        for i, message in enumerate(messages):
-            table[i, 1 : 1 + len(message)] = message
-        return table
+        noise, times = noise_from(self.source, rng), self._bound.task.participations
+        which = rng.integers(len(self._coins), size=(len(worlds), times))
+        sent = [
+            [self._send(int(world), coin, noise) for coin in coins]
+            for world, coins in zip(worlds, which.tolist(), strict=True)
+        ]
+        messages = [[wire.unpack_message(text) for text in reports] for reports in sent]
+        width = max(len(message) for reports in messages for message in reports)
+        table = np.zeros((len(worlds), times, width), dtype=np.int64)
+        for i, reports in enumerate(messages):
+            for j, message in enumerate(reports):
+                table[i, j, : len(message)] = message
+        ratios = np.zeros(len(worlds))
+        for coin in np.unique(which).tolist():
+            rows, columns = np.nonzero(which == coin)
+            np.add.at(ratios, rows, self._log_ratios(table[rows, columns], coin))
+        return np.column_stack([ratios, table[:, -1]])
 
-    def _report(self, world: int, noise: Noise, rng: np.random.Generator) -> tuple[float, IntArray]:
-        """One report, and how much it speaks for world 1."""
-        bound, publication = self._bound, self._case.publication
-        coin = int(rng.integers(2**63))
-        lives = [contribution(bound, life, publication, coin) for life in self._case.lives]
-        sent = wire.pack_message(wire.device_message(bound, lives[world], publication, coin, noise))
-        message = wire.unpack_message(sent)
-        ratio = self._privatizer.log_ratio(message[None], lives[0], lives[1], publication)
-        return float(ratio[0]), message
+    def _send(self, world: int, coin: int, noise: Noise) -> str:
+        """One report, from the person's life to the text that crosses the network."""
+        own, publication = self._lives[coin][world], self._case.publication
+        return wire.pack_message(
+            wire.device_message(self._bound, own, publication, self._coins[coin], noise)
+        )
+
+    def _log_ratios(self, messages: IntArray, coin: int) -> Array:
+        first, second = self._lives[coin]
+        return self._privatizer.log_ratio(messages, first, second, self._case.publication)
 
     def score(self, outputs: Array) -> Array:
         """The log-likelihood ratio of the declared noise."""
@@ -155,7 +169,7 @@ class LearnerTarget:
         often = "" if times == 1 else f", one of whom takes part {times} times"
         self.name = f"everything published by a learner with {users} users{often}"
         self.source: str = source
-        self.family = family(bound) if isinstance(bound.privatizer, Curated) else "other"
+        self.family = family(bound)
         self.distance = cases[0].distance
         self._problem, self._bound, self._cases = problem, bound, cases
 

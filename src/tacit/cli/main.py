@@ -188,16 +188,20 @@ def audit(
     epsilon: given.Epsilon = None,
     delta: given.Delta = None,
     calibration: given.Calibration = None,
-    trials: given.Trials = "1e5",
+    participations: given.Participations = "1",
+    trials: given.Trials = "1e6",
+    seconds: given.AuditSeconds = "180",
     confidence: given.Confidence = "0.95",
     seed: given.Seed = "0",
+    service: given.ServicePath = False,
     as_json: given.Json = False,
 ) -> None:
     """Try to refute the guarantee: run the mechanism on worst-case neighbours and bound epsilon.
 
-    Exits with status 1 if the claim is refuted. Example: tacit audit random-mdp ldp-obi --epsilon 1
+    Exits with status 1 if the claim is refuted, and says so where nothing could be concluded.
+    Example: tacit audit random-mdp ldp-obi --epsilon 1
     """
-    from tacit.cli.audit import audit_and_print
+    from tacit.cli.audit import AuditOptions, audit_and_print
 
     case = _case(
         problem,
@@ -210,7 +214,8 @@ def audit(
         "1",
         None,
     )
-    if not audit_and_print(case, trials, confidence, seed, as_json=as_json):
+    how = AuditOptions(participations, trials, seconds, confidence, seed, service)
+    if not audit_and_print(case, how, as_json=as_json):
         raise typer.Exit(1)
 
 

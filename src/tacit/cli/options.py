@@ -48,9 +48,17 @@ Trials = Annotated[
     str,
     typer.Option(
         metavar="N",
-        help="Runs of one report in each of the two worlds. Dearer runs get fewer: secure reports "
-        "and a curator's learner a tenth, a learner on secure or local noise a hundredth.",
+        help="Of each path, at most; fewer if a bound is violated or nearly reached before.",
     ),
+]
+AuditSeconds = Annotated[
+    str, typer.Option(metavar="NUMBER", help="How long all of it may take, roughly.")
+]
+Participations = Annotated[
+    str, typer.Option(metavar="N", help="How often one person takes part; all are covered.")
+]
+ServicePath = Annotated[
+    bool, typer.Option("--service", help="Audit a running service too (tacit-joint on tables).")
 ]
 Confidence = Annotated[str, typer.Option(metavar="NUMBER", help="That no bound is too high.")]
 DeploymentFile = Annotated[

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
+from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -178,47 +179,51 @@ class Privatizer(Protocol):
         """
 
 
-@runtime_checkable
-class Curated(Protocol):
+class Curated(ABC):
     """A joint privatizer whose releases have Gaussian noise: an audit reads them in closed form."""
 
+    @abstractmethod
     def evidence(self, record: Record) -> Evidence:
         """The log-likelihood ratio of a whole record, under the noise that the guarantee claims."""
 
 
-@runtime_checkable
-class TwoHalves(Protocol):
+class TwoHalves(ABC):
     """A local privatizer whose ``encode`` is cut in two where the message crosses the network.
 
     ``encode`` is ``collect`` after ``randomize``, bit for bit. What a collector adds to the message
     follows from the publication and the report's public coin alone.
     """
 
-    @property
-    def largest(self) -> int:
-        """The most that one report adds to one of the collector's sums, in absolute value."""
+    largest: int
+    """The most that one report adds to one of the collector's sums, in absolute value."""
 
+    @abstractmethod
     def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """On the device: everything that is sent."""
 
+    @abstractmethod
     def log_ratio(
         self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
     ) -> Array:
         """Log of P(message | second) / P(message | first), one per row, as claimed. For audits."""
 
+    @abstractmethod
     def inspect(self, message: IntArray, publication: Publication, coin: int) -> None:
         """At the collector: refuse a message that no device of ours can have made."""
 
+    @abstractmethod
     def inspect_all(
         self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
     ) -> None:
         """The same of many messages made under one publication."""
 
+    @abstractmethod
     def collect(
         self, message: IntArray, publication: Publication, coin: int, source: Source = "secure"
     ) -> Report:
         """At the collector: the report, in the terms of its sums; inspected first."""
 
+    @abstractmethod
     def fold(
         self,
         secret: Secret,

@@ -264,7 +264,7 @@ class ValueTargets(ManyUsers):
         """Values at both ends of their range, in turn: no x and no y can be longer."""
         ends = np.where(np.arange(self.task.sizes["states"]) % 2 == 0, 1.0, 0.0)
         V = np.outer(self.caps, ends)
-        return {"values": {"V": V, "reach": self._declared}}
+        return {"": {"V": V, "reach": self._declared}}
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Always in one pair (s, a) with reward 1, against always in another one."""

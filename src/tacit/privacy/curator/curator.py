@@ -23,7 +23,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels.linear_sums import noisy_answer
 from tacit.privacy import accounting
-from tacit.privacy.base import Evidence, Query, Record, Report, Secret
+from tacit.privacy.base import Curated, Evidence, Query, Record, Report, Secret
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import Strategy
 from tacit.privacy.curator.answers import Answers, require_coarse
@@ -80,7 +80,7 @@ class CuratorSecret(Secret):
         self.cost = 0.0
 
 
-class Curator:
+class Curator(Curated):
     """Releases noisy Gram matrices and answers declared regression queries.
 
     Args:

@@ -15,7 +15,7 @@ from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
 from tacit.privacy import accounting
-from tacit.privacy.base import Evidence, Query, Record, Report, Secret, require_room
+from tacit.privacy.base import Curated, Evidence, Query, Record, Report, Secret, require_room
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.counted import CounterLaw
 from tacit.privacy.local.additive import FINE, GRID
@@ -48,7 +48,7 @@ class BatchSecret(Secret):
         self.open = 0
 
 
-class BatchSums:
+class BatchSums(Curated):
     """A curator that adds up a batch, publishes its noisy sum, and begins the next one at zero.
 
     Args:

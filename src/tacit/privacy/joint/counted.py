@@ -16,7 +16,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
 from tacit.privacy import accounting
-from tacit.privacy.base import Evidence, Query, Record, Report, Secret
+from tacit.privacy.base import Curated, Evidence, Query, Record, Report, Secret
 from tacit.privacy.book import Bookkeeping
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import State, Strategy
@@ -86,7 +86,7 @@ def counted_noise_std(
     return sigma
 
 
-class CountedSums:
+class CountedSums(Curated):
     """A curator that adds contributions up and publishes noisy prefix sums.
 
     Args:

@@ -35,7 +35,7 @@ from tacit.kernels.questions import (
     Weighing,
 )
 from tacit.policy import TabularPolicy
-from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.base import Query, Report, Secret, TwoHalves
 from tacit.privacy.finite import Oracle, Pair, best_oracle, packing
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise, Source, weakest
@@ -75,7 +75,7 @@ Oracles = tuple[Oracle, Oracle, Oracle]
 _NAMES = ("step", "move", "reward")
 
 
-class OneCell:
+class OneCell(TwoHalves):
     """Randomizes the cell that was asked for; releases unbiased weighted counts.
 
     Released are ``moves`` [G, S, A, S] (weighted counts of (s, a, s'), steps before the last; G is

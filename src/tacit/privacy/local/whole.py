@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 
 from tacit.arrays import IntArray
 from tacit.kernels import sums
-from tacit.privacy.base import Report, Secret, inspect_entries
+from tacit.privacy.base import Report, Secret, TwoHalves, inspect_entries
 from tacit.privacy.noise import Noise, Source, weakest
 from tacit.publication import Publication
 
 
-class WholeReport(ABC):
+class WholeReport(TwoHalves):
     """The collector's half of a randomizer of the whole contribution: inspect, then add up."""
 
     @abstractmethod

@@ -1,0 +1,195 @@
+"""The joint model as it is served: trajectories are uploaded, and what is published is looked at.
+
+Every trial runs a real curator on a real database: uploads, encrypted sums, charges, noise that is
+stored before it is used, publication. Nothing is taken from inside it but the releases that
+everybody can read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit import wire
+from tacit.agents.base import Agent
+from tacit.arrays import Array, IntArray
+from tacit.auditing.pairs import Case, contribution
+from tacit.driver import BoundAgent
+from tacit.errors import InvalidInput
+from tacit.privacy.base import Curated, Record
+from tacit.privacy.guarantee import Guarantee
+from tacit.problems.base import Problem
+from tacit.publication import Publication
+from tacit.service.answers import IncomingReport
+from tacit.service.collector import Collector
+from tacit.service.deployment import Deployment
+from tacit.service.serving import BATCH_PARAMETER
+from tacit.statistics.base import Steered
+from tacit.task import Task
+from tacit.trajectory import Trajectory
+
+PEOPLE = 8
+"""Audited people in the first batch, where so many do not disturb each other."""
+
+BATCHES = 3
+"""Of all users; the last one leads to no release."""
+
+_FILE = """[task]
+name = "audit"
+states = {states}
+actions = {actions}
+horizon = {horizon}
+homogeneous = {homogeneous}
+[agent]
+{agent}
+[population]
+users = {users}
+tokens = "shared"
+[updates]
+minimum_batch = {batch}
+"""
+
+
+def require_servable(agent: Agent, bound: BoundAgent) -> None:
+    """Refuse what the service does not run, or what it runs and nobody outside can aim."""
+    said = None
+    if agent.name not in BATCH_PARAMETER or bound.guarantee.model != "joint":
+        said = "no curator of the service runs it"
+    elif bound.task.known:
+        said = f"it was told {', '.join(bound.task.revealed)}, which needs files of its own"
+    elif isinstance(bound.statistic, Steered):
+        said = "what it collects depends on numbers that the service itself publishes"
+    elif bound.task.participations > 1:
+        said = "its people take part once"
+    if said is not None:
+        raise InvalidInput(
+            f"the service path of {agent.name} cannot be audited: {said}; tacit-joint on tables can"
+        )
+
+
+class ServiceTarget:
+    """What a running curator publishes when people with one of two lives have taken part.
+
+    Args:
+        agent: what is served.
+        problem: where the other users live.
+        people: the audited people, who all take part in the first batch.
+        task: whose sizes are served; the number of users is the audit's own.
+    """
+
+    source = "secure"
+    family = "gaussian"
+
+    def __init__(self, agent: Agent, problem: Problem, people: Sequence[Case], task: Task) -> None:
+        self._problem, self._people = problem, people
+        self._folder = tempfile.TemporaryDirectory(prefix="tacit-audit-", dir=_in_memory())
+        self._new, self._place = (Path(self._folder.name) / name for name in ("new", "running"))
+        self._place.mkdir()
+        file = self._place / "audit.toml"
+        self._deployment = Deployment.parse(_description(agent, task, len(people)), file)
+        Collector.open(self._deployment).close()
+        shutil.copytree(self._place, self._new)
+        self.distance = people[0].distance
+        self.separate = len(people) == 1
+        self.name = f"everything published by a running service with {self._users} users"
+
+    @property
+    def _users(self) -> int:
+        return self._deployment.task.users
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the service claims."""
+        return self._deployment.guarantee
+
+    def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Log-likelihood ratios, one per audited person, of services that began anew."""
+        each, ratios = len(self._people), []
+        for start in range(0, len(worlds), each):
+            some = worlds[start : start + each]
+            ratios += self._run(np.resize(some, each).tolist(), rng)[: len(some)]
+        return np.array(ratios)[:, None]
+
+    def score(self, outputs: Array) -> Array:
+        """The log-likelihood ratio."""
+        return outputs[:, 0]
+
+    def _run(self, worlds: list[int], rng: np.random.Generator) -> list[float]:
+        shutil.rmtree(self._place)
+        shutil.copytree(self._new, self._place)
+        collector = Collector.open(self._deployment)
+        try:
+            lived: list[IntArray] = []
+            while len(lived) + 1 < BATCHES:
+                policy = collector.published(len(lived)).publication
+                batch: list[Trajectory] = [
+                    case.lives[world] for case, world in zip(self._people, worlds, strict=True)
+                ]
+                if lived:
+                    batch = [self._problem.rollout(policy.policy, rng) for _ in self._people]
+                self._upload(collector, batch)
+                lived.append(np.sum([self._own(life, policy) for life in batch], axis=0))
+                while collector.planning.step():
+                    pass
+            released = [
+                np.concatenate([block.ravel() for block in entry.release.blocks.values()])
+                for entry in collector.history()[1:]
+            ]
+        finally:
+            collector.close()
+        return [self._log_ratio(i, worlds[i], lived, released) for i in range(len(worlds))]
+
+    def _upload(self, collector: Collector, lives: Sequence[Trajectory]) -> None:
+        task = self._deployment.task
+        version = collector.policy().version
+        reports = [
+            IncomingReport(secrets.token_hex(16), version, wire.pack_trajectory(life, task.horizon))
+            for life in lives
+        ]
+        answer = collector.upload(self._deployment.task_id, reports, None)
+        refused = [o for o in answer.outcomes if o.outcome != "accepted"]
+        if refused:
+            raise InvalidInput(f"the service under audit did not take a report: {refused[0]}")
+
+    def _own(self, life: Trajectory, publication: Publication) -> IntArray:
+        return contribution(self._deployment.bound, life, publication, 0)
+
+    def _log_ratio(
+        self, person: int, world: int, lived: list[IntArray], released: list[Array]
+    ) -> float:
+        """How much the releases speak for the second life of one person."""
+        case, privatizer = self._people[person], self._deployment.bound.privatizer
+        both = [self._own(life, case.publication) for life in case.lives]
+        first, second = ([lived[0] + life - both[world], *lived[1:]] for life in both)
+        assert isinstance(privatizer, Curated)
+        return privatizer.evidence(Record(first, second, released)).log_ratio
+
+
+def _in_memory() -> str | None:
+    """A folder whose files never reach a disk, where there is one: nothing here must last."""
+    memory = Path("/dev/shm")
+    return str(memory) if memory.is_dir() and os.access(memory, os.W_OK) else None
+
+
+def _description(agent: Agent, task: Task, batch: int) -> str:
+    """A deployment file for the agent, with batches of that many users."""
+    own = {**agent.parameters(), BATCH_PARAMETER[agent.name]: batch}
+    given = {"name": agent.name, **{name: x for name, x in own.items() if x is not None}}
+    return _FILE.format(
+        states=task.sizes["states"],
+        actions=task.sizes["actions"],
+        horizon=task.horizon,
+        homogeneous=str(task.homogeneous).lower(),
+        agent="\n".join(f"{name} = {json.dumps(value)}" for name, value in given.items()),
+        users=BATCHES * batch,
+        batch=batch,
+    )
