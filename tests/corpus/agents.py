@@ -111,7 +111,5 @@ class ForgottenParticipations(Agent):
         """As the right one for people who come once."""
         bound = self.right.bind(dataclasses.replace(task, participations=1))
         said = copy.copy(bound.privatizer)
-        said.guarantee = dataclasses.replace(
-            bound.guarantee, participations=task.participations
-        )
+        said.guarantee = dataclasses.replace(bound.guarantee, participations=task.participations)
         return dataclasses.replace(bound, task=task, privatizer=said)
