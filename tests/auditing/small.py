@@ -28,7 +28,7 @@ PROBLEMS: dict[str, Problem] = {
     ),
     "synthetic-linear": tacit.problem("synthetic-linear", actions=5, horizon=3),
     "hard-mixture": tacit.problem("hard-mixture", dimension=3, horizon=3),
-    "hard-mixture, larger": tacit.problem("hard-mixture", seed=1),
+    "hard-mixture, larger": tacit.problem("hard-mixture", dimension=4, horizon=4, seed=1),
     "remap-walk": tacit.problem("remap-walk", horizon=3),
     "remap-walk, larger": tacit.problem("remap-walk"),
     "linear-bandit, larger": tacit.problem("linear-bandit", dimension=5, arms=8, contexts=10),
