@@ -1,126 +1,317 @@
+"""Bounds from counts and from moments: right to many digits, and wrong no more often than stated.
+
+Statistical tests have fixed seeds. A bound that is wrong in exactly the stated share of cases would
+fail one of them with probability below 1e-4.
+"""
+
 import math
 
+import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from tacit.auditing.bounds import (
-    clopper_pearson_upper,
-    delta_from_rates,
-    epsilon_from_rates,
-    error_rates_upper,
-    mu_from_rates,
-    per_look,
+    LARGEST_MU,
+    RATE_SHARE,
+    Moments,
+    clopper_pearson_lower,
+    epsilon_from_guesses,
+    mu_from_moments,
+    shares_of_looks,
 )
 from tacit.errors import InvalidInput
-from tacit.privacy.accounting import gaussian_delta, gaussian_epsilon
+from tacit.privacy.accounting import gaussian_epsilon
 
-RATES = np.array([1e-6, 1e-3, 0.02, 0.1, 0.3, 0.5, 0.8, 0.999])
+BETAS = st.sampled_from([0.3, 0.05, 1e-3, 1e-6])
+
+
+def at_most(trials: int, rate: float, chance: float = 1e-4) -> int:
+    """What so many events of that rate exceed with probability below ``chance``."""
+    return int(stats.binom.isf(chance, trials, rate))
+
+
+# ---- shares ----
 
 
 @pytest.mark.parametrize("trials", [1, 7, 100, 20_000, 1_000_000])
 @pytest.mark.parametrize("beta", [0.3, 0.025, 1e-6])
-def test_clopper_pearson_equals_scipy_on_both_sides(trials: int, beta: float) -> None:
+def test_clopper_pearson_equals_scipy(trials: int, beta: float) -> None:
     for count in {0, 1, trials // 3, trials - 1, trials}:
-        exact = stats.binomtest(count, trials).proportion_ci(1 - 2 * beta, method="exact")
-        upper = float(clopper_pearson_upper(count, trials, beta))
-        lower = 1 - float(clopper_pearson_upper(trials - count, trials, beta))
-        assert upper == pytest.approx(exact.high, rel=1e-9)
-        assert lower == pytest.approx(exact.low, rel=1e-6, abs=1e-12)
+        exact = stats.binomtest(count, trials).proportion_ci(1 - 2 * beta, method="exact").low
+        assert clopper_pearson_lower(count, trials, beta) == pytest.approx(exact, rel=1e-9)
 
 
-def test_clopper_pearson_covers_every_probability_at_every_count() -> None:
+def test_clopper_pearson_to_many_digits() -> None:
+    """At the bound, so many or more happen with probability beta (summed with 40 digits)."""
+    for count, trials, beta in ((1, 10, 0.05), (9000, 10_000, 0.01), (63, 64, 1e-9)):
+        p = float(clopper_pearson_lower(count, trials, beta))
+        with mpmath.workdps(40):
+            q = mpmath.mpf(p)
+            tail = mpmath.fsum(
+                mpmath.binomial(trials, k) * q**k * (1 - q) ** (trials - k)
+                for k in range(count, trials + 1)
+            )
+        assert float(tail) == pytest.approx(beta, rel=1e-9)
+
+
+def test_clopper_pearson_covers_every_probability() -> None:
+    """Exactly: the chance of a bound above p, summed over all counts."""
     counts = np.arange(31)
     for beta in (0.2, 0.05, 0.001):
-        upper = clopper_pearson_upper(counts, 30, beta)
+        lower = clopper_pearson_lower(counts, 30, beta)
         for p in np.linspace(0.001, 0.999, 500):
-            missed = stats.binom.pmf(counts[upper < p], 30, p).sum()
+            missed = stats.binom.pmf(counts[lower > p], 30, p).sum()
             assert missed <= beta * (1 + 1e-9), (beta, p)
 
 
-def test_clopper_pearson_is_not_wider_than_it_must_be() -> None:
-    # right at the bound the failure probability is all used up
-    for count in (0, 3, 17):
-        upper = float(clopper_pearson_upper(count, 30, 0.05))
-        assert stats.binom.cdf(count, 30, upper) == pytest.approx(0.05, rel=1e-9)
+@given(st.integers(1, 500), BETAS)
+def test_more_of_them_show_more(trials: int, beta: float) -> None:
+    lower = clopper_pearson_lower(np.arange(trials + 1), trials, beta)
+    assert lower[0] == 0.0 and (np.diff(lower) > 0).all() and lower[-1] < 1.0
+    assert (lower[1:] < np.arange(1, trials + 1) / trials).all()
 
 
-def test_both_error_rates_share_the_failure_probability() -> None:
-    fpr, fnr = error_rates_upper(3, 40, 1000, 0.05)
-    assert fpr == clopper_pearson_upper(3, 1000, 0.025)
-    assert fnr == clopper_pearson_upper(40, 1000, 0.025)
+# ---- guesses ----
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0, 20.0])
-def test_randomized_response_has_its_own_epsilon(epsilon: float) -> None:
-    lie = 1 / (1 + math.exp(epsilon))
-    assert epsilon_from_rates(lie, lie, 0.0) == pytest.approx(epsilon, abs=1e-12)
-    assert delta_from_rates(lie, lie, epsilon) == pytest.approx(0.0, abs=1e-12)
+def test_epsilon_of_guesses_by_hand() -> None:
+    """Q and r from scipy's beta quantiles, the rest by the formula of the definition."""
+    q = stats.beta.ppf(0.05, 900, 101)
+    assert epsilon_from_guesses(900, 1000, 5000, 0.0, 0.05) == pytest.approx(math.log(q / (1 - q)))
+    q = stats.beta.ppf(0.05 * (1 - RATE_SHARE), 900, 101)
+    r = stats.beta.ppf(0.05 * RATE_SHARE, 1000, 4001)
+    expected = math.log((q - 0.01 / r) / (1 - q))
+    assert epsilon_from_guesses(900, 1000, 5000, 0.01, 0.05) == pytest.approx(expected)
 
 
-def test_epsilon_and_delta_are_inverse_to_each_other() -> None:
-    for delta in (0.0, 1e-5, 0.1):
-        for fpr in RATES:
-            for fnr in RATES[RATES < 1 - delta - fpr]:  # a test better than guessing
-                epsilon = float(epsilon_from_rates(fpr, fnr, delta))
-                assert epsilon > 0
-                assert delta_from_rates(fpr, fnr, epsilon) == pytest.approx(delta, abs=1e-12)
+def test_epsilon_of_guesses_at_its_ends() -> None:
+    assert epsilon_from_guesses(0, 0, 100, 0.0, 0.05) == -math.inf
+    assert epsilon_from_guesses(0, 50, 100, 1e-5, 0.05) == -math.inf
+    assert epsilon_from_guesses(50, 100, 100, 0.0, 0.05) < 0.0
+    none_wrong = epsilon_from_guesses(1000, 1000, 1000, 0.0, 0.05)
+    low = 0.05 ** (1 / 1000)
+    assert none_wrong == pytest.approx(math.log(low / (1 - low)))
 
 
-def test_larger_error_rates_never_show_more() -> None:
-    fpr, fnr = np.meshgrid(RATES, RATES, indexing="ij")
-    for shown in (
-        epsilon_from_rates(fpr, fnr, 1e-5),
-        delta_from_rates(fpr, fnr, 1.0),
-        mu_from_rates(fpr, fnr),
-    ):
-        assert (np.diff(shown, axis=0) <= 1e-12).all()
-        assert (np.diff(shown, axis=1) <= 1e-12).all()
+@given(st.integers(2, 300), st.sampled_from([0.0, 1e-5, 0.05]), BETAS)
+def test_right_guesses_show_more_and_delta_takes_away(made: int, delta: float, beta: float) -> None:
+    correct = np.arange(made + 1)
+    shown = epsilon_from_guesses(correct, np.full(made + 1, made), 400, delta, beta)
+    finite = shown[np.isfinite(shown)]
+    assert (np.diff(finite) > 0).all() and np.isneginf(shown[: len(shown) - len(finite)]).all()
+    more = epsilon_from_guesses(correct, np.full(made + 1, made), 400, delta + 0.01, beta)
+    assert (more <= shown).all()
+    one = [float(epsilon_from_guesses(int(k), made, 400, delta, beta)) for k in correct]
+    assert shown.tolist() == one
 
 
-def test_no_threshold_on_a_gaussian_shows_more_than_its_exact_epsilon() -> None:
-    thresholds = np.linspace(-5, 7, 2001)
-    for mu in (0.3, 1.0, 3.0):
-        fpr, fnr = stats.norm.sf(thresholds), stats.norm.cdf(thresholds - mu)
-        assert mu_from_rates(fpr, fnr) == pytest.approx(mu, abs=1e-6)
-        shown = epsilon_from_rates(fpr, fnr, 1e-5)
-        true = gaussian_epsilon(mu, 1e-5)
-        assert shown.max() <= true + 1e-9
-        assert shown.max() == pytest.approx(true, rel=1e-3)  # and the best one shows all of it
-        assert delta_from_rates(fpr, fnr, 1.0).max() == pytest.approx(
-            gaussian_delta(mu, 1.0), abs=1e-5
-        )
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 4.0])
+def test_randomized_response_is_bounded_tightly_and_rarely_above(epsilon: float) -> None:
+    """Its guesses are right with probability e / (1 + e), no more is possible."""
+    rng, trials, beta, audits = np.random.default_rng(1), 20_000, 0.1, 2000
+    correct = rng.binomial(trials, 1 / (1 + math.exp(-epsilon)), size=audits)
+    shown = epsilon_from_guesses(correct, np.full(audits, trials), trials, 0.0, beta)
+    above = int(np.count_nonzero(shown > epsilon))
+    assert above <= at_most(audits, beta)
+    assert above >= audits * beta / 2  # not wider than it must be
+    assert np.median(shown) > epsilon - 0.1
 
 
-def test_error_free_and_pointless_tests() -> None:
-    assert epsilon_from_rates(0.0, 0.5, 0.0) == math.inf
-    assert epsilon_from_rates(1.0, 1.0, 0.0) == -math.inf
-    assert epsilon_from_rates(0.0, 1.0, 0.0) == 0.0
-    assert epsilon_from_rates(0.6, 0.6, 0.0) < 0
-    assert delta_from_rates(0.0, 0.25, 5000.0) == 0.75
-    assert delta_from_rates(0.6, 0.6, 1.0) < 0
-    assert mu_from_rates(0.0, 0.5) == math.inf
-    assert mu_from_rates(0.0, 1.0) == 0.0
-    assert mu_from_rates(0.6, 0.6) < 0
+def test_a_delta_that_is_used_up() -> None:
+    """With probability delta the world itself comes out, else a randomized response.
+
+    It is (epsilon, delta)-DP and no better: guesses are right with probability
+    delta + (1 - delta) p, wrong with (1 - delta) (1 - p), and right = delta + e^eps wrong.
+    """
+    epsilon, delta, trials, beta, audits = 1.0, 0.2, 20_000, 0.1, 2000
+    p = 1 / (1 + math.exp(-epsilon))
+    rng = np.random.default_rng(2)
+    correct = rng.binomial(trials, delta + (1 - delta) * p, size=audits)
+    shown = epsilon_from_guesses(correct, np.full(audits, trials), trials, delta, beta)
+    assert np.count_nonzero(shown > epsilon) <= at_most(audits, beta)
+    assert np.median(shown) == pytest.approx(epsilon, abs=0.06)
+    ignored = epsilon_from_guesses(correct, np.full(audits, trials), trials, 0.0, beta)
+    assert (ignored > epsilon).all()  # without delta the claim would be refuted every time
+
+
+def test_seldom_guesses_pay_for_delta_by_how_seldom_they_are() -> None:
+    """The world comes out with probability delta, else nothing: (0, delta)-DP.
+
+    All guesses are right, so at half of that delta there is no epsilon at all.
+    """
+    delta, trials, beta, audits = 0.05, 10_000, 0.1, 2000
+    made = np.random.default_rng(3).binomial(trials, delta, size=audits)
+    shown = epsilon_from_guesses(made, made, trials, delta, beta)
+    assert np.count_nonzero(shown > 0.0) <= at_most(audits, beta)
+    assert (epsilon_from_guesses(made, made, trials, delta / 2, beta) > 4.0).all()
+
+
+def test_thresholds_on_a_gaussian_show_its_exact_epsilon_and_no_more() -> None:
+    """Expected counts of guesses from both ends, with so many trials that bounds are limits."""
+    trials, mu, delta = 10**12, 1.0, 1e-2
+    high = np.linspace(0.5, 3.5, 2000)  # world 1 from here on, world 0 up to mu - high
+    right, wrong = stats.norm.sf(high - mu), stats.norm.sf(high)
+    made = np.rint((right + wrong) * trials).astype(np.int64)
+    correct = np.rint(right * trials).astype(np.int64)
+    best = float(epsilon_from_guesses(correct, made, trials, delta, 1e-3).max())
+    assert best < gaussian_epsilon(mu, delta)
+    assert best == pytest.approx(gaussian_epsilon(mu, delta), rel=1e-4)
+
+
+# ---- moments ----
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60),
+    st.lists(st.integers(0, 60), max_size=6),
+)
+def test_moments_are_those_of_numpy_however_the_scores_come(values: list, cuts: list) -> None:
+    scores, moments = np.array(values), Moments()
+    for part in np.split(scores, sorted(min(cut, len(scores)) for cut in cuts)):
+        moments.add(part)
+    size = float(np.abs(scores).max()) + 1e-30
+    assert moments.count == len(scores)
+    assert moments.mean == pytest.approx(scores.mean(), abs=1e-12 * size)
+    squares = ((scores - scores.mean()) ** 2).sum()
+    assert moments.squares == pytest.approx(squares, rel=1e-9, abs=1e-10 * size**2)
+
+
+def test_moments_far_from_zero_keep_their_digits() -> None:
+    scores = 1e9 + np.random.default_rng(0).normal(size=10_000)
+    moments = Moments()
+    for part in np.split(scores, 100):
+        moments.add(part)
+    assert moments.squares == pytest.approx(((scores - scores.mean()) ** 2).sum(), rel=1e-6)
+
+
+def moments_of(count: int, mean: float, squares: float) -> Moments:
+    return Moments(count, mean, squares)
+
+
+@pytest.mark.parametrize(
+    ("counts", "gap", "beta"),
+    [((3, 3), 2.0, 0.05), ((10, 25), 1.0, 1e-3), ((60, 40), 3.0, 0.3), ((6, 6), 9.0, 1e-6)],
+)
+def test_the_bound_on_mu_solves_the_noncentral_t(counts: tuple, gap: float, beta: float) -> None:
+    """P(T >= t) = beta at the bound, integrated over the chi density with mpmath."""
+    n0, n1 = counts
+    degrees = n0 + n1 - 2
+    found = mu_from_moments(moments_of(n0, 0.0, n0 - 1.0), moments_of(n1, gap, n1 - 1.0), beta)
+    unit = math.sqrt(1 / n0 + 1 / n1)
+    t = mpmath.mpf(gap / unit)
+    if found == 0.0:
+        assert stats.t.sf(float(t), degrees) >= beta
+        return
+    with mpmath.workdps(30):
+        k, shift = mpmath.mpf(degrees), mpmath.mpf(found / unit)
+
+        def density(s: mpmath.mpf) -> mpmath.mpf:
+            """Of the spread over sigma: chi with k degrees over sqrt k."""
+            log = (1 - k / 2) * mpmath.log(2) - mpmath.loggamma(k / 2)
+            x = s * mpmath.sqrt(k)
+            return mpmath.exp(log + (k - 1) * mpmath.log(x) - x * x / 2) * mpmath.sqrt(k)
+
+        reach = mpmath.linspace(mpmath.mpf("1e-9"), 4, 40)
+        tail = mpmath.quad(lambda s: density(s) * mpmath.ncdf(shift - t * s), reach)
+    assert float(tail) == pytest.approx(beta, rel=1e-6)
+
+
+@pytest.mark.parametrize("trials", [2000, 200_000, 4_000_000])
+@pytest.mark.parametrize("mu", [0.05, 0.5, 3.0, 20.0])
+def test_with_many_trials_the_bound_is_the_normal_one(trials: int, mu: float) -> None:
+    """T is close to normal with mean nc and variance 1 + t^2 / (2 degrees)."""
+    half, beta = trials // 2, 1e-4
+    found = mu_from_moments(
+        moments_of(half, 0.0, half - 1.0), moments_of(half, mu, half - 1.0), beta
+    )
+    unit = 2 / math.sqrt(trials)
+    std = math.sqrt(1 + (mu / unit) ** 2 / (2 * (trials - 2))) * unit
+    assert found == pytest.approx(max(0.0, mu - stats.norm.isf(beta) * std), abs=0.05 * std)
+
+
+@pytest.mark.parametrize("count", [5, 40, 400])
+@pytest.mark.parametrize("mu", [0.0, 0.3, 1.0, 4.0])
+def test_the_bound_on_mu_is_rarely_above_and_not_wider_than_it_must_be(
+    count: int, mu: float
+) -> None:
+    """Of 3000 audits a share beta is above, by either side of 1e-4."""
+    rng, beta, audits = np.random.default_rng([count, int(10 * mu)]), 0.1, 3000
+    above = 0
+    for _ in range(audits):
+        worlds = Moments(), Moments()
+        ones = min(max(2, int(rng.binomial(count, 0.5))), count - 2)
+        worlds[0].add(rng.normal(5.0, 3.0, size=count - ones))
+        worlds[1].add(rng.normal(5.0 + 3.0 * mu, 3.0, size=ones))
+        above += mu_from_moments(*worlds, beta) > mu
+    assert above <= at_most(audits, beta)
+    assert above >= stats.binom.ppf(1e-4, audits, beta)
+
+
+def test_scores_may_be_shifted_and_scaled() -> None:
+    rng = np.random.default_rng(4)
+    scores = rng.normal(size=200), rng.normal(1.0, size=300)
+    found = []
+    for shift, scale in ((0.0, 1.0), (17.0, 1e-3), (-5.0, 40.0)):
+        worlds = Moments(), Moments()
+        for moments, values in zip(worlds, scores, strict=True):
+            moments.add(shift + scale * values)
+        found.append(mu_from_moments(*worlds, 0.05))
+    assert found == pytest.approx([found[0]] * 3, rel=1e-9) and 0.5 < found[0] < 1.0
+
+
+def test_edges_of_the_bound_on_mu() -> None:
+    usual = moments_of(50, 1.0, 49.0)
+    assert mu_from_moments(Moments(), usual, 0.05) == 0.0
+    assert mu_from_moments(usual, Moments(), 0.05) == 0.0
+    assert mu_from_moments(moments_of(1, 0.0, 0.0), usual, 0.05) == 0.0
+    assert mu_from_moments(usual, moments_of(50, 0.0, 49.0), 0.05) == 0.0  # reversed
+    assert mu_from_moments(usual, usual, 0.05) == 0.0
+    still = moments_of(50, 1.0, 0.0)
+    assert mu_from_moments(still, still, 0.05) == 0.0
+    assert mu_from_moments(still, moments_of(50, 2.0, 0.0), 0.05) == LARGEST_MU
+    assert mu_from_moments(usual, moments_of(50, 100.0, 49.0), 0.05) == LARGEST_MU
+    near = mu_from_moments(usual, moments_of(50, 40.5, 49.0), 0.05)
+    assert 30.0 < near < LARGEST_MU
+
+
+@given(st.integers(2, 200), st.integers(2, 200), BETAS)
+def test_worlds_further_apart_show_more(n0: int, n1: int, beta: float) -> None:
+    first = moments_of(n0, 0.0, n0 - 1.0)
+    shown = [
+        mu_from_moments(first, moments_of(n1, gap, n1 - 1.0), beta) for gap in np.arange(0, 45, 1.5)
+    ]
+    assert (np.diff(shown) >= 0.0).all() and shown[0] == 0.0 and shown[-1] == LARGEST_MU
+
+
+# ---- looks ----
+
+
+@given(st.integers(1, 40))
+def test_looks_share_out_all_of_the_error_probability(looks: int) -> None:
+    shares = shares_of_looks(looks)
+    assert len(shares) == looks and min(shares) > 0.0
+    assert sum(shares) == pytest.approx(1.0, abs=1e-12) and sum(shares) <= 1.0 + 1e-15
+    assert shares[-1] == (1.0 if looks == 1 else 0.75)
 
 
 @pytest.mark.parametrize(
     ("call", "shown"),
     [
-        (lambda: clopper_pearson_upper(11, 10, 0.05), "count = 11.*<= 10"),
-        (lambda: clopper_pearson_upper(-1, 10, 0.05), "count = -1"),
-        (lambda: clopper_pearson_upper(np.array([0.5]), 10, 0.05), "whole numbers"),
-        (lambda: clopper_pearson_upper(1, 0, 0.05), "trials = 0.*>= 1"),
-        (lambda: clopper_pearson_upper(1, 10, 0.0), "beta = 0.*> 0 and < 1"),
-        (lambda: clopper_pearson_upper(1, 10, 1.0), "beta = 1"),
-        (lambda: per_look(0.05, 0), "looks = 0.*>= 1"),
-        (lambda: per_look(1.5, 2), "beta = 1.5"),
-        (lambda: epsilon_from_rates(-0.1, 0.5, 0.0), "fpr = -0.1"),
-        (lambda: epsilon_from_rates(0.1, 1.5, 0.0), "fnr = 1.5"),
-        (lambda: epsilon_from_rates(0.1, math.nan, 0.0), "fnr = nan"),
-        (lambda: epsilon_from_rates(0.1, 0.1, 1.0), "delta = 1"),
-        (lambda: delta_from_rates(0.1, 0.1, -1.0), "epsilon = -1"),
-        (lambda: mu_from_rates(2.0, 0.1), "fpr = 2.0"),
+        (lambda: clopper_pearson_lower(11, 10, 0.05), "count = 11 of 10.*0 <= count <= trials"),
+        (lambda: clopper_pearson_lower(-1, 10, 0.05), "count = -1"),
+        (lambda: clopper_pearson_lower(np.array([0.5]), 10, 0.05), "whole numbers"),
+        (lambda: clopper_pearson_lower(1, 10, 0.0), "beta = 0.*> 0 and < 1"),
+        (lambda: clopper_pearson_lower(1, 10, 1.0), "beta = 1"),
+        (lambda: epsilon_from_guesses(1, 2, 0, 0.0, 0.05), "trials = 0.*>= 1"),
+        (lambda: epsilon_from_guesses(3, 2, 9, 0.0, 0.05), "count = 3 of 2"),
+        (lambda: epsilon_from_guesses(3, 10, 9, 1e-5, 0.05), "count = 10 of 9"),
+        (lambda: epsilon_from_guesses(1, 2, 9, 1.0, 0.05), "delta = 1"),
+        (lambda: epsilon_from_guesses(1, 2, 9, math.nan, 0.05), "delta = nan"),
+        (lambda: mu_from_moments(Moments(), Moments(), 1.0), "beta = 1"),
+        (lambda: shares_of_looks(0), "looks = 0.*>= 1"),
     ],
 )
 def test_bad_input_is_named_with_its_range(call, shown: str) -> None:

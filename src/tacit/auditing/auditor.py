@@ -41,6 +41,9 @@ from tacit.validate import integer, number
 
 MIN_TRIALS = 100
 
+PROBE = 12
+"""Trials that are only timed, where time is short."""
+
 FIT, PICK = 4096, 32768
 """Trials on which scores are fitted and rules are picked, at most; never over a quarter of all."""
 
@@ -166,7 +169,7 @@ def audit_target(
         confidence: in (0, 1).
         rng: picks worlds, and is the randomness of simulated targets.
         seconds: how long it may take, roughly; the number of trials is cut to what fits, judged by
-            the speed of the first ones.
+            the speed of the first ones, but not below ``MIN_TRIALS``.
         progress: told at every look how far the audit has come.
 
     Returns:
@@ -178,17 +181,21 @@ def audit_target(
     confidence = number(confidence, "confidence", low=0.0, high=1.0, low_open=True, high_open=True)
     if not isinstance(rng, np.random.Generator):
         raise InvalidInput(f"rng = {rng!r}, but it must be a numpy.random.Generator")
-    started = time.perf_counter()
     beta, distance = 1.0 - confidence, getattr(target, "distance", None)
     rows = max(1, ENTRIES // _draw(target, np.zeros(1, dtype=np.int64), rng).shape[1])
+    started = time.perf_counter()
+    fitted = trials
+    if math.isfinite(seconds):
+        _trial(target, PROBE, rng)
+        fitted = _affordable(trials, PROBE, time.perf_counter() - started, seconds)
     methods: list[_Gaussian | _Guesses] = []
     gaussian = getattr(target, "family", None) == "gaussian" and delta > 0.0
     if gaussian:
         methods.append(_Gaussian(_likelihood(target), delta, KNOWN_SHARE * beta))
 
-    worlds, outputs = _trial(target, min(trials // 8, rows, FIT), rng)
+    worlds, outputs = _trial(target, min(fitted // 8, rows, FIT), rng)
     done = len(worlds)
-    trials = _affordable(trials, done, time.perf_counter() - started, seconds)
+    trials = _affordable(trials, PROBE + done, time.perf_counter() - started, seconds)
     for method in methods:  # whose rules were fixed before
         method.see(outputs, worlds)
     if getattr(target, "separate", True):
@@ -255,7 +262,9 @@ def _looks(done: int, trials: int) -> list[int]:
 
 def _affordable(trials: int, done: int, elapsed: float, seconds: float) -> int:
     """Trials that fit into the time, at the speed so far; that says nothing about their outcome."""
-    return trials if math.isinf(seconds) else min(trials, int(done * seconds / elapsed))
+    if math.isinf(seconds):
+        return trials
+    return min(trials, max(MIN_TRIALS, int(done * seconds / elapsed)))
 
 
 def _trial(target: Target, trials: int, rng: np.random.Generator) -> tuple[IntArray, Array]:

@@ -125,5 +125,6 @@ def shares_of_looks(looks: int) -> list[float]:
     >>> shares_of_looks(3)
     [0.0625, 0.1875, 0.75]
     """
-    rest = [0.25 ** (integer(looks, "looks", low=1) - 1 - look) for look in range(looks)]
+    looks = integer(looks, "looks", low=1)
+    rest = [0.25 ** (looks - 1 - look) for look in range(looks)]
     return [rest[0], *(0.75 * share for share in rest[1:])]

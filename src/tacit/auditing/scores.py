@@ -81,8 +81,9 @@ def learned_scores(world0: Array, world1: Array) -> list[Score]:
     unit = np.where(spread > 0.0, spread, 1.0)
     moved = _largest(np.abs(gap) / unit)
     stretched = _largest(np.abs(variances[1] - variances[0]) / unit**2)
-    scores = [_coordinate(int(j)) for j in moved[:SINGLE]]
-    scores += [_distance(int(j), float(centre[j])) for j in stretched[:SINGLE]]
+    wider = variances[1] >= variances[0]
+    scores = [_coordinate(int(j), bool(gap[j] >= 0.0)) for j in moved[:SINGLE]]
+    scores += [_distance(int(j), float(centre[j]), bool(wider[j])) for j in stretched[:SINGLE]]
     varying = moved[spread[moved] > 0.0][:LINEAR]
     if varying.size > 1:
         scores += _linear(world0, world1, varying, spread[varying])
@@ -158,13 +159,19 @@ def _largest(statistic: Array) -> IntArray:
     return np.argsort(-statistic, kind="stable")
 
 
-def _coordinate(j: int) -> Score:
-    return Score(f"coordinate {j}", lambda outputs: outputs[:, j])
+def _coordinate(j: int, up: bool) -> Score:
+    """Larger in world 1: turned around where it is smaller there."""
+    if up:
+        return Score(f"coordinate {j}", lambda outputs: outputs[:, j])
+    return Score(f"minus coordinate {j}", lambda outputs: -outputs[:, j])
 
 
-def _distance(j: int, centre: float) -> Score:
+def _distance(j: int, centre: float, wider: bool) -> Score:
+    """Likewise."""
     name = f"distance of coordinate {j} from {centre:.4g}"
-    return Score(name, lambda outputs: np.abs(outputs[:, j] - centre))
+    if wider:
+        return Score(name, lambda outputs: np.abs(outputs[:, j] - centre))
+    return Score(f"minus {name}", lambda outputs: -np.abs(outputs[:, j] - centre))
 
 
 def _linear(world0: Array, world1: Array, chosen: IntArray, spread: Array) -> list[Score]:

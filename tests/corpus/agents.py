@@ -1,0 +1,115 @@
+"""Mistakes that any private agent could have: the whole agent, with its claim, wrapped."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.agents import Agent
+from tacit.arrays import IntArray
+from tacit.driver import BoundAgent
+from tacit.privacy.finite import BinaryResponse, SubsetSelection, UnaryEncoding
+from tacit.privacy.finite.subset import _calibrated
+from tacit.privacy.local.response import PooledResponse
+from tacit.privacy.noise import GridLaw, Noise
+from tacit.task import Task
+
+
+class LessNoise:
+    """Noise of another source, scaled down; randomizers use a larger epsilon than they state."""
+
+    def __init__(self, noise: Noise, factor: float) -> None:
+        self._noise, self._factor = noise, factor
+        self.source = noise.source
+
+    def fill(self, law: GridLaw, out: IntArray) -> None:
+        """Drawn as it should be, then made smaller."""
+        self._noise.fill(law, out)
+        out[:] = np.rint(out * self._factor)
+
+    def randomize(self, randomizer: Any, value: Any) -> IntArray:
+        """By a randomizer of the same outputs, with other chances."""
+        return self._noise.randomize(_surer(randomizer, self._factor), value)
+
+    def happens(self, chance: int, of: int) -> bool:
+        """Coins that hide nothing are left alone."""
+        return self._noise.happens(chance, of)
+
+
+def _surer(randomizer: Any, factor: float) -> Any:
+    """The same randomizer at an epsilon that is larger by 1 / factor."""
+    if isinstance(randomizer, PooledResponse):
+        return dataclasses.replace(randomizer, bits=_surer(randomizer.bits, factor))
+    epsilon, domain = randomizer.epsilon / factor, randomizer.domain
+    if isinstance(randomizer, BinaryResponse):
+        return BinaryResponse.calibrate(epsilon, domain, randomizer.differing)
+    if isinstance(randomizer, UnaryEncoding):
+        return UnaryEncoding.calibrate(epsilon, domain, 2 * randomizer.keep != 2**64)
+    assert isinstance(randomizer, SubsetSelection)
+    return _calibrated(type(randomizer), epsilon, domain, randomizer.size)
+
+
+def with_less_noise(privatizer: Any, factor: float) -> Any:
+    """The same privatizer, with the same claim, whose noise is scaled wherever it is drawn."""
+    kind = type(privatizer)
+
+    class Weak(kind):  # type: ignore[misc, valid-type]
+        def _less(self, noise: Noise) -> Noise:
+            return noise if isinstance(noise, LessNoise) else LessNoise(noise, factor)
+
+        def encode(self, contribution: IntArray, publication: Any, noise: Noise) -> Any:
+            return super().encode(contribution, publication, self._less(noise))
+
+        def release(self, secret: Any, query: Any, noise: Noise) -> Any:
+            return super().release(secret, query, self._less(noise))
+
+        if hasattr(kind, "randomize"):
+
+            def randomize(self, contribution: IntArray, publication: Any, noise: Noise) -> Any:
+                return super().randomize(contribution, publication, self._less(noise))
+
+    weak = copy.copy(privatizer)
+    weak.__class__ = Weak
+    if hasattr(weak, "local"):  # behind a shuffler
+        weak.local = with_less_noise(weak.local, factor)
+    return weak
+
+
+@dataclass
+class LessNoiseAgent(Agent):
+    """An agent whose noise is smaller by a factor than what its guarantee is computed from."""
+
+    name: ClassVar[str] = "less-noise"
+    right: Agent
+    factor: float = 0.5
+
+    def __post_init__(self) -> None:
+        self.needs = self.right.needs  # type: ignore[misc]
+
+    def bind(self, task: Task) -> BoundAgent:
+        """As the right one, but for the noise."""
+        bound = self.right.bind(task)
+        weak = with_less_noise(bound.privatizer, self.factor)
+        return dataclasses.replace(bound, privatizer=weak)
+
+
+@dataclass
+class ForgottenParticipations(Agent):
+    """An agent that pays for one participation, and claims that it paid for all."""
+
+    name: ClassVar[str] = "forgotten-participations"
+    right: Agent
+
+    def __post_init__(self) -> None:
+        self.needs = self.right.needs  # type: ignore[misc]
+
+    def bind(self, task: Task) -> BoundAgent:
+        """As the right one for people who come once."""
+        bound = self.right.bind(dataclasses.replace(task, participations=1))
+        said = copy.copy(bound.privatizer)
+        said.guarantee = dataclasses.replace(bound.guarantee, participations=task.participations)
+        return dataclasses.replace(bound, task=task, privatizer=said)
