@@ -38,7 +38,7 @@ def curator(
     kind: type[Curator] = Curator,
     rounds: int = 3,
     gram_std: float = 2.0,
-    answer_std: float = 2.0,
+    answer_std: float | np.ndarray = 2.0,
     epsilon: float = 50.0,
     users: int = 8,
     problem: tacit.LinearMDP = PROBLEM,
@@ -144,6 +144,21 @@ class TestReusedNoise(TestCurator):
 
     def too_little(self, times: int) -> tuple[Privatizer, float]:
         return curator(kind=ReusedNoise, participations=times), 1.0
+
+
+def test_every_question_has_the_noise_declared_for_it() -> None:
+    """Stages with different noise: the law is stage by stage, and each answer gets its own draw."""
+    mechanism = curator(answer_std=np.array([2.0, 5.0]))
+    witness, d = Witness(2), 10
+    secret = mechanism.init()
+    answers = {h: mechanism.release(secret, question(1, h), witness) for h in (0, 1)}
+    (law,) = witness.laws
+    assert law.scales * STEP == pytest.approx(np.repeat([5.0, 2.0], d))  # last stage first
+    assert [answers[h].law.scale("answer") for h in (0, 1)] == [2.0, 5.0]
+    drawn = np.concatenate([np.full(d, 7), np.full(d, 3)]) * 2**24
+    secret, replay = mechanism.init(), ReplayNoise([drawn])
+    found = [mechanism.release(secret, question(1, h), replay).blocks["answer"] for h in (0, 1)]
+    assert np.array_equal(found, [np.full(d, 3.0), np.full(d, 7.0)])
 
 
 def test_the_same_question_has_the_same_answer_and_is_charged_once() -> None:
