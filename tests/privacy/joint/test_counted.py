@@ -71,6 +71,8 @@ class TestTree(PrivatizerContract):
         std = guarantee.noise["node std"] * counter.node_scale(0)
         return [("gaussian", np.full(self.statistic().layout.size, std))]
 
+    raised: ClassVar[float] = 5e-9
+
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
         """Columns of the counter may overlap in every row: distances add up.
 
