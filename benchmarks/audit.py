@@ -1,10 +1,10 @@
-"""How tight the audit is, how many runs it needs, and what it catches.
+"""How tight the audit is, how many trials it needs, and what it catches.
 
 Run: python benchmarks/audit.py
 
 Ratio is lower bound over true epsilon, in the median of a few audits and in the worst of them;
 seconds are per audit on one core, drawing the noise included. The bound of a mechanism without a
-finite epsilon is limited by the runs alone, so it has no ratio. Right noise may be called violated
+finite epsilon is limited by the trials alone, so it has no ratio. Right noise may be called violated
 in one audit of twenty; the last table counts how often it is.
 """
 
@@ -26,7 +26,7 @@ from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
 
 DELTA = 1e-5
 MANY = 2000
-Draw = Callable[[int, int, np.random.Generator], np.ndarray]
+Draw = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -41,19 +41,20 @@ class Case:
     family: str = "unknown"
     source: str = "simulated"
 
-    def sample(self, world: int, trials: int, rng: np.random.Generator) -> np.ndarray:
-        """The outputs of one world."""
-        return self.draw(world, trials, rng)
+    def sample(self, worlds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The outputs of these worlds."""
+        return self.draw(worlds, rng)
 
-    def score(self, outputs: np.ndarray) -> None:
-        """Unknown, so that it has to be learned."""
+    def score(self, outputs: np.ndarray) -> np.ndarray | None:
+        """The only coordinate of Gaussian noise; else unknown, so that it has to be learned."""
+        return outputs[:, 0] if self.family == "gaussian" else None
 
 
 def laplace(epsilon: float, factor: float = 1.0) -> Case:
     scale = factor / epsilon
 
-    def draw(world: int, trials: int, rng: np.random.Generator) -> np.ndarray:
-        return rng.laplace(world, scale, (trials, 1))
+    def draw(worlds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.laplace(worlds, scale)[:, None]
 
     return Case(f"laplace, noise x {factor:g}", draw, epsilon, 1 / scale)
 
@@ -61,26 +62,26 @@ def laplace(epsilon: float, factor: float = 1.0) -> Case:
 def gaussian(epsilon: float, factor: float = 1.0) -> Case:
     mu = gaussian_mu(epsilon, DELTA) / factor
 
-    def draw(world: int, trials: int, rng: np.random.Generator) -> np.ndarray:
-        return rng.normal(world * mu, 1.0, (trials, 1))
+    def draw(worlds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.normal(worlds * mu, 1.0)[:, None]
 
     true = epsilon if factor == 1.0 else gaussian_epsilon(mu, DELTA)
     return Case(f"gaussian, noise x {factor:g}", draw, epsilon, true, DELTA, "gaussian")
 
 
 def shared(cells: int) -> Case:
-    def draw(world: int, trials: int, rng: np.random.Generator) -> np.ndarray:
-        outputs = np.zeros((trials, cells)) + rng.laplace(0.0, 1.0, (trials, 1))
-        outputs[:, 0] += world
+    def draw(worlds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        outputs = np.zeros((len(worlds), cells)) + rng.laplace(0.0, 1.0, (len(worlds), 1))
+        outputs[:, 0] += worlds
         return outputs
 
     return Case(f"laplace, one draw for {cells} cells", draw, 1.0, math.inf)
 
 
 def side_field(cells: int) -> Case:
-    def draw(world: int, trials: int, rng: np.random.Generator) -> np.ndarray:
-        outputs = rng.laplace(0.0, 1.0, (trials, cells))
-        outputs[:, -1] = world
+    def draw(worlds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        outputs = rng.laplace(0.0, 1.0, (len(worlds), cells))
+        outputs[:, -1] = worlds
         return outputs
 
     return Case("laplace, side field without noise", draw, 1.0, math.inf)

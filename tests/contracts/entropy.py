@@ -91,6 +91,14 @@ class _Whole:
     def __gt__(self, other: Any) -> bool:
         return not self._below(other + 1)
 
+    def __eq__(self, other: object) -> bool:
+        return self.__index__() == other
+
+    def __bool__(self) -> bool:
+        return self.__index__() != 0
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __index__(self) -> int:
         width = self.high - self.low
         assert width <= 64, "too many values to follow one by one: compare instead"
@@ -121,6 +129,14 @@ class _Real:
 
     def __int__(self) -> int:
         return self.tape.choose([Fraction(1, self.scale)] * self.scale)
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("real numbers are never equal")
+
+    def __bool__(self) -> bool:
+        raise AssertionError("real numbers are never zero")
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class _Generator:

@@ -310,6 +310,9 @@ class PrivatizerContract(AuditedContract):
     closeness: ClassVar[float] = 2e-6
     """How far the stated epsilon may be from what is worked out, relatively."""
 
+    raised: ClassVar[float] = -1e-12
+    """By how much it must be above: Gaussian noise is discrete on its grid, and that costs 1e-8."""
+
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
         """Calibrated to epsilon 1 for that many participations, and what they truly cost.
 
@@ -324,6 +327,7 @@ class PrivatizerContract(AuditedContract):
             said = privatizer.guarantee
             assert said.participations == times
             assert said.epsilon == pytest.approx(true, rel=self.closeness)
+            assert said.epsilon >= true * (1 + self.raised) or math.isinf(true)
             if self.tight:
                 assert 0.999 < said.epsilon <= said.requested_epsilon == 1.0
 

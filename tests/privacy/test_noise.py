@@ -7,6 +7,7 @@ from scipy import stats
 from contracts.sampler import misfits
 from tacit.errors import InvalidInput
 from tacit.privacy import GridLaw, ReplayNoise, SecureNoise, Silence, SimulatedNoise
+from tacit.privacy.bounded import _draw_all
 from tacit.privacy.finite import KaryResponse, UnaryEncoding
 
 KARY = KaryResponse.calibrate(1.5, 4)
@@ -110,3 +111,21 @@ def test_the_exact_sampler_is_asked_for_the_scale_of_the_law(kind, monkeypatch):
     assert {name for name, _ in asked} == {kind}
     assert sorted(scale for _, scale in asked) == sorted(set(scales.tolist()))
     assert out.tolist() == [round(1000 * scale) for scale in scales]
+
+
+def test_simulated_draws_are_the_generators_times_the_scale():
+    """Every cell its own scale and fresh draws, rounded to the grid and nothing else."""
+    scales = np.array([3.0, 0.7, 65536.0, 1e6 + 1 / 3, 12.5] * 40)
+    bounded = np.empty(len(scales))
+    _draw_all(1.0, np.random.default_rng(6), bounded)
+    rng = {kind: np.random.default_rng(6) for kind in ("laplace", "gaussian")}
+    exponentials = rng["laplace"].standard_exponential((len(scales), 2))
+    draws = {
+        "laplace": exponentials[:, 0] - exponentials[:, 1],
+        "gaussian": rng["gaussian"].standard_normal(len(scales)),
+        "bounded": bounded,
+    }
+    for kind, draw in draws.items():
+        out = np.zeros(len(scales), dtype=np.int64)
+        simulated(6).fill(GridLaw(kind, scales), out)
+        assert np.array_equal(out, np.rint(scales * draw).astype(np.int64))

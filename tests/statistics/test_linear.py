@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -162,3 +163,33 @@ def test_no_pair_of_steps_costs_more_than_the_joint_price() -> None:
         assert 2.0 * gram + 3.0 * target <= most * (1 + 1e-9)
         worst = max(worst, 2.0 * gram + 3.0 * target)
     assert worst > 0.5 * most
+
+
+def test_features_that_are_too_long_are_clipped() -> None:
+    """A task may declare anything: no vector counts with a norm above 1."""
+    task = PROBLEMS[1].task(users=10)
+    long = replace(task, known={**task.known, "features": 3.0 * np.asarray(task.known["features"])})
+    statistic, curated = LinearSums(long, WEIGHTS), CuratedTransitions(long)
+    for phi in (clipped_features(long), statistic.phi, curated.phi):
+        norms = np.linalg.norm(phi, axis=2)
+        assert norms.max() <= 1.0 + 1e-12 and norms.max() > 0.9
+    declared = statistic.sensitivity("l2", Relation.REPLACE_ONE)
+    assert 0.3 * declared < apart(vectors(statistic, everyone(long))) <= declared
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_what_rounding_adds_is_declared(monkeypatch, pooled) -> None:
+    """On a grid of 2^-10 it shows: half a step per cell for either user, at every step."""
+    task = replace(PROBLEMS[1].task(users=10), homogeneous=pooled)
+    fine, coarse = {}, {}
+    for found in (fine, coarse):
+        linear, curated = LinearSums(task, WEIGHTS), CuratedTransitions(task)
+        found["linear"] = linear.sensitivity("l2", Relation.REPLACE_ONE)
+        only = {"table": 0.0, "reward": 0.0}
+        found["gram"] = curated.sensitivity("l2", Relation.REPLACE_ONE, only)
+        monkeypatch.setattr("tacit.statistics.linear.STEPS", 2**10)
+        monkeypatch.setattr("tacit.statistics.curated.STEPS", 2**10)
+    cells, times = linear.layout.size, task.horizon if pooled else 1
+    assert coarse["linear"] - fine["linear"] >= 0.999 * times * math.sqrt(cells) / 2**10
+    d = curated.phi.shape[2]
+    assert coarse["gram"] - fine["gram"] >= 0.999 * math.sqrt(task.horizon) * d / 2**10

@@ -84,6 +84,25 @@ def test_no_pair_of_users_moves_further_than_declared(seed: int) -> None:
             assert alone <= declared(seed % 5, index, norm, Relation.ADD_REMOVE_ONE) + 1e-12
 
 
+def test_rewards_of_separate_stages_are_counted_at_every_stage() -> None:
+    """Two people who repeat the worst two steps move rewards as far as declared, last stage too."""
+    problem = wild_mixture(1, 3)
+    statistic = MultiTargets(problem.task(users=5))
+    assert not statistic.pooled and {"gram", "reward_gram"} <= set(statistic.scales)
+    only = {name: float(name.startswith("reward")) for name in statistic.scales}
+    mask = np.concatenate([np.full(b.size, only[b.name]) for b in statistic.layout.blocks])
+    S, A = statistic.task.sizes["states"], statistic.task.sizes["actions"]
+    people = [
+        contribution(statistic, Trajectory(np.full(4, s), np.full(3, a), np.full(3, r))) * mask
+        for s in range(S)
+        for a in range(A)
+        for r in (0.0, 1.0)
+    ]
+    moved = max(math.dist(one, two) for one in people for two in people)
+    declared = statistic.sensitivity("l2", Relation.REPLACE_ONE, only)
+    assert 0.95 * declared < moved <= declared
+
+
 def test_remap_walk_has_the_sensitivities_of_the_spec() -> None:
     """Spec mixture_jdp B1: D_M = 1.765418, D_v = 1.972828, jointly .98276 of the sum."""
     statistic = MultiTargets(tacit.problem("remap-walk").task(users=5))

@@ -28,7 +28,13 @@ from tacit.auditing.bounds import (
     shares_of_looks,
 )
 from tacit.auditing.findings import GAUSSIAN, NOTHING, AuditReport, MethodBound
-from tacit.auditing.scores import Rule, Score, learned_scores, strongest_rule
+from tacit.auditing.scores import (
+    Rule,
+    Score,
+    learned_scores,
+    likeliest_rule,
+    strongest_rule,
+)
 from tacit.errors import InvalidInput
 from tacit.privacy.accounting import gaussian_epsilon
 from tacit.validate import integer, number
@@ -47,8 +53,11 @@ FIRST_LOOK = 4000
 ENOUGH = 0.93
 """An audit stops when its bound has reached this share of what the audited pair can show."""
 
-SEARCH_SHARE = 0.2
-"""Of the error probability, for learned rules where a Gaussian likelihood is known."""
+KNOWN_SHARE = 0.8
+"""Of the error probability, for the likelihood under the claimed noise, where it is known."""
+
+DIGITS = 9
+"""Of a log-likelihood ratio: outputs of one ratio must not come apart by rounding errors."""
 
 ENTRIES = 1 << 22
 """Numbers held in memory at once; longer audits are measured in batches."""
@@ -80,10 +89,10 @@ class Target(Protocol):
 class _Guesses:
     """A rule of guessing with what it has shown so far."""
 
-    def __init__(self, rule: Rule, delta: float, beta: float) -> None:
+    def __init__(self, name: str, rule: Rule, delta: float, beta: float) -> None:
         self._rule, self._delta, self._beta = rule, delta, beta
         self._correct = self._made = self._trials = 0
-        self.bound = MethodBound("guesses", 0.0, NOTHING, str(rule), "no guess was made")
+        self.bound = MethodBound(name, 0.0, NOTHING, str(rule), "no guess was made")
 
     def see(self, outputs: Array, worlds: IntArray) -> None:
         correct, made = self._rule.count(outputs, worlds)
@@ -137,8 +146,10 @@ def audit_target(
     """Bound epsilon at ``delta`` from below and compare it with the claim.
 
     Methods:
-        guesses: the share of right guesses, made only where the score is decisive, turns into
+        guesses: the share of right guesses, made only where a score is decisive, turns into
             epsilon by the definition of differential privacy. Assumes nothing about the mechanism.
+        likelihood: the same by the log-likelihood ratio alone, where it is known and the noise is
+            not Gaussian.
         gaussian: how far apart the log-likelihood ratios of the two worlds lie, over their spread,
             is mu of Gaussian DP, and mu turns into epsilon at delta. Used if ``target.family ==
             "gaussian"`` and delta > 0 (at delta = 0 Gaussian noise has no finite epsilon to find).
@@ -178,10 +189,9 @@ def audit_target(
         _trial(target, PROBE, rng)
         fitted = _affordable(trials, PROBE, time.perf_counter() - started, seconds)
     methods: list[_Gaussian | _Guesses] = []
-    if getattr(target, "family", None) == "gaussian" and delta > 0.0:
-        share = 1.0 - SEARCH_SHARE
-        score = Score("log-likelihood ratio", _checked(target))
-        methods.append(_Gaussian(score, delta, share * beta))
+    gaussian = getattr(target, "family", None) == "gaussian" and delta > 0.0
+    if gaussian:
+        methods.append(_Gaussian(_likelihood(target), delta, KNOWN_SHARE * beta))
 
     worlds, outputs = _trial(target, min(fitted // 8, rows, FIT), rng)
     done = len(worlds)
@@ -189,14 +199,19 @@ def audit_target(
     for method in methods:  # whose rules were fixed before
         method.see(outputs, worlds)
     if getattr(target, "separate", True):
-        share = SEARCH_SHARE if methods else 1.0
-        scores = [*_own_score(target, outputs), *_learned(worlds, outputs)]
+        known = target.score(outputs) is not None
+        scores = _learned(worlds, outputs, target if known else None)
         worlds, outputs = _trial(target, min(trials // 4, rows, PICK), rng)
         done += len(worlds)
         for method in methods:
             method.see(outputs, worlds)
+        share = 1.0 - KNOWN_SHARE if known else 1.0
+        if known and not gaussian:
+            left = max(trials - done, 1)
+            rule = likeliest_rule(_likelihood(target), outputs, left, delta, KNOWN_SHARE * beta)
+            methods.append(_Guesses("likelihood", rule, delta, KNOWN_SHARE * beta))
         rule = strongest_rule(scores, outputs, worlds, delta, share * beta)
-        methods.append(_Guesses(rule, delta, share * beta))
+        methods.append(_Guesses("guesses", rule, delta, share * beta))
 
     looks = _looks(done, max(done, trials))
     for until, share in zip(looks, shares_of_looks(len(looks)), strict=True):
@@ -271,23 +286,23 @@ def _draw(target: Target, worlds: IntArray, rng: np.random.Generator) -> Array:
     return outputs
 
 
-def _learned(worlds: IntArray, outputs: Array) -> list[Score]:
+def _learned(worlds: IntArray, outputs: Array, known: Target | None) -> list[Score]:
+    """Scores fitted to a sample, and the likelihood where it is known."""
+    own = [] if known is None else [_likelihood(known)]
     both = outputs[worlds == 0], outputs[worlds == 1]
-    return learned_scores(*both) if all(len(world) for world in both) else []
+    return [*own, *(learned_scores(*both) if all(len(world) for world in both) else [])]
 
 
-def _own_score(target: Target, outputs: Array) -> list[Score]:
-    """The target's score if it has one."""
-    if target.score(outputs) is None:
-        return []
-    return [Score("log-likelihood ratio", _checked(target))]
+def _likelihood(target: Target) -> Score:
+    """The log-likelihood ratio under the claimed noise."""
+    return Score("log-likelihood ratio", _checked(target))
 
 
 def _checked(target: Target) -> Callable[[Array], Array]:
     """The target's score, checked on every use."""
 
     def of(outputs: Array) -> Array:
-        values = np.asarray(target.score(outputs), dtype=np.float64)
+        values: Array = np.asarray(target.score(outputs), dtype=np.float64).round(DIGITS)
         if values.shape != outputs.shape[:1] or np.isnan(values).any():
             raise InvalidInput(
                 f"{target.name} gave scores of shape {values.shape} for {len(outputs)} outputs, "

@@ -28,7 +28,7 @@ class MethodBound:
     """What one method found.
 
     Attributes:
-        method: "guesses" or "gaussian".
+        method: "guesses", "likelihood" or "gaussian".
         lower_bound: on epsilon at the audited delta.
         assumption: what must hold for the bound to be one, besides independent trials.
         rule: by what the worlds were told apart.

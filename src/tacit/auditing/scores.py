@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.auditing.bounds import epsilon_from_guesses
+from tacit.auditing.bounds import Counts, epsilon_from_guesses
 from tacit.errors import InvalidInput
 
 RIDGES = (1e-9, 1e-3, 1.0)
@@ -98,11 +98,11 @@ def strongest_rule(
     Rules are ranked by bounds that hold for all of them at once. Ranked by their shares of right
     guesses, rules that seldom guess and were lucky would win.
     """
-    best, record, trials = Rule(scores[0], -math.inf, math.inf), -math.inf, len(worlds)
+    best, record = Rule(scores[0], -math.inf, math.inf), -math.inf
     beta /= len(scores) * (2 * 2 * RANKS + 1)
 
-    def strength(correct: IntArray | int, made: IntArray | int) -> Array:
-        return epsilon_from_guesses(correct, made, trials, delta, beta)
+    def strength(correct: Counts, made: Counts) -> Array:
+        return epsilon_from_guesses(correct, made, len(worlds), delta, beta)
 
     for score in scores:
         values = score.of(outputs)
@@ -110,7 +110,7 @@ def strongest_rule(
         ranked, ones = values[order], np.concatenate([[0], np.cumsum(worlds[order])])
         thresholds = _thresholds(ranked)
         from_here = np.searchsorted(ranked, thresholds)
-        made = trials - from_here
+        made = len(worlds) - from_here
         right = ones[-1] - ones[from_here]
         high = int(np.argmax(strength(right, made)))
         up_to = np.searchsorted(ranked, thresholds, side="right")
@@ -129,6 +129,24 @@ def strongest_rule(
             if reached > record:
                 best, record = rule, reached
     return best
+
+
+def likeliest_rule(score: Score, outputs: Array, trials: int, delta: float, beta: float) -> Rule:
+    """The threshold on a log-likelihood ratio that promises the largest epsilon in ``trials``.
+
+    If noise is as claimed, a guess at the ratio l is right with probability 1 / (1 + e^-|l|). So
+    how often guesses beyond a threshold are right is known from the ratios alone, without the luck
+    of a sample; with many trials to come, it pays to guess seldom and well.
+    """
+    sizes = np.sort(np.abs(score.of(outputs)))[::-1]
+    right = np.cumsum(1.0 / (1.0 + np.exp(-np.minimum(sizes, 700.0))))
+    last = np.flatnonzero(np.append(sizes[1:] < sizes[:-1], True))  # where a size occurs last
+    share = right[last] / (last + 1)
+    made = np.maximum(np.floor((last + 1) / len(sizes) * trials), 1.0).astype(np.int64)
+    correct = np.floor(share * made).astype(np.int64)
+    best = int(np.argmax(epsilon_from_guesses(correct, made, trials, delta, beta)))
+    threshold = float(sizes[last[best]])
+    return Rule(score, -threshold, threshold)
 
 
 def _thresholds(ranked: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -99,7 +98,7 @@ class DeviceTarget:
         self.distance = case.distance
         self._bound, self._case = bound, case
         self._privatizer: TwoHalves = bound.privatizer
-        self._coins = [secrets.randbits(63) for _ in range(COINS)]
+        self._coins = np.random.default_rng(0).integers(2**63, size=COINS).tolist()
         self._lives = [
             [contribution(bound, life, case.publication, coin) for life in case.lives]
             for coin in self._coins

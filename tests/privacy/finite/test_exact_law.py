@@ -1,5 +1,7 @@
 """Every randomizer has exactly the law it declares: secure, simulated, and in batches."""
 
+import os
+import secrets
 from fractions import Fraction
 from typing import Any, ClassVar
 from unittest import mock
@@ -149,8 +151,27 @@ def test_compiled_reports_name_the_own_cell_as_often_as_declared() -> None:
             assert stats.binom.sf(refused, n, 1.01 * p) > 0.999
 
 
-def test_oracles_may_not_look_away_from_the_law(monkeypatch) -> None:
-    """The check can fail: one more in 2^64, an answer drawn again, a shuffle with the own cell."""
+def test_what_is_not_followed_is_refused() -> None:
+    for look in (
+        lambda: secrets.randbelow(1000) == 0,
+        lambda: not secrets.randbits(64),
+        lambda: secrets.randbits(64) / 2,
+        lambda: secrets.randbits(64) % 7,
+        lambda: secrets.token_bytes(8),
+        lambda: os.urandom(8),
+        lambda: int(secrets.randbits(64)),
+    ):
+        with pytest.raises((AssertionError, TypeError)):
+            secure_law(look)
+    assert secure_law(lambda: secrets.randbelow(3) == 1)[True] == Fraction(1, 3)
+    assert secure_law(lambda: 2 if secrets.randbits(1) else 5) == {
+        2: Fraction(1, 2),
+        5: Fraction(1, 2),
+    }
+
+
+def test_the_law_can_tell() -> None:
+    """One more in 2^64, and an answer that is given again: other laws."""
     oracle = SubsetSelection.calibrate(0.6, 4)
     right = subset_law(oracle, 1)
 

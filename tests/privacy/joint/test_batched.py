@@ -32,6 +32,8 @@ class TestBatchSums(PrivatizerContract):
     def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
         return [("gaussian", np.full(self.statistic().layout.size, guarantee.noise["batch std"]))]
 
+    raised: ClassVar[float] = 5e-9
+
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
         """All contributions of a person may be in one batch: distances add up."""
         privatizer = batched(self.statistic(), task=taking_part(times))

@@ -71,6 +71,8 @@ class TestTree(PrivatizerContract):
         std = guarantee.noise["node std"] * counter.node_scale(0)
         return [("gaussian", np.full(self.statistic().layout.size, std))]
 
+    raised: ClassVar[float] = 5e-9
+
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
         """Columns of the counter may overlap in every row: distances add up.
 
@@ -110,6 +112,22 @@ class TestToeplitz(TestTree):
 
 class TestBuffered(TestToeplitz):
     kind: ClassVar[str] = "blt"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_full_batch_of_the_largest_contributions_is_not_clipped(kind: str) -> None:
+    mechanism = counted(VisitCounts(TASK), kind, batch=10)
+    size, secret = mechanism.layout.size, mechanism.init()
+    most = np.rint(3 / mechanism.layout.units).astype(np.int64)  # H = 3 in every cell
+    mechanism.absorb_sums(secret, 7 * most, 7)
+    with pytest.raises(InvalidInput, match="10 users share a batch at most, and 4 more came after"):
+        mechanism.absorb_sums(secret, 4 * most, 4)
+    mechanism.absorb_sums(secret, 3 * most, 3)
+    with pytest.raises(InvalidInput, match="this one is full"):
+        mechanism.absorb(secret, mechanism.encode(most, None, SecureNoise()), 0)
+    zeros = ReplayNoise([np.zeros(size, dtype=np.int64)])
+    blocks = mechanism.release(secret, Query(1), zeros).blocks
+    assert all(np.allclose(block, 30.0, rtol=0, atol=1e-6) for block in blocks.values())
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -82,6 +82,8 @@ class TestGaussian(TestLaplace):
     def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
         return stated_noise(guarantee, "gaussian", "std")
 
+    raised: ClassVar[float] = 5e-9
+
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
         """Fresh reports: the squares of mu add up."""
         scales = gaussian_scales(self.statistic(), 1.0, 1e-5, times)

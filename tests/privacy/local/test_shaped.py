@@ -42,6 +42,8 @@ class TestLocalShaped(PrivatizerContract):
         std = guarantee.noise["std at weight 1"]
         return [("gaussian", np.full(self.statistic().layout.size, std))] * 3
 
+    raised: ClassVar[float] = 5e-9
+
     def coming_back(self, times: int) -> tuple[LocalShaped, float]:
         """Fresh reports: the squares of mu add up."""
         privatizer = made(self.statistic(), taking_part(times))

@@ -133,6 +133,7 @@ class TestShuffled(PrivatizerContract):
         return view.epsilon
 
     make_of: ClassVar[type[OneStep] | type[EachStep]] = OneStep
+    raised: ClassVar[float] = -1e-4  # a search stops a little off
     closeness: ClassVar[float] = 1e-4
 
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
@@ -362,6 +363,19 @@ def test_all_reports_of_a_person_may_sit_in_one_batch(
         for a, b in ((first, second), (second, first)):
             true = np.maximum(a - math.exp(said.epsilon) * b, 0.0).sum()
             assert true <= said.delta
+
+
+@pytest.mark.parametrize("loud", [JOINT, REWARD])
+def test_the_worst_crowd_decides(loud: int) -> None:
+    """One kind of report says more than the other: its step's users are hidden worse."""
+    oracles = [KaryResponse.calibrate(1.0, domain) for domain in (8, 4, 4)]
+    oracles[loud] = KaryResponse.calibrate(3.0, oracles[loud].domain)
+    facts = task(2)
+    local = OneCell(OneStep(facts), facts, requested_epsilon=3.0, oracles=tuple(oracles))
+    said = Shuffled(local, facts, crowd=50, requested_epsilon=0.5, requested_delta=1e-4).guarantee
+    true = Blanket((oracles[loud],)).delta(50, 0.5)
+    assert said.delta_at_requested_epsilon == pytest.approx(true) and true > 1e-3
+    assert said.epsilon == pytest.approx(Blanket((oracles[loud],)).epsilon_at(50, 1e-4), rel=1e-5)
 
 
 def test_the_statement_shows_both_views() -> None:
