@@ -2,9 +2,14 @@
 
 import dataclasses
 
+import numpy as np
+
 import tacit
 from tacit.agents import Agent
 from tacit.agents.catalogue import agents
+from tacit.auditing.agent import _first_publication
+from tacit.auditing.pairs import Case, worst_cases
+from tacit.auditing.targets import AuditedSource, DeviceTarget, LearnerTarget
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.privacy.shuffle import Shuffled
@@ -75,3 +80,21 @@ def fitting(name: str) -> dict[str, BoundAgent]:
 def smallest(name: str) -> Problem:
     """The first problem that fits."""
     return PROBLEMS[next(iter(fitting(name)))]
+
+
+def cases(bound: BoundAgent, seed: int = 0) -> list[Case]:
+    """The pairs that an audit looks at, under the first publication."""
+    rng = np.random.default_rng(seed)
+    return worst_cases(bound, _first_publication(bound, rng), rng)
+
+
+def device(bound: BoundAgent, source: AuditedSource = "simulated") -> DeviceTarget:
+    """What a device sends."""
+    return DeviceTarget(bound, cases(bound)[0], source)
+
+
+def learner(
+    problem: Problem, bound: BoundAgent, source: AuditedSource = "simulated"
+) -> LearnerTarget:
+    """Everything that is published, with one person replaced."""
+    return LearnerTarget(problem, bound, cases(bound)[:1], source)

@@ -52,6 +52,14 @@ def laplace(epsilon: float, outputs: int = 1) -> Mechanism:
     return Mechanism("laplace", draw)
 
 
+def known_laplace(epsilon: float, outputs: int = 1) -> Mechanism:
+    """The same with its log-likelihood ratio."""
+    return dataclasses.replace(
+        laplace(epsilon, outputs),
+        known=lambda x: epsilon * (np.abs(x[:, 0]) - np.abs(x[:, 0] - 1.0)),
+    )
+
+
 def gaussian(mu: float, after: Callable = lambda x: x) -> Mechanism:
     """Unit Gaussian noise on two outputs whose means are mu apart, then post-processed."""
     apart = mu * np.array([0.6, 0.8])
@@ -93,6 +101,7 @@ ALARMS = int(stats.binom.isf(1e-3, AUDITS, 1 - CONFIDENCE))
 
 HONEST = {
     "pure": (response(1.0), 1.0, 0.0),
+    "pure, likelihood known": (known_laplace(1.0), 1.0, 0.0),
     "gaussian": (gaussian(gaussian_mu(4.0, DELTA)), 4.0, DELTA),
     "with a delta that is used up": (response(1.0, delta=0.1), 1.0, 0.1),
 }
@@ -144,15 +153,21 @@ def test_guessing_on_the_trials_that_picked_the_rule_would_be_caught_by_these_te
 
 
 def test_error_probabilities_are_shared_out() -> None:
-    """One look: guesses alone get all of it, beside the Gaussian method a fifth."""
-    told = Mechanism("world itself", lambda worlds, rng: worlds[:, None], lambda x: x[:, 0])
-    for family, share in (("unknown", 1.0), ("gaussian", auditor.SEARCH_SHARE)):
-        report = audit(dataclasses.replace(told, family=family), 50.0, DELTA, trials=1000)
-        found = next(bound for bound in report.bounds if bound.method == "guesses")
+    """One look: learned rules get all of it, or what a known likelihood leaves to them."""
+    told = Mechanism("world itself", lambda worlds, rng: worlds[:, None])
+    knows = dataclasses.replace(told, known=lambda x: 20.0 * x[:, 0] - 10.0)
+    known, rest = auditor.KNOWN_SHARE, 1 - auditor.KNOWN_SHARE
+    for target, shares in (
+        (told, {"guesses": 1.0}),
+        (knows, {"likelihood": known, "guesses": rest}),
+        (dataclasses.replace(knows, family="gaussian"), {"guesses": rest}),
+    ):
+        found = {bound.method: bound for bound in audit(target, 50.0, DELTA, trials=1000).bounds}
         made = 1000 - 125 - 250  # all but those on which scores were fitted and rules picked
-        assert found.seen == f"{made:,} of {made:,} guesses right"
-        expected = epsilon_from_guesses(made, made, made, DELTA, 0.05 * share)
-        assert found.lower_bound == pytest.approx(float(expected))
+        for method, share in shares.items():
+            assert found[method].seen == f"{made:,} of {made:,} guesses right"
+            expected = epsilon_from_guesses(made, made, made, DELTA, 0.05 * share)
+            assert found[method].lower_bound == pytest.approx(float(expected))
 
 
 # ---- power ----
@@ -167,6 +182,18 @@ def test_tightness_and_verdicts_for_pure_mechanisms(make, epsilon: float) -> Non
     halved = audit(make(2 * epsilon), epsilon, trials=60_000)
     assert halved.verdict == "violated" and halved.lower_bound <= 2 * epsilon
     assert "assuming" not in halved.meaning
+
+
+def test_a_known_likelihood_shows_more_than_what_can_be_learned() -> None:
+    """Among many outputs, of which one tells little: with few trials nothing can be learned."""
+    report = audit(known_laplace(1.0, outputs=200), 1.0, trials=2000)
+    likelihood, guesses = report.bounds
+    assert report.best is likelihood and likelihood.method == "likelihood"
+    assert likelihood.lower_bound > 0.6 and "log-likelihood ratio" in likelihood.rule
+    blind = audit(laplace(1.0, outputs=200), 1.0, trials=2000)
+    assert blind.lower_bound < likelihood.lower_bound
+    halved = audit(known_laplace(2.0, outputs=200), 1.0, trials=4000)
+    assert halved.verdict == "violated" and "assuming" not in halved.meaning
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
@@ -391,8 +418,9 @@ def test_json_has_the_keys_people_script_against() -> None:
 def test_the_gaussian_method_runs_only_for_declared_gaussian_noise_and_delta() -> None:
     declared = gaussian(MU)
     undeclared = dataclasses.replace(declared, family="laplace")
-    assert [b.method for b in audit(undeclared, 1.0, DELTA).bounds] == ["guesses"]
-    assert [b.method for b in audit(declared, 1.0, 0.0).bounds] == ["guesses"]
+    assert [b.method for b in audit(undeclared, 1.0, DELTA).bounds] == ["likelihood", "guesses"]
+    assert [b.method for b in audit(declared, 1.0, 0.0).bounds] == ["likelihood", "guesses"]
+    assert [b.method for b in audit(laplace(1.0), 1.0, DELTA).bounds] == ["guesses"]
 
 
 def test_verdicts_and_their_words() -> None:

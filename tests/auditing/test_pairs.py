@@ -9,19 +9,13 @@ import numpy as np
 import pytest
 
 import tacit
-from auditing.small import PROBLEMS, bound_to, fitting, made, private_agents
+from auditing.small import PROBLEMS, bound_to, cases, fitting, made, private_agents
 from tacit.auditing.agent import _first_publication
-from tacit.auditing.pairs import NEARLY, Case, canaries, contribution, worst_cases
-from tacit.driver import BoundAgent
+from tacit.auditing.pairs import NEARLY, canaries, contribution
 from tacit.kernels.questions import KINDS
 from tacit.statistics.base import Relation
 
 FITS = [(name, problem) for name in private_agents() for problem in fitting(name)]
-
-
-def cases(bound: BoundAgent, seed: int = 0) -> list[Case]:
-    rng = np.random.default_rng(seed)
-    return worst_cases(bound, _first_publication(bound, rng), rng)
 
 
 def test_every_private_agent_has_small_problems() -> None:

@@ -7,7 +7,14 @@ import pytest
 
 from tacit.auditing import scores
 from tacit.auditing.bounds import epsilon_from_guesses
-from tacit.auditing.scores import RIDGES, Rule, Score, learned_scores, strongest_rule
+from tacit.auditing.scores import (
+    RIDGES,
+    Rule,
+    Score,
+    learned_scores,
+    likeliest_rule,
+    strongest_rule,
+)
 from tacit.errors import InvalidInput
 
 FIRST = Score("x", lambda outputs: outputs[:, 0])
@@ -109,6 +116,27 @@ def test_rules_are_ranked_by_what_they_show_not_by_their_luck() -> None:
     correct, made = rule.count(outputs, worlds)
     assert made > 50
     assert epsilon_from_guesses(correct, made, 2000, 0.0, 0.05 / 10_000) < 0.0
+
+
+def test_thresholds_on_a_likelihood_follow_from_the_ratios_alone() -> None:
+    """Few trials: guess often. Many: wait for the large ratios, which are right more often."""
+    ratios = np.concatenate([np.full(9000, 0.2), np.full(900, -2.0), np.full(100, 4.0)])
+    outputs = np.random.default_rng(0).permutation(ratios)[:, None]
+
+    def threshold(trials: int, delta: float = 0.0) -> float:
+        rule = likeliest_rule(FIRST, outputs, trials, delta, 0.05)
+        assert rule.low == -rule.high
+        return rule.high
+
+    assert [threshold(trials) for trials in (300, 3000, 10**6)] == [2.0, 2.0, 4.0]
+    assert threshold(10**6, delta=0.02) == 2.0  # what 1 percent of the trials show costs too much
+
+
+def test_a_likelihood_that_is_claimed_wrongly_gives_a_rule_all_the_same() -> None:
+    rule = likeliest_rule(FIRST, column(*np.full(50, math.inf)), 1000, 0.0, 0.05)
+    assert rule.count(column(math.inf, 0.0), np.array([1, 1])) == (1, 1)
+    nothing = likeliest_rule(FIRST, np.zeros((50, 1)), 1000, 0.0, 0.05)
+    assert nothing.count(np.zeros((4, 1)), np.array([0, 1, 1, 0]))[1] == 4
 
 
 # ---- learned scores ----

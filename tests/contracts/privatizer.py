@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pytest
 
+from contracts.audited import STEP, AuditedContract
 from contracts.entropy import Law, secure_law, simulated_law
 from contracts.randomizer import close
 from tacit.errors import Blind, InvalidInput
@@ -42,10 +43,6 @@ TASK = Task(
 )
 
 
-STEP = 2.0**-24
-"""Of the grid on which noise is drawn."""
-
-
 def taking_part(times: int) -> Task:
     """The task for people who come that often."""
     return dataclasses.replace(TASK, participations=times)
@@ -76,7 +73,7 @@ class Witness(SimulatedNoise):
         return float(self._rng.random())
 
 
-class PrivatizerContract:
+class PrivatizerContract(AuditedContract):
     """Override ``make``, and ``noise`` and ``drawn`` for mechanisms that draw noise on a grid.
 
     One whose reports have finitely many outputs says ``questions`` instead: their law is worked

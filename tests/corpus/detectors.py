@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 
 import tacit
+from auditing import small
 from contracts.composition import counts_l1, counts_l2, fresh_noise, one_draw, pure_delta
 from contracts.entropy import secure_law
 from contracts.planner import PlannerContract
@@ -18,8 +19,7 @@ from contracts.randomizer import subset_law
 from corpus.tabular import same_claim
 from privacy.local import cells
 from service.conftest import LOCAL
-from tacit.auditing import audit_target
-from tacit.auditing.targets import LearnerTarget, ReportTarget
+from tacit.auditing import Target, audit_target
 from tacit.driver import BoundAgent
 from tacit.kernels.cells import cell_index
 from tacit.kernels.questions import MOVE
@@ -50,26 +50,20 @@ def bound_with(privatizer, statistic=None) -> BoundAgent:
     return BoundAgent(TASK, statistic or VisitCounts(TASK), privatizer, UniformPlanner())
 
 
-def audited(privatizer) -> str:
-    """Verdict on one report; a false alarm on a right mechanism has probability below 0.001."""
-    publication = Publication(0, uniform_policy(TASK.horizon, 2, 2))
-    target = ReportTarget(bound_with(privatizer), publication, "simulated")
+def audited(target: Target, trials: int) -> str:
+    """Verdict on a pure claim; a false alarm on a right mechanism has probability below 0.001."""
     rng = np.random.default_rng(3)
-    return audit_target(target, EPSILON, 0.0, 60_000, confidence=0.999, rng=rng).verdict
-
-
-def audited_learner(privatizer) -> str:
-    target = LearnerTarget(PROBLEM, bound_with(privatizer))
-    rng = np.random.default_rng(4)
-    return audit_target(target, EPSILON, 0.0, 1500, confidence=0.999, rng=rng).verdict
+    return audit_target(target, EPSILON, 0.0, trials, confidence=0.999, rng=rng).verdict
 
 
 def one_report_is_refuted(broken: type[LocalAdditive]) -> bool:
-    return audited(same_claim(broken, TASK, EPSILON)) == "violated"
+    bound = bound_with(same_claim(broken, TASK, EPSILON))
+    return audited(small.device(bound), 60_000) == "violated"
 
 
 def learner_is_refuted(broken: type[LocalAdditive]) -> bool:
-    return audited_learner(same_claim(broken, TASK, EPSILON)) == "violated"
+    bound = bound_with(same_claim(broken, TASK, EPSILON))
+    return audited(small.learner(PROBLEM, bound), 1500) == "violated"
 
 
 def contract_fails(broken: type[LocalAdditive]) -> bool:
@@ -238,7 +232,7 @@ def violated_by_curator(kind: type[Curator]) -> bool:
         requested_epsilon=1.0, requested_delta=1e-5,
     )  # fmt: skip
     assert 0.3 < mechanism.guarantee.epsilon < 2.0
-    target = LearnerTarget(LINEAR, BoundAgent(LINEAR_TASK, statistic, mechanism, AskAll()))
+    target = small.learner(LINEAR, BoundAgent(LINEAR_TASK, statistic, mechanism, AskAll()))
     rng = np.random.default_rng(4)
     found = audit_target(target, mechanism.guarantee.epsilon, 1e-5, 400, confidence=0.999, rng=rng)
     return found.verdict == "violated"
@@ -269,8 +263,8 @@ def answers_another_law(kind: type[OneCell]) -> bool:
     privatizer = kind(OneStep(of), of, requested_epsilon=2.0)
     public = cells.publication(2, asked=cells.always(2, 0, MOVE))
     sent = cells.contribution(privatizer, cells.lived([1, 0, 0], [0.0, 0.0]), 3, public)
-    found = secure_law(lambda: privatizer.randomize(sent, public, SecureNoise()))
     oracle = subset_law(privatizer.oracles[MOVE], cell_index(MOVE, 1, 0, 0, 2))
+    found = secure_law(lambda: privatizer.randomize(sent, public, SecureNoise()))
     return found != {tuple(packing.pack(np.array(row))): mass for row, mass in oracle.items()}
 
 

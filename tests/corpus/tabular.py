@@ -11,7 +11,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.policy import TabularPolicy
-from tacit.privacy.base import Query, Report, Secret
+from tacit.privacy.base import Query, Secret
 from tacit.privacy.counters import Tree
 from tacit.privacy.counters.state import Buffers
 from tacit.privacy.finite import KaryResponse
@@ -28,29 +28,29 @@ from tacit.trajectory import Trajectory
 class SharedDraw(LocalAdditive):
     """One draw for all cells: differences between cells are exact."""
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """Noise of the first cell, everywhere."""
-        honest = super().encode(0 * contribution, publication, noise).values
-        return Report(contribution * self.factors + honest[0])
+        honest = super().randomize(0 * contribution, publication, noise)
+        return contribution * self.factors + honest[0]
 
 
 class NotAdded(LocalAdditive):
     """Noise is drawn, and forgotten."""
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """The contribution as it is."""
-        super().encode(contribution, publication, noise)
-        return Report(contribution * self.factors)
+        super().randomize(contribution, publication, noise)
+        return contribution * self.factors
 
 
 class SideField(LocalAdditive):
     """One cell of the report travels without noise."""
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """All noised but the last cell."""
-        values = super().encode(contribution, publication, noise).values
+        values = super().randomize(contribution, publication, noise)
         values[-1] = contribution[-1] * self.factors[-1]
-        return Report(values)
+        return values
 
 
 class OnceForEver(LocalAdditive):
@@ -58,11 +58,11 @@ class OnceForEver(LocalAdditive):
 
     kept: IntArray | None = None
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """Noise drawn once per learner."""
         if self.kept is None:
-            self.kept = super().encode(0 * contribution, publication, noise).values
-        return Report(contribution * self.factors + self.kept)
+            self.kept = super().randomize(0 * contribution, publication, noise)
+        return contribution * self.factors + self.kept
 
     def init(self) -> Secret:
         """A new learner draws anew."""
@@ -75,14 +75,14 @@ class ReusedKeys(LocalAdditive):
 
     tape: IntArray | None = None
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """The old noise moved up by one cell, and a single fresh draw at the end."""
-        fresh = super().encode(0 * contribution, publication, noise).values
+        fresh = super().randomize(0 * contribution, publication, noise)
         if self.tape is None:
             self.tape = fresh
         else:
             self.tape = np.concatenate([self.tape[1:], fresh[:1]])
-        return Report(contribution * self.factors + self.tape)
+        return contribution * self.factors + self.tape
 
     def init(self) -> Secret:
         """A new learner starts a new chain."""
@@ -93,18 +93,18 @@ class ReusedKeys(LocalAdditive):
 class Seeded(LocalAdditive):
     """Noise from a generator of its own with a fixed seed: anybody can subtract it."""
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """The same noise in every report, whatever source was given."""
         draw = np.random.default_rng(0).laplace(0.0, self.noise_law.scales)
-        return Report(contribution * self.factors + np.rint(draw).astype(np.int64))
+        return contribution * self.factors + np.rint(draw).astype(np.int64)
 
 
 class Redrawn(LocalAdditive):
     """Fresh noise at every release of the same data: it averages out."""
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """No noise on the device."""
-        return Report(contribution * self.factors)
+        return contribution * self.factors
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """Exact sums plus a new draw."""

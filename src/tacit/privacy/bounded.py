@@ -213,8 +213,11 @@ def published_radius(epsilon: float, delta: float, states: int, actions: int) ->
 
 
 def log_density(y: Array) -> Array:
-    """Logarithm of the density of radius 1, up to a constant; -e^700 outside the support."""
-    return -_steepness(y)
+    """Logarithm of the density of radius 1, up to a constant; -1e9 at the edge and beyond.
+
+    Sums and squares of such numbers stay finite, and no draw ever has one.
+    """
+    return -np.minimum(_steepness(y), 1e9)
 
 
 class _Losses(NamedTuple):

@@ -264,3 +264,24 @@ def test_tables_too_large_to_list_are_refused(make):
 def test_impossible_randomizers_cannot_be_made(make, says):
     with pytest.raises(InvalidInput, match=says):
         make()
+
+
+@EVERY
+@settings(max_examples=25, deadline=None)
+@given(
+    epsilon=st.floats(0.01, 12.0),
+    masses=st.integers(2, 6).flatmap(
+        lambda n: st.lists(
+            st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=n, max_size=n
+        ).filter(lambda pairs: all(map(any, zip(*pairs, strict=True))))
+    ),
+)
+def test_log_ratios_are_those_of_the_enumerated_law(make, epsilon, masses):
+    """For people whose cell is drawn from one distribution or from another; sums to one."""
+    first, second = (np.array(column) / sum(column) for column in zip(*masses, strict=True))
+    oracle = make(epsilon, len(masses))
+    outputs, pmf = oracle.outputs(), oracle.pmf()
+    found = oracle.log_ratio(outputs, first, second)
+    assert found == pytest.approx(np.log(second @ pmf) - np.log(first @ pmf), abs=1e-9)
+    assert (first @ pmf) @ np.exp(found) == pytest.approx(1.0, abs=1e-9)
+    assert np.abs(found).max() <= oracle.epsilon + 1e-12

@@ -86,6 +86,9 @@ class TestWeighted(TestLocalShaped):
         std = guarantee.noise["std at weight 1"]
         return [("gaussian", std * weights[weights > 0])] * 3
 
+    def noisy_cells(self) -> np.ndarray:
+        return np.flatnonzero(self.statistic().weights(POLICY))
+
     def coming_back(self, times: int) -> tuple[LocalShaped, float]:
         """At each of H - 1 stages one transition may become another: 2 per stage, squared."""
         statistic = PolicyTransitions(RIVER)

@@ -1,0 +1,327 @@
+"""What audits run: the device's own path, and whole learners in which one person is replaced."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import tacit
+from auditing.small import PROBLEMS, bound_to, cases, device, learner, made
+from contracts.sampler import misfits
+from tacit import wire
+from tacit.agents import Agent
+from tacit.auditing import audit_target, targets
+from tacit.auditing.pairs import Case, canaries, contribution
+from tacit.auditing.targets import Ahead, DeviceTarget, LearnerTarget
+from tacit.auditing.watched import Watched
+from tacit.driver import BoundAgent
+from tacit.errors import InvalidInput
+from tacit.kernels.questions import KINDS
+from tacit.planners import UniformPlanner
+from tacit.privacy import GridLaw, SecureNoise
+from tacit.privacy.filter import BudgetExhausted
+from tacit.privacy.local import LocalAdditive, laplace_scales
+from tacit.statistics import VisitCounts
+
+PROBLEM = PROBLEMS["random-mdp"]
+
+
+def bound_for(agent: Agent, problem=PROBLEM, users: int = 3, times: int = 1) -> BoundAgent:
+    task = problem.task(users=users, reveal=sorted(agent.needs))
+    return agent.bind(dataclasses.replace(task, participations=times))
+
+
+def worlds_of(count: int) -> np.ndarray:
+    return np.arange(count) % 2
+
+
+# ---- the device ----
+
+
+class LeaksOnTheWire(LocalAdditive):
+    """Reports are noised where the simulator makes them, but not on the device."""
+
+    def encode(self, contribution, publication, noise):
+        honest = super().randomize(contribution, publication, noise)
+        return self.report(honest, publication, noise.source)
+
+    def randomize(self, contribution, publication, noise):
+        return contribution * self.factors
+
+
+class EncodedReport:
+    """What ``encode`` makes of a pair, without the device's path."""
+
+    name, source = "encoded report", "simulated"
+
+    def __init__(self, bound: BoundAgent, case: Case) -> None:
+        self.bound, self.case = bound, case
+
+    def sample(self, worlds, rng):
+        noise = targets.noise_from("simulated", rng)
+        both = [contribution(self.bound, x, self.case.publication, 0) for x in self.case.lives]
+        privatizer, public = self.bound.privatizer, self.case.publication
+        return np.array([privatizer.encode(both[w], public, noise).values for w in worlds])
+
+    def score(self, outputs):
+        return None
+
+
+def test_what_only_the_device_does_wrong_is_caught() -> None:
+    task = PROBLEM.task(users=3)
+    statistic, scales = VisitCounts(task), laplace_scales(VisitCounts(task), 1.0)
+    leaky = LeaksOnTheWire(statistic, task, "laplace", scales, requested_epsilon=1.0)
+    bound, rng = BoundAgent(task, statistic, leaky, UniformPlanner()), np.random.default_rng(0)
+    encoded = EncodedReport(bound, cases(bound)[0])
+    assert audit_target(encoded, 1.0, 0.0, 4000, rng=rng).verdict != "violated"
+    for target in (device(bound), learner(PROBLEM, bound)):
+        assert audit_target(target, 1.0, 0.0, 1000, rng=rng).verdict == "violated"
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_every_report_is_packed_and_what_comes_out_of_the_packet_is_judged(
+    monkeypatch, times: int
+) -> None:
+    packed, opened = [], []
+    monkeypatch.setattr(
+        wire, "pack_message", lambda message, pack=wire.pack_message: packed.append(pack(message))
+        or packed[-1],
+    )  # fmt: skip
+    monkeypatch.setattr(
+        wire, "unpack_message", lambda text, unpack=wire.unpack_message: opened.append(unpack(text))
+        or opened[-1],
+    )  # fmt: skip
+    bound = bound_for(made("ldp-obi"), times=times)
+    target, case = device(bound), cases(bound)[0]
+    outputs = target.sample(worlds_of(10), np.random.default_rng(1))
+    assert len(packed) == len(opened) == 10 * times
+    assert all(isinstance(text, str) for text in packed)
+    both = [contribution(bound, life, case.publication, 0) for life in case.lives]
+    ratios = bound.privatizer.log_ratio(np.array(opened), *both, case.publication)
+    assert outputs[:, 0] == pytest.approx(ratios.reshape(10, times).sum(axis=1))
+    assert np.array_equal(outputs[:, 1:], np.array(opened)[times - 1 :: times])
+    assert np.array_equal(target.score(outputs), outputs[:, 0])
+    assert target.name.startswith("one report" if times == 1 else "3 reports of one person")
+
+
+def test_what_a_collector_would_refuse_is_not_audited_as_if_it_had_been_sent() -> None:
+    class Beyond(LocalAdditive):
+        def randomize(self, contribution, publication, noise):
+            return super().randomize(contribution, publication, noise) + 2**60
+
+    task = PROBLEM.task(users=3)
+    statistic, scales = VisitCounts(task), laplace_scales(VisitCounts(task), 1.0)
+    beyond = Beyond(statistic, task, "laplace", scales, requested_epsilon=1.0)
+    target = device(BoundAgent(task, statistic, beyond, UniformPlanner()))
+    with pytest.raises(InvalidInput, match="goes beyond"):
+        target.sample(worlds_of(2), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", ["ldp-obi", "tacit-local", "ldp-ucrl-vtr"])
+@pytest.mark.parametrize("source", ["simulated", "secure"])
+def test_log_ratios_speak_for_the_right_world_from_both_sources(name: str, source: str) -> None:
+    """With epsilon 8 they do so in most reports: 100 of them fail with probability below 1e-9."""
+    target = device(bound_for(made(name, 8.0)), source)
+    worlds = worlds_of(100)
+    outputs = target.sample(worlds, np.random.default_rng(2))
+    assert target.source == source and np.isfinite(outputs).all()
+    assert outputs[worlds == 1, 0].mean() > 0.0 > outputs[worlds == 0, 0].mean()
+
+
+def test_one_generator_state_gives_one_sample() -> None:
+    bound = bound_for(made("tacit-local"))
+    one, two = (device(bound).sample(worlds_of(50), np.random.default_rng(3)) for _ in range(2))
+    assert np.array_equal(one, two)
+
+
+def test_all_questions_of_a_kind_are_asked() -> None:
+    bound = bound_to(made("tacit-local"), PROBLEMS["random-mdp, larger"])
+    for case in cases(bound):
+        target, asked = DeviceTarget(bound, case, "simulated"), set()
+        for both in target._lives:
+            marks = [bound.statistic.layout.views(own)["question"] for own in both]
+            assert np.array_equal(*marks)
+            asked.add(int(np.argmax(marks[0])) // KINDS)
+        assert asked == (set(range(3)) if case.name == "rewards" else {0, 1})
+        assert case.name in target.name
+
+
+def test_a_joint_agent_has_no_device_to_audit() -> None:
+    bound = bound_for(made("tacit-joint"))
+    with pytest.raises(InvalidInput, match="only a local agent's devices randomize"):
+        DeviceTarget(bound, cases(bound)[0], "simulated")
+
+
+# ---- secure noise drawn ahead ----
+
+
+def test_each_draw_is_handed_out_once_and_to_its_own_law(monkeypatch) -> None:
+    drawn = []
+
+    def fill(self, law: GridLaw, out: np.ndarray) -> None:
+        out[:] = np.arange(len(out)) + 10**6 * len(drawn)
+        drawn.append(law)
+
+    monkeypatch.setattr(SecureNoise, "fill", fill)
+    monkeypatch.setattr(targets, "AHEAD", 30)
+    ahead, seen = Ahead(), []
+    laws = [GridLaw("laplace", np.array([1.0, 2.0])), GridLaw("gaussian", np.array([1.0, 2.0]))]
+    laws.append(GridLaw("laplace", np.full(40, 3.0)))  # wider than what is drawn ahead
+    for turn in range(60):
+        law, out = laws[turn % 3], np.empty(len(laws[turn % 3].scales), dtype=np.int64)
+        ahead.fill(law, out)
+        call = out // 10**6
+        assert (call == call[0]).all() and drawn[call[0]].kind == law.kind
+        assert np.array_equal(drawn[call[0]].scales[out % 10**6], law.scales)
+        seen.extend(out.tolist())
+    assert len(seen) == len(set(seen)) == 20 * (2 + 2 + 40)
+    assert ahead.source == "secure"
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_draws_ahead_have_the_exact_law(kind: str) -> None:
+    assert not misfits(Ahead(), kind)
+
+
+def test_coins_and_finite_reports_come_from_the_secure_source(monkeypatch) -> None:
+    monkeypatch.setattr(SecureNoise, "happens", lambda self, chance, of: (chance, of))
+    monkeypatch.setattr(SecureNoise, "randomize", lambda self, randomizer, value: [value])
+    assert Ahead().happens(1, 3) == (1, 3) and Ahead().randomize(None, 4) == [4]
+
+
+# ---- the learner ----
+
+
+@pytest.fixture
+def watched(monkeypatch) -> list[Watched]:
+    """All runs of learner targets."""
+    runs: list[Watched] = []
+
+    class Kept(Watched):
+        def __init__(self, *args) -> None:
+            super().__init__(*args)
+            runs.append(self)
+
+    monkeypatch.setattr(targets, "Watched", Kept)
+    return runs
+
+
+LEARNERS = ["ldp-obi", "tacit-joint", "private-linopt-vi", "dp-lsvi-batch"]
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_audited_person_comes_first_and_is_replaced_every_time(
+    name: str, times: int, watched
+) -> None:
+    bound = bound_for(made(name), users=2 + times, times=times)
+    case = cases(bound)[0]
+    target = LearnerTarget(PROBLEM, bound, [case], "simulated")
+    target.sample(np.array([0, 1]), np.random.default_rng(0))
+    assert len(watched) == 2
+    for world, run in enumerate(watched):
+        record = run._record(0)
+        assert run.served == 2 + times
+        apart = [two - one for one, two in zip(record.first, record.second, strict=True)]
+        if name == "ldp-obi":  # the same in every publication
+            one, two = (contribution(bound, x, case.publication, 0) for x in case.lives)
+            assert np.array_equal(sum(apart), times * (two - one))
+        lived = [batch for batch in range(len(apart)) if apart[batch].any()]
+        assert lived == list(range(len(lived))) and len(lived) <= times
+        mine = record.second if world else record.first
+        assert all(map(np.array_equal, mine, run._lived))
+
+
+def test_everybody_else_lives_in_the_problem_and_acts_on_what_was_published(watched) -> None:
+    acted = []
+
+    class Watching:
+        def __init__(self, problem) -> None:
+            self.problem = problem
+
+        def rollout(self, policy, rng):
+            acted.append(policy)
+            return self.problem.rollout(policy, rng)
+
+    agent = made("tacit-joint", 1000.0)  # so little noise that policies follow the data
+    bound = bound_for(agent, users=12)
+    target = LearnerTarget(Watching(PROBLEM), bound, cases(bound)[:1], "simulated")
+    target.sample(np.zeros(6, dtype=np.int64), np.random.default_rng(0))
+    assert len(acted) == 6 * 11  # all but the audited person
+    tables = [np.asarray(policy.actions).tobytes() for policy in acted]
+    assert len(set(tables)) > 1
+    for number, run in enumerate(watched):
+        last = np.asarray(run.publication.policy.actions)
+        assert np.array_equal(np.asarray(acted[11 * number + 10].actions), last)
+
+
+def test_a_curator_is_asked_as_often_as_it_answers(watched) -> None:
+    for name in ("dp-lsvi-batch", "dp-lsvi-ucb++"):
+        bound = bound_for(made(name))
+        curator = bound.privatizer
+        learner(PROBLEM, bound).sample(np.array([1]), np.random.default_rng(0))
+        run = watched[-1]
+        assert run.secret.rounds == curator.answers.rounds > 0
+        assert curator.unasked(run.secret) == []
+        asked = [(query.target, query.stage) for query, _, _ in run._answers]
+        for question in curator.answers.questions:
+            assert asked.count(question) == curator.answers.rounds
+        with pytest.raises(BudgetExhausted):
+            run._answer("once more", *curator.answers.questions[0])
+
+
+def test_questions_are_asked_for_the_values_that_tell_most(watched) -> None:
+    bound = bound_for(made("dp-lsvi-batch"))
+    learner(PROBLEM, bound).sample(np.array([0]), np.random.default_rng(0))
+    run, curator, rng = watched[-1], bound.privatizer, np.random.default_rng(1)
+    record = run._record(0)
+
+    def apart(query, count: int) -> float:
+        one, two = (
+            curator.mean(np.sum(batches[:count], axis=0), query)
+            for batches in (record.first, record.second)
+        )
+        return float(np.linalg.norm(two - one))
+
+    for query, count, _ in run._answers:
+        most = max(float(ranges.max()) for ranges in curator.answers.ranges.values())
+        for _ in range(20):
+            values = rng.choice([0.0, most, most / 2], size=len(query.values))
+            other = dataclasses.replace(query, values=values)
+            assert apart(other, count) <= apart(query, count) * (1 + 1e-6) + 1e-6
+
+
+@pytest.mark.parametrize("source", ["simulated", "secure"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_everything_that_is_published_is_in_the_outputs(name: str, source: str, watched) -> None:
+    bound = bound_for(made(name, 8.0))
+    target, rng = learner(PROBLEM, bound, source), np.random.default_rng(0)
+    outputs = target.sample(worlds_of(6), rng)
+    assert outputs.shape == (6, target._width) and np.isfinite(outputs).all()
+    assert outputs.shape == target.sample(worlds_of(6), rng).shape
+    for row, run in zip(outputs, watched, strict=False):
+        shown = np.concatenate([*run.shown(), np.ravel(run.publication.policy.actions)])
+        assert row[0] == run.log_ratios()[0]
+        assert np.array_equal(row[1 : 1 + len(shown)], shown) and not row[1 + len(shown) :].any()
+        assert len(run._released) == len(run._lived) - 1 >= 1
+        assert run.noise.source == source
+    assert target.separate and np.array_equal(target.score(outputs), outputs[:, 0])
+
+
+def test_several_people_in_one_run_are_several_trials(watched) -> None:
+    problem = PROBLEMS["river-swim"]
+    agent = tacit.agent("tacit-joint", epsilon=8.0, first=8)
+    bound = bound_for(agent, problem, users=12)
+    case, rng = cases(bound)[0], np.random.default_rng(0)
+    people = canaries(bound, case, 4, rng)
+    target = LearnerTarget(problem, bound, people, "simulated")
+    assert len(people) > 1 and not target.separate and target.family == "gaussian"
+    worlds = np.random.default_rng(1).integers(2, size=400 * len(people) + 1)
+    outputs = target.sample(worlds, rng)
+    assert outputs.shape == (len(worlds), 1) and len(watched) == 401
+    ratios = outputs[:-1].reshape(-1, len(people))
+    signs = 2 * worlds[:-1].reshape(-1, len(people)) - 1
+    residuals = ratios - signs * (ratios * signs).mean(axis=0)
+    correlations = np.corrcoef(residuals.T)[~np.eye(len(people), dtype=bool)]
+    assert np.abs(correlations).max() < 5 / 400**0.5  # beyond with probability below 1e-5
+    assert ((ratios * signs).mean(axis=0) > 0.0).all()
