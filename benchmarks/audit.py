@@ -4,8 +4,8 @@ Run: python benchmarks/audit.py
 
 Ratio is lower bound over true epsilon, in the median of a few audits and in the worst of them;
 seconds are per audit on one core, drawing the noise included. The bound of a mechanism without a
-finite epsilon is limited by the trials alone, so it has no ratio. Right noise may be called violated
-in one audit of twenty; the last table counts how often it is.
+finite epsilon is limited by the trials alone, so it has no ratio. Right noise may be called
+violated in one audit of twenty; the last table counts how often it is.
 """
 
 from __future__ import annotations

@@ -299,5 +299,8 @@ def test_every_tabular_agent_from_the_command_line(call, words, epsilon) -> None
 
 def test_audits_say_what_is_exact_and_what_cannot_be_audited(call) -> None:
     audit = ("audit", "random-mdp", "ldp-obi", "--epsilon", "2", "--trials", "1000")
-    assert "exact: the probabilities of one report give epsilon 2" in call(*audit, *BITS).out
+    assert (
+        "exact: the probabilities of what one person sends give epsilon 2"
+        in call(*audit, *BITS).out
+    )
     assert "not audited: bounded noise has no exact sampler" in call(*audit, *BOUNDED).out

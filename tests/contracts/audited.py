@@ -156,9 +156,7 @@ class AuditedContract:
         privatizer, public = self.make(self.statistic()), self.publication()
         if not isinstance(privatizer, TwoHalves):
             return
-        ratios = [
-            privatizer.log_ratio(sent, *self.pair(), public) for sent in self.messages(4000)
-        ]
+        ratios = [privatizer.log_ratio(sent, *self.pair(), public) for sent in self.messages(4000)]
         likelihoods = np.exp(np.minimum(ratios[0], 700.0))
         error = likelihoods.std() / math.sqrt(len(likelihoods))
         told = float((ratios[1] > 1e8).mean())

@@ -46,6 +46,7 @@ class AgentAudit:
     Attributes:
         reports: one per target, each at its share of the error probability.
         confidence: the probability that every bound in ``reports`` is right.
+        beside: those of ``reports`` whose outputs follow from what others already audit.
         exact_epsilon: of one person's reports, from their probabilities, where a report has
             finitely many outputs.
         remarks: what was not audited, and why.
@@ -53,16 +54,25 @@ class AgentAudit:
 
     reports: tuple[AuditReport, ...]
     confidence: float
+    beside: tuple[AuditReport, ...] = ()
     exact_epsilon: float | None = None
     remarks: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
-        """The worst verdict of all, the exact one included."""
+        """The worst verdict of all, the exact one included.
+
+        Paths ``beside`` the claim can refute it; that they show nothing says nothing about it.
+        """
         claimed = self.reports[0].claimed_epsilon
         if self.exact_epsilon is not None and self.exact_epsilon > claimed * (1 + _ROUNDING):
             return "violated"
-        return min((report.verdict for report in self.reports), key=_ORDER.index)
+        verdicts = [
+            report.verdict
+            for report in self.reports
+            if report not in self.beside or report.verdict == "violated"
+        ]
+        return min(verdicts, key=_ORDER.index)
 
     def to_json(self) -> dict[str, Any]:
         """The report with the largest bound, with the others under ``also``."""
@@ -135,7 +145,12 @@ def audit(
                 progress=None if progress is None else _telling(progress, about),
             )
         )
-    return AgentAudit(tuple(reports), confidence, _exact_epsilon(bound), remarks)
+    beside = [
+        report
+        for report, (target, claim) in zip(reports, plans, strict=True)
+        if claim.model == "local" and isinstance(target, LearnerTarget)
+    ]
+    return AgentAudit(tuple(reports), confidence, tuple(beside), _exact_epsilon(bound), remarks)
 
 
 def _task(agent: Agent, problem: Problem, users: int, participations: int) -> Task:

@@ -25,6 +25,9 @@ from tacit.trajectory import Trajectory, VectorTrajectory
 TRIES = 2000
 """Changes that are tried on a pair, each kept if the pair does not come closer together."""
 
+PATIENCE = 300
+"""Changes in a row that bring nothing, after which the search is over."""
+
 CANARY_TRIES = 500
 """Relabellings tried in search of orthogonal pairs."""
 
@@ -138,11 +141,13 @@ def _distance(bound: BoundAgent, lives: Lives, publication: Publication) -> floa
 
 def _improved(bound: BoundAgent, case: Case, rng: np.random.Generator) -> Case:
     """Climb: changes of one step or of one published number, as long as some remain to be tried."""
+    in_vain = 0
     for _ in range(TRIES):
-        if case.distance > 1.0 - 1e-6:
+        if case.distance > 1.0 - 1e-6 or in_vain > PATIENCE:
             break
         changed = _changed(bound, case, rng)
         distance = _distance(bound, changed.lives, changed.publication)
+        in_vain = 0 if distance > case.distance + 1e-9 else in_vain + 1
         if distance >= case.distance:
             case = dataclasses.replace(changed, distance=distance)
     return case

@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -91,8 +92,9 @@ class ServiceTarget:
 
     def __init__(self, agent: Agent, problem: Problem, people: Sequence[Case], task: Task) -> None:
         self._problem, self._people = problem, people
-        self._folder = tempfile.TemporaryDirectory(prefix="tacit-audit-", dir=_in_memory())
-        self._new, self._place = (Path(self._folder.name) / name for name in ("new", "running"))
+        folder = Path(tempfile.mkdtemp(prefix="tacit-audit-", dir=_in_memory()))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._new, self._place = (folder / name for name in ("new", "running"))
         self._place.mkdir()
         file = self._place / "audit.toml"
         self._deployment = Deployment.parse(_description(agent, task, len(people)), file)

@@ -27,10 +27,10 @@ _HAIR = 1 + 1e-6
 
 def whole_charge(deployment: Deployment) -> Charge:
     """What one unit pays for everything: all its reports, or the whole stream of releases."""
-    privatizer, stated = deployment.bound.privatizer, deployment.guarantee
-    if stated.delta == 0.0:
+    stated = deployment.guarantee
+    if stated.mu is None:
         return PureCharge(stated.epsilon)
-    return GaussianCharge.of(privatizer.mu, 1.0)  # type: ignore[attr-defined]  # all are Gaussian
+    return GaussianCharge.of(stated.mu, 1.0)
 
 
 def budget(charge: Charge, stated: Guarantee) -> Budget:

@@ -92,7 +92,6 @@ class TestTree(PrivatizerContract):
         column = math.sqrt((counter.factors()[1] ** 2).sum(axis=0).max())
         return privatizer, gaussian_delta(times * column * counts_l2(3) / 60.0, 0.5)
 
-
     def releases(self) -> int:
         return 20
 

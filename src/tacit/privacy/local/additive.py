@@ -174,7 +174,6 @@ class LocalAdditive(WholeReport):
         reach = np.minimum(own + TAIL[kind] * self.noise_law.scales, 2.0**62)
         self._reach: IntArray = np.ceil(reach).astype(np.int64)
         self.largest = int(self._reach.max())
-        self.mu: float | None = None  # of everything one person sends, where the noise is Gaussian
         self.guarantee = self._account(statistic, task, requested_epsilon, requested_delta)
 
     def _account(self, statistic: Statistic, task: Task, epsilon: float, delta: float) -> Guarantee:
@@ -189,7 +188,7 @@ class LocalAdditive(WholeReport):
             stated, how = 0.0, "pure: L1 sensitivity over scale, joint over all blocks"
         elif self.kind == "gaussian":
             mu = math.sqrt(times) * _gaussian_mu(statistic, self.scales)
-            self.mu = mu = mu * (1 + accounting.DISCRETE)
+            mu *= 1 + accounting.DISCRETE
             true = accounting.gaussian_epsilon(mu, delta)
             at_request = accounting.gaussian_delta(mu, epsilon)
             stated, how = delta, f"exact Gaussian trade-off at mu = {mu:.6g}, joint over all blocks"

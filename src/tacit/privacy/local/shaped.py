@@ -139,7 +139,6 @@ class LocalShaped(WholeReport):
         times = task.participations
         sensitivity = self.statistic.sensitivity("l2", Relation.REPLACE_ONE)
         mu = math.sqrt(times) * sensitivity / self.noise_std * (1 + accounting.DISCRETE)
-        self.mu = mu
         return Guarantee(
             model="local",
             epsilon=accounting.gaussian_epsilon(mu, delta),
