@@ -138,9 +138,11 @@ def audited(wrap: Callable[[Agent], Agent], name: str) -> AgentAudit:
     bound = small.bound_to(small.made(name), small.smallest(name))
     gaussian = bound.guarantee.mu is not None
     laplace = getattr(bound.privatizer, "kind", None) == "laplace"
-    times = 2 if getattr(wrap, "comes_back", True) else 1
-    if times > 1 and name == "tacit-control":
-        times = 10  # its first batch is a fifth of all users, and the last one is never released
+    times = 1
+    if getattr(wrap, "comes_back", True):  # often enough for few trials to show it
+        times = 3 if laplace else 2
+        if name == "tacit-control":  # whose first batch is a fifth of all users
+            times = 10
     return tacit.audit(
         wrap(small.made(name, 8.0 if gaussian else 2.0)),
         small.ONE_STEP if laplace else small.smallest(name),
