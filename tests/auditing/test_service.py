@@ -11,7 +11,7 @@ from tacit.errors import InvalidInput
 from tacit.privacy import SecureNoise
 
 PROBLEM = tacit.problem("river-swim", states=6, horizon=2)
-EPSILON, DELTA, TRIALS = 8.0, 1e-5, 180
+EPSILON, DELTA, TRIALS = 8.0, 1e-5, 600
 
 
 def served(problem=PROBLEM, name: str = "tacit-joint", participations: int = 1) -> ServiceTarget:

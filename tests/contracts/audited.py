@@ -196,7 +196,7 @@ class AuditedContract:
 
     def test_evidence_has_the_law_that_it_states(self) -> None:
         """Log ratios are Gaussian with variance mu^2 and mean -/+ mu^2 / 2, in either world."""
-        privatizer, count = self._curated, 500
+        privatizer, count = self._curated, 300
         if privatizer is None:
             return
         for batch in (0, 2):

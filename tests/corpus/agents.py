@@ -148,7 +148,7 @@ def audited(wrap: Callable[[Agent], Agent], name: str) -> AgentAudit:
         small.ONE_STEP if laplace else small.smallest(name),
         participations=times,
         secure=False,
-        trials=1000 if gaussian else 10_000 if laplace else 2000,
+        trials=6000 if laplace else 1000,
         confidence=0.999,
         seconds=1e6,
     )
