@@ -92,7 +92,7 @@ class Task:
 def feature_table(task: Task) -> npt.NDArray[Any]:
     """phi(s, a) [S, A, d]: the declared features, or one coordinate per pair where there are none.
 
-    So a tabular task is a linear one with d = S A (spec linear_jdp 5.3).
+    So a tabular task is a linear one with d = S A (docs/papers/linear_jdp.md#river-swim).
     """
     S, A = task.sizes["states"], task.sizes["actions"]
     if "features" in task.known:

@@ -143,10 +143,11 @@ def mixture_joint(horizon: int, epsilon: float, delta: float, levels: int) -> Pu
 def linear_joint(
     horizon: int, epsilon: float, delta: float, largest_weight: float
 ) -> PublishedNoise:
-    """DP-LSVI-UCB++ with fresh noise at every release: rho_true of spec linear_jdp 3.3.
+    """DP-LSVI-UCB++ with fresh noise at every release.
 
-    rho is the paper's own zCDP budget (sqrt(L + eps) - sqrt L)^2, L = ln(1/delta); stage ranges are
-    R_h = H - h and weights at most ``largest_weight``.
+    Rho_true of docs/papers/linear_jdp.md#published-constants; rho is the paper's own zCDP budget
+    (sqrt(L + eps) - sqrt L)^2, L = ln(1/delta); stage ranges are R_h = H - h and weights at most
+    ``largest_weight``.
     """
     log = math.log(1 / _fraction(delta))
     rho = (math.sqrt(log + _positive(epsilon)) - math.sqrt(log)) ** 2
@@ -159,9 +160,10 @@ def linear_joint(
 def linear_batches(
     dimension: int, horizon: int, users: int, epsilon: float, delta: float
 ) -> PublishedNoise:
-    """Luyo's batched algorithm with the constants of the public code (spec linear_jdp 3.5).
+    """Luyo's batched algorithm with the constants of the public code.
 
-    Its target noise carries 1/H where H is needed, so mu grows like H^2.
+    See docs/papers/linear_jdp.md#luyo. Its target noise carries 1/H where H is needed, so mu grows
+    like H^2.
     """
     H, eps = horizon, _positive(epsilon)
     B = math.ceil((users * eps) ** 0.4 * dimension**0.6 * H**0.2)
@@ -175,10 +177,10 @@ def linear_batches(
 
 
 def linear_adaptive(horizon: int, epsilon: float, delta: float) -> PublishedNoise:
-    """Ngo's adaptive batches with the constants of the public code (spec linear_jdp 3.6).
+    """Ngo's adaptive batches with the constants of the public code.
 
-    The target noise N(0, 6 H^2 N / rho) forgets the H stages: targets cost rho (H+1)^2 / (3H), on
-    top of rho / 2 for the Gram matrices.
+    See docs/papers/linear_jdp.md#ngo. The target noise N(0, 6 H^2 N / rho) forgets the H stages:
+    targets cost rho (H+1)^2 / (3H), on top of rho / 2 for the Gram matrices.
     """
     log = math.log(1 / _fraction(delta))
     rho = (math.sqrt(log + _positive(epsilon)) - math.sqrt(log)) ** 2
@@ -193,7 +195,7 @@ def control_joint(
 
     Delta_1 = H (1+gamma)^2, Delta_2 = H (1+gamma) are norms, not differences; with r^2 = 1 +
     gamma^2 the joint cost is at most mu = sqrt2 (q + 1/2) eps / sqrt(8 ln(2/delta)), q = r^2 /
-    (1+gamma)^2 (spec lq_jdp, errata E2 and E3).
+    (1+gamma)^2 (docs/papers/lq_jdp.md#e2 and #e3).
     """
     root = math.sqrt(8 * math.log(2 / _fraction(delta))) / _positive(epsilon)
     norms = {"moment std": horizon * (1 + gain) ** 2, "target std": horizon * (1 + gain)}

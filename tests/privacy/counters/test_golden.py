@@ -1,4 +1,4 @@
-"""Numbers of the specifications: mixture_jdp 4.3 and 9.1, lq_jdp 4, linear_jdp 4."""
+"""Numbers of mixture_jdp 4.3 and 9.1; #noise-scales of docs/papers/lq_jdp.md, linear_jdp.md."""
 
 import math
 

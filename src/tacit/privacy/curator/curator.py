@@ -5,8 +5,8 @@ sums (:class:`~tacit.release.ValueQuery`). Everything is declared before the fir
 each question may be asked, the range its target is clipped to, the noise of its answer. Answers are
 paid for a round at a time: the first question of a round charges the filter for every declared
 question once, before the noise of the round is drawn, and a question that comes back opens the next
-round. So a planner that asks too often is refused whatever it does (spec linear_jdp 3.4;
-proofs/linear.md).
+round. So a planner that asks too often is refused whatever it does
+(docs/papers/linear_jdp.md#tight; proofs/linear.md).
 """
 
 from __future__ import annotations
@@ -358,10 +358,10 @@ class _Once:
 
 
 class ReusedNoise(Curator):
-    """The mechanism as printed: one draw for all releases, so no finite epsilon (erratum E1).
+    """The mechanism as printed: one draw for all releases, so no finite epsilon.
 
-    Two releases whose targets agree differ by exact user data. Kept so that what is printed can be
-    run; it says what it is.
+    It is docs/papers/linear_jdp.md#e1. Two releases whose targets agree differ by exact user data.
+    Kept so that what is printed can be run; it says what it is.
     """
 
     def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:

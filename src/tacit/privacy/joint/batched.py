@@ -2,7 +2,7 @@
 
 No counter is needed where a learner weighs the batches itself: one user's contribution enters one
 noisy sum, so everything ever released costs that user mu = Delta / sigma, also when later batches
-were planned from earlier releases (spec lq_jdp, B1; proofs/lq.md).
+were planned from earlier releases (docs/papers/lq_jdp.md#b1; proofs/lq.md).
 """
 
 from __future__ import annotations
