@@ -116,7 +116,7 @@ def mixture_local(
         delta: asked for.
         values: enforced cap v_h on V_{h+1} at stages h = 1..H-1 (stage H carries no data).
         states: S for one-hot features: a stage moves (S^2 + 3S) v^4; None for features clipped to
-            norm v_h: 4.5 v^4 (spec mixture_ldp 4.1, 4.2).
+            norm v_h: 4.5 v^4 (docs/papers/mixture_ldp.md#published-noise).
         rewards_over_horizon: the experiment's scaling.
     """
     power = 1 if rewards_over_horizon else 3
@@ -124,7 +124,9 @@ def mixture_local(
     sigma = 4 * horizon**power * root / _positive(epsilon)
     moved = 4.5 if states is None else states**2 + 3 * states
     squared = sum(moved * value**4 for value in values)
-    return PublishedNoise("mixture_ldp 3.2", {"std": sigma}, mu=math.sqrt(squared) / sigma)
+    return PublishedNoise(
+        "docs/papers/mixture_ldp.md#ldp-ucrl-vtr", {"std": sigma}, mu=math.sqrt(squared) / sigma
+    )
 
 
 def mixture_joint(horizon: int, epsilon: float, delta: float, levels: int) -> PublishedNoise:
@@ -132,12 +134,14 @@ def mixture_joint(horizon: int, epsilon: float, delta: float, levels: int) -> Pu
 
     Scales are per unit of each statistic's norm Delta_x. Replacing a user moves the two Gram sums
     by sqrt2 Delta and the two target sums by 2 Delta at every one of H stages and m levels:
-    mu^2 = 12 eps^2 / (32 H ln(4H / delta)) (spec mixture_jdp 4.3).
+    mu^2 = 12 eps^2 / (32 H ln(4H / delta)) (docs/papers/mixture_jdp.md#noise-scales).
     """
     log = math.log(4 * horizon / _fraction(delta))
     per_unit = horizon / _positive(epsilon) * math.sqrt(32 * levels * log)
     mu = math.sqrt(12 * horizon * levels) / per_unit
-    return PublishedNoise("mixture_jdp 3.5", {"std per unit norm": per_unit}, mu=mu)
+    return PublishedNoise(
+        "docs/papers/mixture_jdp.md#private-linopt", {"std per unit norm": per_unit}, mu=mu
+    )
 
 
 def linear_joint(

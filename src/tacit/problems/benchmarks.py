@@ -76,7 +76,7 @@ def river_swim(
     """A chain where the small reward is near and the large one is upstream; start at state 0.
 
     r(0, left) = 0.005, r(S-1, right) = 1, times ``reward_scale`` (specs tabular_ldp section 5,
-    mixture_ldp 5.1, mixture_jdp 6).
+    docs/papers/mixture_ldp.md#river-swim, docs/papers/mixture_jdp.md#river-swim).
 
     Args:
         states: S >= 2.

@@ -1,4 +1,4 @@
-"""Numbers of the specifications (tabular_ldp section 4 and B1, mixture_ldp section 9)."""
+"""Numbers of the specifications (tabular_ldp section 4 and B1, docs/papers/mixture_ldp.md#b3)."""
 
 import itertools
 import math

@@ -29,8 +29,8 @@ class Tree(ExactRows):
 
     These are the only nodes a dyadic cover of a prefix ever uses (docs/papers/lq_jdp.md#counter).
     Prefix n is released too, so the first item lies in the blocks that end at 1, 2, 4, ... <= n:
-    floor(log2 n) + 1 of them, one more than ceil(log2 n) when n is a power of two (mixture_jdp,
-    erratum E5). Memory: log2 n + 1 vectors, twice.
+    floor(log2 n) + 1 of them, one more than ceil(log2 n) when n is a power of two
+    (docs/papers/mixture_jdp.md#e5). Memory: log2 n + 1 vectors, twice.
     """
 
     name: ClassVar[str] = "tree"

@@ -2,7 +2,8 @@
 
 All contributions between two releases form one item of the counter's stream. A user is in exactly
 one item, so the cost of everything ever released is mu = a Delta / sigma, a the column norm of the
-counter and Delta the statistic's L2 sensitivity, jointly over all blocks (spec mixture_jdp 4.2).
+counter and Delta the statistic's L2 sensitivity, jointly over all blocks
+(docs/papers/mixture_jdp.md#composition).
 """
 
 from __future__ import annotations
