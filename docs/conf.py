@@ -2,6 +2,11 @@
 
 from pathlib import Path
 
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
+
 from tacit import __version__
 
 DOCS = Path(__file__).parent
@@ -14,6 +19,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 source_suffix = {".md": "markdown"}
 
+myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
@@ -23,7 +29,9 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 python_use_unqualified_type_names = True
+suppress_warnings = ["ref.python"]  # a name that two modules have, such as Evidence
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"tacit {version}"
 html_show_sourcelink = False
@@ -51,6 +59,19 @@ def plain_bars(app, what, name, obj, options, lines):  # type: ignore[no-untyped
         lines[number] = "``".join(parts)
 
 
+def write_math(self, node):  # type: ignore[no-untyped-def]
+    """A formula as MathML, which browsers draw without a script from elsewhere."""
+    try:
+        formula = tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block))
+    except MathError as error:
+        where, reason = node.astext(), str(error)
+        logging.getLogger("math").warning("formula %r: %s", where, reason, location=node)
+        formula = self.encode(node.astext())
+    self.body.append(formula)
+    raise nodes.SkipNode
+
+
 def setup(app):  # type: ignore[no-untyped-def]
     """Hook into the building of the site."""
+    app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
     app.connect("autodoc-process-docstring", plain_bars)
