@@ -1,10 +1,12 @@
 """The documentation site: sphinx-build -W --keep-going --quiet -b html docs docs/_build/html."""
 
+import re
 from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
 from tacit import __version__
@@ -61,17 +63,31 @@ def plain_bars(app, what, name, obj, options, lines):  # type: ignore[no-untyped
 
 def write_math(self, node):  # type: ignore[no-untyped-def]
     """A formula as MathML, which browsers draw without a script from elsewhere."""
+    tex = re.sub(r"frac(\d)(\d)", r"frac{\1}{\2}", node.astext())  # 12 is read as one number
+    tex = re.sub(r"\\dots\b", r"\\ldots", tex)
     try:
-        formula = tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block))
+        tex = tex2mathml(tex, as_block=isinstance(node, nodes.math_block))
     except MathError as error:
-        where, reason = node.astext(), str(error)
-        logging.getLogger("math").warning("formula %r: %s", where, reason, location=node)
-        formula = self.encode(node.astext())
-    self.body.append(formula)
+        logging.getLogger("math").warning("formula %r: %s", tex, error, location=node)
+    self.body.append(tex)
     raise nodes.SkipNode
+
+
+class Anchors(SphinxTransform):
+    """Links may lead to ``<a id="e7"></a>``, from the same page and from others."""
+
+    default_priority = 800  # before links are resolved
+
+    def apply(self, **kwargs):  # type: ignore[no-untyped-def]
+        """Add these places to the headings that can be linked to."""
+        places = getattr(self.document, "myst_slugs", {})
+        for node in self.document.findall(nodes.raw):
+            for name in re.findall(r'<a id="([\w-]+)">', node.astext()):
+                places.setdefault(name, (node.line, name, name))
 
 
 def setup(app):  # type: ignore[no-untyped-def]
     """Hook into the building of the site."""
     app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
+    app.add_transform(Anchors)
     app.connect("autodoc-process-docstring", plain_bars)
