@@ -61,10 +61,19 @@ def plain_bars(app, what, name, obj, options, lines):  # type: ignore[no-untyped
         lines[number] = "``".join(parts)
 
 
+PLAINER = (
+    (r"frac(\d)(\d)", r"frac{\1}{\2}"),
+    (r"\\dots\b", r"\\ldots"),
+    (r"(\\(?:bar|hat|tilde|check|wide\w+|overline)\s*(?:\{[^{}]*\}|\\\w+|\w))_", r"\1{}_"),
+)
+"""TeX that the writer of MathML misreads: 12 as one number, an index of an accent as its limit."""
+
+
 def write_math(self, node):  # type: ignore[no-untyped-def]
     """A formula as MathML, which browsers draw without a script from elsewhere."""
-    tex = re.sub(r"frac(\d)(\d)", r"frac{\1}{\2}", node.astext())  # 12 is read as one number
-    tex = re.sub(r"\\dots\b", r"\\ldots", tex)
+    tex = node.astext()
+    for written, read in PLAINER:
+        tex = re.sub(written, read, tex)
     try:
         tex = tex2mathml(tex, as_block=isinstance(node, nodes.math_block))
     except MathError as error:
