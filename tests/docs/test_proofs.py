@@ -24,10 +24,10 @@ def test_every_page_says_what_is_checked_what_is_owed_and_why() -> None:
 
 
 def prose(text: str) -> str:
-    """What is left without code, formulas and the addresses of links."""
+    """What is left without code, formulas and links."""
     text = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"\$\$.*?\$\$|\$[^$]+\$|`[^`]+`", "", text, flags=re.DOTALL)
-    return re.sub(r"\]\([^)]*\)", "]", text)
+    return re.sub(r"\[[^]]*\]\([^)]*\)", "", text)
 
 
 def test_formulas_are_formulas_and_what_is_cited_is_in_the_repository() -> None:
