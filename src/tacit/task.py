@@ -21,7 +21,7 @@ LONGEST = 1e9
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The public description of a problem (DESIGN: consequence 6 of the wall).
+    """The public description of a problem (docs/architecture.md#consequence-6).
 
     A planner sees this and releases, nothing else. The truth about transitions and rewards stays
     in the Problem; a fact of it enters ``known`` only when it is revealed on purpose.
