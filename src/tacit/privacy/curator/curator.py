@@ -23,7 +23,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels.linear_sums import noisy_answer
 from tacit.privacy import accounting
-from tacit.privacy.base import Curated, Evidence, Query, Record, Report, Secret
+from tacit.privacy.base import Curated, Likelihood, Query, Record, Report, Secret
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import Strategy
 from tacit.privacy.curator.answers import Answers, require_coarse
@@ -315,7 +315,7 @@ class Curator(Curated):
         noisy_answer(views["table"], views["reward"], phi, values, *bounds, silent, answer)
         return answer
 
-    def evidence(self, record: Record) -> Evidence:
+    def evidence(self, record: Record) -> Likelihood:
         """Of Gram matrices and answers: all their noise is independent."""
         cells = self.layout.size
         grams = Record(
@@ -332,7 +332,7 @@ class Curator(Curated):
             shift = (second - first) / self._laws[query.target, query.stage].std ** 2
             log_ratio += float(shift @ (answer - (first + second) / 2))
             mu_squared += float(shift @ (second - first))
-        return Evidence(log_ratio, mu_squared)
+        return Likelihood(log_ratio, mu_squared)
 
     def _draw_round(self, noise: Noise) -> dict[tuple[str, int], IntArray]:
         """Fresh noise for every question, in the order in which planners ask."""
