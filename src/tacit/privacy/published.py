@@ -20,7 +20,7 @@ class PublishedNoise:
     """Scales as printed and their true cost: ``mu`` for Gaussian noise, ``epsilon`` for pure DP.
 
     Attributes:
-        paper: which specification, and where in it.
+        paper: where it is written down.
         scales: by name, as printed.
         mu: true Gaussian parameter of everything one user contributes, or None.
         epsilon: true pure epsilon, or None.
@@ -49,7 +49,9 @@ class PublishedNoise:
 def tabular_laplace(horizon: int, epsilon: float) -> PublishedNoise:
     """LDP-OBI: Laplace of scale 6H / eps on R, N_r, N_p; the L1 sensitivity is 6H - 2."""
     b = 6 * horizon / _positive(epsilon)
-    return PublishedNoise("tabular_ldp 3.3", {"scale": b}, epsilon=(6 * horizon - 2) / b)
+    return PublishedNoise(
+        "docs/papers/tabular_ldp.md#randomizers", {"scale": b}, epsilon=(6 * horizon - 2) / b
+    )
 
 
 def tabular_gaussian(
@@ -58,33 +60,42 @@ def tabular_gaussian(
     """LDP-OBI: sigma = c H / eps, with c^2 = 4 ln(24 / delta) in the proof.
 
     As printed in the proposition it is c = 4 ln(24 / delta) (``proof=False``). The L2 sensitivity
-    is sqrt(4H^2 + 2(H-1)^2). The proof's constant does not give its claim (errata E1 to E3).
+    is sqrt(4H^2 + 2(H-1)^2). The proof's constant does not give its claim
+    (docs/papers/tabular_ldp.md#e1 to E3).
     """
     log = 4 * math.log(24 / _fraction(delta))
     sigma = (math.sqrt(log) if proof else log) * horizon / _positive(epsilon)
     sensitivity = math.sqrt(4 * horizon**2 + 2 * (horizon - 1) ** 2)
-    return PublishedNoise("tabular_ldp 3.3", {"std": sigma}, mu=sensitivity / sigma)
+    return PublishedNoise(
+        "docs/papers/tabular_ldp.md#randomizers", {"std": sigma}, mu=sensitivity / sigma
+    )
 
 
 def tabular_response(horizon: int, epsilon: float) -> PublishedNoise:
     """LDP-OBI: every bit keeps its value with eps0 = eps / (6H); one user moves 6H - 2 bits."""
     per_bit = _positive(epsilon) / (6 * horizon)
     return PublishedNoise(
-        "tabular_ldp 3.3", {"epsilon per bit": per_bit}, epsilon=(6 * horizon - 2) * per_bit
+        "docs/papers/tabular_ldp.md#randomizers",
+        {"epsilon per bit": per_bit},
+        epsilon=(6 * horizon - 2) * per_bit,
     )
 
 
 def tabular_shuffle(horizon: int, epsilon: float, reward_bits: int = 1) -> PublishedNoise:
-    """M_sh: every bit passes p = 2 / (e^eps + 1); one user moves 2H(m + 2) - 2 bits (E12)."""
+    """M_sh: every bit passes p = 2 / (e^eps + 1); one user moves 2H(m + 2) - 2 bits.
+
+    See docs/papers/tabular_ldp.md#e12.
+    """
     p = 2.0 / (math.exp(_positive(epsilon)) + 1.0)
     bits = 2 * horizon * (reward_bits + 2) - 2
-    return PublishedNoise("tabular_ldp 3.7", {"p": p}, epsilon=bits * epsilon)
+    return PublishedNoise("docs/papers/tabular_ldp.md#shuffling", {"p": p}, epsilon=bits * epsilon)
 
 
 def shuffle_claim(horizon: int, users: int, epsilon: float, delta: float) -> float:
     """The central epsilon that equation (113) states for M_sh after that many users, if any.
 
-    It has no ground (errata E12, E13); infinite where even its own condition on p does not hold.
+    It has no ground (docs/papers/tabular_ldp.md#e12, docs/papers/tabular_ldp.md#e13);
+    infinite where even its own condition on p does not hold.
     """
     p, n = tabular_shuffle(horizon, epsilon).scales["p"], users * horizon
     rest = p - math.sqrt(2 * p * math.log(2 / _fraction(delta)) / n)
@@ -96,7 +107,9 @@ def shuffle_claim(horizon: int, users: int, epsilon: float, delta: float) -> flo
 def tabular_psrl(horizon: int, epsilon: float) -> PublishedNoise:
     """LDP-PSRL: Laplace of scale 8H / eps on four tables; the L1 sensitivity is 8H - 2."""
     b = 8 * horizon / _positive(epsilon)
-    return PublishedNoise("tabular_ldp 3.5", {"scale": b}, epsilon=(8 * horizon - 2) / b)
+    return PublishedNoise(
+        "docs/papers/tabular_ldp.md#ldp-psrl", {"scale": b}, epsilon=(8 * horizon - 2) / b
+    )
 
 
 def mixture_local(
