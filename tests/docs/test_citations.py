@@ -10,7 +10,14 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("src", "tests", "proofs", "benchmarks", "examples", "docs")
 KINDS = (".py", ".md", ".toml", ".html", ".js")
 
-CONVERTED = ("tabular_ldp",)
+CONVERTED = (
+    "tabular_ldp",
+    "mixture_ldp",
+    "mixture_jdp",
+    "linear_jdp",
+    "lq_jdp",
+    "architecture",
+)
 """Documents of which only a place on their page may be cited; at last this is ``DOCUMENTS``."""
 
 DOCUMENTS = (*sorted(page.stem for page in (ROOT / "docs" / "papers").glob("*.md")), "architecture")
