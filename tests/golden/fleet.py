@@ -1,10 +1,10 @@
 """The service's recorded fleet: a collector in this process, reports and noise from fixed seeds.
 
-Devices act on what the collector publishes and report with simulated noise, some of them late, under
-an older version; the root of all plans is fixed. The curator of the joint model would draw secure
-noise, which cannot be recorded, so its draws are replaced by seeded ones. Which step a device of
-``tacit-local`` reports follows from the id of the task, hence from the agent's parameters: one more
-of them is another task, with other reports.
+Devices act on what the collector publishes and report with simulated noise, some of them late and
+under an older version; the root of all plans is fixed. The curator of the joint model would draw
+secure noise, which cannot be recorded, so its draws are replaced by seeded ones. Which step a
+device of ``tacit-local`` reports follows from the id of the task, hence from the agent's
+parameters: one more of them is another task, with other reports.
 """
 
 import json

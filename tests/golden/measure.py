@@ -175,27 +175,26 @@ def _released(
 ) -> tuple[np.ndarray, list[bytes]]:
     """Curves of a loop advanced user by user, and every release its planner read, in order."""
     loop: Any = compiled_run(truth, bound, ROOT, run, checkpoints(episodes, 1))
-    seen: list[bytes] = []
+    blank, seen = _buffers(loop, bound), []
     with _Overheard(bound) as heard:
         for user in range(episodes):
             loop.advance(1)
             if user < episodes - 1:  # on what the last user left nobody plans
-                seen += _buffers(loop, bound)
-    assert heard.releases or seen or not bound.statistic.layout.size
-    if heard.releases:
-        return _score(loop), [_blocks(release) for release in heard.releases]
-    return _score(loop), [part for part, _ in itertools.groupby(seen)]
+                seen.append(_buffers(loop, bound))
+    parts = [part for part, _ in itertools.groupby(seen) if part != blank]
+    assert heard.releases or parts or not bound.statistic.layout.size
+    return _score(loop), [_blocks(release) for release in heard.releases] or parts
 
 
-def _buffers(loop: Any, bound: BoundAgent) -> list[bytes]:
+def _buffers(loop: Any, bound: BoundAgent) -> bytes:
     """The newest release of a fused loop, which keeps it in buffers: all that is known of them."""
     if hasattr(loop, "public"):
-        return [named_bytes(bound.privatizer.layout.views(loop.public.release))]
+        return named_bytes(bound.privatizer.layout.views(loop.public.release))
     if hasattr(loop, "_released"):
         parts = loop._released._asdict()
         sums = {name: part for name, part in parts.items() if not name.endswith("variance")}
-        return [named_bytes({**sums, "first": loop._first})]
-    return []
+        return named_bytes({**sums, "first": loop._first})
+    return b""
 
 
 def _score(run: Any) -> np.ndarray:

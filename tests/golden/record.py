@@ -12,11 +12,12 @@ of all of them must be the one recorded.
 
 Which loops equal the driver was found by running both, and is part of every record: a loop's
 curves and the releases that its planner read. All of them do to the last bit but these. Equal in
-law only, because they draw the noise of a batch at once: ``tacit-local``; ``shuffle-obi`` in tight
-calibration; ``ldp-ucrl-vtr``, ``ldp-bandit`` and the local model of ``private-linopt-vi`` and
+law only, because they draw the noise of a batch at once: ``tacit-local`` (in bits, too, where
+epsilon is so large that no report is ever wrong); ``shuffle-obi`` in tight calibration;
+``ldp-ucrl-vtr``, ``ldp-bandit`` and the local model of ``private-linopt-vi`` and
 ``private-linopt-po`` where ``every`` exceeds 1. Without a loop (``simulate`` runs the driver):
-``lsvi-ucb``; ``lsvi-ucb++`` with the theorem's bonus; ``dp-lsvi-ucb++`` and ``shuffle-obi`` in paper
-calibration.
+``lsvi-ucb``; ``lsvi-ucb++`` with the theorem's bonus; ``dp-lsvi-ucb++`` and ``shuffle-obi`` in
+paper calibration.
 """
 
 import argparse
