@@ -9,6 +9,7 @@ so they add no dependence of their own.
 
 import math
 import platform
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -21,6 +22,7 @@ from golden.digests import array_bytes, digest
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "dp-accounting")
 
 
+@cache
 def header() -> dict[str, Any]:
     """What the digests depend on besides our code."""
     return {
