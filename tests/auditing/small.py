@@ -45,6 +45,9 @@ PROBLEMS: dict[str, Problem] = {
 }
 """Of every family; the first that fits an agent is its smallest."""
 
+ONE_STEP = tacit.problem("random-mdp", horizon=1, seed=1)
+"""Where few cells move, so that Laplace noise is told apart with few trials."""
+
 
 def private_agents() -> list[str]:
     """Names of all agents that take an epsilon: a new one is covered without being listed here."""

@@ -1,16 +1,21 @@
-"""Mistakes that any private agent could have: the whole agent, with its claim, wrapped."""
+"""Mistakes that any private agent could make: the whole agent, with its claim, wrapped."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+import tacit
+from auditing import small
 from tacit.agents import Agent
 from tacit.arrays import IntArray
+from tacit.auditing.agent import AgentAudit
 from tacit.driver import BoundAgent
 from tacit.privacy.finite import BinaryResponse, SubsetSelection, UnaryEncoding
 from tacit.privacy.finite.subset import _calibrated
@@ -40,6 +45,7 @@ class LessNoise:
         return self._noise.happens(chance, of)
 
 
+@functools.cache
 def _surer(randomizer: Any, factor: float) -> Any:
     """The same randomizer at an epsilon that is larger by 1 / factor."""
     if isinstance(randomizer, PooledResponse):
@@ -84,6 +90,7 @@ class LessNoiseAgent(Agent):
     """An agent whose noise is smaller by a factor than what its guarantee is computed from."""
 
     name: ClassVar[str] = "less-noise"
+    comes_back: ClassVar[bool] = False
     right: Agent
     factor: float = 0.5
 
@@ -102,6 +109,7 @@ class ForgottenParticipations(Agent):
     """An agent that pays for one participation, and claims that it paid for all."""
 
     name: ClassVar[str] = "forgotten-participations"
+    comes_back: ClassVar[bool] = True
     right: Agent
 
     def __post_init__(self) -> None:
@@ -113,3 +121,34 @@ class ForgottenParticipations(Agent):
         said = copy.copy(bound.privatizer)
         said.guarantee = dataclasses.replace(bound.guarantee, participations=task.participations)
         return dataclasses.replace(bound, task=task, privatizer=said)
+
+
+def as_it_is(right: Agent) -> Agent:
+    """The agent that is shipped, for people who come back."""
+    return right
+
+
+@functools.cache
+def audited(wrap: Callable[[Agent], Agent], name: str) -> AgentAudit:
+    """An audit by simulated noise of an agent in which something may be wrong.
+
+    All false alarms together have a probability below 0.001 for each agent. Epsilon is such that
+    few trials are enough: what is shown about half the noise, over the claim, hardly depends on it.
+    """
+    bound = small.bound_to(small.made(name), small.smallest(name))
+    gaussian = bound.guarantee.mu is not None
+    laplace = getattr(bound.privatizer, "kind", None) == "laplace"
+    times = 1
+    if getattr(wrap, "comes_back", True):  # often enough for few trials to show it
+        times = 3 if laplace else 2
+        if name == "tacit-control":  # whose first batch is a fifth of all users
+            times = 10
+    return tacit.audit(
+        wrap(small.made(name, 8.0 if gaussian else 2.0)),
+        small.ONE_STEP if laplace else small.smallest(name),
+        participations=times,
+        secure=False,
+        trials=1000 if gaussian else 10_000 if laplace else 2000,
+        confidence=0.999,
+        seconds=1e6,
+    )

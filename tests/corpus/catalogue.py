@@ -1,7 +1,7 @@
 """All broken mechanisms, each with its detector and the right mechanism beside it."""
 
 from contracts.sampler import misfits
-from corpus import Detector, Mutant, detectors, linear, planted, tabular
+from corpus import Detector, Mutant, agents, detectors, linear, planted, tabular
 from tacit.kernels.planning import greedy
 from tacit.planners import UniformPlanner
 from tacit.privacy import SecureNoise
@@ -21,6 +21,7 @@ AUDIT = "audit"
 REPORT = Detector(AUDIT, detectors.one_report_is_refuted)
 LEARNER = Detector(AUDIT, detectors.learner_is_refuted)
 CURATOR = Detector(AUDIT, detectors.violated_by_curator)
+EVERY_AGENT = Detector(AUDIT, detectors.every_agent_is_refuted)
 LAW = "exact output laws"
 REPORT_LAW = Detector(LAW, detectors.answers_another_law)
 ORACLE_LAW = Detector(LAW, detectors.names_cells_by_another_law)
@@ -92,6 +93,20 @@ PUBLIC: tuple[Mutant, ...] = (
 """Mistakes that published code and papers made."""
 
 PLANTED: tuple[Mutant, ...] = (
+    Mutant(
+        "halved noise, every agent",
+        "any of the private agents draws half the noise that it claims",
+        EVERY_AGENT,
+        agents.LessNoiseAgent,
+        agents.as_it_is,
+    ),
+    Mutant(
+        "forgotten participation, every agent",
+        "any of the private agents pays for one participation where people come back",
+        EVERY_AGENT,
+        agents.ForgottenParticipations,
+        agents.as_it_is,
+    ),
     Mutant(
         "answered again",
         "the device answers again if its own cell is missing",

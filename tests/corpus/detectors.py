@@ -16,6 +16,7 @@ from contracts.entropy import secure_law
 from contracts.planner import PlannerContract
 from contracts.privatizer import PrivatizerContract, taking_part
 from contracts.randomizer import subset_law
+from corpus import agents
 from corpus.tabular import same_claim
 from privacy.local import cells
 from service.conftest import LOCAL
@@ -64,6 +65,14 @@ def one_report_is_refuted(broken: type[LocalAdditive]) -> bool:
 def learner_is_refuted(broken: type[LocalAdditive]) -> bool:
     bound = bound_with(same_claim(broken, TASK, EPSILON))
     return audited(small.learner(PROBLEM, bound), 1500) == "violated"
+
+
+def every_agent_is_refuted(wrap) -> bool:
+    """Whether audits refute all private agents with this mistake; some but not all is an error."""
+    verdicts = {name: agents.audited(wrap, name).verdict for name in small.private_agents()}
+    refuted = [name for name, verdict in verdicts.items() if verdict == "violated"]
+    assert len(refuted) in (0, len(verdicts)), f"only {refuted} of {verdicts}"
+    return bool(refuted)
 
 
 def contract_fails(broken: type[LocalAdditive]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,14 @@ class BatchTarget:
         self._shuffler = bound.privatizer
         self.name = f"one opened batch of {self._shuffler.batch:,} users"
         self.distance = case.distance
-        self._bound, self._publication = bound, case.publication
+        public = case.publication
+        context = {name: x for name, x in public.context.items() if name not in case.context}
+        self._publication = dataclasses.replace(public, context=context)  # nobody is aimed at
+        self._bound = bound
         H = self._shuffler.statistic.horizon
         self._lives = case.lives
         idle = Trajectory(np.zeros(H + 1, dtype=np.int64), np.zeros(H, dtype=np.int64), np.zeros(H))
-        self._others = [contribution(bound, idle, case.publication, step) for step in range(H)]
+        self._others = [contribution(bound, idle, self._publication, step) for step in range(H)]
 
     def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         """The sums of independent batches."""

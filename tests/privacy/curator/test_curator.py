@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import tacit
+from auditing.small import learner
 from contracts.composition import gaussian_delta, one_draw
 from contracts.privatizer import STEP, PrivatizerContract, Witness
 from tacit.auditing import audit_target
-from tacit.auditing.targets import LearnerTarget
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.kernels.linear_sums import weighted_regression
@@ -317,9 +317,8 @@ class AskAll:
 def audited(mechanism: Curator, claimed: float, trials: int = 500) -> str:
     """A false alarm on a right mechanism has probability below 0.001."""
     bound = BoundAgent(TINY.task(users=3), mechanism.statistic, mechanism, AskAll())
-    target = LearnerTarget(TINY, bound)
     rng = np.random.default_rng(4)
-    return audit_target(target, claimed, 1e-5, trials, confidence=0.999, rng=rng).verdict
+    return audit_target(learner(TINY, bound), claimed, 1e-5, trials, confidence=0.999, rng=rng).verdict
 
 
 def test_the_audit_passes_the_curator_and_catches_reused_noise() -> None:

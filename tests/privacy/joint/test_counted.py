@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import tacit
+from auditing.small import learner
 from contracts.composition import counts_l2, gaussian_delta, one_draw
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.auditing import audit_target
-from tacit.auditing.targets import LearnerTarget
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.planners import UniformPlanner
@@ -329,7 +329,7 @@ def test_the_whole_learner_is_audited(factor: float, verdict: str) -> None:
     mechanism = counted(
         statistic, "tree", releases=3, epsilon=3.0, delta=0.01, task=task, factor=factor
     )
-    target = LearnerTarget(problem, BoundAgent(task, statistic, mechanism, UniformPlanner()))
+    target = learner(problem, BoundAgent(task, statistic, mechanism, UniformPlanner()))
     rng = np.random.default_rng(2)
     found = audit_target(target, 3.0, 0.01, 3000, confidence=0.999, rng=rng)
     assert found.verdict == verdict

@@ -218,6 +218,8 @@ class OneCell(TwoHalves):
 
     def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """Share of the answer's chances that moves to other cells."""
+        _, kind, _ = self._marked(first)
+        self._covered(kind)
         one, two = (self._chances(*self._marked(life)[1:]) for life in (first, second))
         return float(np.abs(two - one).sum()) / 2
 
