@@ -171,7 +171,9 @@ def linear_joint(
     ratios = [(horizon - h) / horizon for h in range(1, horizon + 1)]
     vectors = sum(r**2 for r in ratios) / (2 * horizon) + sum(r**4 for r in ratios) / (4 * horizon)
     true = rho * largest_weight**2 * (0.5 + vectors)
-    return PublishedNoise("linear_jdp 3.3", {"rho": rho}, mu=math.sqrt(2 * true))
+    return PublishedNoise(
+        "docs/papers/linear_jdp.md#published-constants", {"rho": rho}, mu=math.sqrt(2 * true)
+    )
 
 
 def linear_batches(
@@ -190,7 +192,9 @@ def linear_batches(
     target = 128 / (eps * H) * math.sqrt(H * B) * log
     levels = math.floor(math.log2(B)) + 1
     mu = math.sqrt(2 * H * levels / gram**2 + 4 * H * B * (H + 1) ** 2 / target**2)
-    return PublishedNoise("linear_jdp 3.5", {"gram std": gram, "target std": target}, mu=mu)
+    return PublishedNoise(
+        "docs/papers/linear_jdp.md#luyo", {"gram std": gram, "target std": target}, mu=mu
+    )
 
 
 def linear_adaptive(horizon: int, epsilon: float, delta: float) -> PublishedNoise:
@@ -202,7 +206,7 @@ def linear_adaptive(horizon: int, epsilon: float, delta: float) -> PublishedNois
     log = math.log(1 / _fraction(delta))
     rho = (math.sqrt(log + _positive(epsilon)) - math.sqrt(log)) ** 2
     true = rho * ((horizon + 1) ** 2 / (3 * horizon) + 0.5)
-    return PublishedNoise("linear_jdp 3.6", {"rho": rho}, mu=math.sqrt(2 * true))
+    return PublishedNoise("docs/papers/linear_jdp.md#ngo", {"rho": rho}, mu=math.sqrt(2 * true))
 
 
 def control_joint(
@@ -218,7 +222,9 @@ def control_joint(
     norms = {"moment std": horizon * (1 + gain) ** 2, "target std": horizon * (1 + gain)}
     scales = {name: norm * math.sqrt(levels) * root for name, norm in norms.items()}
     q = (1 + gain**2) / (1 + gain) ** 2
-    return PublishedNoise("lq_jdp 3.2", scales, mu=math.sqrt(2) * (q + 0.5) / root)
+    return PublishedNoise(
+        "docs/papers/lq_jdp.md#private-ofu-rl", scales, mu=math.sqrt(2) * (q + 0.5) / root
+    )
 
 
 def _positive(epsilon: float) -> float:

@@ -318,7 +318,9 @@ def audited(mechanism: Curator, claimed: float, trials: int = 500) -> str:
     """A false alarm on a right mechanism has probability below 0.001."""
     bound = BoundAgent(TINY.task(users=3), mechanism.statistic, mechanism, AskAll())
     rng = np.random.default_rng(4)
-    return audit_target(learner(TINY, bound), claimed, 1e-5, trials, confidence=0.999, rng=rng).verdict
+    return audit_target(
+        learner(TINY, bound), claimed, 1e-5, trials, confidence=0.999, rng=rng
+    ).verdict
 
 
 def test_the_audit_passes_the_curator_and_catches_reused_noise() -> None:
