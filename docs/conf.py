@@ -31,7 +31,6 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 python_use_unqualified_type_names = True
-suppress_warnings = ["ref.python"]  # a name that two modules have, such as Evidence
 
 html_math_renderer = "mathml"
 html_theme = "furo"
