@@ -1,8 +1,8 @@
 """Per-user noise of every local randomizer, side by side. Run: python benchmarks/randomizers.py.
 
 Standard deviation of the privacy noise that one user adds to one transition count N_p(s, a, s'), in
-the settings of spec tabular_ldp section 4, where a table of the same shape can be compared. "paper"
-is the published calibration, "tight" the least noise for the same guarantee.
+the settings of docs/papers/tabular_ldp.md#noise-scales, where a table of the same shape can be
+compared. "paper" is the published calibration, "tight" the least noise for the same guarantee.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Speed: microseconds of processor time per episode, planning anew after every user, of every agent
 and of a plain compiled loop of LDP-OBI with Laplace noise, timed in turns, best of several.
 
-Regret (``--regret``, minutes): mean cumulative regret on the eight random-mdp instances of spec
-tabular_ldp section 6 (S = A = H = 2, start in state 0, beta = 0.1, alpha = 2, delta = 0.1), one run
-per instance, beside what the spec's reference implementation measured.
+Regret (``--regret``, minutes): mean cumulative regret on the eight random-mdp instances of
+docs/papers/tabular_ldp.md#replication (S = A = H = 2, start in state 0, beta = 0.1, alpha = 2,
+delta = 0.1), one run per instance, beside what a separate implementation measured.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ def regret(episodes: int, wanted: str) -> None:
         ]
         return f"{np.mean(runs):.3g} [{min(runs):.2g}, {max(runs):.2g}]"
 
-    print(f"\nregret after {episodes:,} episodes, epsilon = {EPSILONS} (spec at 1e6 in brackets)")
+    print(f"\nregret after {episodes:,} episodes, epsilon = {EPSILONS}")
+    print("(in brackets, at 1e6: docs/papers/tabular_ldp.md#replication)")
     for name in rows(1.0):
         if wanted in name:
             cells = [measure(rows(epsilon)[name]) for epsilon in EPSILONS]

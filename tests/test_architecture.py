@@ -1,6 +1,8 @@
-"""The architecture as a test: imports follow the arrow, and the wall has one door."""
+"""The architecture as a test: imports follow the arrow, the wall has one door, the page is true."""
 
 import ast
+import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -8,12 +10,12 @@ import pytest
 import tacit
 from tacit.kernels.compiler import ABOVE
 
-PACKAGE = Path(tacit.__file__).parent
-MODULES = {
-    "tacit." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path
-    for path in PACKAGE.rglob("*.py")
-}
-MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
+ROOT = Path(__file__).resolve().parents[1]
+_spec = importlib.util.spec_from_file_location("import_graph", ROOT / "docs" / "import_graph.py")
+graph = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(graph)
+MODULES, PACKAGE, imports = graph.MODULES, graph.PACKAGE, graph.imports
+PAGE = graph.PAGE.read_text()
 PLANNING_KERNELS = (
     *("planning", "optimism", "posterior", "noisy_posterior", "directional"),
     *("questions", "asking"),
@@ -21,19 +23,6 @@ PLANNING_KERNELS = (
     *("excitation", "lq", "lq_learning", "lq_optimism"),
     *("cholesky", "mixture", "transitions", "vfree", "joint_counts", "widths"),
 )
-
-
-def imports(path: Path, everywhere: bool = True) -> set[str]:
-    """Every tacit module a file imports, wherever in the file, or only when it is loaded."""
-    found = set()
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree) if everywhere else tree.body:
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: use absolute imports"
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {name for name in found if name in MODULES and name != "tacit"}
 
 
 def closure(start: str, everywhere: bool = True) -> set[str]:
@@ -85,6 +74,7 @@ def test_planning_cannot_reach_raw_data_by_imports(module: str) -> None:
 
 
 def test_the_import_walk_sees_what_it_must() -> None:
+    assert Path(tacit.__file__).parent == PACKAGE
     assert len(BLIND) >= 10
     assert "tacit.trajectory" in closure("tacit.statistics.counts")
     assert "tacit.kernels.rollout" in closure("tacit.simulation.loops")
@@ -176,3 +166,94 @@ def test_the_kernel_cache_notices_every_module_a_kernel_can_reach() -> None:
     reached = set().union(*(closure(name, everywhere=False) for name in with_kernels))
     assert len(with_kernels) >= 40
     assert {name for name in reached if under(name, *ABOVE)} == set()
+
+
+ON_A_CYCLE = {
+    # to be taken off one by one; nothing may be added
+    ("report", "simulation"),
+    ("report", "sweep"),
+    ("simulation", "report"),
+    ("sweep", "simulation"),
+}
+
+
+def test_no_further_cycle_between_folders() -> None:
+    found = graph.on_a_cycle(graph.edges())
+    assert found - ON_A_CYCLE == set(), "a new cycle: import the other way round"
+    assert ON_A_CYCLE - found == set(), "a cycle is gone: take it off the list"
+
+
+def test_layers_and_cycles_of_a_small_graph() -> None:
+    names = ("arrays", "errors", "validate", "task")
+    a, b, c, d = names
+    small = {(b, a), (c, b), (d, c), (c, d)}
+    assert graph.on_a_cycle(small) == {(d, c), (c, d)}
+    assert [graph.layers(small)[name] for name in names] == [0, 1, 2, 2]
+    assert graph.on_a_cycle(small - {(c, d)}) == set()
+
+
+def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(
+        "from tacit import arrays\nif TYPE_CHECKING:\n    import tacit.task\n"
+        "def late():\n    from tacit.release import Release\n    return 'tacit.report.plot:plot'\n"
+    )
+    late = {"tacit.task", "tacit.release", "tacit.report.plot"}
+    assert imports(file, everywhere=False) == {"tacit.arrays"}
+    assert imports(file) == {"tacit.arrays"} | late
+
+
+def test_the_page_shows_the_folders_and_the_imports_of_the_code() -> None:
+    assert graph.filled(PAGE) == PAGE, "run: python docs/import_graph.py"
+    for one, other in graph.edges():
+        (row,) = re.findall(rf"^\| \d+ \| `{one}` \|.*$", PAGE, re.MULTILINE)
+        assert f"`{other}`" in row
+
+
+def defined(path: Path) -> set[str]:
+    """Functions, classes, and methods as ``Class.method``."""
+    found = set()
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, kinds):
+            found.add(node.name)
+            within = node.body if isinstance(node, ast.ClassDef) else []
+            found |= {f"{node.name}.{n.name}" for n in within if isinstance(n, kinds)}
+    return found
+
+
+LANE = 34
+"""Width of a lane of the picture."""
+
+
+def test_the_picture_names_what_is_there() -> None:
+    (picture,) = re.findall(r"^```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    lanes = [
+        [line[start : start + LANE].strip() for line in picture.splitlines()]
+        for start in (0, LANE, 2 * LANE)
+    ]
+    for lane in lanes:
+        stations = [i for i, words in enumerate(lane) if words.endswith(".py")]
+        assert len(stations) >= 8
+        assert sum("WALL" in words for words in lane) == (2 if lane is lanes[0] else 1)
+        for i in stations:
+            name = lane[i + 1].partition(":")[0]
+            assert name in defined(PACKAGE / lane[i]), (lane[i], name)
+
+
+def test_the_page_names_what_is_there() -> None:
+    for name, file in re.findall(r"^\| `(\w+)` \| `([\w/]+\.py)` \|", PAGE, re.MULTILINE):
+        assert name in defined(PACKAGE / file), (name, file)
+    for file in re.findall(r"[\w/]+\.py", PAGE):
+        assert (PACKAGE / file).exists() or (ROOT / file).exists(), file
+
+
+def test_every_citation_of_the_page_leads_somewhere() -> None:
+    anchors = re.findall(r'^<a id="([\w-]+)"></a>$', PAGE, re.MULTILINE)
+    assert len(set(anchors)) == len(anchors)
+    cited = set()
+    for folder in ("src", "tests", "proofs", "docs", "examples", "benchmarks"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".py", ".md"):
+                cited |= set(re.findall(r"docs/architecture\.md#([\w-]+)", path.read_text()))
+    assert {"consequence-1", "consequence-2"} <= cited <= set(anchors)

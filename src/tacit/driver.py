@@ -70,8 +70,8 @@ class Geometric:
     """Releases after ``first`` users, then whenever their number has grown by ``growth``.
 
     Few releases mean little noise per release; their number grows with the logarithm of the users.
-    The next one after t users is at t + max(least, whole(growth t) - t): rounded up in spec
-    mixture_jdp B5, to the nearest in spec linear_jdp B2.
+    The next one after t users is at t + max(least, whole(growth t) - t): rounded up in
+    docs/papers/mixture_jdp.md#b5, to the nearest in docs/papers/linear_jdp.md#b2.
     """
 
     first: int

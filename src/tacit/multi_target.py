@@ -1,9 +1,9 @@
-"""The public geometry of V-free regression: all next states are targets at once (mixture_jdp B1).
+"""The public geometry of V-free regression: all next states are targets at once.
 
-With p_x = phi(x|s,a) the mean of p_{s'} is M(s,a) theta, M(s,a) = sum_x p_x p_x^T. Where all base
-kernels have rows that sum to one, the entries of theta do too: theta = origin + U vartheta with U
-an orthonormal basis of the vectors that sum to zero, one dimension less. Rewards are regressed
-around 1/2 where the features can express a constant.
+See docs/papers/mixture_jdp.md#b1. With p_x = phi(x|s,a) the mean of p_{s'} is M(s,a) theta, M(s,a)
+= sum_x p_x p_x^T. Where all base kernels have rows that sum to one, the entries of theta do too:
+theta = origin + U vartheta with U an orthonormal basis of the vectors that sum to zero, one
+dimension less. Rewards are regressed around 1/2 where the features can express a constant.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ LONGEST = 1e9
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The public description of a problem (DESIGN: consequence 6 of the wall).
+    """The public description of a problem (docs/architecture.md#consequence-6).
 
     A planner sees this and releases, nothing else. The truth about transitions and rewards stays
     in the Problem; a fact of it enters ``known`` only when it is revealed on purpose.
@@ -92,7 +92,7 @@ class Task:
 def feature_table(task: Task) -> npt.NDArray[Any]:
     """phi(s, a) [S, A, d]: the declared features, or one coordinate per pair where there are none.
 
-    So a tabular task is a linear one with d = S A (spec linear_jdp 5.3).
+    So a tabular task is a linear one with d = S A (docs/papers/linear_jdp.md#river-swim).
     """
     S, A = task.sizes["states"], task.sizes["actions"]
     if "features" in task.known:

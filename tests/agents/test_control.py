@@ -1,4 +1,4 @@
-"""Agents for linear systems: golden facts of spec lq_jdp, calibration, and what they learn."""
+"""Agents for linear systems: golden facts of docs/papers/lq_jdp.md, calibration, learning."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def regret(problem, name: str, episodes: int, seeds: int = 2, **parameters) -> n
 @pytest.mark.parametrize("name", SYSTEMS)
 @pytest.mark.parametrize("epsilon", [0.1, 10.0])
 def test_paper_mode_is_doing_nothing(name: str, epsilon: float) -> None:
-    """X2: to the last bit, at every epsilon; K = 10^4 is claim of a figure."""
+    """docs/papers/lq_jdp.md#x2: to the last bit, at every epsilon; a figure has K = 10^4."""
     problem = tacit.problem(name)
     published = regret(problem, "private-ofu-rl", 150, 1, epsilon=epsilon, calibration="paper")
     assert np.array_equal(published, regret(problem, "do-nothing", 150, 1))
@@ -37,7 +37,7 @@ def test_paper_mode_is_doing_nothing(name: str, epsilon: float) -> None:
     ("asked", "true"), [(0.1, 0.042), (1.0, 0.521), (10.0, 6.92), (30.0, 28.0)]
 )
 def test_the_true_epsilon_of_the_published_noise(asked: float, true: float) -> None:
-    """Erratum E3, for gamma = 0.6."""
+    """docs/papers/lq_jdp.md#e3, for gamma = 0.6."""
     agent = tacit.agent("private-ofu-rl", epsilon=asked, calibration="paper")
     bound = agent.bind(SCALAR.task(1000, ["start"]))
     assert bound.guarantee.epsilon == pytest.approx(true, rel=0.01)
@@ -48,7 +48,7 @@ def test_the_true_epsilon_of_the_published_noise(asked: float, true: float) -> N
 
 
 def test_published_scales() -> None:
-    """Spec section 4: 800.0 and 500.0 per node for H = 10, gamma = .6, epsilon 1, K = 1e3."""
+    """docs/papers/lq_jdp.md#noise-scales: 800.0 and 500.0 per node, the first row."""
     noise = control_joint(10, 0.6, 1.0, 1e-5, 10).scales
     assert noise["moment std"] == pytest.approx(800.0, abs=0.05)
     assert noise["target std"] == pytest.approx(500.0, abs=0.05)
@@ -75,7 +75,7 @@ def test_energy_clipping_needs_less_noise() -> None:
 
 
 def test_optimism_without_privacy_learns() -> None:
-    """X1: sublinear, far below doing nothing (357 and 216 at K = 1000)."""
+    """docs/papers/lq_jdp.md#x1: far below doing nothing (357 and 216 at K = 1000)."""
     assert regret(SCALAR, "ofu-rl", 1000).max() < 90
     assert regret(tacit.problem("lq-double-integrator"), "ofu-rl", 1000).max() < 110
 

@@ -28,7 +28,7 @@ def random_release(seed: int, users: int = 50, kind: str = "laplace", scale: flo
 
 
 def specified(release, precision: Precision, printed: bool, H: int = 2):
-    """Spec tabular_ldp 3.2, line by line."""
+    """docs/papers/tabular_ldp.md#ldp-obi, line by line."""
     c1, c2, c3, c4, alpha, lg, least = precision
     S = 2
     V = np.zeros((H + 1, S))
@@ -112,7 +112,7 @@ def test_gaussian_widths_get_the_missing_root_two_unless_printed() -> None:
 
 @pytest.mark.parametrize("per_bit", [0.01, 0.5, math.log(2), 3.0])
 def test_response_widths(per_bit: float) -> None:
-    """Spec 3.4 with w = (2e-1)/(e-1), and E5: (e+1)/(e-1) and 8SA."""
+    """As printed w = (2e-1)/(e-1); by docs/papers/tabular_ldp.md#e5 it is (e+1)/(e-1), and 8SA."""
     e, n = math.exp(per_bit), K - 1
     for printed, w, log in (
         (True, (2 * e - 1) / (e - 1), math.log(4 * 4 / D)),
@@ -127,7 +127,7 @@ def test_response_widths(per_bit: float) -> None:
 
 
 def test_published_response_widths_are_too_narrow_for_small_epsilon() -> None:
-    """E5: at epsilon 0.2 and k = 1e6 the stated width is 4.26 standard deviations."""
+    """At epsilon 0.2 and k = 1e6 it is 4.26 deviations (docs/papers/tabular_ldp.md#e5)."""
     law = LdpOBI(0.2, randomizer="randomized-response", calibration="paper")
     bound = law.bind(PROBLEM.task(users=10**6))
     precision = obi_precision(
@@ -165,7 +165,7 @@ def test_noise_of_an_unknown_law_has_no_widths() -> None:
     [(0.2, 1.9e8, 3.3e10), (2.0, 1.7e6, 3.1e8), (20.0, 3.4e4, 5.6e6)],
 )
 def test_break_even_of_the_published_bonus(epsilon: float, one: float, tenth: float) -> None:
-    """Spec section 6: from when on the bonus of step 1 is below 1, and below 0.1."""
+    """When the bonus of step 1 is below 1, and 0.1 (docs/papers/tabular_ldp.md#break-even)."""
     agent = LdpOBI(epsilon, calibration="paper")
     task = PROBLEM.task(users=10)
     bound = agent.bind(task)
@@ -181,7 +181,8 @@ def test_break_even_of_river_swim_and_of_what_never_ends() -> None:
     found = bound.planner.break_even(task, bound.privatizer.law(1), 1.0)
     assert found == pytest.approx(1.2e9, rel=0.03)
     task = tacit.problem("random-mdp", horizon=1).task(users=10)
-    bound = LdpOBI(1.0, calibration="paper").bind(task)  # E8: the last-step bonus stays near 2.2
+    # the last-step bonus stays near 2.2: docs/papers/tabular_ldp.md#e8
+    bound = LdpOBI(1.0, calibration="paper").bind(task)
     assert bound.planner.break_even(task, bound.privatizer.law(1), 1.0) == math.inf
     assert "below 1 never" in LdpOBI(1.0, calibration="paper").notes(task)[0]
 

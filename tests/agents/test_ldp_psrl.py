@@ -47,7 +47,7 @@ def test_negative_counts_meet_the_floors_and_nothing_breaks() -> None:
 
 
 def test_it_learns_more_than_ldp_obi() -> None:
-    """Spec section 6: LDP-PSRL below LDP-OBI (four problems, deterministic seeds)."""
+    """As in docs/papers/tabular_ldp.md#replication (four problems, deterministic seeds)."""
     totals = []
     for agent in (LdpPSRL(20.0, "paper"), LdpOBI(20.0, calibration="paper")):
         runs = [

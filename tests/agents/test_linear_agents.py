@@ -1,4 +1,4 @@
-"""Agents of spec linear_jdp: true guarantees, and what must show in a run."""
+"""Agents of docs/papers/linear_jdp.md: true guarantees, and what must show in a run."""
 
 import math
 

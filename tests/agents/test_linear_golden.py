@@ -1,4 +1,4 @@
-"""Every golden number of spec linear_jdp: as printed, and to 1e-6 against a computation of its own.
+"""Every golden number of docs/papers/linear_jdp.md: as printed, and to 1e-6 computed again.
 
 What is computed here does not use the package: high-precision arithmetic for formulas and for the
 Gaussian trade-off, fractions for values of small problems, sums over all releases for prices.
@@ -74,7 +74,7 @@ def paper_rho(epsilon):
 
 
 def test_bonuses() -> None:
-    """3.1 and 3.2 at d = 10, H = 20, K = 5000, failure 0.01."""
+    """#lsvi-ucb and #lsvi-ucb-plus-plus at d = 10, H = 20, K = 5000, failure 0.01."""
     d, H, K, p = 10, 20, 5000, mpf("0.01")
     lam = mpf(1) / H**2
     small, large = mpmath.log(1 + d * K * H / (p * lam)), mpmath.log(d * H * K / (p * lam))
@@ -90,7 +90,7 @@ def test_bonuses() -> None:
 
 
 def test_private_constants_and_how_vacuous_they_are() -> None:
-    """3.3, E13, E15 and E17, at rho = 1."""
+    """#published-constants, #e13, #e15 and #e17, at rho = 1."""
     d, H, K, p = 10, 20, 5000, mpf("0.01")
     lam = mpmath.sqrt(8 * d * H * K) * (2 + (mpmath.log(5 * H / p) / d) ** (mpf(2) / 3))
     L = 4 * H * mpmath.sqrt(d * H * K * mpmath.log(10 * d * K * H / p))
@@ -111,7 +111,7 @@ def test_private_constants_and_how_vacuous_they_are() -> None:
 
 
 def test_the_first_weights_never_let_a_determinant_double() -> None:
-    """E17: sigma-bar^2 at the start, and episodes until one eigenvalue doubles."""
+    """#e17: sigma-bar^2 at the start, and episodes until one eigenvalue doubles."""
     epsilon = 1 + 2 * math.sqrt(math.log(1 / DELTA))  # rho = 1
     cases = (
         ("lsvi-ucb++", {}, mpf(1) / 400, "1.28e13", "3.2e10"),
@@ -151,7 +151,7 @@ def test_budgets(epsilon, paper, tight, ratio) -> None:
     [(1, "0.610", "6.89"), (20, "0.0228", "0.244"), (400, "0.00068", "0.0088")],
 )
 def test_price_of_the_published_plus_plus(weight, one, ten) -> None:
-    """3.3: summed over all releases, replace-one; sensitivities 2 w R, 2 w R^2, sqrt2 w."""
+    """#published-constants: all releases, replace-one; they move by 2 w R, 2 w R^2, sqrt2 w."""
     H, K, w = 20, 50, mpf(1) / weight
     for epsilon, text in ((1, one), (10, ten)):
         each = paper_rho(epsilon) / (4 * H * K)
@@ -175,7 +175,7 @@ def test_price_of_the_published_plus_plus(weight, one, ten) -> None:
     [(20, 1, "0.639"), (25, 1, "1.018"), (30, 1, "1.50"), (50, 1, "4.54"), (20, 10, "8.23")],
 )
 def test_price_of_the_published_batches(horizon, epsilon, text) -> None:
-    """3.5 at d = 10, K = 5000: the tree's nodes and B answers per stage."""
+    """#luyo at d = 10, K = 5000: the tree's nodes and B answers per stage."""
     d, H, K = 10, horizon, 5000
     B = int(mpmath.ceil(mpf(K * epsilon) ** 0.4 * mpf(d) ** 0.6 * mpf(H) ** 0.2))
     B0 = int(mpmath.ceil(mpmath.log(B, 2) + 1))
@@ -198,7 +198,7 @@ def test_price_of_the_published_batches(horizon, epsilon, text) -> None:
     [(20, 1, "2.32"), (20, 10, "32.5"), (10, 1, "1.70"), (5, 1, "1.33")],
 )
 def test_price_of_the_published_adaptive_batches(horizon, epsilon, text) -> None:
-    """3.6: N answers per stage with variance 6 H^2 N / rho; 7.35 and 7.85 rho at H = 20."""
+    """#ngo: N answers per stage with variance 6 H^2 N / rho; 7.35 and 7.85 rho at H = 20."""
     H, N, rho = horizon, 7, paper_rho(epsilon)
     targets = H * N * (2 * mpf(H + 1)) ** 2 / (2 * (6 * H**2 * N / rho))
     if H == 20:
@@ -292,7 +292,7 @@ def test_values_of_the_synthetic_problem() -> None:
 
 
 def test_values_of_river_swim() -> None:
-    """By fractions, from the chances of section 5.3."""
+    """By fractions, from the chances of #river-swim."""
     unit = Fraction(1, 20)
     left = [{max(s - 1, 0): 20 * unit} for s in range(6)]
     middle = [{s + 1: 7 * unit, s: 12 * unit, s - 1: unit} for s in range(1, 5)]
@@ -320,7 +320,7 @@ def share(pairs: FeaturePairs, vector, gram: float = 0.5) -> float:
 
 
 def test_joint_prices() -> None:
-    """Section 4: a stage's cost where Gram and answer are worst at different pairs."""
+    """#joint-price: a stage's cost where Gram and answer are worst at different pairs."""
     many = np.random.default_rng(0).normal(size=(3000, 1, 3))
     generic = FeaturePairs(many / np.linalg.norm(many, axis=2, keepdims=True))
     t = mpf(1) / 4
@@ -350,7 +350,7 @@ def test_joint_prices() -> None:
 
 
 def test_noise_added_again_and_again_outgrows_the_shift() -> None:
-    """E2 and E13, 4000 draws: after about 9.9 episodes, 5 to 95% within 7.6 to 13.0.
+    """#e2 and #e13, 4000 draws: after about 9.9 episodes, 5 to 95% within 7.6 to 13.0.
 
     The median of 4000 is within 0.15 of the true one, and quantiles within 0.3, but for a
     probability below 0.001.

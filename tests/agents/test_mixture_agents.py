@@ -33,7 +33,7 @@ def river(states: int, horizon: int | None = None, over: bool = True, **more):
     ],
 )
 def test_paper_mode_prints_the_true_epsilon(states, epsilon, delta, sigma, true) -> None:
-    """Spec mixture_ldp 4.4, first and last column."""
+    """docs/papers/mixture_ldp.md#noise-scales, first and last column."""
     agent = tacit.agent("ldp-ucrl-vtr", epsilon=epsilon, delta=delta, calibration="paper")
     said = tacit.guarantee(agent, river(states), 100)
     assert said.noise["std at weight 1"] == pytest.approx(sigma, abs=6e-4)
@@ -55,7 +55,7 @@ def test_paper_mode_prints_the_true_epsilon(states, epsilon, delta, sigma, true)
     ],
 )
 def test_tight_noise_is_that_of_the_spec(statistic, states, epsilon, delta, sigma) -> None:
-    """Spec mixture_ldp 4.4: "norms clipped to 1" and "transition one-hots"."""
+    """docs/papers/mixture_ldp.md#noise-scales, "clipped" and "one-hots"."""
     agent = tacit.agent("ldp-ucrl-vtr", epsilon=epsilon, delta=delta, statistic=statistic)
     said = tacit.guarantee(agent, river(states), 100)
     assert said.noise["std at weight 1"] == pytest.approx(sigma, abs=6e-4)
@@ -70,7 +70,7 @@ def test_tight_noise_is_that_of_the_spec(statistic, states, epsilon, delta, sigm
     ],
 )
 def test_joint_noise_is_that_of_the_spec(problem, p1, p2, r) -> None:
-    """Spec mixture_jdp 4.3: per-node sigma at h = 1, tight column (a quarter of mu^2 each)."""
+    """docs/papers/mixture_jdp.md#noise-scales: noise of a node at h = 1, tight columns."""
     parameters = {"states": 5, "horizon": 10} if problem == "river-swim" else {}
     agent = tacit.agent("private-linopt-vi", epsilon=1.0, centre=False)
     bound = bind(agent, tacit.problem(problem, **parameters), 10_000)
@@ -159,7 +159,7 @@ def test_ucrl_vtr_learns_and_paper_noise_drowns_it() -> None:
 
 
 def test_the_widths_of_the_paper_are_those_of_the_spec() -> None:
-    """Spec mixture_ldp 3.2: q1 + q2 + q3 at d=18, H=6, eps=1, delta=0.1, alpha=0.01, k=101."""
+    """docs/papers/mixture_ldp.md#radius: q1 + q2 + q3, with the numbers given there."""
     from tacit.planners.widths import PrintedLocal
     from tacit.privacy.local.shaped import ShapedLaw
     from tacit.release import Release
@@ -219,6 +219,6 @@ def test_horizon_one_goes_to_the_bandit() -> None:
 
 
 def test_large_epsilon_needs_no_case_of_its_own() -> None:
-    """Erratum E12: the classical Gaussian bound fails from epsilon = 2 H on; the exact one not."""
+    """The classical Gaussian bound fails from epsilon = 2 H on (docs/papers/mixture_ldp.md#e12)."""
     agent = tacit.agent("ldp-ucrl-vtr", epsilon=30.0, delta=0.01)
     assert tacit.guarantee(agent, river(3), 100).epsilon == pytest.approx(30.0, rel=1e-6)

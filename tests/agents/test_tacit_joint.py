@@ -76,7 +76,7 @@ def test_the_guarantee_is_met_with_the_least_noise(name: str, counter: str) -> N
 
 
 def test_the_schedule_is_public_and_the_spec_s() -> None:
-    assert len(Geometric(100, 1.25).times(10_000)) == 21  # 22 batches (mixture_jdp 7, X3)
+    assert len(Geometric(100, 1.25).times(10_000)) == 21  # 22 batches
     assert len(Geometric(1000, 1.25).times(100_000)) == 21
     schedule = Geometric(10, 1.5)
     assert schedule.times(100) == [10, 15, 23, 35, 53, 80]

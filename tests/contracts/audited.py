@@ -139,7 +139,9 @@ class AuditedContract:
             return
         for public, _, people, _ in self.questions():
             laws = [
-                secure_law(lambda own=own: privatizer.randomize(own, public, SecureNoise()))
+                secure_law(
+                    lambda own=own, public=public: privatizer.randomize(own, public, SecureNoise())
+                )
                 for own in people
             ]
             outputs = list(laws[0])

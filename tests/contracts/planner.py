@@ -1,4 +1,6 @@
-"""What every planner owes: the five blindness checks of the design, and plain good behaviour.
+"""What every planner owes: the five blindness checks, and plain good behaviour.
+
+The checks are those of docs/architecture.md#consequence-1.
 
 Subclass as ``TestX(PlannerContract)``, set ``subject``, and say which agent uses the planner on
 which problem, and on which other problem with the same public task.

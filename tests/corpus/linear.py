@@ -1,4 +1,4 @@
-"""The privacy errors of the published DP-LSVI-UCB++ (spec linear_jdp, E1 to E4).
+"""The privacy errors of the published DP-LSVI-UCB++ (docs/papers/linear_jdp.md#e1 to #e4).
 
 Each claims what the shipped curator, or the shipped statistic, claims.
 """

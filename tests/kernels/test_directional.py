@@ -1,4 +1,7 @@
-"""Optimism with one width per pair, against the formulas of its specification in plain numpy."""
+"""Optimism with one width per pair, against plain numpy.
+
+The formulas are those of docs/papers/tabular_ldp.md#b3.
+"""
 
 import math
 

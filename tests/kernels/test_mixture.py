@@ -56,7 +56,7 @@ def test_an_indefinite_or_broken_matrix_is_floored_and_never_fails(shift: float)
 
 
 def specified(task, transitions, widths, reward, H, S, A):
-    """Spec mixture_jdp 3.2 with known rewards, line by line."""
+    """docs/papers/mixture_jdp.md#linopt-vi with known rewards, line by line."""
     p = transition_features(task, whole=True)
     V, Q = np.zeros((H + 1, S)), np.zeros((H, S, A))
     rows, columns = np.tril_indices(p.width)

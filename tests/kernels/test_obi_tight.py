@@ -75,7 +75,7 @@ def test_the_noise_stays_inside_for_all_times(kind: str) -> None:
 
 
 def specified(reward, visits, transitions, now: Tails, H: int):
-    """B7 in plain numpy: upper bounds on r and on p V, no shift, (H - h)."""
+    """docs/papers/tabular_ldp.md#b7 in plain numpy: bounds on r and on p V, no shift, (H - h)."""
     S, A = visits.shape[1:]
     Q, V = np.zeros((H, S, A)), np.zeros((H + 1, S))
 

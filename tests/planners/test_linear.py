@@ -186,7 +186,7 @@ def test_switches_are_capped_whatever_the_matrices_do() -> None:
 
 
 def test_the_pessimistic_values_rise_and_stay_below_the_optimistic_ones() -> None:
-    """Erratum E9: as printed, Qcheck would stay 0 for ever."""
+    """docs/papers/linear_jdp.md#e9: as printed, Qcheck would stay 0 for ever."""
     problem = make_problem("synthetic-linear", horizon=3, actions=4)
     bound = LsviUCBPlusPlus(bonus_scale=0.3).bind(problem.task(users=1000))
     last = publications(bound, problem)[-1]

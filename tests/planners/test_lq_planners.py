@@ -179,7 +179,7 @@ def test_zero_is_recognised_as_the_most_favourable_plant() -> None:
 
 
 def test_published_constants() -> None:
-    """Spec lq_jdp section 4: multipliers 15.2 / 16.4 / 19.3, and ours well below them."""
+    """docs/papers/lq_jdp.md#confidence: 15.2 / 16.4 / 19.3, and ours well below them."""
     for D, multiplier in ((2, 15.2), (3, 16.4), (6, 19.3)):
         paper = published_ridge(1.0, 1.0, 1, (D, 1), 1000, 0.05)
         assert paper.least == pytest.approx(multiplier, abs=0.05)
@@ -199,7 +199,7 @@ def test_the_bound_on_isometric_noise_holds() -> None:
 
 
 class RawRadius(OfuPlanner):
-    """As published: the radius contains a determinant of the exact moments (erratum E1)."""
+    """As published: the radius contains exact moments (docs/papers/lq_jdp.md#e1)."""
 
     peek: Any
 

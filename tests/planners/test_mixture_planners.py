@@ -79,7 +79,7 @@ class TestTransitionsPerStage(TestTransitions):
 
 
 def test_ties_of_a_saturated_plan_are_drawn_at_random() -> None:
-    """Spec mixture_ldp E9: with all values at their cap, always-right would look like learning."""
+    """All values at their cap: always right would look learned (docs/papers/mixture_ldp.md#e9)."""
     from tacit.foretell import bind
     from tacit.privacy import Query, Silence
 

@@ -27,7 +27,7 @@ from tacit.privacy.filter import Budget, PrivacyFilter
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "multiplier"),
-    [  # spec mixture_ldp 4.3
+    [  # docs/papers/mixture_ldp.md#tight-noise
         (0.1, 0.1, 2.8469244358),
         (0.1, 1e-5, 30.7495661320),
         (1.0, 0.1, 1.0858777652),

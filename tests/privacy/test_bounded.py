@@ -127,7 +127,7 @@ GOLDEN = [  # epsilon, C = 1 with eps' = eps / (3H): R1 and true delta; with eps
 
 @pytest.mark.parametrize(("epsilon", "divided", "first", "whole", "second"), GOLDEN)
 def test_true_delta_of_the_published_radii(epsilon, divided, first, whole, second):
-    """Spec section 4; its own numbers may be up to 17% above those of a finer grid."""
+    """The coarser numbers of docs/papers/tabular_ldp.md#bounded-noise, up to 17% too high."""
     for budget, radius, delta in ((epsilon / 6, divided, first), (epsilon, whole, second)):
         published = published_radius(budget, 0.1, states=2, actions=2)
         assert published == pytest.approx(radius, rel=2e-3)
@@ -136,7 +136,7 @@ def test_true_delta_of_the_published_radii(epsilon, divided, first, whole, secon
 
 
 def test_at_epsilon_20_integer_counts_are_disclosed():
-    """Erratum E7: the support is shorter than a count, so every count can be read off."""
+    """The support is shorter than a count: docs/papers/tabular_ldp.md#e7."""
     radius = published_radius(20 / 6, 0.1, 2, 2)
     assert radius < 1.0
     assert bounded_delta([radius], [2.0], 20.0) == 1.0

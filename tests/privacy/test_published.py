@@ -48,7 +48,7 @@ def test_tabular_response_and_psrl() -> None:
 
 @pytest.mark.parametrize(
     ("states", "epsilon", "delta", "sigma", "true_epsilon"),
-    [  # mixture_ldp 4.4: rewards over H, H = 2S, values capped at 1
+    [  # docs/papers/mixture_ldp.md#noise-scales: rewards over H, H = 2S, V <= 1
         (3, 1.0, 0.1, 75.975, 0.0),
         (3, 10.0, 0.1, 7.598, 1.714),
         (3, 1.0, 1e-5, 127.994, 0.246),

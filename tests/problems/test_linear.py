@@ -1,4 +1,4 @@
-"""Golden facts of linear problems (spec linear_jdp, section 5), structure, and bad inputs."""
+"""Golden facts of linear problems (docs/papers/linear_jdp.md), structure, and bad inputs."""
 
 import numpy as np
 import pytest

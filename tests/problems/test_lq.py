@@ -1,4 +1,4 @@
-"""Linear systems: goldens of spec lq_jdp, exact costs against simulation, environments."""
+"""Linear systems: goldens of docs/papers/lq_jdp.md#systems, costs by simulation, environments."""
 
 import gymnasium
 import numpy as np

@@ -1,4 +1,4 @@
-"""Linear mixtures: golden values of the specs, structure, and what is refused."""
+"""Linear mixtures: golden values, structure, and what is refused."""
 
 import math
 
@@ -47,7 +47,7 @@ def test_river_swim_with_rewards_over_h(states, kernel, best, uniform) -> None:
 
 
 def test_a_table_presents_itself_with_one_hot_features() -> None:
-    """Spec mixture_ldp 2: phi_V(s, a) is V placed in block (s, a), and P V = <phi_V, theta>."""
+    """phi_V is V in block (s, a); P V = <phi_V, theta> (docs/papers/mixture_ldp.md#setting)."""
     problem = tacit.problem("river-swim", states=4, horizon=5)
     task = problem.task(users=10)
     values = np.arange(4.0)
@@ -90,7 +90,7 @@ def test_value_caps_follow_known_rewards() -> None:
 
 
 def test_hard_mixture_is_what_the_lower_bound_asks_for() -> None:
-    """Spec mixture_ldp 5.2: |phi_V| <= max V, |theta| = 1 + (d-1) Delta, heaven at dl + <mu, a>."""
+    """|phi_V| <= max V, |theta| = 1 + (d-1) Delta (docs/papers/mixture_ldp.md#hard-mixture)."""
     problem = tacit.problem("hard-mixture", dimension=4, horizon=5, gap=0.02, seed=3)
     facts = problem.describe()
     assert facts["theta_norm"]["largest"] == pytest.approx(1 + 3 * 0.02)

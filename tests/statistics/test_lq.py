@@ -83,7 +83,7 @@ def test_the_formula_is_attained_by_orthogonal_pairs(b: float) -> None:
 
 
 def test_golden_sensitivities() -> None:
-    """Spec lq_jdp section 4: 2.630437 for H = 1, r^2 = 1.36, b = 1; flipping y beyond."""
+    """docs/papers/lq_jdp.md#sensitivities: 2.630437 for H = 1, r^2 = 1.36, b = 1; flipping y."""
     task = LQSystem(DOUBLE.A, DOUBLE.B, DOUBLE.Q, DOUBLE.R, 1, 0.07, [0.8, 0.6], gain=0.6).task(10)
     one = ControlMoments(task).sensitivity("l2", Relation.REPLACE_ONE)
     assert one == pytest.approx(2.630437, abs=1e-6)

@@ -199,7 +199,7 @@ def test_no_kernel_of_a_device_takes_an_action():
 
 @pytest.mark.parametrize("S", [1, 2, 3])
 def test_cells_are_numbered_without_gaps_or_collisions(S):
-    """In the order of the specification: (2 s + rho) S + s', s S + s', and 2 s + rho."""
+    """In this order: (2 s + rho) S + s', s S + s', and 2 s + rho."""
     states = range(S)
     for kind, known in (
         (JOINT, [(s, rho, n) for s in states for rho in range(2) for n in states]),

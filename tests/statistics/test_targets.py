@@ -96,7 +96,7 @@ def test_no_pair_of_users_moves_further_than_declared(shape: Shape, seed: int) -
 
 
 def test_the_declared_sensitivity_is_attained_for_tables() -> None:
-    """V = v in two different blocks: (S^2 + 3 S) v^4 per stage (spec mixture_ldp 4.1)."""
+    """V = v in two blocks: (S^2 + 3 S) v^4 per stage (docs/papers/mixture_ldp.md#sensitivities)."""
     task = tacit.problem("river-swim", states=S, horizon=H).task(users=5, reveal=["reward"])
     for scaling, per_stage in (("raw", (S * S + 3 * S) * 4.0**4), ("equal", 4.0)):
         shape = Shape(True, False, False, False, scaling)
@@ -114,7 +114,7 @@ def test_the_declared_sensitivity_is_attained_for_tables() -> None:
 
 
 def test_generic_pairs_are_as_bad_as_the_closed_form_says() -> None:
-    """Spec mixture_ldp 4.1: 4.5 at B = v = 1, attained at cosine -1/2; 2 B v where targets rule."""
+    """4.5 at B = v = 1, cosine -1/2; else 2 B v (docs/papers/mixture_ldp.md#sensitivities)."""
     assert outer_pair(1.0, 1.0) == pytest.approx(4.5)
     assert outer_pair(0.5, 2.0) == pytest.approx(16.0)
     rng = np.random.default_rng(0)
@@ -139,7 +139,7 @@ def test_long_lists_get_an_upper_bound() -> None:
 
 
 def test_shares_are_split_evenly_over_families() -> None:
-    """Spec mixture_jdp 4.2: sigma_i = a Delta_i sqrt(4 n_i) / mu, here in units of a / mu."""
+    """sigma_i mu / a = Delta_i sqrt(4 n_i) (docs/papers/mixture_jdp.md#composition)."""
     problem = tacit.problem("remap-walk")
     statistic = ValueTargets(problem.task(users=100), Shape(True, True, False, False, "split"))
     first = statistic.scales

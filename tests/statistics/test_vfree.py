@@ -104,7 +104,7 @@ def test_rewards_of_separate_stages_are_counted_at_every_stage() -> None:
 
 
 def test_remap_walk_has_the_sensitivities_of_the_spec() -> None:
-    """Spec mixture_jdp B1: D_M = 1.765418, D_v = 1.972828, jointly .98276 of the sum."""
+    """D_M = 1.765418, D_v = 1.972828, jointly .98276 of the sum (docs/papers/mixture_jdp.md#b1)."""
     statistic = MultiTargets(tacit.problem("remap-walk").task(users=5))
     for name, value in (("gram", 1.765418), ("target", 1.972828)):
         assert math.sqrt(SHARES[name]) / statistic.scales[name] == pytest.approx(value, abs=1e-6)

@@ -121,7 +121,9 @@ def _published_targets(horizon: int, std: float, rounds: int) -> Answers:
 
 @dataclass(frozen=True)
 class DpLsviBatch(_PrivateLsvi):
-    """A new plan after every batch of fixed size (Luyo et al. 2021; spec linear_jdp 3.5).
+    """A new plan after every batch of fixed size.
+
+    Luyo et al. 2021, docs/papers/linear_jdp.md#luyo.
 
     Attributes:
         epsilon: privacy asked for.
@@ -173,7 +175,9 @@ class DpLsviBatch(_PrivateLsvi):
 
 @dataclass(frozen=True)
 class DpLsviAdaptive(_PrivateLsvi):
-    """A new plan when a released determinant has doubled (Ngo et al. 2022; spec linear_jdp 3.6).
+    """A new plan when a released determinant has doubled.
+
+    Ngo et al. 2022, docs/papers/linear_jdp.md#ngo.
 
     Attributes:
         epsilon: privacy asked for.
@@ -213,9 +217,10 @@ class DpLsviAdaptive(_PrivateLsvi):
 
 @dataclass(frozen=True)
 class DpLsviUCBPlusPlus(_PrivateLsvi):
-    """Variance-weighted private regression with rare switching (spec linear_jdp 3.3 and 3.4).
+    """Variance-weighted private regression with rare switching.
 
-    Tight calibration plans from the newest answers: the published minimum over all plans keeps the
+    Paper calibration is docs/papers/linear_jdp.md#published-constants, tight calibration #tight on
+    that page, which plans from the newest answers: the published minimum over all plans keeps the
     unluckiest noise for ever (paper calibration keeps it). That is post-processing of answers, so
     privacy is the same.
 
@@ -226,7 +231,7 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         bonus_scale: c in the bonus c H |phi|; None takes 0.1, or the published constants.
         beta: failure probability.
         reuse_noise: paper calibration only: one draw for all releases, exactly as printed, which
-            has no finite epsilon (erratum E1).
+            has no finite epsilon (docs/papers/linear_jdp.md#e1).
     """
 
     name: ClassVar[str] = "dp-lsvi-ucb++"

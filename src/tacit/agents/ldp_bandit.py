@@ -18,9 +18,10 @@ from tacit.task import Task
 
 @dataclass(frozen=True)
 class LdpBandit(Agent):
-    """Users send x x^T and x y with Gaussian noise; arms by optimism (spec mixture_ldp 3.3).
+    """Users send x x^T and x y with Gaussian noise; arms by optimism.
 
-    Setting H = 1 in LDP-UCRL-VTR literally learns nothing (erratum E7), so rewards are regressed.
+    See docs/papers/mixture_ldp.md#bandit. Setting H = 1 in LDP-UCRL-VTR literally learns nothing,
+    so rewards are regressed (docs/papers/mixture_ldp.md#e7).
 
     Attributes:
         epsilon: privacy asked for.

@@ -37,7 +37,7 @@ RANDOMIZERS = ("laplace", "gaussian", "randomized-response", "bounded")
 class LdpOBI(Agent):
     """Users randomize their visit counts; the learner plans optimistically on the noisy sums.
 
-    Spec tabular_ldp 3.2. Pools stages, so the task must be declared homogeneous.
+    See docs/papers/tabular_ldp.md#ldp-obi. Pools stages, so the task must be declared homogeneous.
 
     Attributes:
         epsilon: privacy asked for.

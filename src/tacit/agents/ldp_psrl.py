@@ -21,8 +21,8 @@ from tacit.validate import choice, number
 class LdpPSRL(Agent):
     """Users add Laplace noise to their counts; the learner samples from a wide posterior.
 
-    Spec tabular_ldp 3.5. Pools stages, so the task must be declared homogeneous. The prior grows
-    with the number of users, which must therefore be known in advance.
+    See docs/papers/tabular_ldp.md#ldp-psrl. Pools stages, so the task must be declared
+    homogeneous. The prior grows with the number of users, which must therefore be known in advance.
 
     Attributes:
         epsilon: privacy asked for.

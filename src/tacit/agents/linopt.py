@@ -1,4 +1,7 @@
-"""LinOpt-VI and LinOpt-PO: linear mixtures with unknown random linear rewards (mixture_jdp)."""
+"""LinOpt-VI and LinOpt-PO: linear mixtures with unknown random linear rewards.
+
+See docs/papers/mixture_jdp.md.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +41,9 @@ def mirror_planner(statistic: ValueTargets, rule: WidthRule, rate: Rate) -> Mirr
 
 @dataclass(frozen=True)
 class LinOptVI(Agent):
-    """Optimistic value iteration with value-targeted regression, not private (mixture_jdp 3.2).
+    """Optimistic value iteration with value-targeted regression, not private.
 
-    With the reward revealed it is UCRL-VTR.
+    See docs/papers/mixture_jdp.md#linopt-vi. With the reward revealed it is UCRL-VTR.
 
     Attributes:
         bonus_scale: c, multiplies the whole bonus; 1 is the theorem.
@@ -79,7 +82,9 @@ class LinOptVI(Agent):
 
 @dataclass(frozen=True)
 class LinOptPO(LinOptVI):
-    """Mirror-descent policy optimisation on the same regressions (mixture_jdp 3.3), not private.
+    """Mirror-descent policy optimisation on the same regressions, not private.
+
+    See docs/papers/mixture_jdp.md#linopt-po.
 
     Attributes:
         rate: step sizes, "tight" or as in the "paper".

@@ -29,13 +29,13 @@ def check_bonus(bonus_scale: float | None, beta: float) -> None:
 
 
 def lsvi_bonus(task: Task, beta: float) -> float:
-    """D H sqrt(log(2 d K H / beta)) (spec linear_jdp 3.1, c = 1)."""
+    """D H sqrt(log(2 d K H / beta)) (docs/papers/linear_jdp.md#lsvi-ucb)."""
     d, H, K = dimension(task), task.horizon, task.users
     return d * H * math.sqrt(math.log(2 * d * K * H / beta))
 
 
 def plus_bonus(d: int, H: int, K: int, beta: float) -> PlusBonus:
-    """The three factors of spec linear_jdp 3.2, lambda = 1 / H^2."""
+    """The three factors of docs/papers/linear_jdp.md#lsvi-ucb-plus-plus."""
     ridge = 1.0 / H**2
     log = math.log(d * H * K / (beta * ridge))
     first = math.log(1 + d * K * H / (beta * ridge))
@@ -71,7 +71,9 @@ def ties_note(bonus: float, horizon: int, ridge: float) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class LsviUCB(Agent):
-    """Regression of r + V on all data after every user, Q plus bonus (spec linear_jdp 3.1).
+    """Regression of r + V on all data after every user, Q plus bonus.
+
+    LSVI-UCB, docs/papers/linear_jdp.md#lsvi-ucb.
 
     Attributes:
         bonus_scale: c in the bonus c H |phi|; None takes the theorem's constant.
@@ -105,7 +107,9 @@ class LsviUCB(Agent):
 
 @dataclass(frozen=True)
 class LsviUCBPlusPlus(Agent):
-    """Variance-weighted regression with rare switching (spec linear_jdp 3.2).
+    """Variance-weighted regression with rare switching.
+
+    LSVI-UCB++, docs/papers/linear_jdp.md#lsvi-ucb-plus-plus.
 
     Attributes:
         bonus_scale: c in the bonus c H |phi|, with weights from variances alone; None takes the

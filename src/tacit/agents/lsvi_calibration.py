@@ -1,4 +1,4 @@
-"""How a budget is divided between Gram matrices and answers (spec linear_jdp 3.4 and section 4)."""
+"""How a budget is divided between Gram matrices and answers (docs/papers/linear_jdp.md#tight)."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def spectral_shift(
 ) -> float:
     """What must be added so that the noise leaves all matrices positive, with probability 1 - beta.
 
-    s sqrt(Lv) (2 sqrt d + sqrt(2 log(2 H K / beta))), s = gram_std / sqrt 2 (spec 3.4).
+    s sqrt(Lv) (2 sqrt d + sqrt(2 log(2 H K / beta))), s = gram_std / sqrt 2
+    (docs/papers/linear_jdp.md#tight).
     """
     s = gram_std / math.sqrt(2) * strategy.column_norm()
     return s * (2 * math.sqrt(dimension) + math.sqrt(2 * math.log(2 * horizon * users / beta)))

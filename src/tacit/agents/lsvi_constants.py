@@ -1,7 +1,7 @@
-"""The published constants of private LSVI (spec linear_jdp 3.3, 3.5, 3.6), as printed or coded.
+"""The published constants of private LSVI, as printed or coded.
 
 They are used by ``calibration="paper"`` and are no recommendation: at any size that can be run the
-bonus exceeds the largest possible value by orders of magnitude (erratum E17).
+bonus exceeds the largest possible value by orders of magnitude (docs/papers/linear_jdp.md#e17).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def zcdp(epsilon: float, delta: float) -> float:
 
 @dataclass(frozen=True)
 class PlusConstants:
-    """DP-LSVI-UCB++ (3.3): ridge lam~, noise bound L and the bonuses, O(.) constants 1."""
+    """DP-LSVI-UCB++: ridge lam~, noise bound L and the bonuses, O(.) constants 1."""
 
     ridge: float
     noise_bound: float
@@ -38,7 +38,7 @@ class PlusConstants:
 
 
 def plus_constants(sizes: Sizes, rho: float) -> PlusConstants:
-    """lam~, L, beta^, beta-bar and beta of spec 3.3."""
+    """lam~, L, beta^, beta-bar and beta of docs/papers/linear_jdp.md#published-constants."""
     d, H, K, p = sizes.d, sizes.H, sizes.K, sizes.beta
     ridge = math.sqrt(8 * d * H * K / rho) * (2 + (math.log(5 * H / p) / d) ** (2 / 3))
     bound = 4 * H * math.sqrt(d * H * K / rho * math.log(10 * d * K * H / p))
@@ -58,7 +58,7 @@ def plus_constants(sizes: Sizes, rho: float) -> PlusConstants:
 
 @dataclass(frozen=True)
 class BatchConstants:
-    """Luyo (3.5), constants of the public code."""
+    """Luyo, constants of the public code (docs/papers/linear_jdp.md#luyo)."""
 
     batches: int
     gram_std: float
@@ -74,7 +74,7 @@ def batch_count(sizes: Sizes, epsilon: float) -> int:
 
 
 def batch_constants(sizes: Sizes, epsilon: float, delta: float) -> BatchConstants:
-    """B, sigma_Lam, sigma_u, the shift lambda + c_K + Y and the bonus factor of spec 3.5."""
+    """B, sigma_Lam, sigma_u, the shift lambda + c_K + Y and the bonus factor."""
     d, H, K, p = sizes.d, sizes.H, sizes.K, sizes.beta
     B = batch_count(sizes, epsilon)
     B0 = math.ceil(math.log2(B) + 1)
@@ -91,7 +91,7 @@ def batch_constants(sizes: Sizes, epsilon: float, delta: float) -> BatchConstant
 
 @dataclass(frozen=True)
 class AdaptiveConstants:
-    """Ngo (3.6), constants of the public code; N_max as in the paper."""
+    """Ngo, constants of the public code; N_max as in the paper (docs/papers/linear_jdp.md#ngo)."""
 
     switches: int
     gram_std: float

@@ -20,7 +20,8 @@ from tacit.validate import choice, number
 class OBI(Agent):
     """LDP-OBI with nothing to hide: no noise, no width for it, denominators max(N, 1).
 
-    Spec tabular_ldp 3.6. Pools stages, so the task must be declared homogeneous.
+    See docs/papers/tabular_ldp.md#baselines. Pools stages, so the task must be declared
+    homogeneous.
 
     Attributes:
         beta: failure probability.

@@ -1,4 +1,4 @@
-"""OFU-RL and Private-OFU-RL: optimism for linear systems (spec lq_jdp, section 3)."""
+"""OFU-RL and Private-OFU-RL: optimism for linear systems (docs/papers/lq_jdp.md#ofu-rl)."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class PrivateOfuRL(Agent):
 
     "paper" is as published: noise per node, upper-triangular noise on M, radius constants, a tree
     over episodes and a plan after every one; only what would not be private is replaced (the
-    radius, erratum E1). "tight" is one Gaussian mechanism for both sums, isometric noise, a failure
-    budget over policy updates, and updates at geometric times.
+    radius, docs/papers/lq_jdp.md#e1). "tight" is one Gaussian mechanism for both sums, isometric
+    noise, a failure budget over policy updates, and updates at geometric times.
 
     Attributes:
         epsilon: privacy asked for.
@@ -62,7 +62,7 @@ class PrivateOfuRL(Agent):
         calibration: "tight" or "paper".
         counter: "tree", "honaker" or "toeplitz"; the published one is the tree.
         clipping: "step" clips every state and input; "energy" bounds their total over the episode
-            by what the declared bounds forecast (B2).
+            by what the declared bounds forecast (docs/papers/lq_jdp.md#b2).
         beta: failure probability.
         certify: publish a lower bound on the value of every optimistic solve.
     """

@@ -1,4 +1,7 @@
-"""Private-LinOpt-VI and -PO: the same regressions through a continual counter (mixture_jdp)."""
+"""Private-LinOpt-VI and -PO: the same regressions through a continual counter.
+
+See docs/papers/mixture_jdp.md#private-linopt.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ from tacit.validate import choice, flag
 
 @dataclass(frozen=True)
 class PrivateLinOptVI(Agent):
-    """Optimistic value iteration on noisy running sums (spec mixture_jdp 3.5, 3.6).
+    """Optimistic value iteration on noisy running sums.
+
+    With a curator: docs/papers/mixture_jdp.md#private-linopt; without:
+    docs/papers/mixture_jdp.md#local.
 
     Attributes:
         epsilon: privacy asked for.
@@ -91,7 +97,7 @@ class PrivateLinOptVI(Agent):
         return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
 
     def _releases(self, task: Task) -> int:
-        """Releases with data: the one after the last batch is never made (erratum E5)."""
+        """Releases with data: none is made after the last batch (docs/papers/mixture_jdp.md#e5)."""
         return max(1, math.ceil(task.users / self.every) - 1)
 
     def _printed_std(self, task: Task) -> tuple[float, int]:
@@ -141,7 +147,9 @@ class PrivateLinOptVI(Agent):
 
 @dataclass(frozen=True)
 class PrivateLinOptPO(PrivateLinOptVI):
-    """Mirror-descent policy optimisation on noisy running sums (mixture_jdp 3.3, 3.5).
+    """Mirror-descent policy optimisation on noisy running sums.
+
+    See docs/papers/mixture_jdp.md#linopt-po and docs/papers/mixture_jdp.md#private-linopt.
 
     Attributes:
         rate: step sizes, "tight" or as in the "paper"; None follows the calibration.

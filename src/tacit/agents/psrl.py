@@ -17,7 +17,7 @@ from tacit.validate import number
 
 @dataclass(frozen=True)
 class PSRL(Agent):
-    """Posterior sampling (spec tabular_ldp 3.5, plain form).
+    """Posterior sampling (docs/papers/tabular_ldp.md#baselines).
 
     Attributes:
         alpha0: Dirichlet pseudo-count of every next state.

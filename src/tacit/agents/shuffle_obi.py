@@ -22,10 +22,10 @@ FEWEST_BATCHES = 50
 class ShuffleOBI(Agent):
     """Devices randomize their reports, a shuffler hides who sent which, the learner is optimistic.
 
-    "tight" (spec tabular_ldp B8 on top of B1 to B4): a user reports one step; a batch is opened
-    when it is full; the local noise is the least whose shuffled batches keep the central guarantee;
-    one policy serves a batch. "paper" (spec 3.7): the printed M_sh, whose shuffler hides nobody;
-    the true guarantee is local, and printed.
+    "tight" (docs/papers/tabular_ldp.md#b8): a user reports one step; a batch is opened when it is
+    full; the local noise is the least whose shuffled batches keep the central guarantee; one policy
+    serves a batch. "paper" (docs/papers/tabular_ldp.md#shuffling): the printed M_sh, whose shuffler
+    hides nobody; the true guarantee is local, and printed.
 
     Attributes:
         epsilon: central privacy asked for: against whoever sees opened batches. In paper mode, as

@@ -29,8 +29,9 @@ GROWTH = {"mixture": 1.25, "table": 1.1}
 
 @dataclass(frozen=True)
 class TacitJoint(Agent):
-    """V-free sums through a continual counter, on a public geometric schedule (mixture_jdp 11).
+    """V-free sums through a continual counter, on a public geometric schedule.
 
+    The sums are in docs/papers/mixture_jdp.md#b1, the schedule in docs/papers/mixture_jdp.md#b5.
     Linear mixtures are learned by regression on all next states at once, with structural clipping
     and widths that know the noise; tables by counts and posterior sampling that knows the noise.
     Stages are added up where the task is declared homogeneous. Regret has no proof; privacy does

@@ -36,12 +36,12 @@ SPREAD = 1.0 / 40.0
 class TacitLinear(Agent):
     """Regression sums that need no value function, through a continual counter, optimistic prior.
 
-    Spec linear_jdp, B1, B2 and B4: for finite S the d x S sums of phi (e_{s'} - 1/S)^T serve every
-    value function, so each user is paid for once; the ridge prior is the top of the range, so
-    exploration needs no bonus. Tables are pooled where the task is declared homogeneous. The noise
-    in a prediction grows with sqrt(S): where it is expected to exceed that of answered queries on
-    a coarser schedule (B3), those are used instead, and the notes say so. Regret has no proof;
-    privacy does not depend on it.
+    For finite S the d x S sums of phi (e_{s'} - 1/S)^T serve every value function, so each user is
+    paid for once; the ridge prior is the top of the range, so exploration needs no bonus (B1, B2
+    and B4 of docs/papers/linear_jdp.md#beyond). Tables are pooled where the task is declared
+    homogeneous. The noise in a prediction grows with sqrt(S): where it is expected to exceed that
+    of answered queries on a coarser schedule (docs/papers/linear_jdp.md#b3), those are used
+    instead, and the notes say so. Regret has no proof; privacy does not depend on it.
 
     Attributes:
         epsilon: privacy asked for.

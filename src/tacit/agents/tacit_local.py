@@ -19,7 +19,7 @@ from tacit.validate import choice, integer, number
 class TacitLocal(Agent):
     """One report per user about one step, at full epsilon; posterior sampling that knows the noise.
 
-    Spec tabular_ldp, section 8, B1 to B4 and B6. Pure epsilon under local differential privacy.
+    B1 to B4 and B6 of docs/papers/tabular_ldp.md#b1. Pure epsilon under local differential privacy.
     Regret has no proof; privacy does not depend on it.
 
     Attributes:

@@ -17,7 +17,9 @@ from tacit.validate import number
 
 @dataclass(frozen=True)
 class UcbVI(Agent):
-    """Optimistic value iteration with a Hoeffding bonus (spec tabular_ldp 3.6).
+    """Optimistic value iteration with a Hoeffding bonus.
+
+    The bonus: docs/papers/tabular_ldp.md#baselines.
 
     Attributes:
         bonus_scale: factor c in front of the theorem's bonus; 1 is the theorem.

@@ -1,4 +1,4 @@
-"""UCRL-VTR and its locally private form, LDP-UCRL-VTR (spec mixture_ldp)."""
+"""UCRL-VTR and its locally private form, LDP-UCRL-VTR (docs/papers/mixture_ldp.md)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def targeted_planner(statistic: ValueTargets, rule: WidthRule) -> ValueTargetedP
 
 @dataclass(frozen=True)
 class UcrlVTR(Agent):
-    """Value-targeted regression with known rewards, not private (spec mixture_ldp 3.1).
+    """Value-targeted regression with known rewards, not private.
+
+    See docs/papers/mixture_ldp.md#ucrl-vtr.
 
     Attributes:
         bonus_scale: c, multiplies the whole radius; 1 is the theorem.
@@ -94,7 +96,10 @@ class UcrlVTR(Agent):
 
 @dataclass(frozen=True)
 class LdpUcrlVTR(Agent):
-    """Users send their Gram matrices and targets with Gaussian noise (spec mixture_ldp 3.2, 4).
+    """Users send their Gram matrices and targets with Gaussian noise.
+
+    See docs/papers/mixture_ldp.md#ldp-ucrl-vtr, for the least noise
+    docs/papers/mixture_ldp.md#tight-noise.
 
     Attributes:
         epsilon: privacy asked for.

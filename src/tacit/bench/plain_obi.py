@@ -1,7 +1,8 @@
 """LDP-OBI with Laplace noise as one plain compiled loop: what somebody would write by hand.
 
-Published noise and widths (spec tabular_ldp 3.2 to 3.4), floats throughout, no grid, no release, no
-exact sums: the yardstick for the speed of the simulator, not for its privacy.
+Published noise and widths (docs/papers/tabular_ldp.md#ldp-obi,
+docs/papers/tabular_ldp.md#precisions), floats throughout, no grid, no release, no exact sums: the
+yardstick for the speed of the simulator, not for its privacy.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """One question about one step of a trajectory, and where the answers are added up.
 
 A user is asked about one step h, in one of three ways: the joint cell (s_h, rho, s_{h+1}), the move
-(s_h, s_{h+1}), or the reward (s_h, rho), rho being the reward rounded to 0 or 1 at random (spec
-tabular_ldp B1). A smaller domain is answered with less noise. The action is not in the cell: the
-policy is public, so a_h = pi_h(s_h) says nothing more (B2), and nothing here reads an action.
+(s_h, s_{h+1}), or the reward (s_h, rho), rho being the reward rounded to 0 or 1 at random
+(docs/papers/tabular_ldp.md#b1). A smaller domain is answered with less noise. The action is not in
+the cell: the policy is public, so a_h = pi_h(s_h) says nothing more
+(docs/papers/tabular_ldp.md#b2), and nothing here reads an action.
 """
 
 from __future__ import annotations

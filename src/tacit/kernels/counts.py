@@ -51,9 +51,9 @@ def count_visits(
 ) -> None:
     """Overwrite the tables with R(s,a), R2(s,a), N_r(s,a) [G, S, A] and N_p(s,a,s') [G, S, A, S].
 
-    At most ``horizon`` steps are read. N_p has the first H - 1 transitions (spec tabular_ldp,
-    section 2). ``reward_squares`` may have no cells (G = 0): then it is left out. Rewards and their
-    squares are in units of 1 / REWARD_STEPS.
+    At most ``horizon`` steps are read. N_p has the first H - 1 transitions
+    (docs/papers/tabular_ldp.md#setting). ``reward_squares`` may have no cells (G = 0): then it is
+    left out. Rewards and their squares are in units of 1 / REWARD_STEPS.
     """
     G, S, A = visits.shape
     reward[:] = 0

@@ -1,7 +1,7 @@
 """Optimism along the direction that matters: one width per (s, a) and value function.
 
-Spec tabular_ldp B3, optimistic variant. Where LDP-OBI bounds every noisy cell by itself, here the
-noise of the one number that is used, the estimated next value, is bounded.
+The optimistic form of docs/papers/tabular_ldp.md#b3. Where LDP-OBI bounds every noisy cell by
+itself, here the noise of the one number that is used, the estimated next value, is bounded.
 """
 
 from __future__ import annotations

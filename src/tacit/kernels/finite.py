@@ -38,7 +38,7 @@ def encode_subset(
     """One subset-selection report: overwrite ``report`` [D] with ``size`` ones.
 
     With probability ``blanket`` a uniform subset of all cells, else the user's own cell and a
-    uniform subset of the others: the law of spec tabular_ldp B1 with
+    uniform subset of the others: the law of docs/papers/tabular_ldp.md#b1 with
     p = 1 - blanket (1 - size / D), written as a mixture whose first part forgets the cell.
     """
     report[:] = 0

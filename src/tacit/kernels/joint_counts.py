@@ -23,12 +23,12 @@ def sample_joint_model(
     P: Array,
     R: Array,
 ) -> None:
-    """Draw next-state laws into P [G, S, A, S] and mean rewards into R [G, S, A] (tabular_ldp B3).
+    """Draw next-state laws into P [G, S, A, S] and mean rewards into R [G, S, A].
 
-    First what the exact counts may have been: counts plus noise of ``width`` times their own, with
-    the same total, projected to be non-negative. Then the model given them: Dirichlet(counts + 1 /
-    S) and Beta(m + 1/2, N - m + 1/2), m = N / 2 + paid. Pairs that no published policy has tried
-    have no data: they are drawn from the prior.
+    As docs/papers/tabular_ldp.md#b3 does it. First what the exact counts may have been: counts plus
+    noise of ``width`` times their own, with the same total, projected to be non-negative. Then the
+    model given them: Dirichlet(counts + 1 / S) and Beta(m + 1/2, N - m + 1/2), m = N / 2 + paid.
+    Pairs that no published policy has tried have no data: they are drawn from the prior.
     """
     G, S, A, _ = counts.shape
     for g in range(G):

@@ -40,12 +40,13 @@ def add_steps(
     following: IntArray,
     reward: IntArray,
 ) -> None:
-    """Add phi phi^T, phi (e_{s'} - 1/S)^T and phi (r - 1/2) of every step (spec linear_jdp B2).
+    """Add phi phi^T, phi (e_{s'} - 1/S)^T and phi (r - 1/2) of every step.
 
-    Blocks have one table per stage, or one for all stages (``pooled``): gram [G, p], following [G',
-    d, S], reward [G'', d]. Packed Gram matrices have p = d (d + 1) / 2, off-diagonal entries times
-    sqrt 2; p = d keeps the diagonal alone (enough where phi is one-hot). A stage beyond the end of
-    a block is left out of it, and so is a step whose next state is missing.
+    What for is said in docs/papers/linear_jdp.md#b2. Blocks have one table per stage, or one for
+    all stages (``pooled``): gram [G, p], following [G', d, S], reward [G'', d]. Packed Gram
+    matrices have p = d (d + 1) / 2, off-diagonal entries times sqrt 2; p = d keeps the diagonal
+    alone (enough where phi is one-hot). A stage beyond the end of a block is left out of it, and so
+    is a step whose next state is missing.
     """
     S, A, d = phi.shape
     root2 = math.sqrt(2.0)

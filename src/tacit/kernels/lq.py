@@ -1,4 +1,6 @@
-"""Finite-horizon linear quadratic control: Riccati, exact costs, gradients (spec lq_jdp).
+"""Finite-horizon linear quadratic control: Riccati, exact costs, gradients.
+
+The formulas are those of docs/papers/lq_jdp.md#setting.
 
 Theta = [A, B]^T is D x n with D = n + d, so that the next state is Theta^T z + w for z = (x, u).
 All matrices are tiny (n up to a handful), where plain loops beat calls to a linear algebra library
@@ -101,7 +103,7 @@ def _fold(G: Array, K: Array, out: Array) -> None:
 
 @kernel
 def cap_gains(gains: Array, limit: float) -> None:
-    """Scale every gain to spectral norm at most ``limit`` (spec lq_jdp, erratum E6)."""
+    """Scale every gain to spectral norm at most ``limit`` (docs/papers/lq_jdp.md#e6)."""
     H, d, n = gains.shape
     for h in range(H):
         size = spectral_norm(gains[h])
@@ -141,7 +143,9 @@ def policy_cost(
     excitation: Array,
     moments: Array,
 ) -> float:
-    """Exact expected cost of u_h = scale K_h x_h + xi_h, by covariance propagation (section 2).
+    """Exact expected cost of u_h = scale K_h x_h + xi_h, by covariance propagation.
+
+    The recursion of docs/papers/lq_jdp.md#exact-costs.
 
     Args:
         theta: the true Theta [D, n].
@@ -232,7 +236,7 @@ def optimal_cost_gradient(
     P: Array,
     gradient: Array,
 ) -> float:
-    """J*(Theta) and its gradient [D, n] by the envelope theorem (spec lq_jdp 3.4, step 1).
+    """J*(Theta) and its gradient [D, n] by the envelope theorem (docs/papers/lq_jdp.md#gradient).
 
     dJ/dTheta = 2 sum_h [I; K_h] X_h C_h^T P_{h+1}, with X_h the state moments under Theta itself.
     """

@@ -48,11 +48,11 @@ def moments(
     off_diagonal: float,
     out: IntArray,
 ) -> None:
-    """M = sum z z^T (upper triangle) and weight N, N = sum z x'^T (spec lq_jdp 3.2 and 3.5).
+    """M = sum z z^T (upper triangle) and weight N, N = sum z x'^T.
 
-    States are clipped to norm 1 and inputs to norm ``gain``, step by step; then all z are scaled
-    together so that sum |z|^2 <= ``energy`` (1 + gain^2), all next states so that the sum of their
-    squares is at most ``energy``.
+    States are clipped to norm 1 and inputs to norm ``gain``, step by step
+    (docs/papers/lq_jdp.md#clipping); then all z are scaled together so that sum |z|^2 <=
+    ``energy`` (1 + gain^2), all next states so that the sum of their squares is at most ``energy``.
 
     Args:
         states: [H+1, n].

@@ -1,8 +1,9 @@
 """The optimistic step of OFU-RL: least optimal cost over an ellipsoid within the unit ball.
 
 Minimise J*(Theta) over |Theta - That|_V <= radius, |Theta|_F <= 1, by projected gradient steps in
-the metric of V, from several starts, and bound the least value from below by a dual problem (spec
-lq_jdp 3.4). In the eigenbasis of V the projection is one secular equation per constraint.
+the metric of V, from several starts, and bound the least value from below by a dual problem
+(docs/papers/lq_jdp.md#optimistic-step). In the eigenbasis of V the projection is one secular
+equation per constraint.
 """
 
 from __future__ import annotations
@@ -219,11 +220,12 @@ def dual_bound(
     W: Array,
     start: Array,
 ) -> float:
-    """A lower bound on the optimistic value for any multipliers >= 0 (spec lq_jdp 3.4, step 6).
+    """A lower bound on the optimistic value for any multipliers >= 0.
 
-    With v = (Theta - That)^T z as a second control, |v|^2 <= radius^2 z^T V^{-1} z and |That^T z +
-    v|^2 <= |z|^2 hold at every step and every feasible Theta; the control problem in (u, v) with
-    both as penalties is below. Returns -inf where that problem is not convex in (u, v).
+    The argument is in docs/papers/lq_jdp.md#certificate. With v = (Theta - That)^T z as a second
+    control, |v|^2 <= radius^2 z^T V^{-1} z and |That^T z + v|^2 <= |z|^2 hold at every step and
+    every feasible Theta; the control problem in (u, v) with both as penalties is below. Returns
+    -inf where that problem is not convex in (u, v).
 
     Args:
         centre: That [D, n].

@@ -34,8 +34,9 @@ class Regression(NamedTuple):
 
 
 class Widths(NamedTuple):
-    """Width of <f, theta> at stage h, from public numbers (spec mixture_jdp 5.2).
+    """Width of <f, theta> at stage h, from public numbers.
 
+    docs/papers/mixture_jdp.md#tight-widths:
     c (spread sqrt(log + min(log det(Lambda / ridge), most)) |f| + min(fixed |f|, direct |Lambda^-1
     f|_2)) with |f| the norm in Lambda^-1 and Lambda = released Gram + shift I.
     """
@@ -175,7 +176,10 @@ def value_targeted_induction(
     V: Array,
     reach: Array,
 ) -> None:
-    """Optimistic backward induction of UCRL-VTR and LinOpt (mixture_ldp 3.1, mixture_jdp 3.2, 3.3).
+    """Optimistic backward induction of UCRL-VTR and LinOpt.
+
+    See docs/papers/mixture_ldp.md#ucrl-vtr, docs/papers/mixture_jdp.md#linopt-vi and
+    docs/papers/mixture_jdp.md#linopt-po.
 
     Q_h = clip(r + <phi_V, theta> + bonus, 0, cap_h). V_h is max_a Q_h, or with ``mirror`` the mean
     of Q_h under ``weights`` [H, S, A]. Rewards are regressed unless ``known_reward`` [H, S, A] has

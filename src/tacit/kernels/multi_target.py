@@ -45,8 +45,9 @@ def add_multi_targets(
     reward_gram: IntArray,
     reward_target: IntArray,
 ) -> None:
-    """Add the contributions of many users, one trajectory per row (spec mixture_jdp B1).
+    """Add the contributions of many users, one trajectory per row.
 
+    The statistic is that of docs/papers/mixture_jdp.md#b1.
     Blocks have one table for all stages if ``pooled``, else one per stage; then the transition of
     the last stage, which nobody plans with, is left out. Reward blocks may be empty.
     """

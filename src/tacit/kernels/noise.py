@@ -30,7 +30,7 @@ def draw_bounded(rng: np.random.Generator) -> float:
     """A draw on (-1, 1) with density proportional to exp(-exp(1 / (1 - x^2))), by rejection.
 
     Two uniforms per attempt: x in (-1, 1), accepted with probability exp(e - exp(1 / (1 - x^2)));
-    42% are accepted (spec tabular_ldp 3.3).
+    42% are accepted (docs/papers/tabular_ldp.md#randomizers).
     """
     while True:
         x = 2.0 * rng.random() - 1.0

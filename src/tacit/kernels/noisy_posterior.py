@@ -1,8 +1,8 @@
-"""Posterior sampling that knows the noise in its counts (spec tabular_ldp B3, B4).
+"""Posterior sampling that knows the noise in its counts.
 
-The released counts carry noise of known variance. A draw of the model first draws what the exact
-counts may have been (counts plus noise of that variance, projected to what counts can be), then the
-model given those counts; as the noise vanishes this becomes PSRL.
+See docs/papers/tabular_ldp.md#b3. The released counts carry noise of known variance. A draw of the
+model first draws what the exact counts may have been (counts plus noise of that variance, projected
+to what counts can be), then the model given those counts; as the noise vanishes this becomes PSRL.
 """
 
 from __future__ import annotations

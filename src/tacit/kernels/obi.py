@@ -1,4 +1,4 @@
-"""Optimistic backward induction on noisy counts (LDP-OBI, spec tabular_ldp 3.2)."""
+"""Optimistic backward induction on noisy counts (docs/papers/tabular_ldp.md#ldp-obi)."""
 
 from __future__ import annotations
 
@@ -59,14 +59,15 @@ def obi_precision(
     beta: float,
     printed: bool,
 ) -> Precision:
-    """Widths before episode k = n + 1, from n reports with noise of that law (spec 3.4).
+    """Widths before episode k = n + 1, from n reports with noise of that law.
 
-    Laplace: c1 = c2 = max(sqrt k, L1) sqrt(8 L1) b, c3 = max(sqrt(kS), L2) sqrt(8 L2) b, c4 =
-    c3 / sqrt S. Gaussian: sigma sqrt(2 n L), at least 1; as printed without the 2 and with L1
-    throughout (erratum E4). Randomized response: w sqrt(n H / 2 ln(8SA / d)), at least 1, with the
-    range w = (e+1) / (e-1) of a debiased bit; as printed (2e-1) / (e-1) = (w+3) / 2 and 4SA
-    (erratum E5). Bounded: R sqrt(2 n L), which is 0 before the first report. Without noise all are
-    0, and the least denominator is 1.
+    See docs/papers/tabular_ldp.md#precisions. Laplace: c1 = c2 = max(sqrt k, L1) sqrt(8 L1) b, c3 =
+    max(sqrt(kS), L2) sqrt(8 L2) b, c4 = c3 / sqrt S. Gaussian: sigma sqrt(2 n L), at least 1; as
+    printed without the 2 and with L1 throughout (docs/papers/tabular_ldp.md#e4). Randomized
+    response: w sqrt(n H / 2 ln(8SA / d)), at least 1, with the range w = (e+1) / (e-1) of a
+    debiased bit; as printed (2e-1) / (e-1) = (w+3) / 2 and 4SA (docs/papers/tabular_ldp.md#e5).
+    Bounded: R sqrt(2 n L), which is 0 before the first report. Without noise all are 0, and the
+    least denominator is 1.
 
     Args:
         noise: of one report.
@@ -151,8 +152,9 @@ def obi_induction(
     """Fill Q [H, S, A] (not clipped: the policy is its argmax) and V = min(H-h+1, max_a Q).
 
     Q_h = r~ + beta_r + w_h beta_p + p~ V_{h+1} with signed, sub-normalised p~. As printed w_h =
-    H-h+1; corrected (erratum E8) w_h = H-h, so that the last step pays no transition bonus. Where
-    a denominator is not positive Q_h is its largest value H-h+1. Pooled tables only [1, S, A].
+    H-h+1; corrected (docs/papers/tabular_ldp.md#e8) w_h = H-h, so that the last step pays no
+    transition bonus. Where a denominator is not positive Q_h is its largest value H-h+1. Pooled
+    tables only [1, S, A].
     """
     H, S, A = Q.shape
     for s in range(S):

@@ -1,4 +1,4 @@
-"""The tighter widths of LDP-OBI (spec tabular_ldp B7).
+"""The tighter widths of LDP-OBI (docs/papers/tabular_ldp.md#b7).
 
 No shift of the denominators: the statistic R~ - r N~ has mean 0 at the true reward r, whatever the
 noise in N~, so r <= (R~ + width) / N~ wherever N~ > 0; the same for the transitions in the one
@@ -19,7 +19,8 @@ from tacit.kernels.obi import BOUNDED, EXACT, LAPLACE, RESPONSE, CellNoise
 
 GROWTH = 1.1
 """By how much counts grow in an epoch: longer epochs need a smaller logarithm but a wider bound.
-This one gives widths within 0.5% of the best, for 10^4 to 10^8 users at the sizes of the spec."""
+This one gives widths within 0.5% of the best, for 10^4 to 10^8 users of
+random-mdp (S = A = H = 2) and river-swim (S = 6, H = 20)."""
 
 
 class Tails(NamedTuple):

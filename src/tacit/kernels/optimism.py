@@ -23,14 +23,15 @@ def optimistic_model(
     The bonus is ``width`` / sqrt(N), and infinite at N = 0 (then the caller's cap on Q holds). N
     counts observed transitions before the last stage and visits at the last one, where there is no
     next state: a pair that only the last stage reaches would otherwise stay optimistic for ever
-    (spec tabular_ldp, erratum E8, same effect).
+    (the effect of docs/papers/tabular_ldp.md#e8).
 
     Args:
         reward: released reward sums R~(s, a) [G, S, A].
         visits: released visit counts N_r(s, a) [G, S, A].
         transitions: released transition counts N_p(s, a, s') [G, S, A, S].
         known_reward: mean rewards [G, S, A] where revealed, NaN where not.
-        width: bonus at N = 1, that is 7 H L times the bonus scale (spec tabular_ldp 3.6).
+        width: bonus at N = 1, that is 7 H L times the bonus scale
+            (docs/papers/tabular_ldp.md#baselines).
         P: output.
         R: output.
     """

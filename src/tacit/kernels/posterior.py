@@ -11,7 +11,7 @@ from tacit.kernels import kernel
 
 FLOOR = 1e-9
 """Least value of a posterior parameter, and of a draw that is divided by: noisy counts can be
-negative (spec 3.5)."""
+negative (docs/papers/tabular_ldp.md#ldp-psrl)."""
 
 
 class Prior(NamedTuple):
@@ -37,10 +37,10 @@ def sample_model(
 ) -> None:
     """Draw transitions into P [G, S, A, S] and mean rewards into R [G, S, A].
 
-    Posterior of spec tabular_ldp 3.5 with mu0 = 0: alpha = alpha0 + N_p, lambda = lambda0 + N_r,
-    nu = nu0 + N_r / 2, mu = R~ / lambda, beta = beta0 + R2~ / 2 - R~^2 / (2 lambda); then
-    p ~ Dirichlet(alpha), tau ~ Gamma(nu, rate beta), r ~ N(mu, 1 / (lambda tau)). Parameters are
-    raised to FLOOR, which exact counts never need.
+    Posterior of docs/papers/tabular_ldp.md#ldp-psrl with mu0 = 0: alpha = alpha0 + N_p,
+    lambda = lambda0 + N_r, nu = nu0 + N_r / 2, mu = R~ / lambda, beta = beta0 + R2~ / 2 - R~^2 / (2
+    lambda); then p ~ Dirichlet(alpha), tau ~ Gamma(nu, rate beta), r ~ N(mu, 1 / (lambda tau)).
+    Parameters are raised to FLOOR, which exact counts never need.
     """
     G, S, A = visits.shape
     for g in range(G):

@@ -43,8 +43,8 @@ class Weighing(NamedTuple):
 def report_weight(occupancy: int, noise: float, weighing: Weighing) -> int:
     """Weight of a report about a state that is met with that chance, both in whole steps.
 
-    Signal d over variance d / 4 + v of one report: the matched filter of spec tabular_ldp B4, with
-    the user's own luck counted in. At least one step.
+    Signal d over variance d / 4 + v of one report: the matched filter of
+    docs/papers/tabular_ldp.md#b4. At least one step.
     """
     d = occupancy / WEIGHT_STEPS
     return max(1, int(weighing.most * d / (SPREAD * d + noise) * WEIGHT_STEPS + 0.5))

@@ -81,8 +81,9 @@ def add_value_targets(
     reward_gram: IntArray,
     reward_target: IntArray,
 ) -> None:
-    """Add x x^T, x y, varphi varphi^T and varphi r of one user to the blocks (mixture_jdp 2).
+    """Add x x^T, x y, varphi varphi^T and varphi r of one user to the blocks.
 
+    See docs/papers/mixture_jdp.md#setting.
     x = phi_V(s_h, a_h) is clipped to the norm ``reach[0, h]`` and y = V(s_{h+1}) - mid to
     ``reach[1, h]``, both at most the declared bounds: the caller adds noise in proportion, so any
     published reach is safe. V is clipped entry by entry first. Stage H has no transition data.

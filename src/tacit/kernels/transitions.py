@@ -1,4 +1,7 @@
-"""Optimistic planning on noisy transition counts with known rewards (spec mixture_ldp 9.1)."""
+"""Optimistic planning on noisy transition counts with known rewards.
+
+See docs/papers/mixture_ldp.md#b1.
+"""
 
 from __future__ import annotations
 

@@ -38,8 +38,9 @@ def vfree_induction(
     Q: Array,
     V: Array,
 ) -> None:
-    """Q_h = clip(r + bonus) + clip(P V + bonus), each within what it can be (mixture_jdp B1, B2).
+    """Q_h = clip(r + bonus) + clip(P V + bonus), each within what it can be.
 
+    See docs/papers/mixture_jdp.md#b1 and docs/papers/mixture_jdp.md#b2.
     P V = <phi_V, origin> + <phi_V in reduced coordinates, vartheta>. With weights on the simplex it
     lies between the smallest and the largest P_i V of the base kernels, always between min V and
     max V; rewards lie in [0, 1]. ``whole`` [d0] is work space.

@@ -22,7 +22,7 @@ def fill_tight(
     fixed: Array,
     direct: Array,
 ) -> None:
-    """Shift, A2 and W of spec mixture_jdp 5.2 from the noise of every stage.
+    """Shift, A2 and W of docs/papers/mixture_jdp.md#tight-widths from the noise of every stage.
 
     ``root`` bounds the spectral norm of a noise matrix of unit std, ``reach`` the norm of a noise
     vector of unit std.
@@ -40,7 +40,10 @@ def fill_tight(
 def printed_terms(
     users: int, sigma: float, d: int, theta: float, most: float, horizon: int, alpha: float
 ) -> tuple[float, float]:
-    """Shift 2 Gamma + 1 and radius q1 + q2 + q3 of spec mixture_ldp 3.2 (E6: no log of 0)."""
+    """Shift 2 Gamma + 1 and radius q1 + q2 + q3 of docs/papers/mixture_ldp.md#radius.
+
+    There is no logarithm of 0 before the first user (docs/papers/mixture_ldp.md#e6).
+    """
     gamma = math.sqrt(users) * sigma * (math.sqrt(4.0 * d) + 2.0 * math.log(6.0 * horizon / alpha))
     n = max(users, 1)
     log = math.log(24.0 * n * n * horizon / alpha)

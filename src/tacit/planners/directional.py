@@ -24,7 +24,7 @@ from tacit.task import Task
 class DirectionalPlanner:
     """Plays the policy that looks best if every estimate errs in its favour.
 
-    Spec tabular_ldp B3 (optimistic) and B4: widths z sd with z = c sqrt(2 L),
+    The optimistic form of docs/papers/tabular_ldp.md#b3: widths z sd with z = c sqrt(2 L),
     L = ln(4 S A H e (e + 1) / beta) before the e-th batch.
 
     Args:

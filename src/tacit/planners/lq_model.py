@@ -13,7 +13,7 @@ from tacit.task import Task
 
 
 class LinearTask(NamedTuple):
-    """What a task of the family "lq" makes public, by the letters of spec lq_jdp."""
+    """What a task of the family "lq" makes public, by the letters of docs/papers/lq_jdp.md."""
 
     H: int
     n: int

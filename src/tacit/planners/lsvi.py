@@ -38,8 +38,8 @@ LEAST = 1e-9
 class Switching:
     """Plan anew when a determinant has grown by ``rate``, at most ``most`` times.
 
-    The test is made once per publication, on released matrices only (errata E6 and E10); the cap is
-    what the privacy of the answers rests on.
+    The test is made once per publication, on released matrices only; the cap is what the privacy of
+    the answers rests on (docs/papers/linear_jdp.md#e6 and #e10).
     """
 
     most: int
@@ -114,7 +114,8 @@ class Regression:
         """Prediction of V(s') (and r where asked for) at every pair (s, a), prior mean 0.
 
         A centred sum y_m = sum w phi (u - m) gives m + phi^T Lam^-1 (y_m - m (Lam - G) v), <v, phi>
-        = 1: the noisy Gram matrix stands in for the exact one (spec B1 with t = 0).
+        = 1: the noisy Gram matrix stands in for the exact one
+        (docs/papers/linear_jdp.md#b1 with t = 0).
         """
         middle, w = 0.0, np.empty(self.phi.shape[1])
         if asked.ranges:
@@ -168,7 +169,8 @@ def published(
 class LsviPlanner:
     """Q_h = clip(<w_h, phi> + bonus |phi|_{Lam^-1}, 0, top), w_h = Lam^-1 sum phi (r + V_{h+1}).
 
-    LSVI-UCB (spec linear_jdp 3.1), Luyo's batches (3.5) and, with ``switching``, Ngo's (3.6).
+    LSVI-UCB (docs/papers/linear_jdp.md#lsvi-ucb), Luyo's batches (#luyo) and, with ``switching``,
+    Ngo's (#ngo).
 
     Attributes:
         ridge: what is added to the diagonal of the Gram matrices.

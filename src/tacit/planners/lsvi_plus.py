@@ -17,7 +17,7 @@ from tacit.task import Task, feature_table
 
 @dataclass(frozen=True)
 class PlusBonus:
-    """Factors of the widths (spec linear_jdp 3.2).
+    """Factors of the widths (docs/papers/linear_jdp.md#lsvi-ucb-plus-plus).
 
     Attributes:
         hat: of the optimistic values (beta).
@@ -35,12 +35,13 @@ class PlusBonus:
 
 @dataclass(frozen=True, eq=False)
 class LsviPlusPlanner:
-    """Three regressions per switch: of V, of the pessimistic V and of V^2 (spec 3.2 to 3.4).
+    """Three regressions per switch: of V, of the pessimistic V and of V^2.
 
-    As published Qhat only falls and Qcheck only rises (erratum E9). With noisy answers the smallest
-    of many Qhat is the one with the unluckiest noise, so private planning may leave that out and
-    use the newest answers alone. Weights are published as a table from the last switch's answers,
-    before the user who reads them arrives (erratum E11).
+    The algorithm of docs/papers/linear_jdp.md#lsvi-ucb-plus-plus. As meant there Qhat only falls
+    and Qcheck only rises (#e9 says what is printed). With noisy answers the smallest of many Qhat
+    is the one with the unluckiest noise, so private planning may leave that out and use the newest
+    answers alone. Weights are published as a table from the last switch's answers, before the user
+    who reads them arrives (#e11).
 
     Attributes:
         ridge: what is added to the diagonal of the Gram matrices.

@@ -16,15 +16,16 @@ from tacit.release import Release
 from tacit.task import Task
 
 FLOOR = 0.02
-"""Least predicted chance of a state that a report's weight is worked out from (tabular_ldp B4)."""
+"""Least predicted chance of a state that a report's weight is worked out from
+(docs/papers/tabular_ldp.md#b4)."""
 
 
 class NoisyPosteriorPlanner:
     """Draws a model that the released counts and their noise allow, and plays its best policy.
 
-    Spec tabular_ldp B3 and B4. The publication carries the predicted chances of being in each
-    state, from the model that was drawn: reports are weighted by them. It also carries which
-    questions the next users are asked, in which shares.
+    See docs/papers/tabular_ldp.md#b3 and B4 there. The publication carries the predicted chances of
+    being in each state, from the model that was drawn: reports are weighted by them. It also
+    carries which questions the next users are asked, in which shares.
 
     Args:
         weighing: how reports weigh, a public fact of the mechanism.

@@ -32,13 +32,16 @@ LATEST = 10**16
 
 
 class ObiPlanner:
-    """LDP-OBI's planner (spec tabular_ldp 3.2, 3.4): widths from the declared law of the noise.
+    """LDP-OBI's planner: widths from the declared law of the noise.
+
+    See docs/papers/tabular_ldp.md#ldp-obi and docs/papers/tabular_ldp.md#precisions.
 
     Args:
         alpha: shift of the denominators, > 1; "tight" widths have none.
         beta: failure probability.
-        width: the "published" widths and last-step bonus, the "corrected" ones (E4, E5, E8), or
-            the "tight" ones (B7).
+        width: the "published" widths and last-step bonus, the "corrected" ones
+            (docs/papers/tabular_ldp.md#e4, and E5, E8 there), or the "tight" ones
+            (docs/papers/tabular_ldp.md#b7).
     """
 
     def __init__(self, *, alpha: float, beta: float, width: Width) -> None:
@@ -72,8 +75,8 @@ class ObiPlanner:
     def break_even(self, task: Task, law: NoiseLaw, target: float) -> float:
         """The episode from which on the bonus of step 1 is at most ``target``, infinite if never.
 
-        For a pair (s, a) that every user visits at every step (spec tabular_ldp, section 6): all
-        others come later.
+        For a pair (s, a) that every user visits at every step
+        (docs/papers/tabular_ldp.md#break-even): all others come later.
         """
         noise = cell_noise(law)
         sizes = (task.sizes["states"], task.sizes["actions"], task.horizon)

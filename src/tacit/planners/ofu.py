@@ -1,8 +1,8 @@
 """OFU-RL: optimal control of the most favourable model in a confidence set.
 
-The confidence set is built from released matrices and public bounds only (spec lq_jdp, section 5):
-the published radius contains a determinant of exact data (erratum E1), which no finite epsilon
-allows.
+The confidence set is built from released matrices and public bounds only
+(docs/papers/lq_jdp.md#confidence): the published radius contains a determinant of exact data
+(#e1 on that page), which no finite epsilon allows.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ def published_ridge(
     users: int,
     beta: float,
 ) -> Ridge:
-    """The constants of spec lq_jdp 3.2; ``sizes`` are D and n, stds are per node."""
+    """The constants of docs/papers/lq_jdp.md#private-ofu-rl.
+
+    ``sizes`` are D and n, stds are per node.
+    """
     D, n = sizes
     bound = moment_std * math.sqrt(levels)
     bound *= 4.0 * math.sqrt(D) + math.sqrt(8.0 * math.log(4.0 * users / beta))
@@ -190,11 +193,11 @@ def _starts(
 
 
 def certificate(facts: LinearTask, region: Ellipsoid) -> float:
-    """A lower bound on the least cost in the region, by the dual problem of spec lq_jdp 3.4.
+    """A lower bound on the least cost in the region, by a dual problem.
 
-    Every convex mixture of the ellipsoid and the unit ball is an ellipsoid that holds both sets'
-    intersection, so any of them may stand in for the first; the best of a few is taken, and then
-    multipliers are chosen step by step.
+    The problem is in docs/papers/lq_jdp.md#certificate. Every convex mixture of the ellipsoid and
+    the unit ball is an ellipsoid that holds both sets' intersection, so any of them may stand in
+    for the first; the best of a few is taken, and then multipliers are chosen step by step.
     """
     shares = 1.0 - np.linspace(0.0, 0.9, 7) ** 2
     bounds = [_bound(facts, _mixture(region, share), False) for share in shares]
@@ -228,7 +231,9 @@ def _bound(facts: LinearTask, region: Ellipsoid, stepwise: bool) -> float:
 
 
 class OfuPlanner:
-    """Optimism over the confidence set, gains capped (spec lq_jdp 3.1, 3.2, errata E1, E6 to E8).
+    """Optimism over the confidence set, gains capped.
+
+    docs/papers/lq_jdp.md#ofu-rl and #private-ofu-rl, with #e1 and #e6 to #e8 put right.
 
     Args:
         ridge: regulariser and noise bounds.

@@ -18,9 +18,9 @@ from tacit.task import Task
 class UcbViPlanner:
     """Q_h = min(Q_h of the last plan, H, r^ + p^ V_{h+1} + c 7 H L / sqrt(N)).
 
-    UCB-VI with Hoeffding bonus (spec tabular_ldp 3.6, after Azar et al. 2017), L = ln(5 S A T /
-    beta), T = K H. The bonus scale c is 1 in the theorem. N counts transitions before the last
-    stage and visits at it (see ``kernels.optimism``).
+    UCB-VI with Hoeffding bonus (docs/papers/tabular_ldp.md#baselines, after Azar et al. 2017),
+    L = ln(5 S A T / beta), T = K H. The bonus scale c is 1 in the theorem. N counts transitions
+    before the last stage and visits at it (see ``kernels.optimism``).
     """
 
     def __init__(self, *, bonus_scale: float, beta: float) -> None:

@@ -16,7 +16,7 @@ from tacit.task import Task
 class PosteriorPlanner:
     """Draw one model from the posterior of the released counts, play its optimal policy.
 
-    Plain PSRL (spec tabular_ldp 3.5): Dirichlet transitions, normal-gamma rewards.
+    Dirichlet transitions, normal-gamma rewards (docs/papers/tabular_ldp.md#ldp-psrl).
     """
 
     def __init__(self, prior: Prior) -> None:

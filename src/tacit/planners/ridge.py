@@ -74,7 +74,10 @@ class Ridge:
 
 
 def ridge(gram: Array, phi: Array, ones: Array, prior: float, floor: float) -> Ridge:
-    """Clip eigenvalues of the released Gram matrices at ``floor``, add ``prior`` (spec B4)."""
+    """Clip eigenvalues of the released Gram matrices at ``floor``, add ``prior``.
+
+    Why a floor: docs/papers/linear_jdp.md#b4.
+    """
     values, axes = np.linalg.eigh(gram)
     kept = np.maximum(values, floor) + prior
     rotated = phi @ axes
@@ -106,9 +109,9 @@ class Blocks:
 class RidgePlanner:
     """Value iteration by ridge regression that shrinks towards the top of the range.
 
-    Spec linear_jdp, B1 to B4. At stage h, where what is predicted is at most t, the prediction is
-    m + phi^T Lam^-1 y + (t - m) phi^T Lam^-1 (Lam - G~) v, with <v, phi> = 1 and y the noisy sum of
-    phi (r + V(s') - m): without data it is t, so nothing else has to drive exploration. Known
+    The prior of docs/papers/linear_jdp.md#b1. At stage h, where what is predicted is at most t, it
+    is m + phi^T Lam^-1 y + (t - m) phi^T Lam^-1 (Lam - G~) v, with <v, phi> = 1 and y the noisy sum
+    of phi (r + V(s') - m): without data it is t, so nothing else has to drive exploration. Known
     rewards are added to the prediction of V instead.
 
     Attributes:

@@ -1,6 +1,6 @@
 """tacit-control: learn a linear system from clipped, instrumented responses, act when it pays.
 
-Joins the two practical learners of spec lq_jdp (B1 and B7) and goes beyond both: server-drawn
+Joins two practical learners (docs/papers/lq_jdp.md#b1 and #b7) and goes beyond both: server-drawn
 excitation and the expected path are public instruments, so that no second moment of states has to
 be released; residuals are taken against the newest model; one joint clip replaces one per block;
 gains, excitation and the length of the next batch are planned from the belief that releases allow.

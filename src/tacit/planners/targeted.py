@@ -88,7 +88,10 @@ class _Targeted:
 
 
 class ValueTargetedPlanner(_Targeted):
-    """Optimistic value iteration: UCRL-VTR and LinOpt-VI (mixture_ldp 3.1, mixture_jdp 3.2)."""
+    """Optimistic value iteration: UCRL-VTR and LinOpt-VI.
+
+    See docs/papers/mixture_ldp.md#ucrl-vtr and docs/papers/mixture_jdp.md#linopt-vi.
+    """
 
     def plan(
         self,
@@ -108,7 +111,7 @@ class ValueTargetedPlanner(_Targeted):
 
 
 class MirrorPlanner(_Targeted):
-    """Mirror-descent policy optimisation: LinOpt-PO (mixture_jdp 3.3).
+    """Mirror-descent policy optimisation: LinOpt-PO (docs/papers/mixture_jdp.md#linopt-po).
 
     Args:
         rate: "paper": eta = sqrt(2 ln A / (K H^2)); "tight": sqrt(8 ln A / (K cap_h^2)) per stage.

@@ -15,12 +15,13 @@ from tacit.task import Task
 
 
 class TransitionPlanner:
-    """Backward induction with an optimism that knows the noise of every count (mixture_ldp 9).
+    """Backward induction with an optimism that knows the noise of every count.
 
-    Stages are added up where the task is declared homogeneous.
+    See docs/papers/mixture_ldp.md#b1 and docs/papers/mixture_ldp.md#b4. Stages are added up where
+    the task is declared homogeneous.
 
     Args:
-        bonus_scale: c of spec mixture_ldp 9.1.
+        bonus_scale: c of docs/papers/mixture_ldp.md#b1.
     """
 
     def __init__(self, *, bonus_scale: float) -> None:

@@ -21,7 +21,10 @@ from tacit.task import Task
 
 
 class VFreePlanner:
-    """Widths of spec mixture_jdp 5.2 for the multi-target regression of B1.
+    """Optimistic planning on the multi-target regression.
+
+    The regression is that of docs/papers/mixture_jdp.md#b1, its widths are those of
+    docs/papers/mixture_jdp.md#tight-widths.
 
     Args:
         geometry: the public geometry.

@@ -67,7 +67,7 @@ def reaches(
 
 @dataclass(frozen=True)
 class TightWidths:
-    """Spec mixture_jdp 5.2, with the determinant form of the statistical term.
+    """Those of docs/papers/mixture_jdp.md#tight-widths, the statistical term by a determinant.
 
     With no noise this is the radius of UCRL-VTR: sqrt(lambda) |theta| + R sqrt(2 ln(H / beta) + ln
     det), R = (largest V) / 2.
@@ -92,7 +92,7 @@ class TightWidths:
         r: RewardFeatures,
         units: Units,
     ) -> tuple[Widths, Widths]:
-        """Privacy costs an additive term that decays like 1 / n (W of spec mixture_jdp 5.2)."""
+        """Privacy costs an additive term that decays like 1 / n, called W there."""
         noises = [
             stage_std(release, name, getattr(units, name)) if name in release.blocks else None
             for name in ("gram", "target", "reward_gram", "reward_target")
@@ -162,7 +162,9 @@ def _flat(scale: float, ridge: float, shift: Array, radius: Array) -> Widths:
 
 @dataclass(frozen=True)
 class PrintedLocal:
-    """LDP-UCRL-VTR as published: shift 2 Gamma and the three terms of its proof (mixture_ldp 3.2).
+    """LDP-UCRL-VTR as published: shift 2 Gamma and the three terms of its proof.
+
+    See docs/papers/mixture_ldp.md#radius.
 
     Attributes:
         bonus_scale: c, the paper tunes it by grid search.
@@ -200,7 +202,9 @@ class PrintedLocal:
 
 @dataclass(frozen=True)
 class PrintedJoint:
-    """Private-LinOpt as published (mixture_jdp 3.1, 3.5): shift 2 Sigma, widths beta_p and beta_r.
+    """Private-LinOpt as published: shift 2 Sigma, widths beta_p and beta_r.
+
+    See docs/papers/mixture_jdp.md#regularizer and docs/papers/mixture_jdp.md#private-linopt.
 
     Attributes:
         bonus_scale: c; 1 is the theorem.

@@ -128,7 +128,7 @@ class Record:
     answers: list[tuple[ValueQuery, int, Array]] = field(default_factory=list)
 
 
-class Evidence(NamedTuple):
+class Likelihood(NamedTuple):
     """How much a record speaks for the second world, under the law of noise that is claimed.
 
     Attributes:
@@ -183,7 +183,7 @@ class Curated(ABC):
     """A joint privatizer whose releases have Gaussian noise: an audit reads them in closed form."""
 
     @abstractmethod
-    def evidence(self, record: Record) -> Evidence:
+    def evidence(self, record: Record) -> Likelihood:
         """The log-likelihood ratio of a whole record, under the noise that the guarantee claims."""
 
 

@@ -1,9 +1,10 @@
-"""Noise of bounded support with a doubly exponential edge, and its true delta (tabular_ldp 3.3).
+"""Noise of bounded support with a doubly exponential edge, and its true delta.
 
 The density on (-R, R) is proportional to exp(-exp(R^2 / (R^2 - x^2))). The published radius rests
-on a theorem that does not apply at any size met here (spec erratum E7), so the guarantee is
-computed: privacy losses of all shifted cells are put on a grid, never below their true effect, and
-convolved. Simulated sampling only: a secure sampler on integers does not exist for this law.
+on a theorem that does not apply at any size met here (docs/papers/tabular_ldp.md#e7), so the
+guarantee is computed: privacy losses of all shifted cells are put on a grid, never below their true
+effect, and convolved. Simulated sampling only: a secure sampler on integers does not exist for this
+law.
 """
 
 from __future__ import annotations

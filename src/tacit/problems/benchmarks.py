@@ -16,7 +16,9 @@ from tacit.problems.tabular import Rewards, TabularMDP
 def random_mdp(
     states: int = 2, actions: int = 2, horizon: int = 2, seed: int = 0, initial: int = 0
 ) -> TabularMDP:
-    """p(.|s,a) ~ Dirichlet(0.1, ..., 0.1), r(s,a) = 1{U <= 1/2} (spec tabular_ldp, section 5).
+    """p(.|s,a) ~ Dirichlet(0.1, ..., 0.1), r(s,a) = 1{U <= 1/2}.
+
+    See docs/papers/tabular_ldp.md#environments.
 
     Args:
         states: S.
@@ -75,8 +77,9 @@ def river_swim(
 ) -> TabularMDP:
     """A chain where the small reward is near and the large one is upstream; start at state 0.
 
-    r(0, left) = 0.005, r(S-1, right) = 1, times ``reward_scale`` (specs tabular_ldp section 5,
-    mixture_ldp 5.1, mixture_jdp 6).
+    r(0, left) = 0.005, r(S-1, right) = 1, times ``reward_scale``
+    (docs/papers/tabular_ldp.md#environments, docs/papers/mixture_ldp.md#river-swim,
+    docs/papers/mixture_jdp.md#river-swim).
 
     Args:
         states: S >= 2.
@@ -116,9 +119,10 @@ def river_swim(
 
 
 def hard_gap(leaves: int, actions: int, epsilon: float, users: int) -> float:
-    """Delta = sqrt(LA / K) / (16 sqrt2 min{e^eps - 1, 1/2}) of the lower bound (erratum E10).
+    """Delta = sqrt(LA / K) / (16 sqrt2 min{e^eps - 1, 1/2}) of the lower bound.
 
-    Below K = LA / (64 min{..}^2) the bound does not apply, and this says so.
+    See docs/papers/tabular_ldp.md#e10. Below K = LA / (64 min{..}^2) the bound does not apply, and
+    this says so.
     """
     pairs = leaves * actions
     strength = min(math.expm1(min(epsilon, 1.0)), 0.5)
@@ -144,7 +148,7 @@ def hard_tree(
 
     S = (A^d - 1)/(A - 1) + 2. Internal action a moves to child a; a leaf's action leads to "+" with
     probability 1/2, for one special (leaf, action) with 1/2 + gap; "+" pays 1 per step for ever
-    (spec tabular_ldp, section 5). V* = (H - d)(1/2 + gap).
+    (docs/papers/tabular_ldp.md#environments). V* = (H - d)(1/2 + gap).
 
     Args:
         states: S, which must fit some depth d.

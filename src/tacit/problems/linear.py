@@ -27,9 +27,9 @@ class LinearMDP(TabularMDP):
     it is a tabular problem too, and every tabular agent takes it.
 
     Features longer than 1 are refused, since clipping them would break linearity and keeping them
-    would break the guarantee (spec linear_jdp, erratum E4): divide phi by a constant and multiply
-    mu and theta by it. The parameters are not unique where the features do not span R^d;
-    :attr:`mu` and :attr:`theta` are the ones of least norm.
+    would break the guarantee (docs/papers/linear_jdp.md#e4): divide phi by a constant and multiply
+    mu and theta by it. The parameters are not unique where the features do not span R^d; :attr:`mu`
+    and :attr:`theta` are the ones of least norm.
 
     Args:
         features: phi [S, A, d], norms at most 1.

@@ -15,8 +15,9 @@ from tacit.problems.linear import LinearMDP
 def synthetic_linear(
     horizon: int = 20, actions: int = 100, reward: float = 0.99, seed: int = 0
 ) -> LinearMDP:
-    """Two states, many actions told apart by their binary digits (spec linear_jdp 5.1).
+    """Two states, many actions told apart by their binary digits.
 
+    The problem of docs/papers/linear_jdp.md#synthetic-linear:
     phi = (b(a), delta, 1 - delta) / norm, with b(a) in {-1, +1}^m the binary digits of the action
     and delta = 1 iff 1{s=0} = 1{a=0}. Where delta = 1 the reward is ``reward`` and the next state
     alpha_h; otherwise 1 - ``reward`` and the other state. The start state is uniform.

@@ -25,7 +25,9 @@ _ROUNDING = 1e-9
 
 
 class LQSystem:
-    """x' = A x + B u + w with cost x^T Q x + u^T R u, checked against Assumption 1 of spec lq_jdp.
+    """x' = A x + B u + w with cost x^T Q x + u^T R u.
+
+    Checked against Assumption 1 of docs/papers/lq_jdp.md#setting.
 
     Values are minus costs, so that regret means the same here as everywhere else: the optimal
     value minus the value of the policy played, never negative.

@@ -1,4 +1,4 @@
-"""The three named linear systems (spec lq_jdp, section 6), and random ones."""
+"""The three named linear systems (docs/papers/lq_jdp.md#systems), and random ones."""
 
 from __future__ import annotations
 

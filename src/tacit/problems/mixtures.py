@@ -14,7 +14,9 @@ from tacit.problems.mixture import LinearMixtureMDP
 
 
 def remap_walk(states: int = 10, horizon: int = 10) -> LinearMixtureMDP:
-    """A walk whose buttons are remapped: four known base kernels, unknown weights (mixture_jdp 6).
+    """A walk whose buttons are remapped: four known base kernels, unknown weights.
+
+    See docs/papers/mixture_jdp.md#remap-walk.
 
     Primitives: right by J = S // 10 with probability 0.9, left likewise, stay, jump to state 0.
     Base kernel i lets action a execute primitive (a + i) mod 4; the truth weighs them (.1, .1, .7,
@@ -70,7 +72,7 @@ def hard_mixture(
     users: int = 10_000,
     seed: int = 0,
 ) -> LinearMixtureMDP:
-    """The lower-bound linear mixture (spec mixture_ldp 5.2).
+    """The lower-bound linear mixture (docs/papers/mixture_ldp.md#hard-mixture).
 
     States x_1..x_H, then a dead end, then heaven (reward 1 for ever). From x_h action a in
     {-1, 1}^(d-1) leads to heaven with probability 1/H + <mu_h, a>, else to x_{h+1}. The secret
@@ -139,7 +141,9 @@ def _hard_tables(H: int, d: int, alpha: float, scale: float) -> tuple[Array, Arr
 def linear_bandit(
     dimension: int = 5, arms: int = 20, contexts: int = 200, norm: float = 0.9, seed: int = 0
 ) -> LinearMixtureMDP:
-    """A contextual linear bandit: the H = 1 case (spec mixture_ldp 3.3, 5.3).
+    """A contextual linear bandit: the H = 1 case.
+
+    See docs/papers/mixture_ldp.md#bandit and docs/papers/mixture_ldp.md#bandit-benchmark.
 
     A user draws one of ``contexts`` sets of unit vectors x (a finite pool, so that values are
     exact), picks one, and gets 1 with probability (1 + <x, theta>) / 2, else 0. Rewards are in

@@ -110,7 +110,7 @@ def published(publication: Publication, name: str, shape: tuple[int, ...]) -> np
 
 
 class Statistic(Protocol):
-    """Turns one user's raw trajectory into a bounded vector (DESIGN: consequence 2)."""
+    """Turns a user's raw trajectory into a bounded vector (docs/architecture.md#consequence-2)."""
 
     @property
     def layout(self) -> Layout:

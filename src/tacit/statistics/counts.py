@@ -16,11 +16,11 @@ from tacit.trajectory import Trajectory
 
 
 class VisitCounts:
-    """R(s,a), N_r(s,a), N_p(s,a,s') and, where asked for, R2(s,a) (spec tabular_ldp, section 2).
+    """R(s,a), N_r(s,a), N_p(s,a,s') and, where asked for, R2(s,a).
 
-    One table serves all stages when the task is declared homogeneous, else every stage has its
-    own. Rewards are clipped into [0, 1] and counted in steps of 2^-24; states and actions are
-    clipped into range; at most H steps are read.
+    See docs/papers/tabular_ldp.md#setting. One table serves all stages when the task is declared
+    homogeneous, else every stage has its own. Rewards are clipped into [0, 1] and counted in steps
+    of 2^-24; states and actions are clipped into range; at most H steps are read.
 
     Attributes:
         horizon: H.
@@ -67,7 +67,7 @@ class VisitCounts:
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
     ) -> float:
-        """Exact, jointly over all blocks (spec tabular_ldp, section 4).
+        """Exact, jointly over all blocks (docs/papers/tabular_ldp.md#sensitivity).
 
         Each block carries a total mass m of at most H (transitions: H - 1), one unit per step.
         Adding a user moves it by that mass; replacing one moves two disjoint sets of cells. In L2

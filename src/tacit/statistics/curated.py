@@ -24,7 +24,7 @@ class CuratedTransitions:
     For finite S every regression sum w phi (r + V(s')) is a linear function of the last two. The
     weight of a step is read from the table "weights" [H, S, A] of the publication the user acted
     on, at her own state and action, clipped to ``largest_weight``, and never recomputed: so it is a
-    function of public numbers and her own data (spec linear_jdp, section 2).
+    function of public numbers and her own data (docs/papers/linear_jdp.md#setting).
 
     Args:
         task: the public task.

@@ -31,7 +31,8 @@ def outer_pair(gram: float, target: float) -> float:
     """Largest squared distance of (g x x^T, t x y) over |x| <= 1, |y| <= 1: generic features.
 
     2 g^2 (1 - c^2) + 2 t^2 (1 - c) with c the cosine of two unit vectors, y = 1 for both; the
-    maximum is at c = -t^2 / (2 g^2) or at c = -1 (spec mixture_ldp 4.1, mixture_jdp 4.1).
+    maximum is at c = -t^2 / (2 g^2) or at c = -1
+    (docs/papers/mixture_ldp.md#sensitivities, docs/papers/mixture_jdp.md#sensitivities).
     """
     first = 2.0 * gram**2
     if target**2 > first or first == 0.0:
@@ -48,15 +49,16 @@ def orthogonal_pair(gram: float, target: float, signed: bool) -> float:
 def triangle_pair(gram: float, target: float, states: int) -> float:
     """One-hot features, unweighted upper triangle: S (S + 1) v^4 for the matrix, in units of S v^2.
 
-    |x| = sqrt(S) v is one unit of norm (spec mixture_ldp 4.1).
+    |x| = sqrt(S) v is one unit of norm (docs/papers/mixture_ldp.md#sensitivities).
     """
     return (1.0 + 1.0 / states) * gram**2 + 2.0 * target**2
 
 
 def box_pair(gram: float, target: float, dimension: int, reach: float) -> float:
-    """X in [0, 1]^d, 0 <= y <= 1: every entry moves by at most 1 (spec mixture_jdp 4.1).
+    """X in [0, 1]^d, 0 <= y <= 1: every entry moves by at most 1.
 
-    ``gram`` and ``target`` are per unit of |x| = ``reach``.
+    See docs/papers/mixture_jdp.md#sensitivities; ``gram`` and ``target`` are per unit of |x| =
+    ``reach``.
     """
     matrix = min(2.0, (dimension / reach**2) ** 2)
     vector = min(4.0, dimension / reach**2)

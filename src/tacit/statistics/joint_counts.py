@@ -18,11 +18,12 @@ from tacit.trajectory import Trajectory
 
 
 class JointCounts(ManyUsers):
-    """N(s,a,s') over all H steps, and sums of r - 1/2: B1 of mixture_jdp with one-hot features.
+    """N(s,a,s') over all H steps, and sums of r - 1/2: V-free sums with one-hot features.
 
-    A transition moves two cells by 1, a reward (centred at 1/2, which halves it) one cell by at
-    most 1 or two by at most 1/2. Both are scaled so that noise of one size in all cells spends the
-    given share of mu^2 on rewards. One table serves all stages when the task is homogeneous.
+    See docs/papers/mixture_jdp.md#b1. A transition moves two cells by 1, a reward (centred at 1/2,
+    which halves it) one cell by at most 1 or two by at most 1/2. Both are scaled so that noise of
+    one size in all cells spends the given share of mu^2 on rewards. One table serves all stages
+    when the task is homogeneous.
 
     Args:
         task: the public task; known rewards are not collected.

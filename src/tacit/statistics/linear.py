@@ -1,4 +1,4 @@
-"""Regression sums that do not depend on any value function (spec linear_jdp, B2)."""
+"""Regression sums that do not depend on any value function (docs/papers/linear_jdp.md#b2)."""
 
 from __future__ import annotations
 

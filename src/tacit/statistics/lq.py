@@ -1,4 +1,4 @@
-"""What users of linear systems contribute, and its sensitivity (spec lq_jdp, section 4)."""
+"""What users of linear systems contribute, sensitivities (docs/papers/lq_jdp.md#sensitivities)."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class ControlMoments:
         weight: b, the factor on N.
         isometric: pack M so that Euclidean distance is Frobenius distance (entries off the diagonal
             times sqrt 2). False keeps its upper triangle as it is, as published.
-        energy: bound on the total energy of the states (spec B2); by default H, which per-step
-            clipping gives anyway.
+        energy: bound on the total energy of the states (docs/papers/lq_jdp.md#b2); by default H,
+            which per-step clipping gives anyway.
     """
 
     def __init__(

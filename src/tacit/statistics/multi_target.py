@@ -1,4 +1,7 @@
-"""The V-free statistic of linear mixtures: every step teaches every direction (mixture_jdp B1)."""
+"""The V-free statistic of linear mixtures: every step teaches every direction.
+
+See docs/papers/mixture_jdp.md#b1.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from tacit.trajectory import Trajectory
 
 Shares = Mapping[str, float]
 SHARES = {"gram": 0.35, "target": 0.25, "reward_gram": 0.2, "reward_target": 0.2}
-"""Shares of mu^2 by family (spec mixture_jdp B1)."""
+"""Shares of mu^2 by family (docs/papers/mixture_jdp.md#b1)."""
 
 
 class MultiTargets(ManyUsers):
@@ -154,10 +157,11 @@ class MultiTargets(ManyUsers):
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
     ) -> float:
-        """A public maximum over all pairs of steps, found by enumeration (mixture_jdp B1).
+        """A public maximum over all pairs of steps, found by enumeration.
 
-        Pooled stages add up by the triangle inequality, separate ones by squares; the last of the
-        separate stages sends rewards only. L1 is bounded by sqrt(cells) L2.
+        See docs/papers/mixture_jdp.md#b1. Pooled stages add up by the triangle inequality, separate
+        ones by squares; the last of the separate stages sends rewards only. L1 is bounded by
+        sqrt(cells) L2.
         """
         weights = block_weights(self.layout, norm, relation, scale)
         families = [block.name for block in self.layout.blocks]

@@ -28,14 +28,14 @@ _NOTHING = np.zeros(0)
 
 
 class OneStep:
-    """What was asked of (s_h, r_h, s_{h+1}), at the step h that was asked about (tabular_ldp B1).
+    """What was asked of (s_h, r_h, s_{h+1}), at the step h that was asked about.
 
-    The question follows from the report's public id and, where the publication has ``questions``,
-    from the shares published there: it is the same whatever the user lived through. ``question``
-    marks it. ``cell`` holds mass 1: r_h in (s, 1, s'), the rest in (s, 0, s'), in steps of 2^-24;
-    whoever randomizes the cell draws rho from the two. What was not asked for is written as 0.
-    Actions are not read (B2). States and rewards are clipped; a trajectory that ends early goes on
-    in state 0 with reward 0.
+    See docs/papers/tabular_ldp.md#b1. The question follows from the report's public id and, where
+    the publication has ``questions``, from the shares published there: it is the same whatever the
+    user lived through. ``question`` marks it. ``cell`` holds mass 1: r_h in (s, 1, s'), the rest in
+    (s, 0, s'), in steps of 2^-24; whoever randomizes the cell draws rho from the two. What was not
+    asked for is written as 0. Actions are not read (docs/papers/tabular_ldp.md#b2). States and
+    rewards are clipped; a trajectory that ends early goes on in state 0 with reward 0.
     """
 
     def __init__(self, task: Task) -> None:
@@ -115,10 +115,11 @@ class OneStep:
 
 
 class EachStep:
-    """(s_h, r_h, s_{h+1}) at every step h, for devices that draw one of them in secret (B8 iii).
+    """(s_h, r_h, s_{h+1}) at every step h, for devices that draw one of them in secret.
 
-    ``cell`` holds mass 1 for every step, as in :class:`OneStep`. Not all of it may leave the
-    device: whoever randomizes it picks a step with a coin of its own and forgets the others.
+    Why: docs/papers/tabular_ldp.md#b8-crowd. ``cell`` holds mass 1 for every step, as in
+    :class:`OneStep`. Not all of it may leave the device: whoever randomizes it picks a step with a
+    coin of its own and forgets the others.
     """
 
     def __init__(self, task: Task) -> None:

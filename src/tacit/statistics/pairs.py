@@ -3,8 +3,8 @@
 Replacing one user replaces, at every stage, one feature vector phi (with weight w <= 1) by another
 one. What that costs is a maximum over pairs of features and the corners of everything else, since
 squared distances are convex in weights, rewards and values. With finitely many states and actions
-it is found by looking at all pairs (spec linear_jdp, section 4, joint calibration); too many pairs
-are replaced by the bound that holds for every phi of norm at most 1.
+it is found by looking at all pairs (docs/papers/linear_jdp.md#joint-price); too many pairs are
+replaced by the bound that holds for every phi of norm at most 1.
 """
 
 from __future__ import annotations

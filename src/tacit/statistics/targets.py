@@ -57,9 +57,11 @@ class Shape:
         public: noise in proportion to the published reach of V (local model), instead of to the
             declared bounds.
         scaling: what a contribution is divided by. "split": the sensitivity of its family, so that
-            each family gets an equal share of mu^2 (mixture_jdp 4.2); "equal": its norm
-            (mixture_ldp 4.3); "raw": nothing, rewards in [-1, 1] (mixture_ldp 3.2, 3.3);
-            "printed": Delta of mixture_jdp 3.5.
+            each family gets an equal share of mu^2 (docs/papers/mixture_jdp.md#composition);
+            "equal": its norm (docs/papers/mixture_ldp.md#tight-noise); "raw": nothing, rewards in
+            [-1, 1] (docs/papers/mixture_ldp.md#ldp-ucrl-vtr and
+            docs/papers/mixture_ldp.md#bandit); "printed": Delta of
+            docs/papers/mixture_jdp.md#private-linopt.
     """
 
     whole: bool
@@ -75,10 +77,11 @@ class Shape:
 
 
 class ValueTargets(ManyUsers):
-    """x x^T and x y with x = phi_V(s,a), y = V(s'), per stage; rewards likewise (mixture_jdp 2).
+    """x x^T and x y with x = phi_V(s,a), y = V(s'), per stage; rewards likewise.
 
-    V is that of the publication, clipped entry by entry into [0, cap]; x and y are clipped to
-    declared bounds that follow from it. Stage H carries no transition data and is not sent.
+    See docs/papers/mixture_jdp.md#setting. V is that of the publication, clipped entry by entry
+    into [0, cap]; x and y are clipped to declared bounds that follow from it. Stage H carries no
+    transition data and is not sent.
     """
 
     def __init__(self, task: Task, shape: Shape) -> None:
@@ -201,9 +204,11 @@ class ValueTargets(ManyUsers):
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
     ) -> float:
-        """Jointly over families and stages; closed forms of spec mixture_ldp 4.1, mixture_jdp 4.1.
+        """Jointly over families and stages, by closed forms.
 
-        L1 is bounded by sqrt(cells) L2. What rounding to the grid can add is included.
+        They are in docs/papers/mixture_ldp.md#sensitivities and
+        docs/papers/mixture_jdp.md#sensitivities. L1 is bounded by sqrt(cells) L2. What rounding to
+        the grid can add is included.
         """
         w = block_weights(self.layout, norm, relation, scale)
         s, one = self.scales, relation is Relation.ADD_REMOVE_ONE

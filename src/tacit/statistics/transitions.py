@@ -25,8 +25,8 @@ class PolicyTransitions(ManyUsers):
 
     The published policy is deterministic, so the action adds nothing to the state. It is read from
     the publication, never from what the user did: a user who deviates changes no other cell, and
-    cells of actions that the policy does not take have weight 0 and carry no noise (spec
-    mixture_ldp 9.2).
+    cells of actions that the policy does not take have weight 0 and carry no noise
+    (docs/papers/mixture_ldp.md#b2).
     """
 
     def __init__(self, task: Task) -> None:

@@ -1,4 +1,4 @@
-"""Numbers of the specifications: mixture_jdp 4.3 and 9.1, lq_jdp 4, linear_jdp 4."""
+"""Numbers of docs/papers/mixture_jdp.md#counter-errors, lq_jdp.md and linear_jdp.md there."""
 
 import math
 
@@ -9,7 +9,7 @@ from privacy.counters.recorded import make
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.counters import Honaker, Toeplitz, Tree, blt
 
-# mixture_jdp 9.1: worst and rms over all prefixes, times the column norm.
+# docs/papers/mixture_jdp.md#counter-errors: worst and rms over all prefixes.
 TABLE = {
     17: {"tree": (4.472, 3.208), "honaker": (3.723, 2.668), "toeplitz": (1.963, 1.815)},
     100: {"tree": (6.481, 4.725), "honaker": (5.154, 3.734), "toeplitz": (2.531, 2.371)},
@@ -70,7 +70,7 @@ def test_linear_paper_numbers() -> None:
 
 
 def test_worst_error_of_the_mixture_example() -> None:
-    # Section 4.3: four statistics, nine live steps, epsilon 1, delta 1e-5.
+    # docs/papers/mixture_jdp.md#noise-scales: four statistics, nine steps, (1, 1e-5).
     per_unit = math.sqrt(4 * 9) / gaussian_mu(1.0, 1e-5)
     assert worst_and_rms("tree", 9_999)[0] * per_unit == pytest.approx(302, abs=0.5)
     assert worst_and_rms("toeplitz", 9_999)[0] * per_unit == pytest.approx(89.5, abs=0.05)

@@ -108,5 +108,5 @@ def test_symmetric_noise_is_thinner_off_the_diagonal() -> None:
         for j in range(i, d):
             total = float(matrices[:, i, j] @ matrices[:, i, j])
             assert low <= total / (1.0 if i == j else 0.5) <= high
-            if i != j:  # entries of variance 1 above the diagonal would be too much noise (E6)
+            if i != j:  # variance 1 would be too much noise (docs/papers/mixture_jdp.md#e6)
                 assert not low <= total <= high

@@ -60,7 +60,7 @@ def test_tree_and_honaker_publish_the_dyadic_blocks_of_the_definition(n: int) ->
         if start + 2**i <= n
     }
     used = set()
-    for t in range(1, n + 1):  # the cover of [1, t], highest bit first (lq_jdp, section 3.3)
+    for t in range(1, n + 1):  # highest bit first (docs/papers/lq_jdp.md#counter)
         start = 0
         for level in reversed(levels_of(t)):
             used.add((start, start + 2**level))

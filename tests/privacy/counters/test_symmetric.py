@@ -38,7 +38,7 @@ def test_a_replaced_user_moves_the_vector_by_the_frobenius_distance() -> None:
     others = pack(users.T @ users)
     x, y = np.eye(4)[:2]
     worst = np.linalg.norm(pack(np.outer(x, x)) - pack(np.outer(y, y)))
-    assert worst == pytest.approx(np.sqrt(2))  # orthogonal unit vectors (mixture_jdp, 4.1)
+    assert worst == pytest.approx(np.sqrt(2))  # orthogonal unit vectors
     moved = np.linalg.norm((others + old) - (others + new))
     assert moved == pytest.approx(np.linalg.norm(unpack(old) - unpack(new)), rel=1e-12)
 

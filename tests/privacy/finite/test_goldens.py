@@ -1,4 +1,4 @@
-"""Numbers of the specifications (tabular_ldp section 4 and B1, mixture_ldp section 9)."""
+"""Numbers of docs/papers/tabular_ldp.md#noise-scales and docs/papers/mixture_ldp.md#b3."""
 
 import itertools
 import math
@@ -24,7 +24,7 @@ ONE_STEP = [  # epsilon, S, H, H sqrt(v), Np cell, visits N_h(s), inside / outsi
 
 @pytest.mark.parametrize(("epsilon", "S", "H", "cell", "transition", "visits", "inside"), ONE_STEP)
 def test_one_step_reports(epsilon, S, H, cell, transition, visits, inside):
-    """Cells are (s, rho, s'): the last row of the table in section 4 and the lines below it."""
+    """Cells are (s, rho, s'): column "one step" of docs/papers/tabular_ldp.md#noise-scales."""
     oracle = SubsetSelection.calibrate(epsilon, 2 * S**2)
     assert H * math.sqrt(oracle.variance_outside) == pytest.approx(cell, rel=5e-3)
     elsewhere = oracle.covariance(0)[-2 * S :, -2 * S :]
@@ -128,6 +128,6 @@ def test_response_noise_on_a_transition_count(epsilon, H, paper, tight):
 
 @pytest.mark.parametrize(("H", "m", "level"), [(2, 1, 10), (20, 1, 118)])
 def test_the_local_level_of_the_shuffle_variant(H, m, level):
-    """Erratum E12: (2H (m + 2) - 2) eps_b, not about H eps_b."""
+    """(2H (m + 2) - 2) eps_b, not about H eps_b: docs/papers/tabular_ldp.md#e12."""
     response = BinaryResponse.calibrate(0.1 * level, level, differing=2 * H * (m + 2) - 2)
     assert response.epsilon_per_bit == pytest.approx(0.1, rel=1e-9)

@@ -135,7 +135,7 @@ def test_the_guarantee_follows_the_noise_not_the_request() -> None:
 
 @pytest.mark.parametrize(
     ("horizon", "epsilon", "delta", "std"),
-    [  # spec tabular_ldp section 4, column "Gauss tight"
+    [  # docs/papers/tabular_ldp.md#noise-scales, Gauss, column "tight"
         (2, 0.2, 0.1, 9.754),
         (2, 2.0, 0.1, 3.105),
         (2, 20.0, 0.1, 0.7993),
@@ -152,7 +152,7 @@ def test_tight_gaussian_matches_the_specification(horizon, epsilon, delta, std) 
 
 @pytest.mark.parametrize(
     ("horizon", "epsilon", "delta0", "true_delta"),
-    [  # spec tabular_ldp section 4 and E2, E3: sigma = c H / eps, c^2 = 4 ln(24 / delta0)
+    [  # docs/papers/tabular_ldp.md#e2 and e3: sigma = c H / eps, c^2 = 4 ln(24 / delta0)
         (2, 0.2, 0.1, 4.8e-4),
         (2, 2.0, 0.1, 0.0109),
         (2, 20.0, 0.1, 0.986),

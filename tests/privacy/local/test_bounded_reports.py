@@ -69,7 +69,7 @@ class TestBoundedWithoutPrivacy(TestBounded):
 
 @pytest.mark.parametrize(
     ("epsilon", "budget", "true"),
-    [  # spec tabular_ldp section 4, C = 1; its own deltas may be up to 17% too high
+    [  # C = 1; the coarser deltas of docs/papers/tabular_ldp.md#bounded-noise
         (0.2, 0.2 / 6, 0.0167),
         (2.0, 2.0 / 6, 0.276),
         (20.0, 20.0 / 6, 1.0),

@@ -107,7 +107,7 @@ def test_the_law_is_the_variance_for_users_outside_a_cell(epsilon, kind) -> None
 
 
 def test_variances_add_up_by_squared_weights_where_the_reports_went() -> None:
-    """Unplayed actions carry no noise (B2); thirty users, asked all kinds of questions."""
+    """Unplayed actions carry no noise (docs/papers/tabular_ldp.md#b2); thirty users."""
     privatizer, noise = one_cell(1.0, task(3, A=3)), SimulatedNoise(np.random.default_rng(0))
     secret, public = privatizer.init(), publication(3, A=3, seed=2, asked=some_shares(3))
     table, chances = public.policy.actions, public.context["occupancy"] / WEIGHT_STEPS

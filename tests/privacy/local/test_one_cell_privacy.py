@@ -109,10 +109,11 @@ def test_what_the_broken_ones_reveal(kind) -> None:
 
 @pytest.mark.parametrize(("epsilon", "H"), [(0.5, 1), (3.0, 1), (3.0, 2)])
 def test_two_users_with_any_rule_from_the_first_report_to_the_second_policy(epsilon, H) -> None:
-    """Spec tabular_ldp E14: the joint law of both messages, replacing either user.
+    """The joint law of both messages, replacing either user.
 
-    The first message decides policy, weights and shares of questions for the second user, who then
-    also lives through something else; the rule is a random function.
+    See docs/papers/tabular_ldp.md#e14. The first message decides policy, weights and shares of
+    questions for the second user, who then also lives through something else; the rule is a random
+    function.
     """
     privatizer = one_cell(epsilon, task(H))
     public = publication(H, seed=7, asked=some_shares(H))

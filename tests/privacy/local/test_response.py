@@ -157,7 +157,7 @@ def test_tight_bits_spend_epsilon_over_6h_minus_2(horizon: int, epsilon: float) 
 
 @pytest.mark.parametrize(
     ("horizon", "epsilon", "paper", "tight"),
-    [  # spec tabular_ldp section 4, columns "RR paper" and "RR tight": std of one N_p cell
+    [  # docs/papers/tabular_ldp.md#noise-scales, response: std of one N_p cell
         (2, 0.2, 60.00, 50.00),
         (2, 2.0, 5.993, 4.992),
         (2, 20.0, 0.5358, 0.4255),

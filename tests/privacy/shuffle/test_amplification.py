@@ -1,4 +1,7 @@
-"""Amplification bounds: goldens of spec tabular_ldp B8, brute force, and how bounds must behave."""
+"""Amplification bounds: goldens, brute force, and how bounds must behave.
+
+The goldens are those of docs/papers/tabular_ldp.md#b8-bound.
+"""
 
 import itertools
 import math

@@ -85,7 +85,7 @@ class TestReshuffledBits(PrivatizerContract):
     ("horizon", "m", "level"), [(2, 1, 10), (20, 1, 118), (2, 4, 22), (1, 2, 6)]
 )
 def test_the_local_level_is_that_of_all_bits_together(horizon: int, m: int, level: int) -> None:
-    """Erratum E12: (2H(m + 2) - 2) epsilon, not about H epsilon; and no amplification (E13)."""
+    """(2H(m + 2) - 2) epsilon, not about H epsilon: docs/papers/tabular_ldp.md#e12."""
     of = Task("tabular", horizon, {"states": 2, "actions": 2}, True, 100)
     said = reshuffled(0.3, of, m).guarantee
     assert said.model == "local" and said.delta == 0.0 and said.also == ()
@@ -149,7 +149,7 @@ def test_estimates_have_no_bias_and_the_stated_variance() -> None:
 
 
 def test_its_shuffler_shows_every_report_by_difference() -> None:
-    """Erratum E13: what is sent before two episodes differs by the newest report, exactly."""
+    """Two lists differ by the newest report, exactly: docs/papers/tabular_ldp.md#e13."""
     privatizer, rng = reshuffled(), np.random.default_rng(1)
     noise = SimulatedNoise(rng)
     rows = [rng.integers(0, 2, privatizer.layout.size) for _ in range(6)]

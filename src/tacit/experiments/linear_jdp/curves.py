@@ -1,8 +1,8 @@
 """The five learners of the linear paper, with the constants of their theorems and with tuned ones.
 
 The text gives neither K nor epsilon nor delta, and its code never learns: every learner plays the
-first action, which is optimal there (spec linear_jdp, E20 to E22). So both ways are shown here, on
-the problem the text names, with ties drawn at random and regret computed exactly.
+first action, which is optimal there (docs/papers/linear_jdp.md#e20). So both ways are shown here,
+on the problem the text names, with ties drawn at random and regret computed exactly.
 """
 
 from __future__ import annotations
@@ -83,5 +83,5 @@ def notes(size: Size) -> list[str]:
         "reward unknown: with the reward revealed, a learner that ignores all data has regret 0",
         f"bonus scales were chosen from {', '.join(f'{c:g}' for c in GRID)} on other runs",
         "the paper plots |cumulated (H/2 - sampled reward)| of a program in which every learner "
-        "plays action 0 (spec linear_jdp, E20 and E21); that plot is not reproduced",
+        "plays action 0 (docs/papers/linear_jdp.md#e20 and #e21); that plot is not reproduced",
     ]

@@ -1,6 +1,6 @@
 """Experiments on "Adaptive Control of Differentially Private Linear Quadratic Systems".
 
-The paper has none; these are the benchmarks of spec lq_jdp, section 6.
+The paper has none; these are the benchmarks of docs/papers/lq_jdp.md#systems.
 """
 
 from tacit.experiments.lq_jdp.certificate import CERTIFICATE

@@ -1,4 +1,7 @@
-"""The optimistic step on random scalar instances: solver, grid and dual bound (X5)."""
+"""The optimistic step on random scalar instances: solver, grid and dual bound.
+
+See docs/papers/lq_jdp.md#certificate and #x5.
+"""
 
 from __future__ import annotations
 

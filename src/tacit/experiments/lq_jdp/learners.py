@@ -1,4 +1,4 @@
-"""tacit-control beside doing nothing and learners without privacy (X4 of spec lq_jdp)."""
+"""tacit-control beside doing nothing and learners without privacy (docs/papers/lq_jdp.md#x4)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LONG = 10_000
 KNOWN = {
-    # the better of the two learners of spec lq_jdp, section 8, at ten thousand users
+    # the better of the two learners of docs/papers/lq_jdp.md#beyond, at ten thousand users
     0.1: {"lq-scalar": 1122.0, "lq-double-integrator": 1426.0, "lq-thermal": 1016.0},
     1.0: {"lq-scalar": 152.0, "lq-double-integrator": 261.0, "lq-thermal": 179.0},
     10.0: {"lq-scalar": 57.0, "lq-double-integrator": 78.0, "lq-thermal": 48.0},

@@ -1,4 +1,4 @@
-"""Optimism: without privacy, as published, and with the least noise (X1 to X3 of spec lq_jdp)."""
+"""Optimism: without privacy, as published, with least noise (docs/papers/lq_jdp.md#x1 to #x3)."""
 
 from __future__ import annotations
 

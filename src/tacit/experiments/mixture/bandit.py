@@ -1,4 +1,7 @@
-"""H = 1: the linear bandit under local privacy, published noise beside the least (mixture_ldp)."""
+"""H = 1: the linear bandit under local privacy, published noise beside the least.
+
+See docs/papers/mixture_ldp.md#bandit-benchmark.
+"""
 
 from __future__ import annotations
 
@@ -104,6 +107,7 @@ BANDIT = Figure(
         learns("tight", 1.0, 0.01),
     ),
     notes=lambda size: (
-        "H = 1 is said to give the bandit; as written it does not (E7): this one is ours.",
+        "H = 1 is said to give the bandit; as written it does not (docs/papers/mixture_ldp.md#e7): "
+        "this one is ours.",
     ),
 )

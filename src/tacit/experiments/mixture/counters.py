@@ -1,7 +1,7 @@
-"""Continual counters at equal privacy: error by formula and of the running code (X1).
+"""Continual counters at equal privacy: error by formula and of the running code.
 
 Numbers are sensitivity times the standard deviation of a prefix, for unit sensitivity of one item
-and mu = 1 (spec mixture_jdp 9.1).
+and mu = 1 (docs/papers/mixture_jdp.md#x1).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KINDS = ("tree", "honaker", "toeplitz", "blt-2", "blt-3", "blt-4")
 LENGTHS = (100, 1_000, 10_000, 100_000)
 TABLE: Mapping[str, Mapping[int, float]] = {
-    # worst prefix, as the specification has it
+    # worst prefix (docs/papers/mixture_jdp.md#counter-errors)
     "tree": {100: 6.481, 1_000: 9.487, 10_000: 13.491, 100_000: 16.492},
     "honaker": {100: 5.154, 1_000: 7.282, 10_000: 10.112, 100_000: 12.233},
     "toeplitz": {100: 2.531, 1_000: 3.265, 10_000: 3.998, 100_000: 4.731},
@@ -110,7 +110,7 @@ def picture(evidence: Evidence) -> Picture:
 
 
 def known_values(evidence: Evidence) -> Claim:
-    """The table of the specification."""
+    """The table of docs/papers/mixture_jdp.md#counter-errors."""
     off = {}
     for kind in KINDS:
         worst = evidence.arrays(kind)["worst"]
@@ -191,6 +191,6 @@ COUNTERS = Figure(
     draw=picture,
     claims=(known_values, beats_the_tree, buffers_suffice, code_has_that_error),
     notes=lambda size: (
-        "Our own benchmark (X1 of the specification): no experiment in the paper.",
+        "Our own benchmark (docs/papers/mixture_jdp.md#x1): no experiment in the paper.",
     ),
 )

@@ -1,8 +1,8 @@
-"""Private-LinOpt as published: nothing is learnt, by value iteration or policy optimisation (X2).
+"""Private-LinOpt as published: nothing is learnt, by value iteration or policy optimisation.
 
-With every Q clipped to the same number the policy is a draw of ties, whose mean value is that of
-the uniform policy exactly: a stage is met once in an episode, and every (stage, state) is drawn
-apart.
+This is docs/papers/mixture_jdp.md#x2. With every Q clipped to the same number the policy is a draw
+of ties, whose mean value is that of the uniform policy exactly: a stage is met once in an episode,
+and every (stage, state) is drawn apart.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ NO_LEARNING = Figure(
     draw=picture,
     claims=(*(plays_ties(place) for place in PLACES), stays_uniform),
     notes=lambda size: (
-        "Our own benchmark (X2 of the specification): no experiment in the paper.",
+        "Our own benchmark (docs/papers/mixture_jdp.md#x2): no experiment in the paper.",
         "Ties are drawn at random: with the first of equal actions taken instead, regret per "
         "episode would be 2.576 and 0.857.",
     ),

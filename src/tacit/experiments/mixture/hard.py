@@ -1,7 +1,8 @@
 """The hard linear mixture of the lower bound, which the authors' own repository runs.
 
 d = 5, H = 6, ten thousand users, delta 0.01; the gap is 0.02, several times theirs, so that there
-is something to learn in that time (spec mixture_ldp 5.2, 8).
+is something to learn in that time (docs/papers/mixture_ldp.md#hard-mixture,
+docs/papers/mixture_ldp.md#measured).
 """
 
 from __future__ import annotations

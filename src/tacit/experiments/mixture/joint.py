@@ -1,4 +1,7 @@
-"""The benchmark of Private-LinOpt: the paper has no experiments (spec mixture_jdp 6, 7)."""
+"""The benchmark of Private-LinOpt: the paper has no experiments.
+
+See docs/papers/mixture_jdp.md#x3 and docs/papers/mixture_jdp.md#x4.
+"""
 
 from __future__ import annotations
 

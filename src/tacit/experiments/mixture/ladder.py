@@ -1,4 +1,7 @@
-"""From the published algorithm to tacit-joint: which change buys what, on RemapWalk (X3, X5)."""
+"""From the published algorithm to tacit-joint: which change buys what, on RemapWalk.
+
+See docs/papers/mixture_jdp.md#x3 and docs/papers/mixture_jdp.md#x5.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,7 @@ def rung(better: str, worse: str, said: str, factor: float) -> Judge:
 
 _WHY = {
     "tight-root": "at epsilon 1 value-targeted regression learns nothing with either counter: "
-    "while values are clipped flat its features are all alike (B1)",
+    "while values are clipped flat its features are all alike (docs/papers/mixture_jdp.md#b1)",
 }
 
 LADDER = Figure(
@@ -114,7 +117,7 @@ LADDER = Figure(
         ),
     ),
     notes=lambda size: (
-        "Our own benchmark (X3 of the specification): no experiment in the paper.",
+        "Our own benchmark (docs/papers/mixture_jdp.md#x3): no experiment in the paper.",
         f"Value-targeted learners release {RELEASES} times, evenly; V-free ones on their own "
         "geometric schedule.",
     ),
@@ -172,6 +175,6 @@ STATES = Figure(
     draw=states_picture,
     claims=tuple(states_do_not_matter(epsilon) for epsilon in EPSILONS),
     notes=lambda size: (
-        "Our own benchmark (X5 of the specification): no experiment in the paper.",
+        "Our own benchmark (docs/papers/mixture_jdp.md#x5): no experiment in the paper.",
     ),
 )

@@ -23,7 +23,7 @@ RIVERS = {
     5: Named("river-swim", {**RIVER, "states": 5, "horizon": 10, "reward_scale": 1 / 10}),
 }
 UNIFORM = {3: 0.2755558417 - 0.0267296605, 5: 0.0840767683 - 0.0026154940}
-"""Regret per episode of the uniform policy (spec mixture_ldp 5.1)."""
+"""Regret per episode of the uniform policy (docs/papers/mixture_ldp.md#river-swim)."""
 
 
 def parts(size: Size) -> list[Curve]:

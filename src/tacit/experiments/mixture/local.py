@@ -1,7 +1,8 @@
 """Figure 2 of the paper on LDP-UCRL-VTR: RiverSwim, homogeneous and not, and what else is possible.
 
 The paper tunes its bonus by grid search on the runs it reports; here every constant is fixed. S and
-the grid of epsilons are lost in the text: S = 3 and 0.1, 1, 10 (spec mixture_ldp 6).
+the grid of epsilons are lost in the text: S = 3 and 0.1, 1, 10
+(docs/papers/mixture_ldp.md#figure-2).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ PANELS = {
     "inhomogeneous": Named("river-swim", {**RIVER, "inhomogeneous": True}),
 }
 LAZY = 20
-"""Users between two plans: no visible regret, and 20 times fewer solves (spec mixture_ldp 9)."""
+"""Users between two plans: no visible loss, fewer solves (docs/papers/mixture_ldp.md#speed)."""
 
 
 def parts(size: Size) -> list[Curve]:
@@ -77,8 +78,9 @@ def larger_epsilon_is_closer(evidence: Evidence) -> Claim:
         holds=holds,
         why=reason(
             holds,
-            "with the published noise and shift nothing is learnt at any of these levels (E15); "
-            "a grid search over bonuses with ties broken to one side can look like learning (E9)",
+            "with the published noise and shift nothing is learnt at any of these levels "
+            "(docs/papers/mixture_ldp.md#e15); a grid search over bonuses with ties broken to one "
+            "side can look like learning (docs/papers/mixture_ldp.md#e9)",
         ),
     )
 

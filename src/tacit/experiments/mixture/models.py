@@ -1,4 +1,7 @@
-"""Value iteration beside policy optimisation, a curator beside no curator, on RemapWalk (X7)."""
+"""Value iteration beside policy optimisation, a curator beside no curator, on RemapWalk.
+
+See docs/papers/mixture_jdp.md#x7.
+"""
 
 from __future__ import annotations
 
@@ -95,6 +98,6 @@ MODELS = Figure(
         bars.smaller("joint@10", "local@10", "a trusted curator lowers regret at epsilon 10"),
     ),
     notes=lambda size: (
-        "Our own benchmark (X7 of the specification): no experiment in the paper.",
+        "Our own benchmark (docs/papers/mixture_jdp.md#x7): no experiment in the paper.",
     ),
 )

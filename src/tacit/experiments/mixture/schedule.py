@@ -1,4 +1,7 @@
-"""When to release: growth of the schedule and length of the first batch, on RemapWalk (X6)."""
+"""When to release: growth of the schedule and length of the first batch, on RemapWalk.
+
+See docs/papers/mixture_jdp.md#x6.
+"""
 
 from __future__ import annotations
 
@@ -121,6 +124,6 @@ SCHEDULE = Figure(
     draw=picture,
     claims=(moderate_growth, patience),
     notes=lambda size: (
-        "Our own benchmark (X6 of the specification): no experiment in the paper.",
+        "Our own benchmark (docs/papers/mixture_jdp.md#x6): no experiment in the paper.",
     ),
 )

@@ -52,9 +52,10 @@ def obi(randomizer: str, epsilon: float, size: Size) -> Curve:
 
 
 def undivided(epsilon: float, size: Size) -> Curve:
-    """Bounded noise with eps' = epsilon, not epsilon / (3H): the paper does not say which (E15).
+    """Bounded noise with eps' = epsilon, not epsilon / (3H): the paper does not say which.
 
-    As published, the radius for a request of 3H epsilon is the one with eps' = epsilon.
+    See docs/papers/tabular_ldp.md#e15. As published, the radius for a request of 3H epsilon is the
+    one with eps' = epsilon.
     """
     asked = 3 * HORIZON * epsilon
     agent = Named("ldp-obi", {**obi("bounded", asked, size).agent.parameters})
@@ -80,7 +81,7 @@ def true_epsilon(epsilon: float) -> float:
 
 
 def ucb_vi(size: Size) -> Curve:
-    """UCB-VI with the theorem's bonus (the paper does not say which one it used, E15)."""
+    """UCB-VI with the theorem's bonus (docs/papers/tabular_ldp.md#e15)."""
     return _curve("ucb-vi", "UCB-VI", Named("ucb-vi"), size)
 
 

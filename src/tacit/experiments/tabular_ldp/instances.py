@@ -1,8 +1,8 @@
 """The random MDPs of the tabular paper, screened before anything is run.
 
 The paper does not say whether its 20 runs share one MDP. Every curve is averaged over several
-seeds, and seeds on which no policy can lose much are reported instead of run (spec tabular_ldp,
-section 5).
+seeds, and seeds on which no policy can lose much are reported instead of run
+(docs/papers/tabular_ldp.md#environments).
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ def notes(size: Size) -> list[str]:
             f"flat seeds, not run (no policy loses more per episode than the number): {listed}"
         )
     told.append(
-        "start state 0, alpha = 2 and failure probability 0.1 are ours: the paper gives none (E15)"
+        "start state 0, alpha = 2 and failure probability 0.1 are ours: the paper gives none "
+        "(docs/papers/tabular_ldp.md#e15, the page of all E numbers)"
     )
     return told

@@ -32,7 +32,7 @@ PRIVATE = ("ldp-obi", "tacit-local")
 
 
 def bound(epsilon: float, users: int) -> float:
-    """(H - d) sqrt(K L A) / (64 sqrt2 min{e^epsilon - 1, 1/2}) (erratum E10)."""
+    """(H - d) sqrt(K L A) / (64 sqrt2 min{e^epsilon - 1, 1/2}) (docs/papers/tabular_ldp.md#e10)."""
     strength = min(math.expm1(min(epsilon, 1.0)), 0.5)
     return (HORIZON - DEPTH) * math.sqrt(users * LEAVES * ACTIONS) / (64 * math.sqrt(2) * strength)
 

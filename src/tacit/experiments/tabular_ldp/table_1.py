@@ -2,7 +2,7 @@
 
 The bound of Thm. 5 is led by H^2 S^2 A c, where c is the precision of one transition count: as many
 powers of H, S and A as the noise has, on top of these. So the exponents of the noise, measured on
-the shipped privatizers, decide which orders of the table are right (erratum E9).
+the shipped privatizers, decide which orders of the table are right (docs/papers/tabular_ldp.md#e9).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The matrix of prefix sums is written A = B C, both lower triangular in time. The
 y = C x + z, one fresh Gaussian vector z per row of C (a *node*), and everything released is made
 from y: the prefixes are B y = A x + B z. Replacing one item whose L2 change is at most Delta moves
 y by at most a Delta, a the largest column norm of C, whatever the other items do in reaction
-(mixture_jdp, section 4.2; proofs/continual_counters.md).
+(docs/papers/mixture_jdp.md#composition; proofs/continual_counters.md).
 
 All of it is on the integer grid: contributions, C x (rounded where it is not whole), noise and y
 are int64, so exact discrete samplers can be used; only B y is floating point, after the noise.

@@ -23,7 +23,8 @@ class BufferedToeplitz(RoundedRows):
 
     C(x) = 1 + sum_j s_j x / (1 - t_j x) and B(x) = 1 / ((1 - x) C(x)) = sum_j w_j / (1 - p_j x)
     with poles p = (1, a_1, ..., a_d), so one vector per pole carries everything from step to step.
-    Interlacing makes all s_j and w_j positive: no cancellation (mixture_jdp, section 9.2).
+    Interlacing makes all s_j and w_j positive: no cancellation
+    (docs/papers/mixture_jdp.md#counter-recipes).
 
     Attributes:
         length: number of steps.

@@ -2,8 +2,8 @@
 
 A counter with d buffers is C(x) = prod_j (1 - a_j x) / (1 - t_j x). At equal privacy the worst
 error of a prefix is |c| |b|, the norms of the first n coefficients of C(x) and of
-B(x) = 1 / ((1 - x) C(x)) (mixture_jdp, section 9.2). Both are sums of d or d + 1 geometric series,
-so the product has a closed form whose cost does not grow with n.
+B(x) = 1 / ((1 - x) C(x)) (docs/papers/mixture_jdp.md#counter-recipes). Both are sums of d or d + 1
+geometric series, so the product has a closed form whose cost does not grow with n.
 """
 
 from __future__ import annotations

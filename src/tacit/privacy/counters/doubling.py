@@ -24,9 +24,10 @@ class Doubling(Counter):
     """Phases of ``first``, ``first * growth``, ... items, at most ``longest``, then all that long.
 
     An item is in one phase, fixed by its position, so phases compose in parallel: the charge is
-    that of one phase, not a sum (mixture_jdp, erratum E16). Nodes of a phase with column norm a get
-    noise of std a sigma (:meth:`node_scale`): every phase then costs the same, and ``column_norm``
-    is 1. A release is the sum of the last prefixes of all finished phases and the current one.
+    that of one phase, not a sum (docs/papers/mixture_jdp.md#e16). Nodes of a phase with column norm
+    a get noise of std a sigma (:meth:`node_scale`): every phase then costs the same, and
+    ``column_norm`` is 1. A release is the sum of the last prefixes of all finished phases and the
+    current one.
 
     Where any bound on the length is known, ``blt`` for that bound is better: made for 2^20 items it
     releases prefix 2^14 with variance 23 (unit sensitivity and mu), phases of blt with 102, or 62

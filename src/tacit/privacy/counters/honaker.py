@@ -21,8 +21,9 @@ class Honaker(ExactRows):
 
     A block is estimated by its own noisy sum and by the estimates of its two halves, weighted by
     inverse variance: v_0 = 1, v_i = 1 / (1 + 1 / (2 v_{i-1})) is both the weight of its own sum and
-    the variance of the result (mixture_jdp, section 9.2). Item 1 lies in the same floor(log2 n) + 1
-    blocks as in the plain tree, so the noise costs nothing more. Memory: log2 n + 1 vectors, twice.
+    the variance of the result (docs/papers/mixture_jdp.md#counter-recipes). Item 1 lies in the same
+    floor(log2 n) + 1 blocks as in the plain tree, so the noise costs nothing more. Memory: log2 n +
+    1 vectors, twice.
     """
 
     name: ClassVar[str] = "honaker"

@@ -3,8 +3,8 @@
 A replaced user moves a symmetric matrix by some Frobenius distance, which counts every off-diagonal
 entry twice. The packed vector holds each once, times sqrt 2, so that its Euclidean norm is the
 Frobenius norm. Noise N(0, s^2 I) on the packed vector is, after unpacking, N(0, s^2) on the
-diagonal and N(0, s^2 / 2) off it: what the Frobenius sensitivity needs, and no more (mixture_jdp,
-section 4.2, erratum E6).
+diagonal and N(0, s^2 / 2) off it: what the Frobenius sensitivity needs, and no more
+(docs/papers/mixture_jdp.md#composition and docs/papers/mixture_jdp.md#e6).
 """
 
 from __future__ import annotations

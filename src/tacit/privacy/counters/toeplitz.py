@@ -42,11 +42,11 @@ def convolve_last(coefficients: Array, rows: Array, count: int, out: Array) -> N
 class Toeplitz(RoundedRows):
     """C_{t,s} = c_{t-s}, c_0 = 1, c_j = c_{j-1} (2j - 1) / (2j); the prefix matrix is C C.
 
-    The least worst error of all Toeplitz factorisations (linear_jdp, section 4; mixture_jdp,
-    section 9.2). Every step reads all earlier items and all published rows: memory is 2 n vectors
-    and a stream costs n^2 vector operations. Meant for up to a few hundred releases: 10^4 steps of
-    a packed 72 x 72 matrix would be 2.6e11 multiply-adds, where ``blt`` needs 4.7e8 for an error
-    that is 0.13 % larger.
+    The least worst error of all Toeplitz factorisations (docs/papers/linear_jdp.md#noise-scales;
+    docs/papers/mixture_jdp.md#counter-recipes). Every step reads all earlier items and all
+    published rows: memory is 2 n vectors and a stream costs n^2 vector operations. Meant for up to
+    a few hundred releases: 10^4 steps of a packed 72 x 72 matrix would be 2.6e11 multiply-adds,
+    where ``blt`` needs 4.7e8 for an error that is 0.13 % larger.
     """
 
     name: ClassVar[str] = "toeplitz"

@@ -27,10 +27,10 @@ def levels_of(t: int) -> list[int]:
 class Tree(ExactRows):
     """Publishes one noisy block sum per step: the one over (t - 2^i, t], 2^i the lowest bit of t.
 
-    These are the only nodes a dyadic cover of a prefix ever uses (lq_jdp, section 3.3). Prefix n is
-    released too, so the first item lies in the blocks that end at 1, 2, 4, ... <= n: floor(log2 n)
-    + 1 of them, one more than ceil(log2 n) when n is a power of two (mixture_jdp, erratum E5).
-    Memory: log2 n + 1 vectors, twice.
+    These are the only nodes a dyadic cover of a prefix ever uses (docs/papers/lq_jdp.md#counter).
+    Prefix n is released too, so the first item lies in the blocks that end at 1, 2, 4, ... <= n:
+    floor(log2 n) + 1 of them, one more than ceil(log2 n) when n is a power of two
+    (docs/papers/mixture_jdp.md#e5). Memory: log2 n + 1 vectors, twice.
     """
 
     name: ClassVar[str] = "tree"

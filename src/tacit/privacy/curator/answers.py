@@ -32,7 +32,8 @@ class Answers:
         stds: by target, standard deviation [H] of the noise in each coordinate of an answer.
         rounds: how often each (target, stage) may be asked: a hard cap.
         rewards: by target, whether r is part of it.
-        centred: whether R_h / 2 is subtracted, which halves the sensitivity (spec B5).
+        centred: whether R_h / 2 is subtracted, which halves the sensitivity
+            (docs/papers/linear_jdp.md#b5).
     """
 
     ranges: Mapping[str, Array]

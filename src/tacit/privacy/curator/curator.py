@@ -5,8 +5,8 @@ sums (:class:`~tacit.release.ValueQuery`). Everything is declared before the fir
 each question may be asked, the range its target is clipped to, the noise of its answer. Answers are
 paid for a round at a time: the first question of a round charges the filter for every declared
 question once, before the noise of the round is drawn, and a question that comes back opens the next
-round. So a planner that asks too often is refused whatever it does (spec linear_jdp 3.4;
-proofs/linear.md).
+round. So a planner that asks too often is refused whatever it does
+(docs/papers/linear_jdp.md#tight; proofs/linear.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels.linear_sums import noisy_answer
 from tacit.privacy import accounting
-from tacit.privacy.base import Curated, Evidence, Query, Record, Report, Secret
+from tacit.privacy.base import Curated, Likelihood, Query, Record, Report, Secret
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import Strategy
 from tacit.privacy.curator.answers import Answers, require_coarse
@@ -315,7 +315,7 @@ class Curator(Curated):
         noisy_answer(views["table"], views["reward"], phi, values, *bounds, silent, answer)
         return answer
 
-    def evidence(self, record: Record) -> Evidence:
+    def evidence(self, record: Record) -> Likelihood:
         """Of Gram matrices and answers: all their noise is independent."""
         cells = self.layout.size
         grams = Record(
@@ -332,7 +332,7 @@ class Curator(Curated):
             shift = (second - first) / self._laws[query.target, query.stage].std ** 2
             log_ratio += float(shift @ (answer - (first + second) / 2))
             mu_squared += float(shift @ (second - first))
-        return Evidence(log_ratio, mu_squared)
+        return Likelihood(log_ratio, mu_squared)
 
     def _draw_round(self, noise: Noise) -> dict[tuple[str, int], IntArray]:
         """Fresh noise for every question, in the order in which planners ask."""
@@ -358,10 +358,10 @@ class _Once:
 
 
 class ReusedNoise(Curator):
-    """The mechanism as printed: one draw for all releases, so no finite epsilon (erratum E1).
+    """The mechanism as printed: one draw for all releases, so no finite epsilon.
 
-    Two releases whose targets agree differ by exact user data. Kept so that what is printed can be
-    run; it says what it is.
+    It is docs/papers/linear_jdp.md#e1. Two releases whose targets agree differ by exact user data.
+    Kept so that what is printed can be run; it says what it is.
     """
 
     def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:

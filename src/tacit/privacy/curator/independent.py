@@ -18,7 +18,8 @@ class Independent(ExactRows):
     """Prefix t plus noise of its own: C is the matrix of prefix sums, B the identity.
 
     The first item is in all n published rows, so mu grows with sqrt n. Here to price the published
-    DP-LSVI-UCB++ (spec linear_jdp 3.3), which composes K releases of each Gram matrix.
+    DP-LSVI-UCB++ (docs/papers/linear_jdp.md#published-constants), which composes K releases of each
+    Gram matrix.
     """
 
     name: ClassVar[str] = "independent"

@@ -42,8 +42,8 @@ class Price:
     A replaced step moves the Gram matrix by w^2 ``gram`` and an answer of range 1 by w^2
     ``target``, squared, for some pair of features. The two are not worst at the same pair, and the
     pair is fixed when the user has played, before anything of hers is released: so the cost is the
-    largest sum over one pair, not the sum of the largest (spec linear_jdp, section 4, joint
-    calibration). ``separate`` is that simpler sum, for any features of norm at most 1.
+    largest sum over one pair, not the sum of the largest (docs/papers/linear_jdp.md#joint-price).
+    ``separate`` is that simpler sum, for any features of norm at most 1.
 
     Attributes:
         gram: squared Frobenius distances, by pair.

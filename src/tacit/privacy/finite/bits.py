@@ -1,4 +1,4 @@
-"""Randomized response on a row of bits (spec tabular_ldp 3.3, Algorithm 5 of the paper)."""
+"""Randomized response on a row of bits (docs/papers/tabular_ldp.md#randomizers)."""
 
 from __future__ import annotations
 

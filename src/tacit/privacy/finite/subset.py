@@ -1,4 +1,4 @@
-"""Subset selection, and k-ary response as its smallest case (spec tabular_ldp, B1)."""
+"""Subset selection, and k-ary response as its smallest case (docs/papers/tabular_ldp.md#b1)."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ class KaryResponse(SubsetSelection):
 
 
 def best_size(epsilon: float, domain: int) -> int:
-    """The omega in 1..D/2 of least variance q (1-q) / (p-q)^2 at epsilon (spec tabular_ldp, B1)."""
+    """The omega in 1..D/2 of least variance q (1-q) / (p-q)^2 (docs/papers/tabular_ldp.md#b1)."""
     excess = math.expm1(min(number(epsilon, "epsilon", low=LEAST_EPSILON), float(BITS)))
     cells = domain_size(domain)
     size = np.arange(1, cells // 2 + 1, dtype=np.float64)

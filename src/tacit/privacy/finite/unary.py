@@ -1,4 +1,4 @@
-"""Unary encoding: one bit per cell, each flipped on its own (spec mixture_ldp, 9 item 3)."""
+"""Unary encoding: one bit per cell, each flipped on its own (docs/papers/mixture_ldp.md#b3)."""
 
 from __future__ import annotations
 

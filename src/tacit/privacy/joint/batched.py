@@ -2,7 +2,7 @@
 
 No counter is needed where a learner weighs the batches itself: one user's contribution enters one
 noisy sum, so everything ever released costs that user mu = Delta / sigma, also when later batches
-were planned from earlier releases (spec lq_jdp, B1; proofs/lq.md).
+were planned from earlier releases (docs/papers/lq_jdp.md#b1; proofs/lq.md).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
 from tacit.privacy import accounting
-from tacit.privacy.base import Curated, Evidence, Query, Record, Report, Secret, require_room
+from tacit.privacy.base import Curated, Likelihood, Query, Record, Report, Secret, require_room
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.counted import CounterLaw
 from tacit.privacy.local.additive import FINE, GRID
@@ -137,7 +137,7 @@ class BatchSums(Curated):
         apart = float(np.linalg.norm((second - first) * self.layout.units))
         return apart / self._sensitivity
 
-    def evidence(self, record: Record) -> Evidence:
+    def evidence(self, record: Record) -> Likelihood:
         """Of all batches: their noise is independent."""
         count, units = len(record.released), self.layout.units
         first, second = (
@@ -145,7 +145,7 @@ class BatchSums(Curated):
         )
         shift = (second - first) / self.noise_std**2
         mu_squared = float((shift * (second - first)).sum())
-        return Evidence(
+        return Likelihood(
             float((shift * (record.released - first)).sum()) - mu_squared / 2, mu_squared
         )
 

@@ -2,7 +2,8 @@
 
 All contributions between two releases form one item of the counter's stream. A user is in exactly
 one item, so the cost of everything ever released is mu = a Delta / sigma, a the column norm of the
-counter and Delta the statistic's L2 sensitivity, jointly over all blocks (spec mixture_jdp 4.2).
+counter and Delta the statistic's L2 sensitivity, jointly over all blocks
+(docs/papers/mixture_jdp.md#composition).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
 from tacit.privacy import accounting
-from tacit.privacy.base import Curated, Evidence, Query, Record, Report, Secret
+from tacit.privacy.base import Curated, Likelihood, Query, Record, Report, Secret
 from tacit.privacy.book import Bookkeeping
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import State, Strategy
@@ -261,7 +262,7 @@ class CountedSums(Curated):
         apart = float(np.linalg.norm((second - first) * self.layout.units))
         return apart / self._sensitivity
 
-    def evidence(self, record: Record) -> Evidence:
+    def evidence(self, record: Record) -> Likelihood:
         """Of all prefixes together: their noise has covariance sigma^2 B B^T in every cell."""
         units, released = self.layout.units, np.array(record.released)
         count = len(released)
@@ -270,7 +271,7 @@ class CountedSums(Curated):
         )
         shift = self._precision(count) @ (second - first) / self.noise_std**2
         mu_squared = float((shift * (second - first)).sum())
-        return Evidence(float((shift * (released - first)).sum()) - mu_squared / 2, mu_squared)
+        return Likelihood(float((shift * (released - first)).sum()) - mu_squared / 2, mu_squared)
 
     def _precision(self, releases: int) -> Array:
         """Inverse of B B^T for the first releases, remembered."""

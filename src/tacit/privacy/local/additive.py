@@ -96,7 +96,10 @@ def bounded_scales(
 
 
 def proportional_radii(statistic: VisitCounts, radius: float) -> dict[str, float]:
-    """R1 for rewards and visits, R2 = sqrt(S) R1 for transitions (spec tabular_ldp 3.3)."""
+    """R1 for rewards and visits, R2 = sqrt(S) R1 for transitions.
+
+    See docs/papers/tabular_ldp.md#randomizers.
+    """
     states = statistic.layout.blocks[0].shape[1]
     return {**_equal(statistic, radius), "transitions": math.sqrt(states) * radius}
 

@@ -22,7 +22,7 @@ class DrawnCell(OneCell):
     """The same for a step that the user draws with a fair coin of its own, and sends along.
 
     The step says nothing about the user; that nobody else knows it beforehand is what lets users of
-    all steps hide each other behind a shuffler (spec tabular_ldp B8 iii).
+    all steps hide each other behind a shuffler (docs/papers/tabular_ldp.md#b8-crowd).
     """
 
     def _account(self, task: Task, requested: float) -> Guarantee:

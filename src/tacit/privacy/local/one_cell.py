@@ -1,8 +1,8 @@
-"""One cell per user through a frequency oracle, at full epsilon (spec tabular_ldp B1, B2, B4).
+"""One cell per user through a frequency oracle, at full epsilon.
 
-The whole budget goes into one report about one step. What is sent is the oracle's report and
-nothing else; what it is added to, and with which weight, follows from the step and the publication,
-which are public.
+See docs/papers/tabular_ldp.md#b1, and B2 and B4 there. The whole budget goes into one report about
+one step. What is sent is the oracle's report and nothing else; what it is added to, and with which
+weight, follows from the step and the publication, which are public.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class CellLaw:
     """Variance of the estimates for users outside a cell: v times the sum of squared weights.
 
     A user inside a cell adds p (1-p) / (p-q)^2 instead of v; which users are inside is not public,
-    so this is the law but for that correction (spec tabular_ldp B3). Cells of one (s, a) share one
-    variance: the arrays have the shape of the block without its cells. Of the ``*_unit``, which are
-    ratios, no law is stated.
+    so this is the law but for that correction (docs/papers/tabular_ldp.md#b3). Cells of one (s, a)
+    share one variance: the arrays have the shape of the block without its cells. Of the ``*_unit``,
+    which are ratios, no law is stated.
     """
 
     name: str

@@ -1,4 +1,6 @@
-"""Randomized response on every step of a trajectory (spec tabular_ldp 3.3, Algorithm 5).
+"""Randomized response on every step of a trajectory (Algorithm 5 of the paper).
+
+See docs/papers/tabular_ldp.md#randomizers.
 
 Each cell of a table stands for one bit per step. The collector only ever adds up the bits of a
 cell, so the device sends their sum: a function of the randomized bits, hence as private as they

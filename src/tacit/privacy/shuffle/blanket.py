@@ -1,4 +1,4 @@
-"""Amplification of subset-selection reports by shuffling (spec tabular_ldp, B8).
+"""Amplification of subset-selection reports by shuffling (docs/papers/tabular_ldp.md#b8-bound).
 
 A report is a uniform subset of all cells with probability g, whatever its sender's cell: the
 privacy blanket. Nobody who sees only the shuffled batch can tell the report of a given user from

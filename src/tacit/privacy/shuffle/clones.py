@@ -1,4 +1,6 @@
-"""Amplification by shuffling for reports other than subset selection (spec tabular_ldp, B8).
+"""Amplification by shuffling for reports other than subset selection.
+
+See docs/papers/tabular_ldp.md#b8-clones.
 
 Both results here are one pair of laws. Somebody counts two kinds of messages, T of them: T - 1
 anonymous ones, each of either kind with probability 1/2, and the protected user's own, which is of

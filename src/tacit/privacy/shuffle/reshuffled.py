@@ -1,10 +1,12 @@
-"""The published shuffle protocol M_sh, with the guarantee it truly has (spec tabular_ldp 3.7).
+"""The published shuffle protocol M_sh, with the guarantee it truly has.
+
+See docs/papers/tabular_ldp.md#shuffling.
 
 Every step's bits pass randomized response one by one, and before every episode a shuffler sends all
 past reports in a new order. Between two episodes the multiset it sends grows by exactly one report:
 the newest user's, in clear view. So its output hides nobody, and each user is left with the local
-guarantee of the whole row of bits (errata E12, E13). Sums do not depend on the order, so none is
-drawn here.
+guarantee of the whole row of bits (docs/papers/tabular_ldp.md#e12, docs/papers/tabular_ldp.md#e13).
+Sums do not depend on the order, so none is drawn here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The shuffler: one-cell reports are held back, then opened together in no order (B8).
+"""The shuffler: one-cell reports are held back, then opened together in no order.
+
+See docs/papers/tabular_ldp.md#b8.
 
 What leaves a device is the report of ``OneCell`` and nothing else. The shuffler is trusted to keep
 reports until their batch is full and to forget who sent which; everybody else sees batches only
