@@ -138,6 +138,7 @@ class AuditedContract:
         if not isinstance(privatizer, TwoHalves):
             return
         for public, _, people, _ in self.questions():
+            privatizer.randomize(people[0], public, SecureNoise())  # compiled before it is followed
             laws = [
                 secure_law(
                     lambda own=own, public=public: privatizer.randomize(own, public, SecureNoise())
