@@ -20,7 +20,12 @@ from auditing.mechanisms import (
     response,
 )
 from tacit.auditing import audit_target, auditor, findings
-from tacit.auditing.bounds import clopper_pearson_lower, epsilon_from_guesses
+from tacit.auditing.bounds import (
+    Moments,
+    clopper_pearson_lower,
+    epsilon_from_guesses,
+    mu_from_moments,
+)
 from tacit.auditing.scores import learned_scores, strongest_rule
 from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
 
@@ -320,6 +325,23 @@ def test_time_that_suffices_changes_nothing(monkeypatch) -> None:
     monkeypatch.setattr(auditor, "time", types.SimpleNamespace(perf_counter=clock.perf_counter))
     report = audit(clock.slow(laplace(0.2)), 1.0, trials=5000, seconds=60.0)
     assert report.trials == 5000
+
+
+def test_the_gaussian_method_judges_every_trial() -> None:
+    honest, seen = gaussian(MU), []
+
+    def draw(worlds, rng):
+        seen.append((worlds, honest.draw(worlds, rng)))
+        return seen[-1][1]
+
+    report = audit(dataclasses.replace(honest, draw=draw), 9.0, DELTA, trials=2000)
+    worlds, outputs = (np.concatenate(parts) for parts in zip(*seen[1:], strict=True))
+    assert len(worlds) == report.trials == 2000  # all but the first, which shows the shape
+    moments = Moments(), Moments()
+    for world in (0, 1):
+        moments[world].add(honest.known(outputs[worlds == world]).round(auditor.DIGITS))
+    mu = mu_from_moments(*moments, 0.05 * auditor.KNOWN_SHARE)
+    assert report.bounds[0].lower_bound == pytest.approx(gaussian_epsilon(mu, DELTA), rel=1e-9)
 
 
 def test_people_in_one_run_are_judged_by_the_gaussian_method_alone() -> None:

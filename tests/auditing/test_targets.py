@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tacit
-from auditing.small import PROBLEMS, bound_to, cases, device, learner, made
+from auditing.small import DELTA, PROBLEMS, bound_to, cases, device, learner, made
 from contracts.sampler import misfits
 from tacit import wire
 from tacit.agents import Agent
@@ -19,6 +19,7 @@ from tacit.errors import InvalidInput
 from tacit.kernels.questions import KINDS
 from tacit.planners import UniformPlanner
 from tacit.privacy import GridLaw, SecureNoise
+from tacit.privacy.curator import Curator, Price
 from tacit.privacy.filter import BudgetExhausted
 from tacit.privacy.local import LocalAdditive, laplace_scales
 from tacit.statistics import VisitCounts
@@ -256,8 +257,16 @@ def test_everybody_else_lives_in_the_problem_and_acts_on_what_was_published(watc
 
 
 def test_a_curator_is_asked_as_often_as_it_answers(watched) -> None:
-    for name in ("dp-lsvi-batch", "dp-lsvi-ucb++"):
-        bound = bound_for(made(name))
+    """Also if its planner asks nothing, for several rounds."""
+    silent = bound_for(made("dp-lsvi-batch"))
+    curator = silent.privatizer
+    answers = dataclasses.replace(curator.answers, rounds=5)
+    curator = Curator(
+        curator.statistic, silent.task, curator.stream.strategy, curator.gram_std, answers,
+        Price.joint(curator.statistic.pairs, 1.0), requested_epsilon=1.0, requested_delta=DELTA,
+    )  # fmt: skip
+    silent = dataclasses.replace(silent, privatizer=curator, planner=UniformPlanner())
+    for bound in (bound_for(made("dp-lsvi-batch")), bound_for(made("dp-lsvi-ucb++")), silent):
         curator = bound.privatizer
         learner(PROBLEM, bound).sample(np.array([1]), np.random.default_rng(0))
         run = watched[-1]

@@ -4,6 +4,7 @@ Statistical checks have fixed seeds; each deviates by more than 5 standard error
 below 1e-6 if the code is right.
 """
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
@@ -225,6 +226,9 @@ class AuditedContract:
             (record,) = self.runs(privatizer, 0, batch, releases, noise, 1)
             found = privatizer.evidence(record).mu_squared
             assert found <= paid * (1 + 1e-9)
+            turned = dataclasses.replace(record, first=record.second, second=record.first)
+            there, back = (privatizer.evidence(one).log_ratio for one in (record, turned))
+            assert there == pytest.approx(-back, rel=1e-6, abs=1e-9 * paid)
             if batch == 0:
                 distance = privatizer.moved(*self.pair(), self.publication())
                 expected = self.shown * distance**2 * paid

@@ -465,6 +465,14 @@ class TestDrawnCell(TestShuffledDrawn):
     def per_report(self) -> float:
         return self.small().guarantee.epsilon
 
+    def questions(self) -> list[Question]:
+        """Also of people who are somewhere else at every step."""
+        (question,) = super().questions()
+        moving = np.zeros(self.statistic().layout.size, dtype=np.int64)
+        life = Trajectory(np.array([0, 1, 1, 0]), np.zeros(3, dtype=int), np.array([0.5, 1.0, 0.0]))
+        self.statistic().contribute(life, self.publication(), 0, moving)
+        return [question._replace(contributions=[*question.contributions, moving])]
+
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
         """Fresh reports: pure epsilons add up."""
         facts = task(horizon=3, participations=times)
