@@ -1,97 +1,28 @@
 """The auditor audited: its confidence by simulation, its power on honest and broken mechanisms."""
 
 import dataclasses
-import json
 import math
 import types
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.auditing import AuditReport, MethodBound, audit_target, auditor, findings
+from auditing.mechanisms import (
+    DELTA,
+    MU,
+    Mechanism,
+    audit,
+    coin,
+    gaussian,
+    known_laplace,
+    laplace,
+    response,
+)
+from tacit.auditing import audit_target, auditor, findings
 from tacit.auditing.bounds import clopper_pearson_lower, epsilon_from_guesses
 from tacit.auditing.scores import learned_scores, strongest_rule
-from tacit.errors import InvalidInput
 from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
-
-DELTA = 1e-5
-
-Draw = Callable[[np.ndarray, np.random.Generator], np.ndarray]
-
-
-@dataclass
-class Mechanism:
-    """Outputs drawn by a function of (worlds, rng)."""
-
-    name: str
-    draw: Draw
-    known: Callable[[np.ndarray], np.ndarray] | None = None
-    family: str = "unknown"
-    distance: float | None = None
-    separate: bool = True
-    source: str = "simulated"
-
-    def sample(self, worlds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return self.draw(worlds, rng)
-
-    def score(self, outputs: np.ndarray) -> np.ndarray | None:
-        return None if self.known is None else self.known(outputs)
-
-
-def laplace(epsilon: float, outputs: int = 1) -> Mechanism:
-    """Laplace noise of scale 1 / epsilon; the worlds differ by 1 in the first output."""
-
-    def draw(worlds, rng):
-        noise = rng.laplace(0.0, 1 / epsilon, (len(worlds), outputs))
-        noise[:, 0] += worlds
-        return noise
-
-    return Mechanism("laplace", draw)
-
-
-def known_laplace(epsilon: float, outputs: int = 1) -> Mechanism:
-    """The same with its log-likelihood ratio."""
-    return dataclasses.replace(
-        laplace(epsilon, outputs),
-        known=lambda x: epsilon * (np.abs(x[:, 0]) - np.abs(x[:, 0] - 1.0)),
-    )
-
-
-def gaussian(mu: float, after: Callable = lambda x: x) -> Mechanism:
-    """Unit Gaussian noise on two outputs whose means are mu apart, then post-processed."""
-    apart = mu * np.array([0.6, 0.8])
-
-    def draw(worlds, rng):
-        return after(worlds[:, None] * apart + rng.normal(size=(len(worlds), 2)))
-
-    return Mechanism("gaussian", draw, lambda x: (x - apart / 2) @ apart, family="gaussian")
-
-
-def response(epsilon: float, delta: float = 0.0) -> Mechanism:
-    """Tells the world with probability delta, else answers truthfully with chance e / (1 + e)."""
-
-    def draw(worlds, rng):
-        right = rng.random(len(worlds)) < 1 / (1 + math.exp(-epsilon))
-        said = np.where(right, worlds, 1 - worlds)
-        told = rng.random(len(worlds)) < delta
-        return np.where(told, 2 * worlds - 0.5, said)[:, None]  # -0.5, 0, 1 or 1.5
-
-    return Mechanism("response", draw)
-
-
-def coin(outputs: int = 1) -> Mechanism:
-    """Fair coins, whatever the world."""
-    return Mechanism("coin", lambda worlds, rng: rng.integers(0, 2, (len(worlds), outputs)))
-
-
-def audit(target, claim: float, delta: float = 0.0, trials: int = 20_000, seed: int = 0, **more):
-    return audit_target(target, claim, delta, trials, rng=np.random.default_rng(seed), **more)
-
-
-MU = gaussian_mu(1.0, DELTA)
 
 # ---- false alarms ----
 
@@ -396,131 +327,3 @@ def test_people_in_one_run_are_judged_by_the_gaussian_method_alone() -> None:
     report = audit(together, 1.0, DELTA)
     assert [bound.method for bound in report.bounds] == ["gaussian"]
     assert report.bounds[0].lower_bound <= 1.0
-
-
-# ---- the report ----
-
-
-def test_json_has_the_keys_people_script_against() -> None:
-    report = audit(gaussian(MU), 1.0, DELTA, trials=60_000)
-    data = json.loads(json.dumps(report.to_json(), allow_nan=False))
-    assert data == report.to_json()
-    assert set(data) >= {
-        "claimed_epsilon", "delta", "lower_bound", "confidence", "trials", "verdict", "meaning",
-        "distance", "method", "bounds", "target", "source", "seconds",
-    }  # fmt: skip
-    assert [bound["method"] for bound in data["bounds"]] == ["gaussian", "guesses"]
-    assert data["lower_bound"] == max(bound["lower_bound"] for bound in data["bounds"])
-    assert data["method"] == "gaussian" and data["source"] == "simulated"
-    assert data["bounds"][0]["assumption"] == findings.GAUSSIAN
-
-
-def test_the_gaussian_method_runs_only_for_declared_gaussian_noise_and_delta() -> None:
-    declared = gaussian(MU)
-    undeclared = dataclasses.replace(declared, family="laplace")
-    assert [b.method for b in audit(undeclared, 1.0, DELTA).bounds] == ["likelihood", "guesses"]
-    assert [b.method for b in audit(declared, 1.0, 0.0).bounds] == ["likelihood", "guesses"]
-    assert [b.method for b in audit(laplace(1.0), 1.0, DELTA).bounds] == ["guesses"]
-
-
-def test_verdicts_and_their_words() -> None:
-    consistent = audit(response(1.0), 1.0)
-    assert consistent.verdict == "consistent" and "no guarantee" in str(consistent)
-    nothing = audit(response(1.0), math.inf)
-    assert nothing.verdict == "no claim" and nothing.to_json()["claimed_epsilon"] is None
-    assert nothing.lower_bound > 0.8
-    violated = audit(response(1.0), 0.5)
-    assert violated.verdict == "violated" and "refuted" in str(violated)
-    weak = audit(response(0.4), 1.0)
-    assert weak.verdict == "no evidence" and "more trials may help" in str(weak)
-    assert weak.lower_bound < findings.STRONG * weak.claimed_epsilon
-
-
-def test_a_pair_at_distance_zero_is_no_evidence_whatever_was_seen() -> None:
-    report = audit(dataclasses.replace(coin(), distance=0.0), 1e-9, trials=1000)
-    assert report.verdict == "no evidence" and "contribute the same" in report.meaning
-    refuted = dataclasses.replace(
-        report, bounds=(MethodBound("guesses", 2.0, findings.NOTHING, "", ""),)
-    )
-    assert refuted.verdict == "violated"
-
-
-def test_the_statement_says_all_that_is_needed_to_judge_it() -> None:
-    report = audit(dataclasses.replace(gaussian(MU), distance=0.98), 1.0, DELTA)
-    said = report.statement()
-    for part in (
-        "gaussian: ", "confidence 0.95", "claimed 1", f"{report.trials:,} trials",
-        "noise simulated", "distance of the pair over what is paid for: 0.98",
-        f"assumes {findings.GAUSSIAN}", f"assumes {findings.NOTHING}", "guesses right",
-    ):  # fmt: skip
-        assert part in said
-    assert "over what is paid for: unknown" in audit(coin(), 1.0).statement()
-
-
-def test_a_refutation_that_rests_on_an_assumption_says_so() -> None:
-    free = MethodBound("guesses", 0.5, findings.NOTHING, "", "")
-    conditional = MethodBound("gaussian", 1.5, findings.GAUSSIAN, "", "")
-    report = AuditReport("x", "secure", 1.0, DELTA, 0.95, 1000, None, (free, conditional))
-    assert report.meaning.endswith(f"assuming {findings.GAUSSIAN}")
-    both = dataclasses.replace(report, claimed_epsilon=0.4)
-    assert both.verdict == "violated" and "Gaussian" not in both.meaning
-
-
-def test_one_generator_state_gives_one_report() -> None:
-    def found(seed: int) -> dict:
-        return {**audit(laplace(1.0), 1.0, seed=seed).to_json(), "seconds": 0}
-
-    assert found(3) == found(3) != found(4)
-
-
-def test_constant_outputs_show_nothing() -> None:
-    report = audit(Mechanism("constant", lambda worlds, rng: np.ones((len(worlds), 3))), 1.0)
-    assert report.lower_bound == 0.0 and report.verdict == "no evidence"
-
-
-# ---- bad input ----
-
-
-@pytest.mark.parametrize(
-    ("change", "shown"),
-    [
-        ({"claim": -1.0}, "claimed_epsilon = -1.*>= 0"),
-        ({"claim": math.nan}, "claimed_epsilon = nan"),
-        ({"delta": 1.0}, "delta = 1.*< 1"),
-        ({"delta": -1e-9}, "delta = -1e-09"),
-        ({"trials": 99}, "trials = 99.*>= 100"),
-        ({"trials": 1000.5}, "trials = 1000.5"),
-        ({"confidence": 1.0}, "confidence = 1.*< 1"),
-        ({"confidence": 0.0}, "confidence = 0.*> 0"),
-    ],
-)
-def test_bad_input_is_named_with_its_range(change: dict, shown: str) -> None:
-    with pytest.raises(InvalidInput, match=shown):
-        audit(coin(), **{"claim": 1.0, "trials": 100, **change})
-
-
-def test_a_generator_is_needed() -> None:
-    with pytest.raises(InvalidInput, match=r"rng = 0.*numpy\.random\.Generator"):
-        audit_target(coin(), 1.0, 0.0, 100, rng=0)
-
-
-@pytest.mark.parametrize(
-    ("draw", "shown"),
-    [
-        (lambda w, rng: np.zeros(len(w)), r"shape \(1,\), but 1 trials must give shape \(1, outp"),
-        (lambda w, rng: np.zeros((len(w) + 1, 2)), r"shape \(2, 2\), but 1 trials"),
-        (lambda w, rng: np.zeros((len(w), 0)), "outputs >= 1"),
-        (lambda w, rng: np.where(w == 1, np.inf, 0.0)[:, None], "gave inf.*finite"),
-        (lambda w, rng: np.where(w == 1, np.nan, 0.0)[:, None], "gave nan.*finite"),
-    ],
-)
-def test_targets_that_break_the_contract_are_refused(draw: Draw, shown: str) -> None:
-    with pytest.raises(InvalidInput, match=f"broken {shown}" if "gave" in shown else shown):
-        audit(Mechanism("broken", draw), 1.0)
-
-
-@pytest.mark.parametrize("family", ["unknown", "gaussian"])
-@pytest.mark.parametrize("known", [lambda x: x, lambda x: np.full(len(x), np.nan)])
-def test_scores_that_break_the_contract_are_refused(known: Callable, family: str) -> None:
-    with pytest.raises(InvalidInput, match="one per output, none of them NaN"):
-        audit(dataclasses.replace(gaussian(1.0), known=known, family=family), 1.0, DELTA)
