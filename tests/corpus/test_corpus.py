@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from auditing import small
 from corpus import Mutant
+from corpus.agents import ForgottenParticipations, LessNoiseAgent, audited
 from corpus.catalogue import AUDIT, CORPUS
 
 README = " ".join((Path(__file__).resolve().parents[2] / "README.md").read_text().split())
@@ -22,6 +24,21 @@ SHIPPED = {(mutant.detector.fires, mutant.shipped): mutant for mutant in CORPUS}
 @pytest.mark.parametrize("mutant", SHIPPED.values(), ids=lambda mutant: mutant.name)
 def test_the_detector_is_silent_on_the_shipped_code(mutant: Mutant) -> None:
     assert not mutant.detector.fires(mutant.shipped), mutant.mistake
+
+
+@pytest.mark.parametrize("name", small.private_agents())
+def test_half_the_noise_is_refuted(name: str) -> None:
+    found = audited(LessNoiseAgent, name)
+    assert found.verdict == "violated"
+    assert any(report.verdict == "violated" for report in found.reports)  # seen, not worked out
+
+
+@pytest.mark.parametrize("name", small.private_agents())
+def test_a_participation_that_is_not_paid_for_is_refuted(name: str) -> None:
+    found = audited(ForgottenParticipations, name)
+    assert any(report.verdict == "violated" for report in found.reports)
+    if found.exact_epsilon is not None and name != "shuffle-obi":
+        assert found.exact_epsilon == pytest.approx(2 * found.reports[0].claimed_epsilon)
 
 
 def test_every_mistake_has_a_name_of_its_own() -> None:
