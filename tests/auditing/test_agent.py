@@ -10,7 +10,7 @@ import pytest
 
 import tacit
 from auditing.small import DELTA, ONE_STEP, PROBLEMS, device, made, private_agents, smallest
-from corpus.agents import LessNoiseAgent
+from corpus.agents import LessNoiseAgent, problem_for
 from tacit.auditing import AuditReport, MethodBound, audit_target
 from tacit.auditing.agent import AgentAudit
 from tacit.auditing.findings import NOTHING
@@ -93,7 +93,7 @@ def test_people_who_come_back_are_audited_as_one(name: str) -> None:
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_fifth_less_noise_is_refuted(name: str) -> None:
     """With many trials, at epsilon 1."""
-    found = audit(LessNoiseAgent(made(name), 0.8), smallest(name), trials=200_000)
+    found = audit(LessNoiseAgent(made(name), 0.8), problem_for(name), trials=200_000)
     assert found.verdict == "violated"
 
 

@@ -21,6 +21,7 @@ from tacit.privacy.finite import BinaryResponse, SubsetSelection, UnaryEncoding
 from tacit.privacy.finite.subset import _calibrated
 from tacit.privacy.local.response import PooledResponse
 from tacit.privacy.noise import GridLaw, Noise
+from tacit.problems.base import Problem
 from tacit.task import Task
 
 
@@ -128,6 +129,17 @@ def as_it_is(right: Agent) -> Agent:
     return right
 
 
+def adds_laplace(name: str) -> bool:
+    """Whose ratios are seldom large: what tells them apart takes more trials."""
+    bound = small.bound_to(small.made(name), small.smallest(name))
+    return getattr(bound.privatizer, "kind", None) == "laplace"
+
+
+def problem_for(name: str) -> Problem:
+    """Where few trials are enough."""
+    return small.ONE_STEP if adds_laplace(name) else small.smallest(name)
+
+
 @functools.cache
 def audited(wrap: Callable[[Agent], Agent], name: str) -> AgentAudit:
     """An audit by simulated noise of an agent in which something may be wrong.
@@ -135,17 +147,15 @@ def audited(wrap: Callable[[Agent], Agent], name: str) -> AgentAudit:
     All false alarms together have a probability below 0.001 for each agent. Epsilon is such that
     few trials are enough: what is shown about half the noise, over the claim, hardly depends on it.
     """
-    bound = small.bound_to(small.made(name), small.smallest(name))
-    gaussian = bound.guarantee.mu is not None
-    laplace = getattr(bound.privatizer, "kind", None) == "laplace"
-    times = 1
+    gaussian = small.bound_to(small.made(name), small.smallest(name)).guarantee.mu is not None
+    laplace, times = adds_laplace(name), 1
     if getattr(wrap, "comes_back", True):  # often enough for few trials to show it
         times = 3 if laplace else 2
         if name == "tacit-control":  # whose first batch is a fifth of all users
             times = 10
     return tacit.audit(
         wrap(small.made(name, 8.0 if gaussian else 2.0)),
-        small.ONE_STEP if laplace else small.smallest(name),
+        problem_for(name),
         participations=times,
         secure=False,
         trials=6000 if laplace else 1000,
