@@ -63,7 +63,7 @@ def epsilon_from_guesses(
     rules can be ranked. Arrays are taken element by element.
 
     >>> round(float(epsilon_from_guesses(9000, 10_000, 100_000, 0.0, 0.05)), 3)  # log 9, nearly
-    2.144
+    2.142
     """
     trials = integer(trials, "trials", low=1)
     delta = number(delta, "delta", low=0.0, high=1.0, high_open=True)
