@@ -78,8 +78,8 @@ def test_what_is_stored_for_sending_costs_exactly_epsilon_whatever_is_asked(kind
     def sent(states: tuple[int, ...], reward: float) -> str:
         with collector.device(report_id=lambda: "ab" * 16, api=api) as device:
             live(device, states, (reward,) * H)
-            ((_, body),) = device._outbox.pending(collector.task_id)
-        return json.loads(body)["reports"][0]["message"]
+            (made,) = device._outbox.reports(device._api.address)
+        return json.loads(made.body)["reports"][0]["message"]
 
     api = collector.api()
     lives = [((0, 0, 0, 0, 0), -1.0), ((2, 2, 2, 2, 2), 3.0)]

@@ -21,7 +21,7 @@ AUDIT = "audit"
 REPORT = Detector(AUDIT, detectors.one_report_is_refuted)
 LEARNER = Detector(AUDIT, detectors.learner_is_refuted)
 CURATOR = Detector(AUDIT, detectors.violated_by_curator)
-EVERY_AGENT = Detector(AUDIT, detectors.every_agent_is_refuted)
+WHOLE_AGENT = Detector(AUDIT, detectors.agents_are_refuted)
 LAW = "exact output laws"
 REPORT_LAW = Detector(LAW, detectors.answers_another_law)
 ORACLE_LAW = Detector(LAW, detectors.names_cells_by_another_law)
@@ -94,16 +94,16 @@ PUBLIC: tuple[Mutant, ...] = (
 
 PLANTED: tuple[Mutant, ...] = (
     Mutant(
-        "halved noise, every agent",
-        "any of the private agents draws half the noise that it claims",
-        EVERY_AGENT,
+        "halved noise, whole agent",
+        "an agent draws half the noise that it claims",
+        WHOLE_AGENT,
         agents.LessNoiseAgent,
         agents.as_it_is,
     ),
     Mutant(
-        "forgotten participation, every agent",
-        "any of the private agents pays for one participation where people come back",
-        EVERY_AGENT,
+        "forgotten participation, whole agent",
+        "an agent pays for one participation where people come back",
+        WHOLE_AGENT,
         agents.ForgottenParticipations,
         agents.as_it_is,
     ),

@@ -67,9 +67,13 @@ def learner_is_refuted(broken: type[LocalAdditive]) -> bool:
     return audited(small.learner(PROBLEM, bound), 1500) == "violated"
 
 
-def every_agent_is_refuted(wrap) -> bool:
-    """Whether audits refute all private agents with this mistake; some but not all is an error."""
-    verdicts = {name: agents.audited(wrap, name).verdict for name in small.private_agents()}
+KINDS_OF_AGENTS = ("ldp-obi", "tacit-local", "tacit-joint", "tacit-linear")
+"""One agent of each kind of mechanism; ``tests/auditing/test_agent.py`` takes all of them."""
+
+
+def agents_are_refuted(wrap) -> bool:
+    """Whether audits refute agents with this mistake; some of them but not all is an error."""
+    verdicts = {name: agents.audited(wrap, name).verdict for name in KINDS_OF_AGENTS}
     refuted = [name for name, verdict in verdicts.items() if verdict == "violated"]
     assert len(refuted) in (0, len(verdicts)), f"only {refuted} of {verdicts}"
     return bool(refuted)
