@@ -64,7 +64,7 @@ def test_a_body_without_end_is_cut_off(shared, hurried) -> None:
 
 
 def test_a_body_just_over_the_limit_gets_its_answer(shared) -> None:
-    size = shared.collector.deployment.max_body_bytes
+    size = shared.collector.deployment.settings.server.max_body_bytes
     too_long = shared.client.post(
         "/v1/reports",
         content=b" " * (size + 1),

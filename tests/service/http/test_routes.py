@@ -157,5 +157,5 @@ def test_the_document_names_every_error(shared) -> None:
         *("200", "400", "401", "403", "404", "408", "413", "415", "422", "500", "503"),
     }
     reports = upload["requestBody"]["content"]["application/json"]["schema"]["properties"]
-    assert reports["reports"]["maxItems"] == shared.collector.deployment.max_batch
+    assert reports["reports"]["maxItems"] == shared.collector.deployment.settings.server.max_batch
     assert "/v1/policy" in json.dumps(document)

@@ -100,7 +100,7 @@ class View:
 
 def build(facts: Facts) -> View:
     """The view of one look; ``stamp`` changes exactly when something but the time has changed."""
-    d = facts.deployment
+    d, window = facts.deployment, facts.deployment.settings.window
     newest = facts.versions[-1] if facts.versions else None
     ahead = forecast(
         facts.versions,
@@ -127,9 +127,9 @@ def build(facts: Facts) -> View:
             "grace": d.grace,
             "sending": d.sending,
             "taking": d.taking,
-            "reward_range": list(d.reward_range),
-            "opens": None if d.opens is None else iso(d.opens),
-            "closes": None if d.closes is None else iso(d.closes),
+            "reward_range": list(d.settings.task.reward_range),
+            "opens": None if window.opens is None else iso(window.opens),
+            "closes": None if window.closes is None else iso(window.closes),
         },
         progress=Progress(
             accepted=facts.accepted,
@@ -169,7 +169,7 @@ def thinned(versions: Sequence[Version]) -> list[Version]:
 
 def _value(facts: Facts) -> Value:
     d, task = facts.deployment, facts.deployment.task
-    low, high = d.reward_range
+    low, high = d.settings.task.reward_range
 
     def natural(value: float) -> float:
         return low * task.horizon + (high - low) * value
@@ -249,7 +249,7 @@ def _forecast_json(ahead: Forecast) -> dict[str, Any]:
 
 
 def _health(facts: Facts) -> Health:
-    d = facts.deployment
+    d, window = facts.deployment, facts.deployment.settings.window
     last = facts.versions[-1].published_at if facts.versions else None
     intact = facts.ledger.get("verified")
     state, summary = "good", "Reports are accepted and policies are planned."
@@ -259,9 +259,9 @@ def _health(facts: Facts) -> Health:
         state, summary = "trouble", "Nobody plans: reports are kept, but no new policy will appear."
     elif facts.accepted >= d.task.users:
         summary = "The population is reached: no further report is accepted, policies stay up."
-    elif d.opens is not None and facts.now < d.opens:
-        state, summary = "waiting", f"Reports are accepted in {length(d.opens - facts.now)}."
-    elif d.closes is not None and facts.now >= d.closes:
+    elif window.opens is not None and facts.now < window.opens:
+        state, summary = "waiting", f"Reports are accepted in {length(window.opens - facts.now)}."
+    elif window.closes is not None and facts.now >= window.closes:
         state, summary = "waiting", "The validity window is over: no further report is accepted."
     elif facts.accepted == 0:
         state, summary = "waiting", "Ready; nobody has taken part yet."

@@ -62,7 +62,7 @@ class Api:
             responses=documented("unknown_version", "invalid") | held,
         )(self.policy)
         deployment = self._collector.deployment
-        upload = models.upload_schema(deployment.task_id, deployment.max_batch)
+        upload = models.upload_schema(deployment.task_id, deployment.settings.server.max_batch)
         api.post(
             "/v1/reports",
             response_model=models.UploadBody,
@@ -126,10 +126,10 @@ class Api:
         Idempotent: a report is known by its id, so that the same upload may be sent again after any
         failure. Role device.
         """
-        deployment = self._collector.deployment
+        limits = self._collector.deployment.settings.server
         token = await self._door.admit(request, "device")
         task_id, reports = uploads.parse(
-            await read_json(request, deployment.max_body_bytes), deployment.max_batch
+            await read_json(request, limits.max_body_bytes), limits.max_batch
         )
         answer = await self._writer.settle(self._collector.read(task_id, reports, token))
         self._metrics.count_reports(outcome.outcome for outcome in answer.outcomes)
