@@ -42,17 +42,6 @@ class UploadAnswer:
     version: int
     outcomes: list[Outcome]
 
-    def to_json(self) -> dict[str, Any]:
-        """The body of the answer."""
-        return {
-            "task_id": self.task_id,
-            "version": self.version,
-            "outcomes": [
-                {"id": o.id, "outcome": o.outcome, "reason": o.reason, "detail": o.detail}
-                for o in self.outcomes
-            ],
-        }
-
 
 @dataclass(frozen=True)
 class PolicyBody:
