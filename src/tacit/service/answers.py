@@ -30,8 +30,8 @@ class Outcome:
 
     id: str
     outcome: OutcomeName
-    reason: Reason | None = None
-    detail: str | None = None
+    reason: Reason | None
+    detail: str | None
 
 
 @dataclass(frozen=True)
