@@ -101,6 +101,8 @@ class CountedSums(Curated):
         ledger: where the one charge for the stream is recorded before any noise is drawn.
     """
 
+    absorbs_sums = True
+
     def __init__(
         self,
         statistic: Statistic,
@@ -211,8 +213,15 @@ class CountedSums(Curated):
         secret.open += 1
         return secret
 
-    def absorb_sums(self, secret: Secret, total: IntArray, users: int) -> None:
-        """The same for the summed contributions of several users at once."""
+    def absorb_sums(
+        self,
+        secret: Secret,
+        total: IntArray,
+        users: int,
+        publication: Publication,
+        noise: Noise,
+    ) -> Secret:
+        """The same for what several users contributed, added up before."""
         assert isinstance(secret, CountedSecret)
         if secret.open + users > self.batch:
             raise InvalidInput(
@@ -222,6 +231,7 @@ class CountedSums(Curated):
         sums.absorb(secret.sums, total * self.factors)
         secret.users += users
         secret.open += users
+        return secret
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """Close the batch as item ``query.id`` of the stream and publish the noisy prefix.
