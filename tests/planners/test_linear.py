@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from tacit.privacy.counters.symmetric import pack
 
 import tacit
 from contracts.planner import PlannerContract, Poisoner, noise, publications, same, with_privatizer
@@ -24,7 +25,6 @@ from tacit.planners.lsvi import LsviPlanner, Switching, raised
 from tacit.planners.lsvi_plus import LsviPlusPlanner
 from tacit.planners.ridge import RidgePlanner, noise_edge, ridge, unpacked
 from tacit.privacy import Query, Secret
-from tacit.privacy.counters.symmetric import pack
 from tacit.problems import Problem, make_problem
 from tacit.publication import Publication
 from tacit.release import NoNoise, Release

@@ -23,9 +23,7 @@ from tacit.privacy import (
 )
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.counters import KINDS, Tree, strategy
-from tacit.privacy.filter import Budget, BudgetExhausted
 from tacit.privacy.joint import CountedSums, counted_noise_std
-from tacit.privacy.ledger import AlreadyCharged, Ledger
 from tacit.statistics import Relation, Statistic, VisitCounts
 from tacit.task import Task
 
@@ -260,24 +258,6 @@ def test_one_simulated_node_marks_every_later_release() -> None:
     secret = mechanism.init()
     mechanism.release(secret, Query(1), SimulatedNoise(np.random.default_rng(0)))
     assert mechanism.release(secret, Query(2), SecureNoise()).source == "simulated"
-
-
-def test_the_stream_is_charged_once_before_its_first_noise(tmp_path) -> None:
-    mechanism = counted(VisitCounts(TASK), "tree")
-    budget = Budget(1.0, 1e-5)
-    with Ledger.create(tmp_path / "ledger", budget=budget, task=TASK.digest()) as ledger:
-        mechanism._ledger = ledger
-        secret, noise = mechanism.init(), SimulatedNoise(np.random.default_rng(0))
-        for node in (1, 2, 3):
-            mechanism.release(secret, Query(node), noise)
-        assert list(ledger.entries) == ["tree stream"]
-        with pytest.raises(AlreadyCharged):
-            mechanism.release(mechanism.init(), Query(1), noise)
-    spent = counted(VisitCounts(TASK), "tree", factor=0.5)
-    with Ledger.create(tmp_path / "other", budget=budget, task=TASK.digest()) as ledger:
-        spent._ledger = ledger
-        with pytest.raises(BudgetExhausted):
-            spent.release(spent.init(), Query(1), ReplayNoise([]))
 
 
 def test_a_joint_agent_is_audited_by_its_releases() -> None:
