@@ -71,9 +71,9 @@ def speed() -> list[dict[str, object]]:
 
 
 # How the shipped table of the buffered counters was made. A counter with d buffers is C(x) =
-# prod_j (1 - a_j x) / (1 - t_j x). At equal privacy the worst error of a prefix is |c| |b|, the norms
-# of the first n coefficients of C(x) and of B(x) = 1 / ((1 - x) C(x)). Both are sums of d or d + 1
-# geometric series, so the product has a closed form whose cost does not grow with n.
+# prod_j (1 - a_j x) / (1 - t_j x). At equal privacy the worst error of a prefix is |c| |b|, the
+# norms of the first n coefficients of C(x) and of B(x) = 1 / ((1 - x) C(x)). Both are sums of d or
+# d + 1 geometric series, so the product has a closed form whose cost does not grow with n.
 
 _SPANS = ((0.2, 2.0), (1.0, 1.0), (1.0, 6.0), (3.0, 2.0))
 """Where searches start: least gap times n, largest odds of a gap."""

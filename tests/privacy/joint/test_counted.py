@@ -22,7 +22,7 @@ from tacit.privacy import (
     SimulatedNoise,
 )
 from tacit.privacy.accounting import gaussian_mu
-from tacit.privacy.counters import KINDS, Tree, strategy
+from tacit.privacy.counters import KINDS, strategy
 from tacit.privacy.joint import CountedSums, counted_noise_std
 from tacit.statistics import Relation, Statistic, VisitCounts
 from tacit.task import Task
@@ -66,7 +66,7 @@ class TestTree(PrivatizerContract):
         """The first release closes the first node."""
         counter = strategy(self.kind, 20)
         assert list(counter.nodes(1)) == [0]
-        std = guarantee.noise["node std"] * counter.node_scale(0)
+        std = guarantee.noise["node std"]
         return [("gaussian", np.full(self.statistic().layout.size, std))]
 
     raised: ClassVar[float] = 5e-9
@@ -231,26 +231,6 @@ def test_rounding_is_paid_for() -> None:
     )
     mechanism = counted(statistic, "toeplitz")
     assert mechanism.mu * mechanism.noise_std > bare * (1 + 2e-8)
-
-
-def test_nodes_are_drawn_at_their_own_scale() -> None:
-    class Loud(Tree):
-        def node_scale(self, node: int) -> float:
-            return 100.0
-
-    statistic = VisitCounts(TASK)
-    plain = counted(statistic, "tree")
-    loud = CountedSums(
-        statistic,
-        TASK,
-        Loud(20),
-        plain.noise_std,
-        batch=10,
-        requested_epsilon=1.0,
-        requested_delta=1e-5,
-    )
-    drawn = [m._draw(0, SimulatedNoise(np.random.default_rng(3))) for m in (plain, loud)]
-    assert np.allclose(drawn[1], 100.0 * drawn[0], atol=100)
 
 
 def test_one_simulated_node_marks_every_later_release() -> None:

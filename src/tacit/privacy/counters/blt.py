@@ -50,7 +50,7 @@ GAPS: dict[int, dict[int, tuple[float, ...]]] = {
         1048576: (1.723e-06, 1.289e-05, 7.823e-05, 0.0004774, 0.002903, 0.01755, 0.1023, 0.4846),
     },
 }
-"""Shipped coefficients per number of buffers and length: 1 - t_1, 1 - a_1, 1 - t_2, ..., increasing.
+"""Shipped coefficients per number of buffers and length: 1 - t_1, 1 - a_1, 1 - t_2, ...
 
 Four digits of what a local search for the least worst error |c| |b| found (``python
 benchmarks/counters.py --table``). Privacy never rests on these numbers: the sensitivity is computed
