@@ -6,7 +6,6 @@ driver. Planner and schedule of a segment run are free: ``driver.Learner`` calls
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from inspect import isfunction
 from typing import Any, NamedTuple
 
@@ -27,9 +26,11 @@ from tacit.privacy.curator import Curator
 from tacit.privacy.joint import BatchSums, CountedSums
 from tacit.privacy.local import LocalAdditive, LocalResponse, LocalShaped, OneCell
 from tacit.privacy.shuffle import Shuffled
-from tacit.simulation import one_cell, switching, value_targeted
+from tacit.simulation.one_cell import OneCellRun
 from tacit.simulation.runs import Run, SegmentRun
+from tacit.simulation.switching import SwitchingRun
 from tacit.simulation.users import FAMILIES
+from tacit.simulation.value_targeted import ValueTargetedRun
 from tacit.simulation.visits import VisitRun
 from tacit.statistics import (
     ControlMoments,
@@ -58,71 +59,38 @@ class Row(NamedTuple):
     privatizers: Kinds
     planners: Kinds = ANY
     schedules: Kinds = ANY
-    knows: Callable[[BoundAgent], bool] = lambda agent: True
 
     def serves(self, agent: BoundAgent) -> bool:
-        """Whether every part is of a kind in this row."""
+        """Whether every part is of a kind in this row, and the loop knows what is inside."""
         schedule = agent.schedule if isfunction(agent.schedule) else type(agent.schedule)
         found = (type(agent.statistic), type(agent.privatizer), type(agent.planner), schedule)
-        return self.knows(agent) if all(map(_among, found, self[1:5])) else False
+        wanted = self[1:]
+        if any(kinds and kind not in kinds for kind, kinds in zip(found, wanted, strict=True)):
+            return False
+        return self.run is SegmentRun or bool(self.run.knows(agent))
 
 
-def _among(kind: Any, kinds: Kinds) -> bool:
-    return kind in kinds or kinds is ANY
-
+COUNTS, TARGETS, CURATED = (VisitCounts,), (ValueTargets,), (CuratedTransitions,)
+MIXTURES = (JointCounts, MultiTargets, PolicyTransitions, ValueTargets)
+CONTROL = (ControlMoments, InstrumentedResponses)
+CELLS = (NoisyPosteriorPlanner, DirectionalPlanner)
+SWITCHING = (LsviPlanner, LsviPlusPlanner)
 
 TABLE = (
-    Row(VisitRun, (VisitCounts,), (Exact,), (UcbViPlanner,), (every_user,)),
-    Row(VisitRun, (VisitCounts,), (Exact, LocalAdditive), (PosteriorPlanner,), (every_user,)),
-    Row(
-        VisitRun,
-        (VisitCounts,),
-        (Exact, LocalAdditive, LocalResponse),
-        (ObiPlanner,),
-        (every_user,),
-    ),
-    Row(
-        one_cell.OneCellRun,
-        (OneStep,),
-        (OneCell,),
-        (NoisyPosteriorPlanner, DirectionalPlanner),
-        (CappedBatches,),
-        one_cell.knows,
-    ),
-    Row(
-        one_cell.OneCellRun,
-        (OneStep, EachStep),
-        (Shuffled,),
-        (DirectionalPlanner,),
-        (CappedBatches,),
-        one_cell.knows,
-    ),
-    Row(
-        value_targeted.ValueTargetedRun,
-        (ValueTargets,),
-        (Exact, LocalShaped),
-        (ValueTargetedPlanner,),
-        (Every,),
-        value_targeted.knows,
-    ),
-    Row(
-        switching.SwitchingRun,
-        (CuratedTransitions,),
-        (Exact, Curator),
-        (LsviPlanner, LsviPlusPlanner),
-        (every_user,),
-        switching.knows,
-    ),
-    Row(
-        SegmentRun,
-        (JointCounts, MultiTargets, PolicyTransitions, ValueTargets),
-        (Exact, CountedSums, LocalShaped),
-    ),
+    Row(VisitRun, COUNTS, (Exact,), (UcbViPlanner,), (every_user,)),
+    Row(VisitRun, COUNTS, (Exact, LocalAdditive), (PosteriorPlanner,), (every_user,)),
+    Row(VisitRun, COUNTS, (Exact, LocalAdditive, LocalResponse), (ObiPlanner,), (every_user,)),
+    Row(OneCellRun, (OneStep,), (OneCell,), CELLS, (CappedBatches,)),
+    Row(OneCellRun, (OneStep, EachStep), (Shuffled,), (DirectionalPlanner,), (CappedBatches,)),
+    Row(ValueTargetedRun, TARGETS, (Exact, LocalShaped), (ValueTargetedPlanner,), (Every,)),
+    Row(SwitchingRun, CURATED, (Exact, Curator), SWITCHING, (every_user,)),
+    Row(SegmentRun, MIXTURES, (Exact, CountedSums, LocalShaped)),
     Row(SegmentRun, (LinearSums,), (CountedSums,)),
-    Row(SegmentRun, (CuratedTransitions,), (Curator,), ANY, (CappedBatches, Geometric)),
-    Row(SegmentRun, (ControlMoments, InstrumentedResponses), (Exact, CountedSums, BatchSums)),
+    Row(SegmentRun, CURATED, (Curator,), ANY, (CappedBatches, Geometric)),
+    Row(SegmentRun, CONTROL, (Exact, CountedSums, BatchSums)),
     Row(SegmentRun, (Nothing,), (Exact,)),
 )
+"""The first row that serves an agent is taken."""
 
 
 def compiled_run(

@@ -101,7 +101,7 @@ class Explore(NamedTuple):
 
 
 class CellWork(NamedTuple):
-    """CellWork space of the planner, and of one trajectory."""
+    """Work space of the planner, and of one trajectory."""
 
     P: Array
     R: Array
@@ -309,6 +309,14 @@ class OneCellRun(FusedRun):
         self._drawn = isinstance(mechanism, DrawnCell)
         self._explore = _explore(agent, mechanism.weighing)
 
+    @staticmethod
+    def knows(agent: BoundAgent) -> bool:
+        """Whether it can draw the sums of the oracles; one of any other type has its own law."""
+        mechanism = _mechanism(agent.privatizer)
+        if type(mechanism) is not OneCell and type(mechanism) is not DrawnCell:
+            return False
+        return all(type(oracle) in _SUMS for oracle in mechanism.oracles)
+
     def _episodes(self, uniforms: Array) -> None:
         one_cell_episodes(
             self.problem.truth,
@@ -353,11 +361,3 @@ _SUMS = (SubsetSelection, KaryResponse, UnaryEncoding)
 def _mechanism(privatizer: Privatizer) -> Privatizer:
     """What devices do: shuffling changes no sum, and batches open when full."""
     return privatizer.local if isinstance(privatizer, Shuffled) else privatizer
-
-
-def knows(agent: BoundAgent) -> bool:
-    """Whether the loop draws reports as the devices do; an oracle of any other type has its own."""
-    mechanism = _mechanism(agent.privatizer)
-    if type(mechanism) is not OneCell and type(mechanism) is not DrawnCell:
-        return False
-    return all(type(oracle) in _SUMS for oracle in mechanism.oracles)

@@ -158,6 +158,11 @@ class FusedRun(ABC):
         columns = uniforms_per_episode(problem.horizon)
         self._uniforms = np.empty((max(1, NUMBERS // columns), columns))
 
+    @staticmethod
+    def knows(agent: BoundAgent) -> bool:
+        """Whether the loop knows the inside of parts whose types it serves."""
+        return True
+
     def advance(self, episodes: int) -> None:
         """Do that many more episodes, in slices that bound memory."""
         while episodes > 0:

@@ -189,6 +189,15 @@ class SwitchingRun(FusedRun):
         self._sums = CuratedSums(gram, views["table"], views["reward"], *life, np.zeros((1, H)))
         self._stream = _stream(agent.privatizer, secret, gram.size, statistic.layout.units)
 
+    @staticmethod
+    def knows(agent: BoundAgent) -> bool:
+        """Whether the loop knows the agent's rule of switching and its counter."""
+        planner, privatizer = agent.planner, agent.privatizer
+        assert isinstance(planner, LsviPlanner | LsviPlusPlanner)
+        theorem = isinstance(planner, LsviPlusPlanner) and planner.bonus.theory
+        counter = type(privatizer.stream.strategy) if isinstance(privatizer, Curator) else Tree
+        return planner.switching is not None and not theorem and counter is Tree
+
     def _episodes(self, uniforms: Array) -> None:
         while len(uniforms):
             if self._due:
@@ -264,12 +273,3 @@ def _stream(privatizer: object, secret: object, cells: int, units: Array) -> Gra
         prefix=np.zeros(cells),
         clock=np.zeros(1, dtype=np.int64),
     )
-
-
-def knows(agent: BoundAgent) -> bool:
-    """Whether the loop knows the agent's rule of switching and its counter."""
-    planner, privatizer = agent.planner, agent.privatizer
-    assert isinstance(planner, LsviPlanner | LsviPlusPlanner)
-    theorem = isinstance(planner, LsviPlusPlanner) and planner.bonus.theory
-    counter = type(privatizer.stream.strategy) if isinstance(privatizer, Curator) else Tree
-    return planner.switching is not None and not theorem and counter is Tree

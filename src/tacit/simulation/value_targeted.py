@@ -24,17 +24,23 @@ from tacit.kernels.rollout import Truth, rollout
 from tacit.kernels.targets import STEPS, TargetFeatures, TargetScales, add_value_targets
 from tacit.kernels.widths import fill_tight, printed_terms, stage_noise
 from tacit.planners.targeted import ValueTargetedPlanner
-from tacit.planners.widths import PrintedLocal, TightWidths, block_theta, reaches
-from tacit.privacy import Exact
+from tacit.planners.widths import PrintedLocal, TightWidths, block_theta
+from tacit.privacy import Exact, Query, Silence
 from tacit.privacy.local import LocalShaped
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.targets import FAMILIES, LEAST_SHARE, ValueTargets
 
+STEP = 1.0 / STEPS
+"""Of the grid."""
+
+LEAST = LEAST_SHARE**0.5
+"""Share of the declared reach below which nobody clips."""
+
 
 class RawTargets(NamedTuple):
-    """What planning may not see: one trajectory, the open batch, the sums."""
+    """What planning may not see: one trajectory (one row), the open batch, the sums."""
 
     states: IntArray
     actions: IntArray
@@ -50,27 +56,26 @@ class RawTargets(NamedTuple):
 
 
 class Family(NamedTuple):
-    """How the widths of one family follow from its noise: tight roots, or printed constants."""
+    """How the widths of one family follow from its noise: tight roots, or the paper's constants."""
 
     root: float
     reach: float
     theta: float
     d: int
-    printed_theta: float
+    paper_theta: float
     most: float
     span: float
 
 
 class Terms(NamedTuple):
-    """PublicTargets constants of the run. ``noise_std`` 0 stands for exact sums."""
+    """Public constants of the run. ``noise_std`` 0 stands for exact sums."""
 
     noise_std: float
-    step: float  # of the grid
     least: float  # weights are raised to it
-    public: bool
-    floor: float  # least share of the declared reach
+    shaped: bool  # whether noise and clipping follow the published reach
     every: int
-    printed: bool
+    sizes: tuple[int, int, int, int]  # cells of one stage, by family
+    paper: bool
     alpha: float
     p: Family
     r: Family
@@ -98,36 +103,32 @@ class PublicTargets(NamedTuple):
 
 
 @kernel
-def close_batch(
-    rule: Terms,
-    sizes: tuple[int, int, int, int],
+def close_targets(
+    terms: Terms,
+    features: TargetFeatures,
     raw: RawTargets,
     public: PublicTargets,
-    declared: Array,
     rng: np.random.Generator,
 ) -> None:
-    """Randomize the batch, add it to the sums, release them."""
-    users = public.clock[0]
-    H = public.V.shape[0] - 1
-    at = 0
+    """Randomize the batch as ``LocalShaped.absorb_sums``, add it to the sums, release them."""
+    users, H, at = public.clock[0], public.V.shape[0] - 1, 0
     for family in range(4):
-        stages = H - 1 if family < 2 else H
-        for h in range(stages):
+        for h in range(H - 1 if family < 2 else H):
             weight = 1.0
-            if family < 2 and rule.public:
-                share = public.clip[0, h] / declared[0, h]
-                other = share if family == 0 else public.clip[1, h] / declared[1, h]
-                weight = max(share * other, rule.least)
-            cells = sizes[family]
+            if family < 2 and terms.shaped:
+                share = public.clip[0, h] / features.longest[h]
+                other = share if family == 0 else public.clip[1, h] / features.highest[h]
+                weight = max(share * other, terms.least)
+            cells = terms.sizes[family]
             for _ in range(cells):
                 message = raw.batch[at]
-                if rule.noise_std > 0.0:
-                    scale = rule.noise_std / rule.step * weight
+                if terms.noise_std > 0.0:
+                    scale = terms.noise_std / STEP * weight
                     scale = math.sqrt(users) * scale
                     message += np.int64(np.rint(scale * rng.standard_normal()))
                 raw.sums[at] += message
                 raw.batch[at] = 0
-                public.release[at] = raw.sums[at] * rule.step
+                public.release[at] = raw.sums[at] * STEP
                 at += 1
             if cells > 0:
                 public.spread[family, h] += users * (weight * weight)
@@ -136,40 +137,30 @@ def close_batch(
 
 
 @kernel
-def update_widths(rule: Terms, public: PublicTargets) -> None:
+def update_widths(terms: Terms, public: PublicTargets) -> None:
     """Widths of the newest release."""
-    transitions, rewards = public.transitions, public.rewards
-    H = public.V.shape[0] - 1
+    std, spread, H = terms.noise_std, public.spread, public.V.shape[0] - 1
     for family in range(2):
         widths = public.p_widths if family == 0 else public.r_widths
-        constants = rule.p if family == 0 else rule.r
-        if rule.printed:
+        f = terms.p if family == 0 else terms.r
+        if terms.paper:
             shift, radius = printed_terms(
-                public.clock[1],
-                rule.noise_std,
-                constants.d,
-                constants.printed_theta,
-                constants.most,
-                H,
-                rule.alpha,
+                public.clock[1], std, f.d, f.paper_theta, f.most, H, terms.alpha
             )
-            for h in range(widths.shift.shape[0]):
-                widths.shift[h] = shift
-                widths.fixed[h] = constants.span * radius
+            widths.shift[:] = shift
+            widths.fixed[:] = f.span * radius
         else:
-            regression = transitions if family == 0 else rewards
+            regression = public.transitions if family == 0 else public.rewards
             stages = widths.shift.shape[0]
-            gram = public.noise[0, :stages]
-            target = public.noise[1, :stages]
-            spread = public.spread
-            stage_noise(rule.noise_std, spread[2 * family], regression.gram_factor, gram)
-            stage_noise(rule.noise_std, spread[2 * family + 1], regression.target_factor, target)
+            gram, target = public.noise[0, :stages], public.noise[1, :stages]
+            stage_noise(std, spread[2 * family], regression.gram_factor, gram)
+            stage_noise(std, spread[2 * family + 1], regression.target_factor, target)
             fill_tight(
                 gram,
                 target,
-                constants.root,
-                constants.reach,
-                constants.theta,
+                f.root,
+                f.reach,
+                f.theta,
                 widths.ridge,
                 widths.shift,
                 widths.fixed,
@@ -178,14 +169,22 @@ def update_widths(rule: Terms, public: PublicTargets) -> None:
 
 
 @kernel
+def set_clips(terms: Terms, features: TargetFeatures, public: PublicTargets) -> None:
+    """What users clip to: the published reach within the declared bounds, or these."""
+    for part in range(2):
+        declared = features.longest if part == 0 else features.highest
+        for h in range(declared.shape[0]):
+            reach = public.reach[part, h] if terms.shaped else declared[h]
+            public.clip[part, h] = min(max(reach, LEAST * declared[h]), declared[h])
+
+
+@kernel
 def value_targeted_episodes(
     truth: Truth,
     uniforms: Array,
-    rule: Terms,
-    sizes: tuple[int, int, int, int],
+    terms: Terms,
     features: TargetFeatures,
     scales: TargetScales,
-    declared: Array,
     p_work: Work,
     r_work: Work,
     ties: np.random.Generator,
@@ -195,14 +194,14 @@ def value_targeted_episodes(
     values: Array,
     score: Score,
 ) -> None:
-    """One episode per row of ``uniforms``, a new plan after every ``rule.every`` of them."""
+    """One episode per row of ``uniforms``, a new plan after every ``terms.every`` of them."""
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
     policy, clock = public.policy, public.clock
     for row in range(uniforms.shape[0]):
-        if clock[0] == rule.every or at[0] == 0:
+        if clock[0] == terms.every or at[0] == 0:
             if at[0] > 0:
-                close_batch(rule, sizes, raw, public, declared, rng)
-            update_widths(rule, public)
+                close_targets(terms, features, raw, public, rng)
+            update_widths(terms, public)
             value_targeted_induction(
                 public.transitions,
                 public.p_widths,
@@ -224,11 +223,7 @@ def value_targeted_episodes(
                 public.V,
                 public.reach,
             )
-            for part in range(2):
-                for h in range(public.reach.shape[1]):
-                    most = declared[part, h]
-                    reach = public.reach[part, h] if rule.public else most
-                    public.clip[part, h] = min(max(reach, rule.floor * most), most)
+            set_clips(terms, features, public)
             if greedy(public.Q, ties, policy) or at[0] == 0:
                 rescore(truth, policy, optimum, values, now)
         reward = rollout(
@@ -264,25 +259,27 @@ class ValueTargetedRun(FusedRun):
         assert isinstance(statistic, ValueTargets) and isinstance(planner, ValueTargetedPlanner)
         H, S, A = pairs(agent.task)
         self._statistic = statistic
-        self._declared = np.stack([statistic.longest, statistic.highest])
         p, r = statistic.transitions, statistic.rewards
         self._work = work_space(S * A, p.blocks, p.width), work_space(S * A, r.blocks, r.width)
         self._values = np.zeros((H + 1, S))
-        self.rule = _rule(agent, statistic, planner)
-        self.raw, self.public = _buffers(agent, statistic, planner)
-        shapes = {block.name: block.shape for block in statistic.layout.blocks}
-        sizes = [int(np.prod(shapes[name][1:])) if name in shapes else 0 for name in FAMILIES]
-        self._sizes = (sizes[0], sizes[1], sizes[2], sizes[3])
+        self.terms = _terms(agent, statistic, planner)
+        self.raw, self.public = _raw(statistic, H, S), _public(agent, planner)
+
+    @staticmethod
+    def knows(agent: BoundAgent) -> bool:
+        """Whether the loop has the planner's widths for this noise."""
+        assert isinstance(agent.planner, ValueTargetedPlanner)
+        rule = type(agent.planner.rule)
+        noisy = type(agent.privatizer) is not Exact
+        return rule is TightWidths or (rule is PrintedLocal and noisy)
 
     def _episodes(self, uniforms: Array) -> None:
         value_targeted_episodes(
             self.problem.truth,
             uniforms,
-            self.rule,
-            self._sizes,
+            self.terms,
             self._statistic.features,
             self._statistic.scales,
-            self._declared,
             *self._work,
             self.streams.ties,
             self._noise,
@@ -293,68 +290,68 @@ class ValueTargetedRun(FusedRun):
         )
 
 
-def _rule(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPlanner) -> Terms:
+def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPlanner) -> Terms:
     task, rule, privatizer = agent.task, planner.rule, agent.privatizer
     p, r = statistic.transitions, statistic.rewards
     assert isinstance(agent.schedule, Every)
-    most = float(value_caps(task)[0])
     families = []
-    for f, span, top in ((p, 1.0, most), (r, r.span, 1.0)):
+    for f, span, top in ((p, 1.0, float(value_caps(task)[0])), (r, float(r.span), 1.0)):
         roots = (0.0, 0.0)
         if isinstance(rule, TightWidths):
             roots = rule.roots(task, f.width, f.blocks)
-        families.append(
-            Family(*roots, block_theta(f), f.dimension, f.theta_norm / span, top, float(span))
-        )
+        families.append(Family(*roots, block_theta(f), f.dimension, f.theta_norm / span, top, span))
+    shapes = {block.name: block.shape for block in statistic.layout.blocks}
+    sizes = [int(np.prod(shapes[name][1:])) if name in shapes else 0 for name in FAMILIES]
     noisy = isinstance(privatizer, LocalShaped)
     return Terms(
         noise_std=privatizer.noise_std if isinstance(privatizer, LocalShaped) else 0.0,
-        step=1.0 / STEPS,
         least=privatizer.least if isinstance(privatizer, LocalShaped) else 0.0,
-        public=statistic.shape.public and noisy,
-        floor=LEAST_SHARE**0.5,
+        shaped=statistic.shape.public and noisy,
         every=int(agent.schedule.users),
-        printed=isinstance(rule, PrintedLocal),
+        sizes=(sizes[0], sizes[1], sizes[2], sizes[3]),
+        paper=isinstance(rule, PrintedLocal),
         alpha=float(rule.beta) if isinstance(rule, PrintedLocal) else 1.0,
         p=families[0],
         r=families[1],
     )
 
 
-def _buffers(
-    agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPlanner
-) -> tuple[RawTargets, PublicTargets]:
-    task, layout = agent.task, statistic.layout
-    H, S, A = pairs(task)
-    p, r = statistic.transitions, statistic.rewards
-    batch, release = np.zeros(layout.size, dtype=np.int64), np.zeros(layout.size)
-    sent, seen = layout.views(batch), layout.views(release)
-    none, no_rewards = np.zeros((0, 1, 1), dtype=np.int64), np.zeros((0, r.blocks, 1))
-    raw = RawTargets(
+def _raw(statistic: ValueTargets, H: int, S: int) -> RawTargets:
+    batch = np.zeros(statistic.layout.size, dtype=np.int64)
+    views, none = statistic.layout.views(batch), np.zeros((0, 1, 1), dtype=np.int64)
+    gram, target, reward_gram, reward_target = (views.get(name, none) for name in FAMILIES)
+    return RawTargets(
         np.zeros((1, H + 1), dtype=np.int64),
         np.zeros((1, H), dtype=np.int64),
         np.zeros((1, H)),
         batch,
-        sent["gram"],
-        sent["target"],
-        sent.get("reward_gram", none),
-        sent.get("reward_target", none),
-        np.zeros(layout.size, dtype=np.int64),
+        gram,
+        target,
+        reward_gram,
+        reward_target,
+        np.zeros(statistic.layout.size, dtype=np.int64),
         np.zeros(S),
-        np.zeros(p.width),
+        np.zeros(statistic.transitions.width),
     )
-    u = planner.units
-    p_widths, r_widths = _widths(agent, planner)
-    public = PublicTargets(
+
+
+def _public(agent: BoundAgent, planner: ValueTargetedPlanner) -> PublicTargets:
+    """Before the first user: widths of an empty release, whose noise terms the loop fills in."""
+    task, layout = agent.task, agent.statistic.layout
+    H, S, A = pairs(task)
+    p, r, u = planner.transitions, planner.rewards, planner.units
+    release = np.zeros(layout.size)
+    views, none = layout.views(release), np.zeros((0, r.blocks, 1))
+    empty = agent.privatizer.release(agent.privatizer.init(), Query(0), Silence())
+    p_widths, r_widths = (
+        widths._replace(scale=float(widths.scale))
+        for widths in planner.rule.widths(task, empty, p, r, u)
+    )
+    reward_gram, reward_target = (views.get(name, none) for name in FAMILIES[2:])
+    return PublicTargets(
         release,
-        Regression(seen["gram"], seen["target"], u.gram, u.target, u.off),
-        Regression(
-            seen.get("reward_gram", no_rewards),
-            seen.get("reward_target", no_rewards),
-            u.reward_gram,
-            u.reward_target,
-            u.off,
-        ),
+        Regression(views["gram"], views["target"], u.gram, u.target, u.off),
+        Regression(reward_gram, reward_target, u.reward_gram, u.reward_target, u.off),
         p_widths,
         r_widths,
         np.zeros((4, H)),
@@ -369,40 +366,3 @@ def _buffers(
         np.zeros((H, S), dtype=np.int64),
         np.zeros(2, dtype=np.int64),
     )
-    return raw, public
-
-
-def _widths(agent: BoundAgent, planner: ValueTargetedPlanner) -> tuple[Widths, Widths]:
-    """Widths with everything but the noise terms, which the loop fills in."""
-    task, p, r, rule = agent.task, planner.transitions, planner.rewards, planner.rule
-    p_reach, r_reach = reaches(task, p, r)
-    if isinstance(rule, TightWidths):
-        return (
-            rule.blank(task, p.width, p.blocks, *p_reach),
-            rule.blank(task, r.width, r.blocks, *r_reach),
-        )
-    assert isinstance(rule, PrintedLocal)
-
-    def flat(stages: int) -> Widths:
-        zero: Array = np.zeros(stages)
-        unbounded = np.full(stages, np.inf)
-        return Widths(
-            float(rule.bonus_scale),
-            1.0,
-            zero,
-            zero.copy(),
-            0.0,
-            zero.copy(),
-            zero.copy(),
-            unbounded,
-        )
-
-    return flat(task.horizon - 1), flat(task.horizon)
-
-
-def knows(agent: BoundAgent) -> bool:
-    """Whether the loop has the planner's widths for this noise."""
-    assert isinstance(agent.planner, ValueTargetedPlanner)
-    rule = type(agent.planner.rule)
-    noisy = type(agent.privatizer) is not Exact
-    return rule is TightWidths or (rule is PrintedLocal and noisy)
