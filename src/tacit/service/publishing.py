@@ -15,9 +15,8 @@ from tacit import wire
 from tacit.driver import BoundAgent, Learner
 from tacit.publication import Publication
 from tacit.service import packing, schema
-from tacit.service.answers import PolicyBody, Published
+from tacit.service.answers import PolicyBody, Published, UnknownVersion
 from tacit.service.deployment import Deployment
-from tacit.service.errors import UnknownVersion
 from tacit.service.store import Store
 
 REMEMBERED = 64
@@ -147,11 +146,6 @@ class Billboard:
         if row is None:
             raise UnknownVersion(f"policy version {version} was never published")
         return self._published(row)
-
-    def timeline(self, after: int = -1) -> list[tuple[int, int, float]]:
-        """Version, users and time of every publication after a version: without their arrays."""
-        with self._store.read() as connection:
-            return timeline(connection, after)
 
     def _published(self, row: Any) -> Published:
         return Published(
