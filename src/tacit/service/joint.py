@@ -115,7 +115,7 @@ class JointMode:
             if earlier is not None:
                 sums += np.frombuffer(earlier, dtype="<i8")
             self._vault.put(connection, name, sums.astype("<i8").tobytes())
-        if self._deployment.keep_reports:
+        if self._deployment.settings.storage.keep_reports:
             rows = np.stack([self._contributions([entry]) for entry in entries])
             versions = np.array([entry.version for entry in entries])
             stored = packing.to_bytes({"rows": rows, "versions": versions})
@@ -260,7 +260,7 @@ class JointMode:
 
     def forget(self, connection: sa.Connection, end: int) -> None:
         """Delete sums and noise that went into a release; everything when the task is over."""
-        if self._deployment.keep_reports or end == 0:
+        if self._deployment.settings.storage.keep_reports or end == 0:
             return
         if end >= self._deployment.task.users:
             Vault.delete(connection, *Vault.names(connection))
