@@ -16,12 +16,12 @@ from tacit.agents import ShuffleOBI, TacitLocal
 from tacit.driver import CappedBatches, drive
 from tacit.kernels.cells import CellSums, estimate_cells
 from tacit.kernels.noisy_posterior import NoisyCounts
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, WEIGHT_STEPS, report_weight
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
 from tacit.planners import DirectionalPlanner
 from tacit.planners.noisy_posterior import released_counts
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.finite import KaryResponse, SubsetSelection, UnaryEncoding
-from tacit.privacy.local.one_cell import chances, weighing
+from tacit.privacy.local.cells import chances, weighing
 from tacit.problems import TabularMDP, make_problem
 from tacit.simulation import batches, simulate
 from tacit.simulation.compiled import OneCellRun, _explore, _sampler, compiled_run
@@ -41,7 +41,7 @@ ORACLES = {
     "k-ary": tuple(KaryResponse.calibrate(e, D) for e, D in ((2.0, 8), (1.5, 4), (1.0, 4))),
     "unary": tuple(UnaryEncoding.calibrate(e, D) for e, D in ((1.0, 8), (1.5, 4), (2.0, 4))),
 }
-QUESTIONS = [(0, JOINT), (0, MOVE), (0, REWARD), (1, REWARD)]
+QUESTIONS = [(0, STEP), (0, MOVE), (0, REWARD), (1, REWARD)]
 COUNTS = {
     "few": ([1, 0, 2, 0, 0, 1, 0, 1], [1, 0, 2, 1], [0, 0, 3, 1], [0, 3, 1, 0]),
     "many": (
@@ -53,8 +53,8 @@ COUNTS = {
 }
 OCCUPANCY = np.array([[WEIGHT_STEPS, 8000], [3000, WEIGHT_STEPS]])
 GROUPS = {  # the number of (s, ...) cells of each kind that make up one released number
-    "moves": {JOINT: [[0, 2], [1, 3], [4, 6], [5, 7]], MOVE: [[0], [1], [2], [3]]},
-    "rewards": {JOINT: [[0, 1], [2, 3], [4, 5], [6, 7]], REWARD: [[0], [1], [2], [3]]},
+    "moves": {STEP: [[0, 2], [1, 3], [4, 6], [5, 7]], MOVE: [[0], [1], [2], [3]]},
+    "rewards": {STEP: [[0, 1], [2, 3], [4, 5], [6, 7]], REWARD: [[0], [1], [2], [3]]},
     "first": {
         kind: [[*range(half)], [*range(half, 2 * half)]] for kind, half in enumerate((4, 2, 2))
     },
@@ -112,7 +112,7 @@ def exact(oracles, counts):
                 if name == "first":
                     line[group] = 1.0 if h == 0 else 0.0
                 elif group:
-                    noise = getattr(weigh, name)[0 if kind == JOINT else 1]
+                    noise = getattr(weigh, name)[0 if kind == STEP else 1]
                     s = group[0] * S // len(row)
                     line[group] = report_weight(OCCUPANCY[h, s], noise, weigh) / WEIGHT_STEPS
                 lines.append(line)
@@ -167,7 +167,7 @@ def test_cells_drawn_one_by_one_would_not_pass(name, only):
     mean_off, covariance_off = fits(drawn, mean, covariance)
     assert mean_off < 6 < covariance_off
     _, kind = QUESTIONS[only]
-    if kind != JOINT:  # moves or rewards are cells
+    if kind != STEP:  # moves or rewards are cells
         part = slice(0, 4) if kind == MOVE else slice(4, 8)
         variances = np.diag(covariance)[part]
         assert np.var(drawn[:, part], axis=0) == pytest.approx(variances, rel=0.2)
@@ -302,7 +302,7 @@ def test_behind_a_shuffler_steps_are_asked_jointly_and_the_last_for_its_reward(s
     run = compiled_run(problem, agent.bind(problem.task(10_000)), 0, 0, np.array([10_000]))
     run.advance(3000)
     users = run._batch.users.reshape(4, KINDS)
-    asked = np.array([users[0, JOINT], users[1, JOINT], users[2, JOINT], users[3, REWARD]])
+    asked = np.array([users[0, STEP], users[1, STEP], users[2, STEP], users[3, REWARD]])
     assert asked.sum() == users.sum() == 3000
     assert ((asked - 750) ** 2 / 750).sum() < 30.7 and (asked == 750).all() == (steps == "assigned")
 
@@ -432,7 +432,7 @@ def test_raw_counts_reach_the_sums_only_through_the_oracle():
     assert raw.sum() == 200 and not run._sums.first.any()
     run.advance(1)
     assert run._batch.counts.sum() == 1
-    joint = agent.privatizer.oracles[JOINT]
+    joint = agent.privatizer.oracles[STEP]
     assert joint.size > 1 and run._sums.first.sum() == 50 * joint.size
     by_state = raw[0].reshape(3, -1).sum(axis=1)
     spread = np.sqrt(50 * 6 * (joint.variance_outside + 5 * joint.covariance_outside))

@@ -27,7 +27,7 @@ from tacit.kernels.directional import directional_induction, directional_z, mean
 from tacit.kernels.finite import sum_bits, sum_subsets
 from tacit.kernels.noisy_posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.planning import backward_induction, greedy
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, Weighing, in_turn, pick_question
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, Weighing, in_turn, pick_question
 from tacit.kernels.rollout import Truth, rollout
 from tacit.simulation.loops import Score, rescore
 
@@ -120,7 +120,7 @@ def close_batch(
         if n == 0:
             continue
         kind = question % KINDS
-        oracle = joint if kind == JOINT else (move if kind == MOVE else reward)
+        oracle = joint if kind == STEP else (move if kind == MOVE else reward)
         held = batch.counts[question, : oracle.domain]
         hits = row[: oracle.domain]
         if oracle.size > 0:
@@ -214,7 +214,7 @@ def one_cell_episodes(
         earned += rollout(truth, policy, uniforms[row], states, actions, rewards)
         question = pick_question(asked, done) if chosen else in_turn(done, H)
         h = int(rng.random() * H) if drawn else question // KINDS
-        kind = JOINT if drawn else question - KINDS * h
+        kind = STEP if drawn else question - KINDS * h
         if h == H - 1:
             kind = REWARD
         rho = 0

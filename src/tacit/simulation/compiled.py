@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, CappedBatches, every_user, never_again
+from tacit.grid import GRID
 from tacit.kernels.noisy_posterior import NoisyCounts
 from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
 from tacit.kernels.rollout import uniforms_per_episode
@@ -34,8 +35,7 @@ from tacit.policy import StochasticPolicy, TabularPolicy
 from tacit.privacy import Exact, Privatizer, Query, Silence
 from tacit.privacy.finite import Oracle, SubsetSelection
 from tacit.privacy.local import DrawnCell, LocalAdditive, LocalResponse, OneCell
-from tacit.privacy.local.additive import GRID
-from tacit.privacy.local.one_cell import chances
+from tacit.privacy.local.cells import chances
 from tacit.privacy.shuffle import Shuffled
 from tacit.problems.linear import LinearMDP
 from tacit.problems.mixture import LinearMixtureMDP
@@ -193,7 +193,7 @@ class _LocalRun(_LearningRun):
         self._noise = stream(root, run, "noise")
 
 
-def _local(mechanism: Privatizer, kind: int, size: int) -> Local:
+def _local(mechanism: Privatizer[Any], kind: int, size: int) -> Local:
     """What the users of a randomizer do; parts that it does not have stay empty.
 
     All arrays are fresh and writable, so that one compiled loop serves every randomizer.

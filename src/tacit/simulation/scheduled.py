@@ -15,6 +15,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent
+from tacit.grid import GRID
 from tacit.kernels.rollout import uniforms_per_episode
 from tacit.planners.lsvi import LsviPlanner
 from tacit.planners.lsvi_plus import LsviPlusPlanner
@@ -23,7 +24,6 @@ from tacit.privacy import Exact, Noise, Query, ReplayNoise, SimulatedNoise
 from tacit.privacy.counters import Tree
 from tacit.privacy.curator.curator import Curator, CuratorSecret
 from tacit.privacy.joint.counted import CountedSecret, CountedSums
-from tacit.privacy.local.additive import GRID
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
 from tacit.release import Release

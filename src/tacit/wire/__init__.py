@@ -5,7 +5,7 @@ sentence, before anything is allocated that the sender chose the size of. Nothin
 """
 
 from tacit.wire.arrays import array_from_json, array_to_json
-from tacit.wire.halves import collect, device_message, fold, inspect_message, two_halves
+from tacit.wire.halves import device_message, local_privatizer
 from tacit.wire.messages import (
     coin,
     new_report_id,
@@ -25,10 +25,8 @@ __all__ = [
     "array_to_json",
     "canonical",
     "coin",
-    "collect",
     "device_message",
-    "fold",
-    "inspect_message",
+    "local_privatizer",
     "new_report_id",
     "pack_message",
     "pack_trajectory",
@@ -38,7 +36,6 @@ __all__ = [
     "task_from_json",
     "task_id",
     "task_to_json",
-    "two_halves",
     "unpack_message",
     "unpack_trajectory",
 ]

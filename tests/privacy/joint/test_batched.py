@@ -10,13 +10,14 @@ from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.privacy import Noise, Privatizer, Query, SimulatedNoise
 from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
-from tacit.privacy.joint import BatchSums, batch_noise_std
+from tacit.privacy.joint import BatchSums
 from tacit.statistics import Relation, Statistic, VisitCounts
 from tacit.task import Task
 
 
 def batched(statistic: Statistic, factor: float = 1.0, task: Task = TASK) -> BatchSums:
-    std = factor * batch_noise_std(statistic, task, 1.0, 1e-5)
+    least = BatchSums(statistic, task, requested_epsilon=1.0, requested_delta=1e-5)
+    std = factor * least.noise_std
     return BatchSums(statistic, task, std, requested_epsilon=1.0, requested_delta=1e-5)
 
 
@@ -90,7 +91,7 @@ def test_a_user_is_in_one_release_only() -> None:
     privatizer.absorb(secret, privatizer.encode(one, None, noise), 0)
     first = privatizer.release(secret, Query(1), noise)
     assert first.users == 1 and np.allclose(first.blocks["visits"], 1.0, atol=0.2)
-    privatizer.absorb_sums(secret, 2 * one, 2)
+    privatizer.absorb_sums(secret, 2 * one, 2, None, noise)
     second = privatizer.release(secret, Query(2), noise)
     assert second.users == 2 and np.allclose(second.blocks["visits"], 2.0, atol=0.2)
     empty = privatizer.release(secret, Query(3), noise)

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, WEIGHT_STEPS
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
 from tacit.privacy import Query
 from tacit.privacy.base import Report
@@ -69,7 +69,7 @@ def contribution(privatizer, trajectory, coin, public) -> np.ndarray:
 
 def weight(privatizer, name: str, kind: int, chance: float) -> float:
     """Signal d over variance d / 4 + v of one report, 1 at most; in steps of 2^-14."""
-    v = getattr(privatizer.weighing, name)[0 if kind == JOINT else 1]
+    v = getattr(privatizer.weighing, name)[0 if kind == STEP else 1]
     least = min(*privatizer.weighing.moves, *privatizer.weighing.rewards)
     exact = (0.25 + least) * chance / (chance / 4 + v)
     return round(exact * WEIGHT_STEPS) / WEIGHT_STEPS

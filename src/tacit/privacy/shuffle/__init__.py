@@ -10,7 +10,6 @@ from tacit.privacy.shuffle.shuffled import (
     Shuffled,
     hidden_among,
     open_batch,
-    shuffled_cells,
     useful_crowd,
 )
 
@@ -28,6 +27,5 @@ __all__ = [
     "clone_epsilon",
     "hidden_among",
     "open_batch",
-    "shuffled_cells",
     "useful_crowd",
 ]
