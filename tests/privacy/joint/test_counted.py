@@ -67,7 +67,7 @@ class TestTree(PrivatizerContract):
         """The first release closes the first node."""
         counter = strategy(self.kind, 20)
         assert list(counter.nodes(1)) == [0]
-        std = guarantee.noise["node std"] * counter.node_scale(0)
+        std = guarantee.noise["node std"]
         return [("gaussian", np.full(self.statistic().layout.size, std))]
 
     raised: ClassVar[float] = 5e-9

@@ -17,7 +17,7 @@ from tacit.experiments.judge import growth, jackknife, ratio, reason, together
 from tacit.experiments.tabular_ldp import curves, instances
 from tacit.experiments.tabular_ldp.curves import DELTA, EPSILONS, MIDWAY, RANDOMIZERS
 from tacit.intervals import Interval
-from tacit.privacy.bounded import published_radius, tabular_delta
+from tacit.privacy.bounded import paper_radius, tabular_delta
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -126,7 +126,7 @@ def _lead(names: Sequence[str], variances: Sequence[Array]) -> float:
 
 def undivided_delta(epsilon: float) -> float:
     """True delta at epsilon of bounded noise with eps' = epsilon (S = A = 2)."""
-    radius = published_radius(epsilon, DELTA, 2, 2)
+    radius = paper_radius(epsilon, DELTA, 2, 2)
     return tabular_delta(radius, math.sqrt(2), curves.HORIZON, epsilon)
 
 

@@ -183,6 +183,8 @@ class BatchSums(NoisySums[BatchSecret]):
         requested_delta: likewise, and the delta at which epsilon is stated.
     """
 
+    absorbs_sums = True
+
     def __init__(
         self,
         statistic: Statistic,

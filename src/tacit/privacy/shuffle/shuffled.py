@@ -26,8 +26,7 @@ from tacit.privacy.finite import KaryResponse, SubsetSelection
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.local import CellLaw, DrawnCell, OneCell
 from tacit.privacy.noise import Noise, weakest
-from tacit.privacy.shuffle.blanket import Blanket
-from tacit.privacy.shuffle.calibration import Crowd, calibrate
+from tacit.privacy.shuffle.blanket import Blanket, Crowd, calibrate
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics import EachStep, OneStep
