@@ -11,6 +11,7 @@ import numpy as np
 
 import tacit
 from auditing import small
+from contracts import listed
 from contracts.composition import counts_l1, counts_l2, fresh_noise, one_draw, pure_delta
 from contracts.entropy import secure_law
 from contracts.planner import PlannerContract
@@ -216,7 +217,7 @@ def counts_wrongly(counter) -> bool:
 
 def more_than_claimed(response) -> bool:
     """Whether the exact epsilon, by enumeration of all outputs, exceeds the claim."""
-    return Channel(response(1.0, 5).pmf()).epsilon > 1.0 + 1e-9
+    return Channel(listed.pmf(response(1.0, 5))).epsilon > 1.0 + 1e-9
 
 
 # ---- linear problems ----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from contracts import listed
 from contracts.moments import moments_fit
 from tacit.agents import ShuffleOBI, TacitLocal
 from tacit.driver import CappedBatches, drive
@@ -21,7 +22,7 @@ from tacit.planners import DirectionalPlanner
 from tacit.planners.noisy_posterior import released_counts
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.finite import KaryResponse, SubsetSelection, UnaryEncoding
-from tacit.privacy.local.cells import chances, weighing
+from tacit.privacy.local.cells import weighing
 from tacit.problems import TabularMDP, make_problem
 from tacit.simulation import batches, simulate
 from tacit.simulation.compiled import OneCellRun, _explore, _sampler, compiled_run
@@ -118,7 +119,9 @@ def exact(oracles, counts):
                 lines.append(line)
         M = np.array(lines)
         mean = mean + M @ row
-        covariance = covariance + M @ sum(n * oracle.covariance(x) for x, n in enumerate(row)) @ M.T
+        covariance = (
+            covariance + M @ sum(n * listed.covariance(oracle, x) for x, n in enumerate(row)) @ M.T
+        )
     return mean, covariance
 
 
@@ -198,9 +201,9 @@ def test_weights_and_users_are_counted_without_noise():
 
 def test_samplers_say_what_their_oracles_are():
     subset, unary = ORACLES["subset"][0], ORACLES["unary"][1]
-    assert _sampler(subset) == (8, subset.size, subset.blanket, chances(subset))
-    assert _sampler(unary) == (4, 0, 0.0, chances(unary))
-    assert chances(unary) == (unary.p, unary.q, unary.variance_outside)
+    assert _sampler(subset) == (8, subset.size, subset.blanket, subset.undo)
+    assert _sampler(unary) == (4, 0, 0.0, unary.undo)
+    assert unary.undo == (unary.p, unary.q, unary.variance_outside)
 
 
 # ---- runs ---------------------------------------------------------------------------------------

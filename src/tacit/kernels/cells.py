@@ -45,6 +45,19 @@ class Chances(NamedTuple):
     v: float
 
 
+class Sampler(NamedTuple):
+    """How the summed reports of an oracle are drawn.
+
+    ``size`` ones in every report, which depend on each other, a share ``blanket`` of the reports
+    whatever the user's cell; or size 0 for independent bits with the given chances.
+    """
+
+    domain: int
+    size: int
+    blanket: float
+    chances: Chances
+
+
 @kernel
 def step_state(states: IntArray, h: int, S: int) -> int:
     """State at step h, clipped into range; a missing one counts as state 0."""

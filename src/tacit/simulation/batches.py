@@ -16,7 +16,7 @@ from tacit.kernels import kernel
 from tacit.kernels.asking import share_questions, stakes
 from tacit.kernels.cells import (
     CellSums,
-    Chances,
+    Sampler,
     add_hits,
     cell_index,
     estimate_cells,
@@ -30,15 +30,6 @@ from tacit.kernels.planning import backward_induction, greedy
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, Weighing, in_turn, pick_question
 from tacit.kernels.rollout import Truth, rollout
 from tacit.simulation.loops import Score, rescore
-
-
-class Sampler(NamedTuple):
-    """An oracle as its kernels take it: ``size`` 0 stands for unary encoding."""
-
-    domain: int
-    size: int
-    blanket: float
-    chances: Chances
 
 
 class Batch(NamedTuple):

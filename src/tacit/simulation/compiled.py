@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, CappedBatches, every_user, never_again
 from tacit.grid import GRID
+from tacit.kernels.cells import Sampler
 from tacit.kernels.noisy_posterior import NoisyCounts
 from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
 from tacit.kernels.rollout import uniforms_per_episode
@@ -33,9 +34,8 @@ from tacit.planners.noisy_posterior import FLOOR
 from tacit.planners.obi import cell_noise
 from tacit.policy import StochasticPolicy, TabularPolicy
 from tacit.privacy import Exact, Privatizer, Query, Silence
-from tacit.privacy.finite import Oracle, SubsetSelection
+from tacit.privacy.finite import Oracle
 from tacit.privacy.local import DrawnCell, LocalAdditive, LocalResponse, OneCell
-from tacit.privacy.local.cells import chances
 from tacit.privacy.shuffle import Shuffled
 from tacit.problems.linear import LinearMDP
 from tacit.problems.mixture import LinearMixtureMDP
@@ -370,10 +370,9 @@ def _explore(agent: BoundAgent, weighing: Weighing) -> batches.Explore:
     return batches.Explore(False, 0.0, 0.0, weighing, True, FLOOR)
 
 
-def _sampler(oracle: Oracle) -> batches.Sampler:
-    size = oracle.size if isinstance(oracle, SubsetSelection) else 0
-    blanket = oracle.blanket if isinstance(oracle, SubsetSelection) else 0.0
-    return batches.Sampler(oracle.domain, size, blanket, chances(oracle))
+def _sampler(oracle: Oracle) -> Sampler:
+    assert oracle.sampler is not None
+    return oracle.sampler
 
 
 def _policy_cdf(policy: object, actions: int) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from contracts import listed
 from contracts.composition import repeated_delta, subset_loss
 from contracts.privatizer import PrivatizerContract, Question
 from privacy.shuffle.exact import worst_delta
@@ -271,7 +272,7 @@ def test_the_guarantee_is_that_of_one_step_and_not_of_the_batch() -> None:
     assert said.model == "shuffle" and said.epsilon == pytest.approx(0.6)
     assert privatizer.hidden == 3 and "privacy blanket of 3 users" in said.accountant
     report = privatizer.local.oracles[REWARD]
-    exact = worst_delta(report.pmf(), 3, said.epsilon, [(0, 1)])
+    exact = worst_delta(listed.pmf(report), 3, said.epsilon, [(0, 1)])
     assert exact <= said.delta
     mutant = Shuffled(privatizer.local, task(), crowd=6, requested_epsilon=0.6, requested_delta=0.2)
     claimed = mutant.guarantee.delta_at_requested_epsilon
@@ -285,9 +286,9 @@ def test_the_exact_law_of_the_shipped_output_keeps_the_claim_and_half_the_noise_
     steps = privatizer.local.oracles[STEP], privatizer.local.oracles[REWARD]
     for oracle in steps:
         assert isinstance(oracle, KaryResponse)
-        assert worst_delta(oracle.pmf(), 3, said.epsilon, [(0, 1)]) <= said.delta
+        assert worst_delta(listed.pmf(oracle), 3, said.epsilon, [(0, 1)]) <= said.delta
         loud = KaryResponse.calibrate(2 * oracle.epsilon, oracle.domain)
-        assert worst_delta(loud.pmf(), 3, said.epsilon, [(0, 1)]) > said.delta
+        assert worst_delta(listed.pmf(loud), 3, said.epsilon, [(0, 1)]) > said.delta
 
 
 def test_sampled_batches_have_the_enumerated_law() -> None:
@@ -512,7 +513,11 @@ def test_the_law_of_a_drawn_batch_keeps_the_claim_and_half_the_noise_does_not() 
 def drawn_delta(privatizer: Shuffled, users: int, epsilon: float, pairs) -> float:
     """Exact, over a few datasets of the others: all alike, in each of the inputs of the pairs."""
     step, last = privatizer.local.oracles[STEP], privatizer.local.oracles[REWARD]
-    rows = [np.concatenate([step.pmf()[x], last.pmf()[y]]) / 2 for x in range(8) for y in range(4)]
+    rows = [
+        np.concatenate([listed.pmf(step)[x], listed.pmf(last)[y]]) / 2
+        for x in range(8)
+        for y in range(4)
+    ]
     pmf = np.array([rows[x] for x in (0, 1, 4, 31, 14)])
     index = {0: 0, 1: 1, 4: 2, 31: 3}
     found = [(index[x], index[y]) for x, y in pairs]

@@ -1,7 +1,7 @@
 """Local randomizers: the noise is added on the user's device, and nobody is trusted."""
 
 from tacit.privacy.local.additive import LocalAdditive, least_scales, proportional_radii
-from tacit.privacy.local.cells import CellLaw, chances
+from tacit.privacy.local.cells import CellLaw
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.privacy.local.response import LocalResponse, differing_bits, response_bits
 from tacit.privacy.local.shaped import LocalShaped
@@ -13,7 +13,6 @@ __all__ = [
     "LocalResponse",
     "LocalShaped",
     "OneCell",
-    "chances",
     "differing_bits",
     "least_scales",
     "proportional_radii",

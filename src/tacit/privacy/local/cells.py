@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.cells import Chances
 from tacit.kernels.questions import KINDS, REWARD, SPREAD, WEIGHT_STEPS, Weighing
 from tacit.privacy.finite import Oracle, best_oracle
 from tacit.statistics import Block, EachStep, Layout, OneStep
@@ -105,11 +104,6 @@ def weighing(oracles: Oracles, states: int) -> Weighing:
     step, move, reward = (oracle.variance_outside for oracle in oracles)
     moves, rewards = (2 * step, move), (states * step, reward)
     return Weighing(moves, rewards, SPREAD + min(*moves, *rewards))
-
-
-def chances(oracle: Oracle) -> Chances:
-    """An oracle as kernels undo it."""
-    return Chances(oracle.p, oracle.q, oracle.variance_outside)
 
 
 def layouts(statistic: OneStep | EachStep, task: Task) -> tuple[Layout, Layout]:

@@ -28,7 +28,6 @@ from tacit.privacy.local.cells import (
     Oracles,
     best_oracles,
     cell_law,
-    chances,
     layouts,
     weighing,
 )
@@ -310,7 +309,7 @@ class OneCell(LocalPrivatizer[Secret]):
             blocks["moves_unit"],
             blocks["rewards_unit"],
         )
-        step, move, reward = (chances(oracle) for oracle in self.oracles)
+        step, move, reward = (oracle.undo for oracle in self.oracles)
         estimate_cells(exact, step, move, reward, counts, blocks["first"])
         law = self._law(counts.moves_variance, counts.rewards_variance, exact.first_users)
         return Release(secret.users, blocks, law, secret.source)
