@@ -17,6 +17,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, Learner
+from tacit.grid import GRID
 from tacit.kernels import kernel
 from tacit.kernels.linear_sums import add_weighted_steps
 from tacit.kernels.lsvi import log_determinants
@@ -30,7 +31,6 @@ from tacit.policy import TabularPolicy
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.counters import Tree
 from tacit.privacy.curator.curator import Curator, CuratorSecret
-from tacit.privacy.local.additive import GRID
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, record

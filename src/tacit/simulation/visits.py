@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent
+from tacit.grid import GRID
 from tacit.kernels import kernel
 from tacit.kernels.counts import add_visits
 from tacit.kernels.noise import add_scaled, fill_bounded, fill_gaussian, fill_laplace
@@ -33,7 +34,6 @@ from tacit.planners.base import Planner, known_rewards
 from tacit.planners.obi import cell_noise
 from tacit.privacy import Privatizer
 from tacit.privacy.local import LocalAdditive, LocalResponse
-from tacit.privacy.local.additive import GRID
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, record, rescore
@@ -255,7 +255,7 @@ def _blocks(agent: BoundAgent, flat: npt.NDArray[Any]) -> Blocks:
     return Blocks(**{"reward_squares": none, **views})
 
 
-def _planning(task: Task, planner: Planner, mechanism: Privatizer) -> Planning:
+def _planning(task: Task, planner: Planner, mechanism: Privatizer[Any]) -> Planning:
     """What the planner does; what belongs to other kinds of planning is left blank."""
     kind, width, prior, rule = OBI, 0.0, Prior(1.0, 1.0, 1.0, 1.0), Rule(0, 2.0, 1.0)
     if isinstance(planner, UcbViPlanner):
@@ -268,7 +268,7 @@ def _planning(task: Task, planner: Planner, mechanism: Privatizer) -> Planning:
     return Planning(kind, width, prior, cell_noise(mechanism.law(1)), rule)
 
 
-def _local(mechanism: Privatizer, kind: int, size: int) -> Local:
+def _local(mechanism: Privatizer[Any], kind: int, size: int) -> Local:
     """What the users of a randomizer do; parts that it does not have stay empty.
 
     All arrays are fresh and writable, so that one compiled loop serves every randomizer.
