@@ -94,14 +94,9 @@ class Oracle(Randomizer):
             cls.sampler = Oracle.sampler  # type: ignore[method-assign]
 
     @classmethod
-    @abstractmethod
-    def calibrate(cls, epsilon: float, domain: int) -> Self:
-        """The least noise at epsilon."""
-
-    @classmethod
     def candidates(cls, epsilon: float, domain: int) -> tuple[Self, ...]:
-        """All variants that may have the least variance at epsilon."""
-        return (cls.calibrate(epsilon, domain),)
+        """All variants that may have the least variance at epsilon; none is not to be chosen."""
+        return ()
 
     @property
     def ones(self) -> int | None:

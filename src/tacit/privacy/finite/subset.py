@@ -69,6 +69,11 @@ class SubsetSelection(Oracle):
         """The least noise at epsilon, with the size that has the least variance outside a cell."""
         return _calibrated(cls, epsilon, domain, best_size(epsilon, domain))
 
+    @classmethod
+    def candidates(cls, epsilon: float, domain: int) -> tuple[Self, ...]:
+        """The best size."""
+        return (cls.calibrate(epsilon, domain),)
+
     @cached_property
     def chances(self) -> tuple[Fraction, Fraction]:
         """p, and q = (size - p) / (D - 1): the ones of a report add up to its size."""
