@@ -18,7 +18,8 @@ from tacit.experiments.judge import reason
 from tacit.experiments.tabular_ldp.curves import EPSILONS, HORIZON, true_epsilon
 from tacit.experiments.tabular_ldp.instances import screened
 from tacit.foretell import bind
-from tacit.privacy.local.additive import GRID, LocalAdditive
+from tacit.grid import GRID
+from tacit.privacy.local import LocalAdditive
 from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.problems import TabularMDP
 from tacit.problems.benchmarks import random_mdp
