@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import tacit
-from tacit.bench.plain_ucb_vi import microseconds_per_episode
 from tacit.simulation.compiled import compiled_run
+from tacit_papers.bench.plain_ucb_vi import microseconds_per_episode
 
 CASES = {
     "river-swim S=6 A=2 H=20": tacit.problem("river-swim"),

@@ -14,8 +14,8 @@ from tacit.agents.catalogue import make_agent
 from tacit.cli.display import progress_bar
 from tacit.privacy.sentences import meaning
 from tacit.problems.catalogue import make_problem
-from tacit.report.plot import check_target, label, plot_regret
 from tacit.simulation import Result, simulate
+from tacit.simulation.plot import check_target, label, plot_regret
 
 EPISODES, RUNS = 200_000, 4
 STRICT, LENIENT = 2.0, 8.0

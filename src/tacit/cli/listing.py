@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterable
+from importlib.metadata import EntryPoints, entry_points
 from typing import Any, Literal, get_args, get_origin
 
 from rich.console import Console
 
 from tacit.agents.catalogue import agents
 from tacit.errors import UnknownName
-from tacit.experiments import figures
 from tacit.problems.catalogue import GYMNASIUM, problems
 from tacit.registry import Entry
 
@@ -23,14 +23,19 @@ def entries(what: str) -> list[Entry[Any]]:
         "problems": [*problems, GYMNASIUM],
     }
     if what not in kinds:
-        raise UnknownName("list", what, [*kinds, "figures"])
+        raise UnknownName("list", what, [*kinds, *_others().names])
     return list(kinds[what])
+
+
+def _others() -> EntryPoints:
+    """Lists that other packages print: functions of ``as_json``, named by their entry points."""
+    return entry_points(group="tacit.lists")
 
 
 def print_list(what: str, *, as_json: bool) -> None:
     """Print them as a table, or as one JSON object."""
-    if what == "figures":
-        _print_figures(as_json=as_json)
+    if what in _others().names:
+        _others()[what].load()(as_json=as_json)
         return
     rows = [_row(entry) for entry in entries(what)]
     if as_json:
@@ -41,30 +46,6 @@ def print_list(what: str, *, as_json: bool) -> None:
         console.print(f"[bold]{row['name']}[/bold]  {row['summary']}", soft_wrap=True)
         for parameter in row["parameters"]:
             console.print(f"    {_line(parameter)}", markup=False, soft_wrap=True)
-
-
-def _print_figures(*, as_json: bool) -> None:
-    if as_json:
-        rows = [
-            {
-                "name": figure.id,
-                "summary": figure.title,
-                "paper": figure.paper,
-                "quick": figure.quick_time,
-                "full": figure.full_time,
-                "paper_size": figure.paper_time or figure.full_time,
-            }
-            for figure in figures
-        ]
-        print(json.dumps({"figures": rows}))
-        return
-    console = Console(highlight=False)
-    for figure in figures:
-        console.print(f"[bold]{figure.id}[/bold]  {figure.title}", soft_wrap=True)
-        console.print(f"    --quick: {figure.quick_time}", soft_wrap=True)
-        console.print(f"    full: {figure.full_time}", soft_wrap=True)
-        if figure.paper_size is not None:
-            console.print(f"    --size paper: {figure.paper_time}", soft_wrap=True)
 
 
 def _row(entry: Entry[Any]) -> dict[str, Any]:

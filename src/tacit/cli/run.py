@@ -16,9 +16,9 @@ from rich.console import Console
 from tacit.cli.case import Case
 from tacit.cli.display import progress_bar, summary
 from tacit.cli.values import whole
-from tacit.report.plot import check_target
 from tacit.simulation import Result, simulate
-from tacit.simulation.storage import prepare
+from tacit.simulation.plot import check_target
+from tacit.simulation.result import prepare
 
 
 @dataclass(frozen=True)

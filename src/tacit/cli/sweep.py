@@ -26,9 +26,9 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.sweep.estimate import duration
 from tacit.sweep.pool import run_on_processes
 from tacit.sweep.ray_backend import connected, run_on_ray
-from tacit.sweep.run import Backend, Progress, Swept, Watch, run
+from tacit.sweep.run import Backend, SweepProgress, Swept, Watch, run
 from tacit.sweep.spec import read
-from tacit.sweep.tasks import said
+from tacit.sweep.tasks import Task, said
 
 OUT = Path("tacit-sweeps")
 _MOST_ROWS = 60
@@ -82,7 +82,7 @@ def sweep_and_print(path: Path, options: SweepOptions) -> None:
 
 
 @contextmanager
-def _backend(address: str | None, count: int) -> Iterator[tuple[Backend, int]]:
+def _backend(address: str | None, count: int) -> Iterator[tuple[Backend[Task], int]]:
     """Where tasks run, and how many at once."""
     if address is None:
         yield partial(run_on_processes, workers=count), count
@@ -107,7 +107,7 @@ def _bar() -> Iterator[Watch]:
     with bars:
         line = bars.add_task("", total=1, left="", failed="")
 
-        def watch(now: Progress) -> None:
+        def watch(now: SweepProgress) -> None:
             left = "" if now.seconds_left is None else f"about {duration(now.seconds_left)} left"
             failed = f", {now.failed:,} failed" if now.failed else ""
             bars.update(line, total=now.total, completed=now.done, left=left, failed=failed)

@@ -18,8 +18,8 @@ from tacit.errors import InvalidInput
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.catalogue import problems
 from tacit.registry import Registry
-from tacit.simulation.result import Result
-from tacit.simulation.storage import MANIFEST
+from tacit.simulation.result import MANIFEST, Result
+from tacit.sweep.dataset import SPEC, load
 
 Pair = tuple[int, int]
 """Root seed and run: runs of different agents with the same pair met the same users."""
@@ -193,8 +193,6 @@ def _runs(folder: Path, found: list[Path]) -> Study:
 
 
 def _sweep(folder: Path) -> Study:
-    from tacit.sweep.dataset import SPEC, load
-
     sweep = load(folder)
     curves = dict(list(sweep.curves.groupby("configuration", sort=False)))
     seconds = sweep.timings.groupby("configuration")["run_seconds"].sum()

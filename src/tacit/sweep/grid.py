@@ -15,9 +15,8 @@ from tacit.agents.catalogue import PRIVACY_PARAMETERS, agents, make_agent
 from tacit.errors import InvalidInput
 from tacit.problems.catalogue import make_problem, problem_entry
 from tacit.registry import Entry
-from tacit.simulation.naming import Named
 from tacit.sweep.spec import Case, Spec, axis
-from tacit.sweep.tasks import Configuration, Modules
+from tacit.sweep.tasks import Configuration, Modules, Named
 
 
 @dataclass(frozen=True)

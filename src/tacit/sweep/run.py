@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tacit.errors import InvalidInput
 from tacit.folders import make_folder
@@ -16,16 +17,41 @@ from tacit.sweep.estimate import Estimate
 from tacit.sweep.grid import Planned, plan
 from tacit.sweep.pool import Done
 from tacit.sweep.spec import Spec
-from tacit.sweep.store import Finished
+from tacit.sweep.store import Finished, Job
 from tacit.sweep.tasks import Task
 from tacit.sweep.writing import Reported, write
 
-Backend = Callable[[Iterable[Task]], Iterator[Done]]
-"""Runs tasks somewhere, takes them as it can, yields each when it will not be tried again."""
+J = TypeVar("J", bound=Job)
+Backend = Callable[[Sequence[J]], Generator[Done[J], None, None]]
+"""Runs jobs somewhere, takes them as it can, yields each when it will not be tried again."""
+
+
+def finish(
+    jobs: Sequence[J],
+    finished: Finished,
+    backend: Backend[J],
+    note: Callable[[Done[J]], object] = lambda done: None,
+) -> None:
+    """Bring jobs to their end: what is stored is not run again, what is done is stored at once.
+
+    Args:
+        jobs: what is wanted.
+        finished: where it is kept.
+        backend: where the missing ones are run.
+        note: told of each that was run, after it was stored or has failed.
+    """
+    missing = [job for job in jobs if job not in finished]
+    if not missing:
+        return
+    with contextlib.closing(backend(missing)) as running:  # an interrupted backend ends now
+        for done in running:
+            if not done.failed:
+                finished.keep(done.task, done.outcome)
+            note(done)
 
 
 @dataclass(frozen=True)
-class Progress:
+class SweepProgress:
     """How far a sweep is.
 
     Attributes:
@@ -41,7 +67,7 @@ class Progress:
     seconds_left: float | None
 
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[SweepProgress], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +96,7 @@ class Swept:
 def run(
     spec: Spec,
     out: Path,
-    backend: Backend,
+    backend: Backend[Task],
     *,
     workers: int,
     resume: bool = False,
@@ -118,8 +144,6 @@ def run(
 
 def prepare(out: Path, *, resume: bool) -> None:
     """Make a folder ready; refuse one that holds something, unless it is to be gone on with."""
-    if out.exists() and not out.is_dir():
-        raise InvalidInput(f"{out} is a file, but results need a folder")
     ours = (out / SPEC).exists()
     if ours and not resume:
         state = "a sweep" if (out / MANIFEST).exists() else "an unfinished sweep"
@@ -161,7 +185,7 @@ class _Work:
     """The tasks of one sweep: what is finished, what failed, and who is told."""
 
     finished: Finished
-    backend: Backend
+    backend: Backend[Task]
     estimate: Estimate
     watch: Watch | None
     total: int
@@ -170,19 +194,20 @@ class _Work:
     failures: list[dict[str, Any]] = field(default_factory=list)
 
     def finish(self, tasks: Sequence[Task]) -> None:
-        """Bring tasks to their end, each stored as soon as it is finished."""
+        """Bring tasks to their end, as far as they can be."""
         missing = [task for task in tasks if task not in self.finished]
         self.kept += len(tasks) - len(missing)
         self.estimate.expect(missing)
         self._tell()
-        for done in self.backend(missing):
-            self.estimate.note(done)
-            if done.failed:
-                self._fail(done.task, done.outcome, done.tries)
-            else:
-                self.finished.keep(done.task, done.outcome)
-                self.ran += 1
-            self._tell()
+        finish(missing, self.finished, self.backend, self._note)
+
+    def _note(self, done: Done[Task]) -> None:
+        self.estimate.note(done)
+        if done.failed:
+            self._fail(done.task, done.outcome, done.tries)
+        else:
+            self.ran += 1
+        self._tell()
 
     def give_up(self, tasks: Sequence[Task], why: str) -> None:
         """Report tasks that cannot be tried."""
@@ -205,7 +230,7 @@ class _Work:
         if self.watch is not None:
             left = self.total - self.kept - self.ran - len(self.failures)
             self.watch(
-                Progress(
+                SweepProgress(
                     total=self.total,
                     done=self.kept + self.ran,
                     failed=len(self.failures),

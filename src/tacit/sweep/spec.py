@@ -15,7 +15,7 @@ from typing import Any
 
 from tacit.errors import InvalidInput, suggestion
 from tacit.simulation.api import MOST_EPISODES, MOST_SEEDS
-from tacit.simulation.naming import Named
+from tacit.sweep.tasks import Named
 from tacit.validate import integer, number
 
 CHOOSING_SEEDS_FROM = 1_000_000

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from tacit._version import __version__
 from tacit.agents.catalogue import PRIVACY_PARAMETERS
-from tacit.simulation.naming import sources
-from tacit.simulation.storage import write_json
+from tacit.folders import write_json
 from tacit.sweep.dataset import CSV, CURVES, FORMAT, MANIFEST, RUNS, TIMINGS
 from tacit.sweep.store import Finished
-from tacit.sweep.tasks import Configuration, Task
+from tacit.sweep.tasks import Configuration, Task, sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -262,7 +261,7 @@ def _times(number: int, tasks: Sequence[Task], outcomes: Outcomes, schema: pa.Sc
             "configuration": number,
             "seed": task.seed,
             "task": task.digest,
-            "run_seconds": outcomes[task.seed]["timing"]["run"],
+            "run_seconds": outcomes[task.seed]["timing"]["seconds"],
             "task_seconds": outcomes[task.seed]["timing"]["task"],
         }
         for task in tasks
