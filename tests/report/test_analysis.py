@@ -3,12 +3,12 @@ import pytest
 
 from report import made_up
 from tacit.report.analysis import (
-    budgets,
     contests,
     finals,
     in_epsilon,
     in_users,
     prices,
+    users_needed,
     winnings,
 )
 from tacit.report.study import paired
@@ -75,7 +75,7 @@ def test_final_regret_as_a_share_of_the_baseline() -> None:
 def test_comparisons_are_corrected_together() -> None:
     rows = contests(LONG)
     assert len(rows) == 3 + 3 + 4
-    assert all(row.adjusted >= row.p for row in rows)
+    assert all(row.adjusted >= row.result.p for row in rows)
     verdicts = {(row.first.label, row.second.label): row.verdict for row in rows}
     couple = ("tacit-local, ε = 1", "ldp-obi, ε = 1")
     assert verdicts[couple] == "not decided" or verdicts[couple].endswith("is better")
@@ -84,8 +84,8 @@ def test_comparisons_are_corrected_together() -> None:
     assert verdict == "not decided: 4 seeds are too few for any verdict"
 
 
-def test_budgets_say_what_is_measured_and_what_is_not() -> None:
-    rows = {row.name: row for row in budgets(LONG)}
+def test_users_needed_say_what_is_measured_and_what_is_not() -> None:
+    rows = {row.name: row for row in users_needed(LONG)}
     good, bad = rows["tacit-local"], rows["ldp-obi"]
     assert [epsilon for epsilon, _, _ in good.measured] == [1, 2, 4, 8]
     (ahead,) = good.forecasts
