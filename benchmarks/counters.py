@@ -12,17 +12,17 @@ import time
 from pathlib import Path
 
 import numpy as np
+from scipy.optimize import minimize
 
-from tacit.privacy.counters import KINDS, Counter, Doubling, blt, packed_size, strategy
-from tacit.privacy.counters.blt_fit import fit
-from tacit.privacy.counters.blt_table import GAPS
+from tacit.privacy.counters import KINDS, Strategy, blt, strategy
+from tacit.privacy.counters.blt import GAPS, residues
 
 LENGTHS = (2**7, 2**10, 2**12, 2**14)
 DIMENSION, STEPS, FEW_STEPS = 72, 10_000, 300
 SIGMA = 2.0**20
 
 
-def variances(counter: Counter, length: int) -> dict[str, float]:
+def variances(counter: Strategy, length: int) -> dict[str, float]:
     """Worst and mean prefix variance times the squared column norm: unit sensitivity and mu."""
     squares = np.array([counter.error_std(t) ** 2 for t in range(1, length + 1)])
     squares *= counter.column_norm() ** 2
@@ -32,9 +32,8 @@ def variances(counter: Counter, length: int) -> dict[str, float]:
 def errors() -> list[dict[str, object]]:
     rows = []
     for length in LENGTHS:
-        counters: dict[str, Counter] = {kind: strategy(kind, length) for kind in KINDS}
+        counters: dict[str, Strategy] = {kind: strategy(kind, length) for kind in KINDS}
         counters |= {f"blt, {buffers} buffers": blt(length, buffers) for buffers in (2, 3)}
-        counters |= {f"length unknown, growth {g}": Doubling("blt", growth=g) for g in (2, 4)}
         for name, counter in counters.items():
             rows.append({"length": length, "counter": name, **variances(counter, length)})
     return rows
@@ -42,7 +41,7 @@ def errors() -> list[dict[str, object]]:
 
 def seconds(kind: str, steps: int, simulated: bool) -> float:
     """A stream of packed 72 x 72 matrices; noise from a generator, or none to time the counter."""
-    counter, size = strategy(kind, steps), packed_size(DIMENSION)
+    counter, size = strategy(kind, steps), DIMENSION * (DIMENSION + 1) // 2
     rng = np.random.default_rng(0)
     item = rng.integers(-(2**20), 2**20, size)
     silence = np.zeros(size, dtype=np.int64)
@@ -71,8 +70,67 @@ def speed() -> list[dict[str, object]]:
     return rows
 
 
+# How the shipped table of the buffered counters was made. A counter with d buffers is C(x) =
+# prod_j (1 - a_j x) / (1 - t_j x). At equal privacy the worst error of a prefix is |c| |b|, the
+# norms of the first n coefficients of C(x) and of B(x) = 1 / ((1 - x) C(x)). Both are sums of d or
+# d + 1 geometric series, so the product has a closed form whose cost does not grow with n.
+
+_SPANS = ((0.2, 2.0), (1.0, 1.0), (1.0, 6.0), (3.0, 2.0))
+"""Where searches start: least gap times n, largest odds of a gap."""
+
+
+def fit(length: int, buffers: int) -> np.ndarray:
+    """Gaps (1 - t_1, 1 - a_1, 1 - t_2, ...), increasing, of the least worst error found.
+
+    A local search from a few fixed starts, hence deterministic; seconds for four buffers.
+    """
+
+    def objective(steps: np.ndarray) -> float:
+        return float(np.log(worst_error(_gaps(steps), length)))
+
+    results = []
+    for least, largest in _SPANS:
+        odds = np.geomspace(least / length, largest, 2 * buffers)
+        results.append(
+            minimize(
+                objective,
+                np.log(np.diff(odds, prepend=0.0)),
+                method="L-BFGS-B",
+                bounds=[(-25.0, 6.0)] * (2 * buffers),
+                options={"maxiter": 3000, "maxfun": 10**6, "ftol": 1e-14, "gtol": 1e-9},
+            )
+        )
+    return _gaps(min(results, key=lambda result: float(result.fun)).x)
+
+
+def worst_error(gaps: np.ndarray, length: int) -> float:
+    """Sensitivity times worst error std at unit noise and unit change: |c| |b|, in closed form."""
+    decays, zeros = gaps[0::2], gaps[1::2]
+    poles = np.concatenate([[0.0], zeros])
+    # Differences of numbers near 1 are taken between their gaps, where they are exact.
+    scales, weights = residues(-decays, -zeros), residues(-poles, -decays)
+    c_squared = 1.0 + scales @ _geometric(decays, length - 1) @ scales
+    b_squared = weights @ _geometric(poles, length) @ weights
+    return float(np.sqrt(c_squared * b_squared))
+
+
+def _gaps(steps: np.ndarray) -> np.ndarray:
+    """Increasing numbers in (0, 1) from unconstrained ones: odds are cumulative sums."""
+    odds = np.cumsum(np.exp(steps))
+    return odds / (1.0 + odds)
+
+
+def _geometric(gaps: np.ndarray, count: int) -> np.ndarray:
+    """Matrix of sum_{k < count} (p_i p_j)^k."""
+    logs = np.log1p(-gaps)
+    together = logs[:, None] + logs[None, :]
+    endless = together == 0.0
+    safe = np.where(endless, -1.0, together)
+    return np.where(endless, float(count), np.expm1(count * safe) / np.expm1(safe))
+
+
 def table() -> None:
-    """The content of ``blt_table.py``."""
+    """The content of ``GAPS``."""
     for buffers, entries in GAPS.items():
         print(f"    {buffers}: {{")
         for length in entries:

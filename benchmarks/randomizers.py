@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tacit.privacy.accounting import gaussian_delta, gaussian_mu
 from tacit.privacy.bounded import (
-    BoundedNoise,
+    VARIANCE,
     calibrate_radius,
-    published_radius,
+    paper_radius,
     tabular_delta,
 )
 from tacit.privacy.finite import BinaryResponse, SubsetSelection
@@ -75,13 +75,13 @@ def bounded(epsilon: float, delta: float, S: int, A: int, H: int) -> dict[str, f
     ratio = math.sqrt(S)
     line: dict[str, float | str] = {"setting": f"H={H} S={S} A={A} eps={epsilon:g}"}
     for budget, name in ((epsilon / (3 * H), "eps/(3H)"), (epsilon, "eps")):
-        radius = published_radius(budget, delta, S, A)
+        radius = paper_radius(budget, delta, S, A)
         line[f"R1 C=1 eps'={name}"] = radius
         line[f"(true delta, {name})"] = tabular_delta(radius, ratio, H, epsilon)
     for target in sorted({delta, 1e-5}, reverse=True):
         radius = calibrate_radius(epsilon, target, H, ratio)
         line[f"R1 for {target:g}"] = radius
-        line[f"(std, {target:g})"] = BoundedNoise(radius).noise_std
+        line[f"(std, {target:g})"] = math.sqrt(VARIANCE) * radius
     return line
 
 

@@ -12,7 +12,7 @@ from tacit.cli import main as cli
 from tacit.problems.benchmarks import random_mdp
 from tacit.sweep.spec import Choose
 from tacit.sweep.tasks import Named
-from tacit_papers.bench import peer_rlberry, plain_lsvi, plain_obi, speed, utility
+from tacit_papers.bench import by_hand, peer_rlberry, speed, utility
 
 SMALL = random_mdp(seed=1)
 
@@ -78,9 +78,9 @@ def test_the_script_that_times_the_peer_runs_without_tacit() -> None:
 
 
 def test_loops_by_hand_learn() -> None:
-    assert plain_lsvi.microseconds_per_episode(SMALL, 5) > 0
+    assert by_hand.lsvi(SMALL, 5) > 0
     worst = 2_000 * SMALL.optimal_value()
-    assert 0 < plain_obi.regret(SMALL, 50.0, 2_000) < worst
+    assert 0 < by_hand.ldp_obi_regret(SMALL, 50.0, 2_000) < worst
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,6 @@ from tacit.planners.lsvi import LsviPlanner, Switching, raised
 from tacit.planners.lsvi_plus import LsviPlusPlanner
 from tacit.planners.ridge import RidgePlanner, noise_edge, ridge, unpacked
 from tacit.privacy import Query, Secret
-from tacit.privacy.counters.symmetric import pack
 from tacit.problems import Problem, make_problem
 from tacit.publication import Publication
 from tacit.release import NoNoise, Release
@@ -133,6 +132,12 @@ class TestRidgePooled(TestRidge):
 def symmetric(seed: int, d: int = 4) -> np.ndarray:
     matrix = np.random.default_rng(seed).normal(size=(3, d, d))
     return matrix @ np.swapaxes(matrix, 1, 2)
+
+
+def pack(matrices: np.ndarray) -> np.ndarray:
+    """Upper triangles row by row, off-diagonal entries times sqrt 2."""
+    rows, columns = np.triu_indices(matrices.shape[-1])
+    return matrices[..., rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 def test_unpacking_undoes_packing_and_reads_diagonals() -> None:

@@ -195,4 +195,4 @@ def test_extremes_are_finite_safe_and_silent(mu: float, delta: float) -> None:
 @pytest.mark.parametrize("delta", [1e-12, 1e-9, 1e-5, 0.1])
 def test_what_is_calibrated_fits_the_budget_of_the_filter(epsilon, delta) -> None:
     charge = GaussianCharge.of(gaussian_mu(epsilon, delta), 1.0)
-    assert PrivacyFilter(Budget(epsilon, delta)).admits([charge])
+    PrivacyFilter(Budget(epsilon, delta)).reserve(charge)  # is not refused

@@ -14,7 +14,7 @@ from tacit.kernels.obi_values import WIDTHS
 from tacit.planners import ObiPlanner
 from tacit.planners.obi import Width
 from tacit.privacy import Privatizer, published
-from tacit.privacy.bounded import published_radius
+from tacit.privacy.bounded import paper_radius
 from tacit.privacy.local import (
     LocalAdditive,
     LocalResponse,
@@ -127,7 +127,7 @@ class LdpOBI(Agent):
         """The bounded radius has C = 1 and the budget epsilon / (3H) of one step and table."""
         H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
         if self.randomizer == "bounded":
-            radius = published_radius(self.epsilon / (3 * H), self.delta, S, A)
+            radius = paper_radius(self.epsilon / (3 * H), self.delta, S, A)
             return proportional_radii(statistic, radius)
         if self.randomizer == "laplace":
             scale = published.tabular_laplace(H, self.epsilon).scales["scale"]

@@ -32,6 +32,9 @@ DISCRETE = 1e-8
 """Relative share by which mu is raised where noise may be discrete Gaussian: its delta exceeds the
 continuous one by a relative 1e-9 at the fineness that is required, and this covers it."""
 
+_MOST_MU = 1e4
+"""A mu beyond which nothing is protected, and formulas are not trusted."""
+
 _SAFETY = 2 * DISCRETE
 """Relative share of mu given away, far above rounding errors: what is calibrated also re-checks."""
 
@@ -122,3 +125,29 @@ def pure_delta(epsilon: float, at: float) -> float:
     if at >= epsilon:
         return 0.0
     return -math.expm1(at - epsilon) / (1.0 + math.exp(-epsilon))
+
+
+def mixed_delta(mu: float, pure: float, epsilon: float) -> float:
+    """Exact delta at epsilon of a mu-Gaussian mechanism together with a pure one.
+
+    With s = 1 / (1 + e^-pure): s * delta_mu(epsilon - pure) + (1 - s) * delta_mu(epsilon + pure).
+    """
+    if math.isinf(pure):
+        return 1.0
+    share = 1.0 / (1.0 + math.exp(-pure))
+    near, far = _signed_delta(mu, epsilon - pure), _signed_delta(mu, epsilon + pure)
+    return share * near + (1.0 - share) * far
+
+
+def _signed_delta(mu: float, epsilon: float) -> float:
+    """The exact Gaussian delta, also at negative epsilon: 1 - e^eps + e^eps delta(-eps).
+
+    Where the formula would underflow or cancel, a bound that is as good as exact.
+    """
+    if epsilon < 0:
+        return -math.expm1(epsilon) + math.exp(epsilon) * _signed_delta(mu, -epsilon)
+    if mu > _MOST_MU:
+        return 1.0
+    if mu > 0.0 and epsilon / mu - mu / 2 > 38.0:  # delta < Phi(mu/2 - eps/mu) < 1e-300
+        return 1e-300
+    return gaussian_delta(mu, epsilon)

@@ -1,12 +1,14 @@
 """The book of a ledger: what its lines say, and the moves that add one. Where they are kept is not.
 
 The lines are the same in a file (``ledger.py``) and in the service's database: hash-chained JSON,
-one canonical spelling (``chain.py``).
+one canonical spelling.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -14,20 +16,67 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tacit.errors import InvalidInput, TacitError
-from tacit.privacy.chain import (
-    FIELDS,
-    FORMAT,
-    START,
-    LedgerDamaged,
-    check_line,
-    parse_line,
-    seal,
-)
-from tacit.privacy.charges import Charge, charge_from_json
-from tacit.privacy.decimals import rounded_down
+from tacit.privacy.charges import Charge, charge_from_json, rounded_down
 from tacit.privacy.filter import Budget, BudgetExhausted, Cost, PrivacyFilter, Reservation
 from tacit.statistics.base import Relation
 from tacit.validate import choice, integer
+
+FORMAT = "tacit-ledger-1"
+START = "0" * 64  # what stands for the line before the header
+_ALWAYS = {"sequence", "kind", "time", "previous", "hash"}
+FIELDS = {
+    "header": {"format", "budget", "unit", "relation", "participations", "task"},
+    "reserve": {"node", "charge", "cost"},
+    "commit": {"node"},
+    "cancel": {"node"},
+    "close": {"node", "charge", "cost"},
+}
+
+
+class LedgerDamaged(TacitError):
+    """The files are not what was written: changed, cut, reordered, or of an unknown kind."""
+
+
+def check_line(
+    line: Mapping[str, Any], sequence: int, previous: str, kinds: tuple[str, ...]
+) -> None:
+    """Whether a line that is sound in itself may stand here."""
+    kind = line.get("kind")
+    if kind not in kinds:
+        raise InvalidInput(f"kind {kind!r} where one of {', '.join(kinds)} must be")
+    if kind == "header" and line.get("format") != FORMAT:
+        raise InvalidInput(f"format {line.get('format')!r}; this version reads {FORMAT} only")
+    if set(line) != _ALWAYS | FIELDS[kind]:
+        raise InvalidInput(f"fields {', '.join(sorted(line))} are not those of a {kind}")
+    if line["sequence"] != sequence or line["previous"] != previous:
+        raise InvalidInput(f"number {line['sequence']} here: a line is missing, doubled or moved")
+
+
+def line_bytes(data: Mapping[str, Any]) -> bytes:
+    """The one spelling of a line."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text.encode("ascii") + b"\n"
+
+
+def seal(content: Mapping[str, Any], previous: str) -> dict[str, Any]:
+    """The content with the hash of the line before and its own."""
+    linked = {**content, "previous": previous}
+    return {**linked, "hash": hashlib.sha256(line_bytes(linked)).hexdigest()}
+
+
+def parse_line(line: bytes) -> dict[str, Any]:
+    """A whole line as it was written, and no other spelling of it."""
+    try:
+        data = json.loads(line.decode("ascii"))
+        canonical = isinstance(data, dict) and line_bytes(data) == line
+    except (ValueError, RecursionError):
+        canonical = False
+    if not canonical:
+        raise InvalidInput("not a line as this ledger writes them: it was changed or cut")
+    content = {name: value for name, value in data.items() if name not in ("hash", "previous")}
+    if data != seal(content, data.get("previous", "")):
+        raise InvalidInput("the content does not match its hash: it was changed")
+    return dict(data)
 
 
 class AlreadyCharged(TacitError):
@@ -35,7 +84,7 @@ class AlreadyCharged(TacitError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class ChargedNode:
     """The state of one node: what it was charged, and the number of the latest line about it."""
 
     node: str
@@ -52,7 +101,7 @@ class Book:
         check_line(header, 0, START, ("header",))
         self.header = header
         self.filter = PrivacyFilter(Budget.from_json(header["budget"]))
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, ChargedNode] = {}
         self.hashes = [str(header["hash"])]
         self.closed = False
         self.held: dict[str, Reservation] = {}
@@ -68,7 +117,7 @@ class Book:
                 raise InvalidInput(f"node {node!r} is charged a second time")
             charge, cost = charge_from_json(line["charge"]), Cost.from_json(line["cost"])
             self.held[node] = self.filter.restore(charge, cost)
-            self.entries[node] = Entry(node, charge, cost, "reserved", sequence)
+            self.entries[node] = ChargedNode(node, charge, cost, "reserved", sequence)
         elif kind == "close":
             self.filter.close()
             self.closed = True
@@ -77,7 +126,7 @@ class Book:
         elif kind == "commit":
             self.filter.commit(self.held.pop(node))
             old = self.entries[node]
-            self.entries[node] = Entry(node, old.charge, old.cost, "committed", sequence)
+            self.entries[node] = ChargedNode(node, old.charge, old.cost, "committed", sequence)
         else:
             self.filter.cancel(self.held.pop(node))
             del self.entries[node]
@@ -147,7 +196,7 @@ class Bookkeeping(ABC):
     def _store(self, record: Mapping[str, Any]) -> None:
         """Make a line durable, or see to it that it is before :meth:`_writing` is left."""
 
-    def spend(self, charge: Charge, node: str, *, replay: bool = False) -> Entry:
+    def spend(self, charge: Charge, node: str, *, replay: bool = False) -> ChargedNode:
         """Charge a node for good. When this returns, its noise may be drawn, once.
 
         With ``replay``, a node that was committed with the same charge before is not charged again
@@ -161,7 +210,7 @@ class Bookkeeping(ABC):
                 return earlier
             return self.commit(node)
 
-    def reserve(self, charge: Charge, node: str) -> Entry:
+    def reserve(self, charge: Charge, node: str) -> ChargedNode:
         """Hold budget for a node. Refused, and closed for good, if it would overspend."""
         with self._writing():
             printable(node, "node")
@@ -183,7 +232,7 @@ class Bookkeeping(ABC):
             self._append("reserve", node, charge=charge, cost=cost)
             return self._book.entries[node]
 
-    def commit(self, node: str) -> Entry:
+    def commit(self, node: str) -> ChargedNode:
         """Spend what is reserved for a node. When this returns, its noise may be drawn, once."""
         with self._writing():
             self._settle("commit", node)
@@ -205,7 +254,7 @@ class Bookkeeping(ABC):
         return self._book.hashes[-1]
 
     @property
-    def entries(self) -> Mapping[str, Entry]:
+    def entries(self) -> Mapping[str, ChargedNode]:
         """Every node that is reserved or committed."""
         return dict(self._book.entries)
 

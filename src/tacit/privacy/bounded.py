@@ -1,7 +1,7 @@
 """Noise of bounded support with a doubly exponential edge, and its true delta.
 
-The density on (-R, R) is proportional to exp(-exp(R^2 / (R^2 - x^2))). The published radius rests
-on a theorem that does not apply at any size met here (docs/papers/tabular_ldp.md#e7), so the
+The density on (-R, R) is proportional to exp(-exp(R^2 / (R^2 - x^2))). The paper's radius rests on
+a theorem that does not apply at any size met here (docs/papers/tabular_ldp.md#e7), so the
 guarantee is computed: privacy losses of all shifted cells are put on a grid, never below their true
 effect, and convolved. Simulated sampling only: a secure sampler on integers does not exist for this
 law.
@@ -13,7 +13,6 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +20,6 @@ from numpy.polynomial.legendre import leggauss
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.kernels import kernel
-from tacit.kernels.noise import draw_bounded
 from tacit.validate import finite_array, integer, number
 
 VARIANCE = 0.08195318038523
@@ -42,44 +39,6 @@ _MESH = 4096
 """Intervals, at least, on which five Gauss nodes integrate the density to the last digit."""
 
 _NODES, _WEIGHTS = leggauss(5)
-
-
-@kernel
-def _draw_all(radius: float, rng: np.random.Generator, out: Array) -> None:
-    for i in range(out.shape[0]):
-        out[i] = radius * draw_bounded(rng)
-
-
-@dataclass(frozen=True)
-class BoundedNoise:
-    """Noise on (-radius, radius)."""
-
-    radius: float
-
-    def __post_init__(self) -> None:
-        number(self.radius, "radius", low=0.0, low_open=True)
-
-    @property
-    def variance(self) -> float:
-        """Exact variance."""
-        return VARIANCE * self.radius**2
-
-    @property
-    def noise_std(self) -> float:
-        """Exact standard deviation."""
-        return math.sqrt(self.variance)
-
-    def density(self, x: Array) -> Array:
-        """Density at x, zero outside the support."""
-        return _mass_density(finite_array(x, "x") / self.radius) / (self.radius * _TOTAL)
-
-    def sample(self, n: int, rng: np.random.Generator) -> Array:
-        """Simulated draws: seeded, so they protect nobody."""
-        if not isinstance(rng, np.random.Generator):
-            raise InvalidInput(f"rng = {rng!r}, but it must be a numpy Generator")
-        out = np.empty(integer(n, "n", low=0))
-        _draw_all(self.radius, rng, out)
-        return out
 
 
 def bounded_delta(radii: Array, shifts: Array, epsilon: float, points: int = 4096) -> float:
@@ -188,7 +147,7 @@ def calibrate_radius(
 ) -> float:
     """The least R1 (to one part in 10^6, never below) whose true delta at epsilon is <= delta.
 
-    The published choice of the ratio R2 / R1 is sqrt(S). delta falls as the radius grows; what is
+    The paper's choice of the ratio R2 / R1 is sqrt(S). delta falls as the radius grows; what is
     returned was itself checked.
     """
     epsilon = number(epsilon, "epsilon", low=0.0, high=LARGEST_EPSILON)
@@ -205,7 +164,7 @@ def calibrate_radius(
     return _least(excess, low, high)
 
 
-def published_radius(epsilon: float, delta: float, states: int, actions: int) -> float:
+def paper_radius(epsilon: float, delta: float, states: int, actions: int) -> float:
     """R1 = sqrt(SA ln(1 / delta)) / eps' with C = 1, eps' being the budget of one step (3.3)."""
     epsilon = number(epsilon, "epsilon", low=0.0, low_open=True)
     delta = number(delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)

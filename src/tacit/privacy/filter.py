@@ -12,7 +12,6 @@ not be safe.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,9 +20,8 @@ from typing import Any
 from scipy.special import log_ndtr
 
 from tacit.errors import InvalidInput, TacitError
-from tacit.privacy.charges import LARGEST, Charge, GaussianCharge
-from tacit.privacy.decimals import exact, root_up, rounded_up
-from tacit.privacy.loss import mixed_delta
+from tacit.privacy.accounting import mixed_delta
+from tacit.privacy.charges import LARGEST, Charge, GaussianCharge, exact, root_up, rounded_up
 from tacit.validate import integer, number
 
 _HAIR = 1 + Fraction(1, 10**9)
@@ -196,13 +194,6 @@ class PrivacyFilter:
         """Whether a request has been refused for lack of budget."""
         return self._closed
 
-    def admits(self, charges: Iterable[Charge]) -> bool:
-        """Whether all of these would be admitted now. Asking changes nothing."""
-        held = self._spent + self._held
-        for charge in charges:
-            held += self._cost(charge, held)
-        return not self._closed and held.within(self.budget.caps)
-
     def price(self, charge: Charge) -> Cost:
         """What reserving this charge costs now; refuses and closes if it would overspend."""
         held = self._spent + self._held
@@ -275,24 +266,17 @@ class PrivacyFilter:
     def _cost(self, charge: Charge, held: Cost) -> Cost:
         """How a charge counts: as a pure epsilon while those last, then as mu^2."""
         plain, gaussian = _covers(charge)
-        if plain is not None:
-            fits = (held + plain).within(self.budget.caps)
-            if fits or gaussian is None or self.budget.mu_squared == 0.0:
-                return plain
-        if gaussian is None:
-            raise InvalidInput(
-                "this finite charge has outputs that only one of its laws can produce; a filter "
-                "cannot admit it, because no pure epsilon and no Gaussian covers it"
-            )
-        return gaussian
+        if plain is None or self.budget.mu_squared == 0.0:
+            return gaussian if plain is None else plain
+        return plain if (held + plain).within(self.budget.caps) else gaussian
 
 
-def _covers(charge: Charge) -> tuple[Cost | None, Cost | None]:
+def _covers(charge: Charge) -> tuple[Cost | None, Cost]:
     """The charge as pure epsilon and as mu^2, rounded up to floats so that they can be recorded."""
-    pure, gaussian = charge.as_pure(), charge.as_gaussian()
+    pure = charge.as_pure()
     return (
         None if pure is None else Cost(epsilon=exact(rounded_up(pure))),
-        None if gaussian is None else Cost(mu_squared=exact(rounded_up(gaussian))),
+        Cost(mu_squared=exact(rounded_up(charge.as_gaussian()))),
     )
 
 

@@ -18,6 +18,7 @@ notice. Node names, times and charges are public and must not depend on anybody'
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -25,22 +26,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tacit.errors import InvalidInput
-from tacit.privacy.book import AlreadyCharged, Book, Bookkeeping, Entry, header, read_book
-from tacit.privacy.chain import (
+from tacit.errors import InvalidInput, TacitError
+from tacit.privacy.book import (
+    FORMAT,
+    AlreadyCharged,
+    Book,
+    Bookkeeping,
+    ChargedNode,
     LedgerDamaged,
-    LedgerUnavailable,
-    head_path,
+    header,
     line_bytes,
-    locked,
     parse_line,
-    read_head,
-    write_head,
+    read_book,
+    seal,
 )
 from tacit.privacy.charges import Charge
 from tacit.privacy.filter import Budget, Cost
 
-__all__ = ["AlreadyCharged", "Entry", "Ledger", "Verification", "verify"]
+__all__ = ["AlreadyCharged", "ChargedNode", "Ledger", "Verification", "verify"]
+
+
+class LedgerUnavailable(TacitError):
+    """The ledger cannot be used from here, now: locked, closed, forked, or a write failed."""
 
 
 class Ledger(Bookkeeping):
@@ -76,7 +83,7 @@ class Ledger(Bookkeeping):
             unit: "user", or "participation" where a person may come back unaccounted for.
             relation: which datasets must look alike.
             participations: how often one person may take part. A charge is what one unit pays for
-                all of them: use ``CopiesCharge`` or ``grouped`` where there are several.
+                all of them: use ``CopiesCharge`` where each has noise of its own.
             clock: makes the time stamps; without one there are none.
         """
         path = Path(path)
@@ -226,3 +233,56 @@ def _load(path: Path, witness: str | None) -> tuple[Book, int, bytes]:
     if witness is not None and witness not in book.hashes:
         raise LedgerDamaged(f"{path.name} does not contain the head {witness} that was noted")
     return book, length, tail
+
+
+def head_path(path: Path) -> Path:
+    """Where the head of a ledger lies."""
+    return path.with_name(path.name + ".head")
+
+
+def write_head(path: Path, length: int, last: str) -> None:
+    """Replace the head in one step: after a crash there is the old one or the new one."""
+    new = path.with_name(path.name + ".head.new")
+    with open(new, "wb") as file:
+        file.write(line_bytes(seal({"format": FORMAT, "length": length}, last)))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, head_path(path))
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read_head(path: Path) -> tuple[int, str]:
+    """How many bytes were acknowledged, and the hash of the last line in them."""
+    name = head_path(path).name
+    try:
+        head = parse_line(head_path(path).read_bytes())
+    except FileNotFoundError:
+        raise LedgerDamaged(
+            f"{name} is missing: it was removed, or creating the ledger was interrupted before "
+            "anything could be charged (then delete the ledger and create it again)"
+        ) from None
+    except InvalidInput as error:
+        raise LedgerDamaged(f"{name}: {error}") from error
+    if set(head) != {"format", "length", "previous", "hash"} or head["format"] != FORMAT:
+        raise LedgerDamaged(f"{name} is not a head of format {FORMAT}")
+    return int(head["length"]), str(head["previous"])
+
+
+def locked(path: Path, flags: int) -> int:
+    """Open the file for this process alone."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o644)
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no ledger at {path.name}") from None
+    except FileExistsError:
+        raise InvalidInput(f"{path.name} exists: open it, or choose another name") from None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise LedgerUnavailable(f"{path.name} is open already, here or elsewhere") from None
+    return fd

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tacit.errors import InvalidInput
-from tacit.privacy.charges import LARGEST, PureCharge
-from tacit.privacy.decimals import root_up
+from tacit.privacy.charges import LARGEST, PureCharge, root_up
 from tacit.privacy.guarantee import Guarantee
 
 Side = Literal["A", "B"]

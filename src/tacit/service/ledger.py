@@ -9,8 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from tacit.errors import TacitError
-from tacit.privacy.book import Bookkeeping, header, read_book
-from tacit.privacy.chain import LedgerDamaged, line_bytes
+from tacit.privacy.book import Bookkeeping, LedgerDamaged, header, line_bytes, read_book
 from tacit.privacy.charges import Charge, GaussianCharge, PureCharge
 from tacit.privacy.filter import Budget, BudgetExhausted, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee

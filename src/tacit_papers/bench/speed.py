@@ -24,7 +24,7 @@ from tacit.problems.tabular import TabularMDP
 from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.compiled import compiled_run
 from tacit.simulation.runs import StepwiseRun
-from tacit_papers.bench import peer_rlberry, plain_lsvi, plain_obi, plain_ucb_vi
+from tacit_papers.bench import by_hand, peer_rlberry
 
 PEER = "rlberry-scool"
 HAND, HAND_COMPILED = "plain NumPy", "by hand, compiled"
@@ -105,6 +105,32 @@ class Timed:
         return statistics.median(each), min(each), max(each)
 
 
+def report(
+    contest: Contest, quick: bool, peer_python: Path | None, watch: Callable[[str], None]
+) -> dict[str, Any]:
+    """A contest in plain values, as ``tacit bench --json`` prints it."""
+    rounds = 1 if quick else 5
+    timed, missing = measure(contest, rounds, peer_python, watch)
+    ratios = [one.ratio(timed[0]) for one in timed]
+    return {
+        "algorithm": contest.algorithm,
+        "problem": contest.said,
+        "episodes": {"tacit": contest.ours, "others": contest.theirs},
+        "rounds": rounds,
+        "contenders": [
+            {
+                "who": one.who,
+                "microseconds_per_episode": one.median,
+                "times_slower": middle,
+                "range": [low, high],
+            }
+            for one, (middle, low, high) in zip(timed, ratios, strict=True)
+        ],
+        "not_equal": list(contest.unequal),
+        "missing": missing,
+    }
+
+
 def measure(
     contest: Contest, rounds: int, peer_python: Path | None, watch: Callable[[str], None]
 ) -> tuple[list[Timed], str | None]:
@@ -130,11 +156,10 @@ def measure(
 
 def _by_hand(contest: Contest) -> dict[str, Callable[[int], float]]:
     problem, theirs = contest.problem, contest.theirs
-    if contest.algorithm == "ucb-vi":
-        return {HAND: lambda seed: plain_ucb_vi.microseconds_per_episode(problem, theirs, seed)}
-    if contest.algorithm == "lsvi-ucb":
-        return {HAND: lambda seed: plain_lsvi.microseconds_per_episode(problem, theirs, seed)}
-    return {HAND_COMPILED: lambda seed: plain_obi.microseconds_per_episode(problem, theirs)}
+    if contest.algorithm == "ldp-obi":
+        return {HAND_COMPILED: lambda seed: by_hand.ldp_obi(problem, theirs)}
+    loop = by_hand.ucb_vi if contest.algorithm == "ucb-vi" else by_hand.lsvi
+    return {HAND: lambda seed: loop(problem, theirs, seed)}
 
 
 _PARAMETERS: dict[str, dict[str, Any]] = {

@@ -8,10 +8,13 @@ agent's own default, which for some is the theorem's constant, is always among t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +28,8 @@ from tacit.problems.tabular import TabularMDP
 from tacit.sweep.choose import Chosen, pick, tasks_of
 from tacit.sweep.estimate import Estimate, duration
 from tacit.sweep.grid import Planned, plan
-from tacit.sweep.pool import run_on_processes
+from tacit.sweep.pool import Done, run_on_processes
+from tacit.sweep.run import finish
 from tacit.sweep.spec import CHOOSING_SEEDS_FROM, Case, Choose, Spec
 from tacit.sweep.store import Finished
 from tacit.sweep.tasks import Configuration, Named, Task
@@ -102,6 +106,22 @@ class Scored:
             return "no effect"
         return "default" if self.chosen.value is None else f"{self.chosen.value:g}"
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        mean = self.mean
+        return {
+            "agent": self.agent,
+            "model": self.guarantee.model,
+            "guarantee": self.guarantee.brief(),
+            "told": list(self.guarantee.revealed),
+            "scale": self.scale,
+            "chosen": None if self.chosen is None else self.chosen.to_json(),
+            "regret_over_baseline": mean.value,
+            "ci95": [mean.low, mean.high],
+            "per_seed": self.share.tolist(),
+            "seconds_per_run": self.seconds,
+        }
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -118,6 +138,22 @@ class Outcome:
     myopic: float | None
     does_not_fit: dict[str, str]
     failed: dict[str, str]
+
+
+def report(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> dict[str, Any]:
+    """An arena in plain values, as ``tacit bench --json`` prints it."""
+    seeds, outcome = Seeds.of(quick), measure(arena, quick, workers, watch)
+    return {
+        "family": arena.family,
+        "problem": asdict(arena.problem),
+        "episodes": arena.quick_episodes if quick else arena.episodes,
+        "seeds": asdict(seeds),
+        "asked": {"epsilon": EPSILON, "delta": DELTA},
+        "myopic": outcome.myopic,
+        "agents": [one.to_json() for one in outcome.scored],
+        "does_not_fit": outcome.does_not_fit,
+        "failed": outcome.failed,
+    }
 
 
 def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> Outcome:
@@ -212,16 +248,19 @@ class _Work:
         """Run them all; an agent that fails is noted once."""
         estimate = Estimate(self.workers)
         estimate.expect(tasks)
-        for number, done in enumerate(run_on_processes(tasks, self.workers), start=1):
+        number = itertools.count(1)
+
+        def note(done: Done[Task]) -> None:
             estimate.note(done)
             if done.failed:
                 bad = self.result.failed if done.outcome["again"] else self.result.does_not_fit
                 bad[done.task.configuration.agent.name] = done.outcome["error"]
-            else:
-                self.finished.keep(done.task, done.outcome)
-            left = estimate.seconds_left(len(tasks) - number)
+            so_far = next(number)
+            left = estimate.seconds_left(len(tasks) - so_far)
             guess = "" if left is None else f", about {duration(left)} left"
-            self.watch(f"{self.arena.family}, {what}: {number:,} of {len(tasks):,} runs{guess}")
+            self.watch(f"{self.arena.family}, {what}: {so_far:,} of {len(tasks):,} runs{guess}")
+
+        finish(tasks, self.finished, partial(run_on_processes, workers=self.workers), note)
 
     def fits(self, item: Planned) -> bool:
         """Whether nothing of this agent has failed."""

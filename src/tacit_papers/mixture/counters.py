@@ -63,7 +63,7 @@ def running(kind: str, streams: int) -> Mapping[str, Array]:
 
     def node_noise(node: int) -> IntArray:
         drawn = np.empty(streams, dtype=np.int64)
-        noise.fill(GridLaw("gaussian", np.full(streams, STD * counter.node_scale(node))), drawn)
+        noise.fill(GridLaw("gaussian", np.full(streams, STD)), drawn)
         return drawn
 
     state, item = counter.init(streams, 10), np.zeros(streams, dtype=np.int64)

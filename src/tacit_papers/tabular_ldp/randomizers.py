@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.privacy.bounded import published_radius, tabular_delta
+from tacit.privacy.bounded import paper_radius, tabular_delta
 from tacit_papers import draw
 from tacit_papers.evidence import LEAST, Evidence, Runs
 from tacit_papers.figure import Claim, Curve, Figure, Judge, Size
@@ -90,7 +90,7 @@ def _lead(names: Sequence[str], variances: Sequence[Array]) -> float:
 
 def undivided_delta(epsilon: float) -> float:
     """True delta at epsilon of bounded noise with eps' = epsilon (S = A = 2)."""
-    radius = published_radius(epsilon, DELTA, 2, 2)
+    radius = paper_radius(epsilon, DELTA, 2, 2)
     return tabular_delta(radius, math.sqrt(2), learners.HORIZON, epsilon)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tacit.privacy.counters import Counter, Strategy, blt, strategy
+from tacit.privacy.counters import Strategy, blt, strategy
 
 LENGTHS = (1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33)
 LARGEST = 10_000
@@ -37,13 +37,13 @@ def items(length: int, size: int, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).integers(-LARGEST, LARGEST + 1, (length, size))
 
 
-def run(counter: Counter, stream: np.ndarray, draw: Recorded) -> np.ndarray:
+def run(counter: Strategy, stream: np.ndarray, draw: Recorded) -> np.ndarray:
     state = counter.init(stream.shape[1], LARGEST)
     return np.array([counter.step(state, item, draw)[0] for item in stream])
 
 
-def rows_of(counter: Counter, stream: np.ndarray) -> np.ndarray:
+def rows_of(counter: Strategy, stream: np.ndarray) -> np.ndarray:
     """C x on the grid, row by row, as the running code computes it."""
-    secret, _ = counter.buffers(stream.shape[1], 0)
+    secret, _ = counter.buffers(stream.shape[1])
     steps = enumerate(stream, start=1)
     return np.concatenate([counter.encode(secret, t, item.copy()) for t, item in steps])

@@ -1,4 +1,4 @@
-"""Coefficients of buffered counters: the table, the fit, and the sensitivity of running code."""
+"""Coefficients of buffered counters: the table, and the sensitivity of running code."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,7 @@ import pytest
 from privacy.counters.recorded import rows_of
 from tacit.errors import InvalidInput
 from tacit.privacy.counters import BufferedToeplitz, blt
-from tacit.privacy.counters.blt_fit import fit, worst_error
-from tacit.privacy.counters.blt_table import GAPS
+from tacit.privacy.counters.blt import GAPS
 
 EVERY = [(buffers, n) for buffers in GAPS for n in GAPS[buffers]]
 
@@ -20,19 +19,6 @@ def test_table_entries_interlace_and_are_used_as_they_are(buffers: int, n: int) 
     assert (np.diff(counter.gaps) > 0).all()
 
 
-@pytest.mark.parametrize(("buffers", "n"), [(b, n) for b, n in EVERY if n <= 2**16])
-def test_closed_form_equals_the_norms_of_the_coefficients(buffers: int, n: int) -> None:
-    counter = blt(n, buffers)
-    explicit = counter.column_norm() * counter.error_std(n)
-    assert worst_error(np.array(counter.gaps), n) == pytest.approx(explicit, rel=1e-9)
-
-
-@pytest.mark.parametrize(("buffers", "n"), [(2, 4096), (3, 1000), (4, 10_000)])
-def test_the_fit_finds_nothing_better_than_the_interpolated_table(buffers: int, n: int) -> None:
-    best = worst_error(fit(n, buffers), n)
-    assert best <= worst_error(np.array(blt(n, buffers).gaps), n) <= best * (1 + 1e-4)
-
-
 @pytest.mark.parametrize("buffers", GAPS)
 @pytest.mark.parametrize("n", [100, 1000])
 def test_sensitivity_of_the_running_code(buffers: int, n: int) -> None:
@@ -42,7 +28,7 @@ def test_sensitivity_of_the_running_code(buffers: int, n: int) -> None:
     c = rows_of(counter, impulse)[:, 0] / 2.0**50
     assert np.linalg.norm(c) == pytest.approx(counter.column_norm(), rel=1e-12)
     # The same from the other side: impulse response b of the pole buffers, then 1 / ((1 - x) B(x)).
-    _, public = counter.buffers(1, 0)
+    _, public = counter.buffers(1)
     b = [counter.decode(public, t, impulse[t - 1 : t])[0] / 2.0**50 for t in range(1, n + 1)]
     differences = np.diff(b, prepend=0.0)
     inverse = np.zeros(n)
@@ -53,7 +39,7 @@ def test_sensitivity_of_the_running_code(buffers: int, n: int) -> None:
 
 
 def test_own_coefficients_are_welcome() -> None:
-    counter = BufferedToeplitz(50, tuple(fit(50, 1)))
+    counter = BufferedToeplitz(50, (0.02, 0.3))
     assert len(counter.decays) == 1
     b, c = counter.factors()
     np.testing.assert_allclose(b @ c, np.tril(np.ones((50, 50))), atol=1e-12)
@@ -66,10 +52,3 @@ def test_own_coefficients_are_welcome() -> None:
 def test_coefficients_that_do_not_interlace_are_refused(gaps: tuple[float, ...]) -> None:
     with pytest.raises(InvalidInput, match="gaps"):
         BufferedToeplitz(10, gaps)
-
-
-def test_bad_fits_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="length = 1"):
-        fit(1, 2)
-    with pytest.raises(InvalidInput, match="buffers = 0"):
-        fit(10, 0)

@@ -96,4 +96,3 @@ def test_example_coefficients_of_the_mixture_paper() -> None:
 def test_one_charge_for_the_whole_stream(counter: Tree) -> None:
     shift = counter.column_norm() * 70.0 + counter.rounding_sensitivity(5, 100)
     assert counter.shift(70.0, size=5, largest=100) == shift
-    assert counter.charge(70.0, 1e4, size=5, largest=100) == (shift / 1e4) ** 2

@@ -19,13 +19,12 @@ from tacit.privacy import (
     ReplayNoise,
     Secret,
     SecureNoise,
+    Silence,
     SimulatedNoise,
 )
 from tacit.privacy.accounting import gaussian_mu
-from tacit.privacy.counters import KINDS, Tree, strategy
-from tacit.privacy.filter import Budget, BudgetExhausted
+from tacit.privacy.counters import KINDS, strategy
 from tacit.privacy.joint import CountedSums, counted_noise_std
-from tacit.privacy.ledger import AlreadyCharged, Ledger
 from tacit.statistics import Relation, Statistic, VisitCounts
 from tacit.task import Task
 
@@ -68,7 +67,7 @@ class TestTree(PrivatizerContract):
         """The first release closes the first node."""
         counter = strategy(self.kind, 20)
         assert list(counter.nodes(1)) == [0]
-        std = guarantee.noise["node std"] * counter.node_scale(0)
+        std = guarantee.noise["node std"]
         return [("gaussian", np.full(self.statistic().layout.size, std))]
 
     raised: ClassVar[float] = 5e-9
@@ -118,10 +117,10 @@ def test_a_full_batch_of_the_largest_contributions_is_not_clipped(kind: str) -> 
     mechanism = counted(VisitCounts(TASK), kind, batch=10)
     size, secret = mechanism.layout.size, mechanism.init()
     most = np.rint(3 / mechanism.layout.units).astype(np.int64)  # H = 3 in every cell
-    mechanism.absorb_sums(secret, 7 * most, 7)
+    mechanism.absorb_sums(secret, 7 * most, 7, None, Silence())
     with pytest.raises(InvalidInput, match="10 users share a batch at most, and 4 more came after"):
-        mechanism.absorb_sums(secret, 4 * most, 4)
-    mechanism.absorb_sums(secret, 3 * most, 3)
+        mechanism.absorb_sums(secret, 4 * most, 4, None, Silence())
+    mechanism.absorb_sums(secret, 3 * most, 3, None, Silence())
     with pytest.raises(InvalidInput, match="this one is full"):
         mechanism.absorb(secret, mechanism.encode(most, None, SecureNoise()), 0)
     zeros = ReplayNoise([np.zeros(size, dtype=np.int64)])
@@ -235,49 +234,11 @@ def test_rounding_is_paid_for() -> None:
     assert mechanism.mu * mechanism.noise_std > bare * (1 + 2e-8)
 
 
-def test_nodes_are_drawn_at_their_own_scale() -> None:
-    class Loud(Tree):
-        def node_scale(self, node: int) -> float:
-            return 100.0
-
-    statistic = VisitCounts(TASK)
-    plain = counted(statistic, "tree")
-    loud = CountedSums(
-        statistic,
-        TASK,
-        Loud(20),
-        plain.noise_std,
-        batch=10,
-        requested_epsilon=1.0,
-        requested_delta=1e-5,
-    )
-    drawn = [m._draw(0, SimulatedNoise(np.random.default_rng(3))) for m in (plain, loud)]
-    assert np.allclose(drawn[1], 100.0 * drawn[0], atol=100)
-
-
 def test_one_simulated_node_marks_every_later_release() -> None:
     mechanism, secret = counted(VisitCounts(TASK), "tree"), None
     secret = mechanism.init()
     mechanism.release(secret, Query(1), SimulatedNoise(np.random.default_rng(0)))
     assert mechanism.release(secret, Query(2), SecureNoise()).source == "simulated"
-
-
-def test_the_stream_is_charged_once_before_its_first_noise(tmp_path) -> None:
-    mechanism = counted(VisitCounts(TASK), "tree")
-    budget = Budget(1.0, 1e-5)
-    with Ledger.create(tmp_path / "ledger", budget=budget, task=TASK.digest()) as ledger:
-        mechanism._ledger = ledger
-        secret, noise = mechanism.init(), SimulatedNoise(np.random.default_rng(0))
-        for node in (1, 2, 3):
-            mechanism.release(secret, Query(node), noise)
-        assert list(ledger.entries) == ["tree stream"]
-        with pytest.raises(AlreadyCharged):
-            mechanism.release(mechanism.init(), Query(1), noise)
-    spent = counted(VisitCounts(TASK), "tree", factor=0.5)
-    with Ledger.create(tmp_path / "other", budget=budget, task=TASK.digest()) as ledger:
-        spent._ledger = ledger
-        with pytest.raises(BudgetExhausted):
-            spent.release(spent.init(), Query(1), ReplayNoise([]))
 
 
 def test_a_joint_agent_is_audited_by_its_releases() -> None:

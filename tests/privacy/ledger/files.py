@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tacit.privacy.chain import FORMAT
+from tacit.privacy.book import FORMAT
 from tacit.privacy.charges import PureCharge
 from tacit.privacy.filter import Budget
 from tacit.privacy.ledger import (

@@ -12,7 +12,7 @@ import pytest
 
 from privacy.ledger.files import BUDGET, TENTH, create, head_of, line_of
 from tacit.errors import InvalidInput
-from tacit.privacy.chain import FORMAT
+from tacit.privacy.book import FORMAT
 from tacit.privacy.charges import CopiesCharge, GaussianCharge, PureCharge
 from tacit.privacy.filter import BudgetExhausted, Cost
 from tacit.privacy.ledger import (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from privacy.ledger.files import TENTH, copy_to, forge, head_of, line_of
-from tacit.privacy.chain import FORMAT
+from tacit.privacy.book import FORMAT
 from tacit.privacy.ledger import (
     Ledger,
     LedgerDamaged,

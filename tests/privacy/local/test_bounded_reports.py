@@ -10,7 +10,7 @@ from scipy import integrate, stats
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
-from tacit.privacy.bounded import bounded_delta, bounded_epsilon, published_radius, tabular_delta
+from tacit.privacy.bounded import bounded_delta, bounded_epsilon, paper_radius, tabular_delta
 from tacit.privacy.local import LocalAdditive, bounded_scales, proportional_radii
 from tacit.privacy.local.additive import GRID
 from tacit.statistics import Statistic, VisitCounts
@@ -79,7 +79,7 @@ class TestBoundedWithoutPrivacy(TestBounded):
 )
 def test_published_radii_get_their_true_delta(epsilon, budget, true) -> None:
     of = task(2)
-    scales = proportional_radii(VisitCounts(of), published_radius(budget, 0.1, 2, 2))
+    scales = proportional_radii(VisitCounts(of), paper_radius(budget, 0.1, 2, 2))
     said = mechanism(scales, epsilon, 0.1, of).guarantee
     assert true / 1.17 <= said.delta_at_requested_epsilon <= true * 1.001
     assert ("WEAKER than asked" in str(said)) == (true > 0.1)
@@ -90,7 +90,7 @@ def test_published_radii_get_their_true_delta(epsilon, budget, true) -> None:
 
 def test_no_finite_epsilon_is_no_privacy() -> None:
     of = task(2)
-    scales = proportional_radii(VisitCounts(of), published_radius(20 / 6, 0.1, 2, 2))
+    scales = proportional_radii(VisitCounts(of), paper_radius(20 / 6, 0.1, 2, 2))
     said = mechanism(scales, 20.0, 0.1, of).guarantee
     assert said.model == "none" and said.to_json()["epsilon"] is None
     assert said.delta_at_requested_epsilon == 1.0 and said.noise

@@ -1,20 +1,19 @@
 """Continual counters: noisy prefix sums of a stream, under one charge for the whole stream."""
 
-from tacit.privacy.counters.base import Counter, Strategy
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tacit.privacy.counters.base import Strategy
 from tacit.privacy.counters.blt import BufferedToeplitz, blt
-from tacit.privacy.counters.catalogue import KINDS, strategy
-from tacit.privacy.counters.doubling import Doubling
-from tacit.privacy.counters.honaker import Honaker
 from tacit.privacy.counters.state import Draw, State
-from tacit.privacy.counters.symmetric import pack, packed_size, unpack
 from tacit.privacy.counters.toeplitz import Toeplitz
-from tacit.privacy.counters.tree import Tree
+from tacit.privacy.counters.tree import Honaker, Tree
+from tacit.validate import choice
 
 __all__ = [
     "KINDS",
     "BufferedToeplitz",
-    "Counter",
-    "Doubling",
     "Draw",
     "Honaker",
     "State",
@@ -22,8 +21,21 @@ __all__ = [
     "Toeplitz",
     "Tree",
     "blt",
-    "pack",
-    "packed_size",
     "strategy",
-    "unpack",
 ]
+
+KINDS: dict[str, Callable[[int], Strategy]] = {
+    "tree": Tree,
+    "honaker": Honaker,
+    "toeplitz": Toeplitz,
+    "blt": blt,
+}
+
+
+def strategy(kind: str, length: int) -> Strategy:
+    """The counter of that name for a stream of ``length`` items.
+
+    >>> strategy("tree", 1000)
+    Tree(length=1000)
+    """
+    return KINDS[choice(kind, "counter", KINDS)](length)

@@ -34,10 +34,15 @@ EXPLICIT = 4096
 """Longest stream whose matrices are written out."""
 
 
-class Counter(ABC):
-    """A recipe for prefix sums of a stream; immutable and public. Its state is the secret."""
+@dataclass(frozen=True)
+class Strategy(ABC):
+    """A counter for a stream of known length; immutable and public. Its state is the secret."""
 
     name: ClassVar[str]
+    length: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "length", integer(self.length, "length", low=1, high=EXACT))
 
     # What it costs and what it gives.
 
@@ -57,10 +62,6 @@ class Counter(ABC):
     def rounding_sensitivity(self, size: int, largest: int) -> float:
         """What rounding C x to the grid can add to a Delta, in grid steps; 0 if C x is whole."""
 
-    def node_scale(self, node: int) -> float:
-        """The std that the noise of this node must have, in units of sigma."""
-        return 1.0
-
     def shift(self, sensitivity: float, size: int, largest: int) -> float:
         """The furthest that replacing one item can move y, in grid steps: a Delta + rounding.
 
@@ -71,18 +72,6 @@ class Counter(ABC):
         """
         sensitivity = number(sensitivity, "sensitivity", low=0.0)
         return self.column_norm() * sensitivity + self.rounding_sensitivity(size, largest)
-
-    def charge(self, sensitivity: float, noise_std: float, size: int, largest: int) -> float:
-        """mu^2 of the whole stream, every release included (see ``privacy.accounting``).
-
-        Args:
-            sensitivity: L2 replace-one sensitivity of one item, in grid steps.
-            noise_std: sigma, the std of a node of scale 1, in grid steps.
-            size: cells of a contribution.
-            largest: bound on the absolute value of a cell, in grid steps.
-        """
-        noise_std = number(noise_std, "noise_std", low=0.0, low_open=True)
-        return (self.shift(sensitivity, size, largest) / noise_std) ** 2
 
     # Running it.
 
@@ -95,7 +84,7 @@ class Counter(ABC):
                 to it, which never moves two contributions further apart.
         """
         size, largest = self._checked(size, largest)
-        return State(self._description, size, largest, *self.buffers(size, 0))
+        return State(self._description, size, largest, *self.buffers(size))
 
     def step(self, state: State, contribution: npt.ArrayLike, draw: Draw) -> tuple[Array, State]:
         """Take in the next item and release the noisy prefix sum that ends with it.
@@ -130,7 +119,6 @@ class Counter(ABC):
         steps = saved["steps"].tolist() if "steps" in saved else None
         if steps != 0:
             state.steps = self._position(integer(steps, "steps of the saved state"))
-            state.secret, state.public = self.buffers(state.size, state.steps)
         state.load(saved)
         due = self.nodes(state.steps + 1)
         if not due.start + len(state.pending) == state.drawn <= due.stop:
@@ -147,8 +135,8 @@ class Counter(ABC):
         """Numbers of the nodes that step t completes; consecutive over the steps, from 0."""
 
     @abstractmethod
-    def buffers(self, size: int, steps: int) -> tuple[Buffers, Buffers]:
-        """Blank secret and public buffers, in the shapes they have after that many steps."""
+    def buffers(self, size: int) -> tuple[Buffers, Buffers]:
+        """Blank secret and public buffers."""
 
     @abstractmethod
     def encode(self, secret: Buffers, t: int, item: IntArray) -> IntArray:
@@ -159,30 +147,7 @@ class Counter(ABC):
         """Prefix t from what has been published; sees nothing else."""
 
     @abstractmethod
-    def _longest(self) -> int:
-        """The longest stretch of items that one exact sum runs over."""
-
-    @abstractmethod
-    def _position(self, t: int) -> int:
-        """t, if the stream has such a step."""
-
-    @cached_property
-    def _description(self) -> str:
-        return repr(self)
-
-    def _checked(self, size: int, largest: int) -> tuple[int, int]:
-        size = integer(size, "size", low=1)
-        return size, integer(largest, "largest", low=1, high=EXACT // self._longest())
-
-
-@dataclass(frozen=True)
-class Strategy(Counter):
-    """A counter for a stream of known length, with its matrices."""
-
-    length: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "length", integer(self.length, "length", low=1, high=EXACT))
+    def _factors(self) -> tuple[Array, Array]: ...
 
     def covariance(self) -> Array:
         """B B^T: the covariance of all prefixes, for nodes of unit std."""
@@ -198,14 +163,17 @@ class Strategy(Counter):
             )
         return self._factors()
 
-    @abstractmethod
-    def _factors(self) -> tuple[Array, Array]: ...
-
-    def _longest(self) -> int:
-        return self.length
-
     def _position(self, t: int) -> int:
+        """t, if the stream has such a step."""
         return integer(t, "step", low=1, high=self.length)
+
+    @cached_property
+    def _description(self) -> str:
+        return repr(self)
+
+    def _checked(self, size: int, largest: int) -> tuple[int, int]:
+        size = integer(size, "size", low=1)
+        return size, integer(largest, "largest", low=1, high=EXACT // self.length)
 
 
 class ExactRows(Strategy):

@@ -78,7 +78,7 @@ class Toeplitz(RoundedRows):
         """One node per step."""
         return range(t - 1, t)
 
-    def buffers(self, size: int, steps: int) -> tuple[Buffers, Buffers]:
+    def buffers(self, size: int) -> tuple[Buffers, Buffers]:
         """All items and all published rows."""
         return {"items": np.zeros((self.length, size))}, {"rows": np.zeros((self.length, size))}
 

@@ -37,7 +37,7 @@ class Independent(ExactRows):
         """One node per step."""
         return range(t - 1, t)
 
-    def buffers(self, size: int, steps: int) -> tuple[Buffers, Buffers]:
+    def buffers(self, size: int) -> tuple[Buffers, Buffers]:
         """The running sum; nothing public has to be kept."""
         return {"sum": np.zeros(size, dtype=np.int64)}, {}
 

@@ -18,8 +18,6 @@ from tacit.errors import InvalidInput
 from tacit.kernels import sums
 from tacit.privacy import accounting
 from tacit.privacy.base import Curated, Likelihood, Query, Record, Report, Secret
-from tacit.privacy.book import Bookkeeping
-from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import State, Strategy
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.local.additive import FINE, GRID
@@ -98,8 +96,9 @@ class CountedSums(Curated):
         batch: largest number of users between two releases.
         requested_epsilon: what was asked for; the guarantee is computed from ``noise_std``.
         requested_delta: likewise, and the delta at which epsilon is stated.
-        ledger: where the one charge for the stream is recorded before any noise is drawn.
     """
+
+    absorbs_sums = True
 
     def __init__(
         self,
@@ -111,7 +110,6 @@ class CountedSums(Curated):
         batch: int,
         requested_epsilon: float,
         requested_delta: float,
-        ledger: Bookkeeping | None = None,
     ) -> None:
         self.layout = statistic.layout
         self.strategy = strategy
@@ -128,7 +126,6 @@ class CountedSums(Curated):
         self.rounding = strategy.rounding_sensitivity(self.layout.size, self._largest) * GRID
         overlapping = task.participations  # columns of C may overlap in every row
         self.mu = overlapping * shift / self.noise_std * (1 + accounting.DISCRETE)
-        self._ledger = ledger
         self._laws = GridLaw("gaussian", np.full(self.layout.size, self.noise_std / GRID))
         self.guarantee = self._account(
             task,
@@ -211,8 +208,15 @@ class CountedSums(Curated):
         secret.open += 1
         return secret
 
-    def absorb_sums(self, secret: Secret, total: IntArray, users: int) -> None:
-        """The same for the summed contributions of several users at once."""
+    def absorb_sums(
+        self,
+        secret: Secret,
+        total: IntArray,
+        users: int,
+        publication: Publication,
+        noise: Noise,
+    ) -> Secret:
+        """The same for what several users contributed, added up before."""
         assert isinstance(secret, CountedSecret)
         if secret.open + users > self.batch:
             raise InvalidInput(
@@ -222,6 +226,7 @@ class CountedSums(Curated):
         sums.absorb(secret.sums, total * self.factors)
         secret.users += users
         secret.open += users
+        return secret
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """Close the batch as item ``query.id`` of the stream and publish the noisy prefix.
@@ -236,9 +241,6 @@ class CountedSums(Curated):
         if query.id == 0 and done == 0 and secret.users == 0:
             values = np.zeros(self.layout.size)
         elif query.id == done + 1:
-            if self._ledger is not None:
-                charge = GaussianCharge.of(self.mu, 1.0)
-                self._ledger.spend(charge, f"{self.strategy.name} stream", replay=done > 0)
             values, _ = self.strategy.step(
                 secret.counter, secret.sums, lambda node: self._draw(node, noise)
             )
@@ -297,8 +299,7 @@ class CountedSums(Curated):
 
     def _draw(self, node: int, noise: Noise) -> IntArray:
         drawn = np.empty(self.layout.size, dtype=np.int64)
-        scale, law = self.strategy.node_scale(node), self._laws
-        noise.fill(law if scale == 1.0 else GridLaw("gaussian", scale * law.scales), drawn)
+        noise.fill(self._laws, drawn)
         return drawn
 
 

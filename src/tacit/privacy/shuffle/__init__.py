@@ -1,8 +1,6 @@
 """The shuffle model: what hiding among the reports of a batch adds to local privacy."""
 
-from tacit.privacy.shuffle.blanket import Blanket
-from tacit.privacy.shuffle.calibration import Crowd, calibrate
-from tacit.privacy.shuffle.clones import bit_pair, bits_epsilon, clone_delta, clone_epsilon
+from tacit.privacy.shuffle.blanket import Blanket, Crowd, calibrate
 from tacit.privacy.shuffle.reshuffled import ReshuffledBits
 from tacit.privacy.shuffle.shuffled import (
     OpenedBatch,
@@ -21,11 +19,7 @@ __all__ = [
     "Pile",
     "ReshuffledBits",
     "Shuffled",
-    "bit_pair",
-    "bits_epsilon",
     "calibrate",
-    "clone_delta",
-    "clone_epsilon",
     "hidden_among",
     "open_batch",
     "shuffled_cells",

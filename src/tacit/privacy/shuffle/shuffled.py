@@ -25,8 +25,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.local import DrawnCell, OneCell
 from tacit.privacy.local.one_cell import CellLaw
 from tacit.privacy.noise import Noise, Source, weakest
-from tacit.privacy.shuffle.blanket import Blanket
-from tacit.privacy.shuffle.calibration import Crowd, calibrate
+from tacit.privacy.shuffle.blanket import Blanket, Crowd, calibrate
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics import EachStep, OneStep
