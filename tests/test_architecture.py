@@ -156,9 +156,11 @@ def test_modules_stay_small() -> None:
         assert path.read_text().count("\n") <= 500, name
 
 
-def test_nobody_inside_goes_through_the_lazy_root() -> None:
+def test_only_the_command_line_goes_through_the_lazy_root() -> None:
     """``from tacit import problem`` would lead a planner to everything, unseen by the walk."""
     for name, path in MODULES.items():
+        if under(name, "cli"):
+            continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 assert "tacit" not in {alias.name for alias in node.names}, name
