@@ -176,11 +176,8 @@ def _means(arms: Sequence[Arm]) -> list[Interval]:
 
 def _over(arms: Sequence[Arm], xs: Sequence[float]) -> Slope | None:
     """A slope over arms, on the seeds that all of them have."""
-    common = sorted(set.intersection(*(set(arm.pairs) for arm in arms)))
-    if not common:
-        return None
-    samples = [[arm.final[arm.pairs.index(pair)] for arm in arms] for pair in common]
-    return slope(np.array(xs), np.array(samples))
+    samples = paired(*arms)
+    return slope(np.array(xs), samples.T.copy()) if samples.size else None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tacit.agents.catalogue import agents
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
@@ -120,13 +122,10 @@ def said(name: str, parameters: Mapping[str, Any]) -> str:
     return f"{name} ({values})" if values else name
 
 
-def paired(first: Arm, second: Arm) -> tuple[Array, Array]:
-    """Final regrets of the runs that both arms have, in one order."""
-    common = sorted(set(first.pairs) & set(second.pairs))
-    return (
-        first.final[[first.pairs.index(pair) for pair in common]],
-        second.final[[second.pairs.index(pair) for pair in common]],
-    )
+def paired(*arms: Arm) -> Array:
+    """Final regrets of the runs that all arms have, in one order [arms, common runs]."""
+    common = sorted(set.intersection(*(set(arm.pairs) for arm in arms)))
+    return np.array([arm.final[[arm.pairs.index(pair) for pair in common]] for arm in arms])
 
 
 @dataclass(frozen=True, eq=False)

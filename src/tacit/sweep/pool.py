@@ -98,30 +98,32 @@ def run_on_processes(tasks: Iterable[Task], workers: int) -> Generator[Done[Task
     """Run tasks as they come, on at most that many processes; yields them as they finish."""
     waiting, again = iter(tasks), deque[tuple[Task, int]]()
     pool: list[Worker] = []
-    try:
-        while True:
-            for worker in pool:
-                _occupy(worker, waiting, again)
-            while len(pool) < workers and all(worker.busy for worker in pool):
-                following = _next(waiting, again)
-                if following is None:
-                    break
-                pool.append(Worker())
-                pool[-1].give(*following)
-            busy = [worker for worker in pool if worker.busy]
-            if not busy:
+
+    def occupy() -> None:
+        """Give tasks to idle workers, and start more of these while there are tasks for them."""
+        idle = [worker for worker in pool if not worker.busy]
+        while idle or len(pool) < workers:
+            following = _next(waiting, again)
+            if following is None:
                 return
+            if not idle:
+                pool.append(Worker())
+                idle = pool[-1:]
+            idle.pop().give(*following)
+
+    try:
+        occupy()
+        while busy := [worker for worker in pool if worker.busy]:
             ready = wait([worker.pipe for worker in busy])
-            for worker in [worker for worker in busy if worker.pipe in ready]:
-                done = worker.take()
-                if not worker.alive:
-                    pool.remove(worker)
-                else:
-                    _occupy(worker, waiting, again)
+            over = []
+            for done in [worker.take() for worker in busy if worker.pipe in ready]:
                 if done.failed and done.outcome["again"] and done.tries < TRIES:
                     again.append((done.task, done.tries))
                 else:
-                    yield done
+                    over.append(done)
+            pool[:] = [worker for worker in pool if worker.alive]
+            occupy()  # before anybody looks at what is over: workers should not wait for that
+            yield from over
     finally:
         for worker in pool:
             worker.stop()
@@ -133,13 +135,6 @@ def _next(waiting: Iterator[Task], again: deque[tuple[Task, int]]) -> tuple[Task
     if task is not None:
         return task, 0
     return again.popleft() if again else None
-
-
-def _occupy(worker: Worker, waiting: Iterator[Task], again: deque[tuple[Task, int]]) -> None:
-    if not worker.busy:
-        following = _next(waiting, again)
-        if following is not None:
-            worker.give(*following)
 
 
 class Worker:
