@@ -47,23 +47,15 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class More:
-    """A table of the same columns that is folded away at first."""
-
-    title: str
-    rows: Sequence[Sequence[Any]]
-
-
-@dataclass(frozen=True)
 class Part:
-    """A heading with what is below it."""
+    """A heading with what is below it; ``more`` are tables that are folded away at first."""
 
     title: str
     text: Sequence[str] = ()
     figure: Shown | None = None
     names: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
-    more: Sequence[More] = ()
+    more: Sequence[Part] = ()
     notes: Sequence[str] = ()
 
 
@@ -183,10 +175,10 @@ def _by_users(
 ) -> Part:
     """A table for the largest K, and for others below it, folded."""
     tables = {f"{title}, K = {users:,}": table(same) for users, same in by_length(arms).items()}
-    filled = [More(name, rows) for name, rows in tables.items() if rows]
+    filled = [Part(name, names=names, rows=rows) for name, rows in tables.items() if rows]
     if not filled:
         return Part(title)
-    return Part(filled[0].title, names=names, rows=filled[0].rows, more=filled[1:])
+    return replace(filled[0], more=filled[1:])
 
 
 def _exponent_part(

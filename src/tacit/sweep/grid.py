@@ -25,13 +25,15 @@ class Planned:
 
     Attributes:
         configuration: without the parameter that is still to be chosen, if there is one.
-        seeds: root seeds.
+        seeds: root seeds, whether finished or not.
         candidates: the configuration with each candidate of that parameter.
+        chosen: how the parameter was chosen, for the manifest.
     """
 
     configuration: Configuration
     seeds: tuple[int, ...]
     candidates: tuple[Configuration, ...] = ()
+    chosen: Mapping[str, Any] | None = None
 
 
 def plan(spec: Spec) -> list[Planned]:

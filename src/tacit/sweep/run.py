@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,10 +16,10 @@ from tacit.sweep.dataset import MANIFEST, SPEC, TASKS, Sweep, load
 from tacit.sweep.estimate import Estimate
 from tacit.sweep.grid import Planned, plan
 from tacit.sweep.pool import Done
-from tacit.sweep.spec import Spec
+from tacit.sweep.spec import Choose, Spec
 from tacit.sweep.store import Finished, Job
 from tacit.sweep.tasks import Task
-from tacit.sweep.writing import Reported, write
+from tacit.sweep.writing import write
 
 J = TypeVar("J", bound=Job)
 Backend = Callable[[Sequence[J]], Generator[Done[J], None, None]]
@@ -117,20 +117,11 @@ def run(
     prepare(out, resume=resume)
     (out / SPEC).write_text(spec.text)
     work = _Work(Finished(out / TASKS), backend, Estimate(workers), watch, _count(spec, planned))
-    ready = [item for item in planned if not item.candidates]
-    undecided = [item for item in planned if item.candidates]
-    first = _reported_tasks([(i.configuration, i.seeds) for i in ready])
-    if spec.choose is not None:
-        choosing = [tasks_of(item, spec.choose) for item in undecided]
-        first = [task for tasks in choosing for task in tasks] + first
-    work.finish(first)
-    reported = {item.configuration.key: Reported(item.configuration, item.seeds) for item in ready}
-    for item in undecided:
-        reported[item.configuration.key] = _decide(spec, item, work)
-    decided = [reported[i.configuration.key] for i in undecided]
-    work.finish(_reported_tasks([(r.configuration, r.seeds) for r in decided if r.chosen]))
-    ordered = [reported[item.configuration.key] for item in planned]
-    files = write(out, spec.name, ordered, work.finished, work.failures)
+    choosing = [task for item in planned for task in tasks_of(item, spec.choose)]
+    work.finish(choosing + _seed_by_seed([item for item in planned if not item.candidates]))
+    reported = [_decide(spec.choose, item, work) for item in planned]
+    work.finish(_seed_by_seed([item for item in reported if item.chosen]))
+    files = write(out, spec.name, reported, work.finished, work.failures)
     return Swept(
         sweep=load(out),
         files=tuple(files),
@@ -158,26 +149,27 @@ def _count(spec: Spec, planned: Sequence[Planned]) -> int:
     return sum(len(item.seeds) + choosing * len(item.candidates) for item in planned)
 
 
-def _reported_tasks(items: Iterable[tuple[Any, tuple[int, ...]]]) -> list[Task]:
-    """Seed by seed, so that early on something is known about every configuration."""
+def _seed_by_seed(items: Iterable[Planned]) -> list[Task]:
+    """In this order something is known early on about every configuration."""
     listed = [
-        (place, Task(configuration, seed))
-        for configuration, seeds in items
-        for place, seed in enumerate(seeds)
+        (place, Task(item.configuration, seed))
+        for item in items
+        for place, seed in enumerate(item.seeds)
     ]
     return [task for _, task in sorted(listed, key=lambda pair: pair[0])]
 
 
-def _decide(spec: Spec, item: Planned, work: _Work) -> Reported:
+def _decide(choose: Choose | None, item: Planned, work: _Work) -> Planned:
     """A configuration with its chosen parameter; without one if the choice was not possible."""
-    assert spec.choose is not None
-    missing = [task for task in tasks_of(item, spec.choose) if task not in work.finished]
+    if choose is None or not item.candidates:
+        return item
+    missing = [task for task in tasks_of(item, choose) if task not in work.finished]
     if missing:
-        why = f"{spec.choose.parameter} was not chosen: {len(missing)} of its tasks failed"
+        why = f"{choose.parameter} was not chosen: {len(missing)} of its tasks failed"
         work.give_up([Task(item.configuration, seed) for seed in item.seeds], why)
-        return Reported(item.configuration, item.seeds)
-    chosen = pick(item, spec.choose, work.finished)
-    return Reported(chosen.configuration, item.seeds, chosen.to_json())
+        return item
+    chosen = pick(item, choose, work.finished)
+    return replace(item, configuration=chosen.configuration, chosen=chosen.to_json())
 
 
 @dataclass

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from tacit._version import __version__
 from tacit.agents.catalogue import PRIVACY_PARAMETERS
 from tacit.folders import write_json
 from tacit.sweep.dataset import CSV, CURVES, FORMAT, MANIFEST, RUNS, TIMINGS
+from tacit.sweep.grid import Planned
 from tacit.sweep.store import Finished
 from tacit.sweep.tasks import Configuration, Task, sources
 
@@ -51,25 +52,10 @@ Outcomes = Mapping[int, Mapping[str, Any]]
 """Of one configuration, by seed."""
 
 
-@dataclass(frozen=True)
-class Reported:
-    """A configuration as it is reported.
-
-    Attributes:
-        configuration: with its chosen parameter, if there is one.
-        seeds: root seeds, whether finished or not.
-        chosen: how the parameter was chosen, for the manifest.
-    """
-
-    configuration: Configuration
-    seeds: tuple[int, ...]
-    chosen: Mapping[str, Any] | None = None
-
-
 def write(
     folder: Path,
     name: str,
-    reported: Sequence[Reported],
+    reported: Sequence[Planned],
     finished: Finished,
     failures: Sequence[Mapping[str, Any]],
 ) -> list[Path]:
@@ -151,7 +137,7 @@ class _Parquet:
         self._tables, self._rows = [], 0
 
 
-def _described(number: int, item: Reported, outcomes: Outcomes) -> dict[str, Any]:
+def _described(number: int, item: Planned, outcomes: Outcomes) -> dict[str, Any]:
     """A configuration in the manifest; facts of an unfinished one are not known."""
     first: Mapping[str, Any] = next(iter(outcomes.values()), {})
     configuration = item.configuration
