@@ -7,15 +7,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tacit.arrays import IntArray
-from tacit.kernels.counts import REWARD_STEPS, count_visits
+from tacit.arrays import Array, IntArray
+from tacit.kernels.counts import REWARD_STEPS, add_visits
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 
 
-class VisitCounts:
+class VisitCounts(BatchStatistic):
     """R(s,a), N_r(s,a), N_p(s,a,s') and, where asked for, R2(s,a).
 
     See docs/papers/tabular_ldp.md#setting. One table serves all stages when the task is declared
@@ -48,15 +48,21 @@ class VisitCounts:
         self._sizes = (S, A)
         self._no_squares = np.zeros((0, S, A), dtype=np.int64)
 
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    def add_many(
+        self,
+        states: IntArray,
+        actions: IntArray,
+        rewards: Array,
+        publication: Publication,
+        coins: IntArray,
+        out: IntArray,
     ) -> None:
-        """Overwrite ``out`` with the counts of one user."""
+        """Add the counts of many users, one trajectory per row."""
         views = self.layout.views(out)
-        count_visits(
-            trajectory.states,
-            trajectory.actions,
-            trajectory.rewards,
+        add_visits(
+            states,
+            actions,
+            rewards,
             self.horizon,
             views["reward"],
             views.get("reward_squares", self._no_squares),

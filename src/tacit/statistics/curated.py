@@ -10,7 +10,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray, frozen
 from tacit.kernels.linear_sums import STEPS, add_weighted_steps
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.statistics.linear import clipped_features, furthest_pair, is_one_hot
 from tacit.statistics.pairs import FeaturePairs
 from tacit.task import Task
@@ -18,7 +18,7 @@ from tacit.trajectory import Trajectory
 from tacit.validate import number
 
 
-class CuratedTransitions:
+class CuratedTransitions(BatchStatistic):
     """Per stage: w phi phi^T, the weight w at its (s, a, s'), and w r at its (s, a).
 
     For finite S every regression sum w phi (r + V(s')) is a linear function of the last two. The
@@ -51,16 +51,21 @@ class CuratedTransitions:
         self.pairs = FeaturePairs(self.phi)
         self.equal_weights: Array = frozen(np.full((H, S, A), self.largest_weight))
 
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    def add_many(
+        self,
+        states: IntArray,
+        actions: IntArray,
+        rewards: Array,
+        publication: Publication,
+        coins: IntArray,
+        out: IntArray,
     ) -> None:
-        """Overwrite ``out`` with the sums of one user."""
-        out[:] = 0
-        H, views = self.horizon, self.layout.views(out)
+        """Add the sums of many users, one trajectory per row."""
+        views = self.layout.views(out)
         add_weighted_steps(
-            trajectory.states[: H + 1],
-            trajectory.actions[:H],
-            trajectory.rewards[:H],
+            states,
+            actions,
+            rewards,
             self.phi,
             self.weights(publication),
             self.largest_weight,

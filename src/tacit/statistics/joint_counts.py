@@ -12,12 +12,12 @@ from tacit.features import pairs
 from tacit.kernels.counts import add_joint_counts
 from tacit.kernels.targets import STEPS
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights
+from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 
 
-class JointCounts(ManyUsers):
+class JointCounts(BatchStatistic):
     """N(s,a,s') over all H steps, and sums of r - 1/2: V-free sums with one-hot features.
 
     See docs/papers/mixture_jdp.md#b1. A transition moves two cells by 1, a reward (centred at 1/2,
@@ -55,6 +55,7 @@ class JointCounts(ManyUsers):
         actions: IntArray,
         rewards: Array,
         publication: Publication,
+        coins: IntArray,
         out: IntArray,
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""

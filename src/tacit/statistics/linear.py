@@ -11,7 +11,15 @@ from tacit.arrays import Array, IntArray
 from tacit.kernels.linear_sums import STEPS, Weights, add_steps
 from tacit.policy import uniform_policy
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, Statistic, block_weights
+from tacit.statistics.base import (
+    BatchStatistic,
+    Block,
+    Layout,
+    Norm,
+    Relation,
+    Statistic,
+    block_weights,
+)
 from tacit.statistics.pairs import FeaturePairs
 from tacit.task import Task, feature_table
 from tacit.trajectory import Trajectory
@@ -20,7 +28,7 @@ TRIED = 64
 """Users among whom the audit's worst pair is looked for."""
 
 
-class LinearSums:
+class LinearSums(BatchStatistic):
     """Per stage: sum phi phi^T, sum phi (e_{s'} - 1/S)^T and sum phi (r - 1/2).
 
     The last two serve any value function V: sum phi (V(s') - mean V) is the second times V. They
@@ -53,21 +61,22 @@ class LinearSums:
         )
         self._pairs = FeaturePairs(phi)
 
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    def add_many(
+        self,
+        states: IntArray,
+        actions: IntArray,
+        rewards: Array,
+        publication: Publication,
+        coins: IntArray,
+        out: IntArray,
     ) -> None:
-        """Overwrite ``out`` with the sums of one user."""
-        out[:] = 0
-        self.add(trajectory.states, trajectory.actions, trajectory.rewards, out)
-
-    def add(self, states: IntArray, actions: IntArray, rewards: Array, out: IntArray) -> None:
-        """Add one user's sums to ``out``."""
+        """Add the sums of many users, one trajectory per row."""
         views = self.layout.views(out)
-        H = self.horizon
         add_steps(
-            states[: H + 1],
-            actions[:H],
-            rewards[:H],
+            states,
+            actions,
+            rewards,
+            self.horizon,
             self.phi,
             self.pooled,
             self.weights,

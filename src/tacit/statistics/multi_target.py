@@ -17,7 +17,7 @@ from tacit.kernels.multi_target import StepTables, add_multi_targets
 from tacit.kernels.targets import STEPS
 from tacit.multi_target import geometry
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights
+from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.statistics.distances import ISOMETRIC, squared_diameter
 from tacit.task import Task
 from tacit.trajectory import Trajectory
@@ -27,7 +27,7 @@ SHARES = {"gram": 0.35, "target": 0.25, "reward_gram": 0.2, "reward_target": 0.2
 """Shares of mu^2 by family (docs/papers/mixture_jdp.md#b1)."""
 
 
-class MultiTargets(ManyUsers):
+class MultiTargets(BatchStatistic):
     """Sums of M(s,a), p_{s'}, varphi varphi^T and varphi (r - offset), free of any V.
 
     Contributions are scaled so that noise of one size in all cells spends the given shares. Cells
@@ -105,6 +105,7 @@ class MultiTargets(ManyUsers):
         actions: IntArray,
         rewards: Array,
         publication: Publication,
+        coins: IntArray,
         out: IntArray,
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from tacit.arrays import IntArray
+from tacit.arrays import Array, IntArray
 from tacit.publication import Publication
-from tacit.statistics.base import Layout, Norm, Relation, block_weights
+from tacit.statistics.base import BatchStatistic, Layout, Norm, Relation, block_weights
 from tacit.trajectory import Trajectory
 
 
-class Nothing:
+class Nothing(BatchStatistic):
     """An empty contribution: reference policies need no data, and so protect it perfectly."""
 
     def __init__(self) -> None:
         self.layout = Layout([])
 
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    def add_many(
+        self,
+        states: npt.NDArray[Any],
+        actions: npt.NDArray[Any],
+        rewards: Array,
+        publication: Publication,
+        coins: IntArray,
+        out: IntArray,
     ) -> None:
-        """Write nothing."""
+        """Add nothing."""
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None

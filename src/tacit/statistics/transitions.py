@@ -13,12 +13,12 @@ from tacit.features import pairs
 from tacit.kernels.counts import add_policy_transitions
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights
+from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 
 
-class PolicyTransitions(ManyUsers):
+class PolicyTransitions(BatchStatistic):
     """One-hot of (s_h, s_{h+1}) per stage h < H, filed under the action the policy prescribes.
 
     Missing steps count as staying in state 0.
@@ -50,6 +50,7 @@ class PolicyTransitions(ManyUsers):
         actions: IntArray,
         rewards: Array,
         publication: Publication,
+        coins: IntArray,
         out: IntArray,
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
