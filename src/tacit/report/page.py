@@ -16,7 +16,7 @@ from tacit.privacy.sentences import NOBODY
 from tacit.report.analysis import grouped, prices, winnings
 from tacit.report.sections import by_length, section
 from tacit.report.study import Arm, Study, read_study
-from tacit.report.words import METHODS, number, with_range
+from tacit.report.words import number, with_range
 
 
 def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
@@ -54,7 +54,6 @@ def render(study: Study) -> str:
         simulated=_simulated(study.arms),
         chosen=_chosen(study.arms),
         failures=[[f["label"], f"{f['seed']}", f["error"]] for f in study.failures],
-        methods=METHODS,
         made=list(_made(study)),
         css=_asset("page.css"),
         js=_asset("page.js"),
