@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from report import made_up
+from tacit.intervals import Interval
 from tacit.report.analysis import (
     contests,
-    finals,
     in_epsilon,
     in_users,
     prices,
@@ -12,6 +12,7 @@ from tacit.report.analysis import (
     winnings,
 )
 from tacit.report.study import paired
+from tacit.report.words import share
 
 STUDY = made_up.study()
 LONG = [arm for arm in STUDY.arms if arm.users == 100_000]
@@ -68,8 +69,10 @@ def test_who_beats_the_baseline_and_from_when_on() -> None:
 
 
 def test_final_regret_as_a_share_of_the_baseline() -> None:
-    rows = {row.arm.label: row for row in finals(LONG)}
-    assert rows["psrl"].share.value == pytest.approx(rows["psrl"].regret.value / 3e5)
+    found = Interval(3e4, 1.5e4, 4.5e4)
+    assert share(found, 3e5) == "10.00% (5.00% to 15.00%)"
+    assert share(Interval(6e6, -np.inf, np.inf), 3e5) == "20"
+    assert share(found, 0.0) == "nothing to lose here"
 
 
 def test_comparisons_are_corrected_together() -> None:

@@ -49,27 +49,6 @@ def by_level(arms: Sequence[Arm]) -> dict[str, list[Arm]]:
 
 
 @dataclass(frozen=True)
-class Final:
-    """Regret of an arm at its end."""
-
-    arm: Arm
-    regret: Interval
-    share: Interval | None
-
-
-def finals(arms: Sequence[Arm]) -> list[Final]:
-    """Final regret of each, and as a share of what the baseline policy would have lost, if any."""
-    rows = []
-    for arm in arms:
-        regret = mean_interval(arm.final)
-        lost = arm.gap * arm.result.completed
-        ends = (regret.value, regret.low, regret.high)
-        share = Interval(*(end / lost for end in ends)) if lost > 0 else None
-        rows.append(Final(arm, regret, share))
-    return rows
-
-
-@dataclass(frozen=True)
 class Price:
     """What privacy costs: regret of a private arm over that of a non-private one."""
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from tacit.intervals import mean_interval
 from tacit.report.analysis import (
     AIM,
     Exponent,
     contests,
-    finals,
     grouped,
     in_epsilon,
     in_users,
@@ -155,13 +157,13 @@ def _finals(arms: Sequence[Arm]) -> Part:
     def rows(same: Sequence[Arm]) -> list[list[Any]]:
         return [
             [
-                row.arm.label,
-                row.regret,
-                share(row.share),
-                row.arm.result.guarantee.brief(),
-                str(len(row.arm.pairs)),
+                arm.label,
+                mean_interval(arm.final),
+                share(mean_interval(arm.final), arm.gap * arm.result.completed),
+                arm.result.guarantee.brief(),
+                str(len(arm.pairs)),
             ]
-            for row in sorted(finals(same), key=lambda row: row.regret.value)
+            for arm in sorted(same, key=lambda arm: float(np.mean(arm.final)))
         ]
 
     return _by_users("Final regret", names, arms, rows)

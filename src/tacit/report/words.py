@@ -34,13 +34,14 @@ def with_range(found: Interval) -> str:
     return f"{number(found.value)} ({number(found.low)} to {number(found.high)})"
 
 
-def share(found: Interval | None) -> str:
-    """A part of the whole, in percent, with its interval."""
-    if found is None:
+def share(part: Interval, whole: float) -> str:
+    """Regret over what the baseline policy would have lost, in percent, with its interval."""
+    if whole <= 0:
         return "nothing to lose here"
-    if not math.isfinite(found.low):
-        return f"{found.value:.3g}" if found.value > 10 else f"{found.value:.2%}"
-    return f"{found.value:.2%} ({found.low:.2%} to {found.high:.2%})"
+    value, low, high = part.value / whole, part.low / whole, part.high / whole
+    if not math.isfinite(low):
+        return f"{value:.3g}" if value > 10 else f"{value:.2%}"
+    return f"{value:.2%} ({low:.2%} to {high:.2%})"
 
 
 def against_theorem(row: Exponent) -> dict[str, str]:
