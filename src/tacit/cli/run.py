@@ -78,9 +78,9 @@ def run(
 
     Example: tacit run river-swim psrl --episodes 1e5 --seeds 4
     """
-    from tacit.report.plot import check_target
     from tacit.simulation import simulate
-    from tacit.simulation.storage import prepare
+    from tacit.simulation.plot import check_target
+    from tacit.simulation.result import prepare
 
     with one_interrupt():
         problem, agent = case.problem(), case.agent()
@@ -144,8 +144,8 @@ def demo(
     from tacit.agents.catalogue import make_agent
     from tacit.privacy.sentences import meaning
     from tacit.problems.catalogue import make_problem
-    from tacit.report.plot import check_target, plot_regret
     from tacit.simulation import simulate
+    from tacit.simulation.plot import check_target, plot_regret
 
     check_target(out / "regret.png")
     problem = make_problem("river-swim")
@@ -194,7 +194,7 @@ def demo(
 
 
 def _demo_table(results: list[Result]) -> Table:
-    from tacit.report.plot import label
+    from tacit.simulation.plot import label
 
     table = Table(title=f"Regret per user, mean of {RUNS} runs", title_justify="left", box=SIMPLE)
     table.add_column("agent")

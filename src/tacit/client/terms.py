@@ -126,7 +126,7 @@ def _read(answer: Mapping[str, Any]) -> Terms:
         description=answer,
     )
     if terms.model == "local":
-        wire.two_halves(bound)
+        wire.local_privatizer(bound)
     return terms
 
 
