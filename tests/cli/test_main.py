@@ -260,9 +260,9 @@ def test_audit(call) -> None:
 
 def test_a_refuted_claim_exits_with_status_1(call, monkeypatch) -> None:
     from corpus.tabular import HalvedNoise
-    from tacit.agents import ldp_obi
+    from tacit.agents import obi
 
-    monkeypatch.setattr(ldp_obi, "LocalAdditive", HalvedNoise)
+    monkeypatch.setattr(obi, "LocalAdditive", HalvedNoise)
     done = call("audit", "random-mdp", "ldp-obi", "--epsilon", "3", "--trials", "20000", "--json")
     assert done.status == 1 and json.loads(done.out)["verdict"] == "violated"
 

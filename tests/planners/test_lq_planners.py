@@ -19,7 +19,7 @@ from tacit.planners.ofu import (
     OfuPlanner,
     certificate,
     optimistic,
-    published_ridge,
+    paper_ridge,
     tight_ridge,
 )
 from tacit.planners.tacit_control import TacitControlPlanner
@@ -181,7 +181,7 @@ def test_zero_is_recognised_as_the_most_favourable_plant() -> None:
 def test_published_constants() -> None:
     """docs/papers/lq_jdp.md#confidence: 15.2 / 16.4 / 19.3, and ours well below them."""
     for D, multiplier in ((2, 15.2), (3, 16.4), (6, 19.3)):
-        paper = published_ridge(1.0, 1.0, 1, (D, 1), 1000, 0.05)
+        paper = paper_ridge(1.0, 1.0, 1, (D, 1), 1000, 0.05)
         assert paper.least == pytest.approx(multiplier, abs=0.05)
         assert (paper.shift, paper.most) == (2 * paper.least, 3 * paper.least)
         assert tight_ridge(1.0, 1.0, (D, 1), 1000, 0.05).least < 0.6 * paper.least

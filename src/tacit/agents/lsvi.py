@@ -6,26 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.agents.base import Agent
+from tacit.agents.base import Agent, check_parameters
 from tacit.driver import BoundAgent
 from tacit.planners.lsvi import LsviPlanner, Switching
 from tacit.planners.lsvi_plus import LsviPlusPlanner, PlusBonus
 from tacit.privacy import Exact
 from tacit.statistics.curated import CuratedTransitions
 from tacit.task import Task, feature_table
-from tacit.validate import number
 
 
 def dimension(task: Task) -> int:
-    """D."""
+    """d, the length of a feature vector."""
     return int(feature_table(task).shape[2])
-
-
-def check_bonus(bonus_scale: float | None, beta: float) -> None:
-    """The two parameters that every agent of this family has."""
-    if bonus_scale is not None:
-        number(bonus_scale, "bonus_scale", low=0.0, high=1e9)
-    number(beta, "beta", low=1e-100, high=1.0, high_open=True)
 
 
 def lsvi_bonus(task: Task, beta: float) -> float:
@@ -86,7 +78,7 @@ class LsviUCB(Agent):
     beta: float = 0.01
 
     def __post_init__(self) -> None:
-        check_bonus(self.bonus_scale, self.beta)
+        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact tables, a new plan after every user."""
@@ -123,7 +115,7 @@ class LsviUCBPlusPlus(Agent):
     beta: float = 0.01
 
     def __post_init__(self) -> None:
-        check_bonus(self.bonus_scale, self.beta)
+        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact tables, a new plan when a determinant has doubled."""

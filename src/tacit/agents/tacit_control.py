@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.agents.base import Agent
+from tacit.agents.base import Agent, check_parameters
 from tacit.driver import BoundAgent
 from tacit.planners.tacit_control import TacitControlPlanner
 from tacit.privacy.joint import BatchSums, batch_noise_std
 from tacit.statistics import InstrumentedResponses
 from tacit.task import Task
-from tacit.validate import number
 
 
 @dataclass(frozen=True)
@@ -30,19 +29,12 @@ class TacitControl(Agent):
     delta: float = 1e-5
 
     def __post_init__(self) -> None:
-        number(self.epsilon, "epsilon", low=0.0, low_open=True)
-        number(self.delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
+        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """Batches whose length the planner decides."""
         self.require_family(task, "lq")
         statistic = InstrumentedResponses(task)
         std = batch_noise_std(statistic, task, self.epsilon, self.delta)
-        privatizer = BatchSums(
-            statistic,
-            task,
-            std,
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
-        )
+        privatizer = BatchSums(statistic, task, std, **self.requested())
         return BoundAgent(task, statistic, privatizer, TacitControlPlanner(std))

@@ -88,7 +88,7 @@ def plain_ridge(weight: float) -> Ridge:
     return Ridge(weight, weight, weight, 0.0)
 
 
-def published_ridge(
+def paper_ridge(
     moment_std: float,
     target_std: float,
     levels: int,
