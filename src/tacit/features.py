@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput
-from tacit.task import Task
+from tacit.task import Task, table_sizes
 
 Geometry = Literal["one-hot", "box", "generic"]
 
@@ -94,11 +94,6 @@ class RewardFeatures:
         return max(self.offset, 1.0 - self.offset)
 
 
-def pairs(task: Task) -> tuple[int, int, int]:
-    """H, S, A of a finite task."""
-    return task.horizon, task.sizes["states"], task.sizes["actions"]
-
-
 def transition_features(task: Task, *, whole: bool) -> TransitionFeatures:
     """Features of the task; one-hot where it reveals none.
 
@@ -106,7 +101,7 @@ def transition_features(task: Task, *, whole: bool) -> TransitionFeatures:
         task: the public task.
         whole: treat one-hot features like any other, as one block of S^2 A numbers.
     """
-    _, S, A = pairs(task)
+    _, S, A = table_sizes(task)
     if "features" in task.known:
         return _given_features(task, S, A)
     SA = S * A
@@ -157,7 +152,7 @@ def _given_features(task: Task, S: int, A: int) -> TransitionFeatures:
 
 def reward_features(task: Task, *, whole: bool) -> RewardFeatures:
     """Reward features of the task; a table where it reveals none."""
-    _, S, A = pairs(task)
+    _, S, A = table_sizes(task)
     SA = S * A
     if "reward_features" in task.known:
         return RewardFeatures(
@@ -194,7 +189,7 @@ def value_caps(task: Task) -> Array:
 
 def known_rewards(task: Task) -> Array:
     """Mean rewards [H, S, A] where the task reveals them, else an empty array."""
-    H, S, A = pairs(task)
+    H, S, A = table_sizes(task)
     if "reward" not in task.known:
         return np.zeros((0, S, A))
     return frozen(np.broadcast_to(task.known["reward"], (H, S, A)))

@@ -13,7 +13,6 @@ from tacit.driver import BoundAgent
 from tacit.kernels import lq
 from tacit.planners.base import Ask, Streams
 from tacit.planners.lq_model import linear_task
-from tacit.planners.lq_reference import CertaintyPlanner, IdlePlanner, ThompsonPlanner
 from tacit.planners.ofu import (
     Ellipsoid,
     OfuPlanner,
@@ -22,6 +21,7 @@ from tacit.planners.ofu import (
     paper_ridge,
     tight_ridge,
 )
+from tacit.planners.references import CertaintyPlanner, IdlePlanner, ThompsonPlanner
 from tacit.planners.tacit_control import TacitControlPlanner
 from tacit.privacy.joint import CountedSums
 from tacit.problems import LQSystem, Problem, make_problem

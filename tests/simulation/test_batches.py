@@ -18,7 +18,7 @@ from tacit.kernels.cells import CellSums, estimate_cells
 from tacit.kernels.noisy_posterior import NoisyCounts
 from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, WEIGHT_STEPS, report_weight
 from tacit.planners import DirectionalPlanner
-from tacit.planners.noisy_posterior import released_counts
+from tacit.planners.tacit_local import released_counts
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.finite import KaryResponse, SubsetSelection, UnaryEncoding
 from tacit.privacy.local.one_cell import chances, weighing

@@ -30,8 +30,7 @@ from tacit.agents.lsvi_calibration import (
     zcdp,
 )
 from tacit.driver import BoundAgent, CappedBatches
-from tacit.planners.lsvi import Asked, LsviPlanner, Switching
-from tacit.planners.lsvi_plus import LsviPlusPlanner
+from tacit.planners.lsvi import Asked, LsviPlanner, LsviPlusPlanner, Switching
 from tacit.privacy.counters import Tree
 from tacit.privacy.curator import Answers, Curator, Independent, Price, ReusedNoise
 from tacit.statistics.curated import CuratedTransitions

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from tacit.agents.base import Agent, check_parameters
 from tacit.driver import BoundAgent
-from tacit.planners.lsvi import LsviPlanner, Switching
-from tacit.planners.lsvi_plus import LsviPlusPlanner, PlusBonus
+from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner, PlusBonus, Switching
 from tacit.privacy import Exact
 from tacit.statistics.curated import CuratedTransitions
 from tacit.task import Task, feature_table

@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.planners.lsvi_plus import PlusBonus
+from tacit.planners.lsvi import PlusBonus
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.counters import Strategy
 from tacit.privacy.curator import Answers, Price, grid_rounding

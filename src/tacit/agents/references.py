@@ -8,7 +8,7 @@ from typing import ClassVar
 from tacit.agents.base import Agent, check_parameters
 from tacit.driver import BoundAgent, never_again
 from tacit.planners import OptimalPlanner, Planner, UniformPlanner
-from tacit.planners.lq_reference import CertaintyPlanner, IdlePlanner, ThompsonPlanner
+from tacit.planners.references import CertaintyPlanner, IdlePlanner, ThompsonPlanner
 from tacit.privacy import Exact
 from tacit.statistics import ControlMoments, Nothing
 from tacit.task import Task

@@ -15,7 +15,7 @@ from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
 from tacit.features import value_caps
 from tacit.planners import MirrorPlanner, Planner, TransitionPlanner, ValueTargetedPlanner
-from tacit.planners.targeted import Rate
+from tacit.planners.vtr import Rate
 from tacit.planners.widths import PrintedLocal, TightWidths, Units, WidthRule
 from tacit.privacy import Exact
 from tacit.privacy.local import LocalShaped, shaped_std

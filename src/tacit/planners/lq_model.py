@@ -11,6 +11,9 @@ from tacit.kernels import lq
 from tacit.release import Release
 from tacit.task import Task
 
+KEYS = 2**62
+"""Keys of public directions are drawn below it."""
+
 
 class LinearTask(NamedTuple):
     """What a task of the family "lq" makes public, by the letters of docs/papers/lq_jdp.md."""
@@ -84,10 +87,13 @@ def within_unit(theta: Array) -> Array:
     return scaled
 
 
-def certainty_gains(facts: LinearTask, theta: Array, limit: float) -> Array:
-    """Optimal gains of a model, capped."""
+def certainty_gains(
+    facts: LinearTask, theta: Array, limit: float, sigma: Array | None = None
+) -> Array:
+    """Optimal gains of a model, capped; of the expected cost, where it has covariance sigma."""
     gains = np.empty((facts.H, facts.d, facts.n))
     P = np.empty((facts.H + 1, facts.n, facts.n))
-    lq.riccati(theta, np.zeros((facts.D, facts.D)), facts.Q, facts.R, gains, P)
+    doubt = np.zeros((facts.D, facts.D)) if sigma is None else sigma
+    lq.riccati(theta, doubt, facts.Q, facts.R, gains, P)
     lq.cap_gains(gains, limit)
     return gains

@@ -1,7 +1,7 @@
 """OFU-RL: optimal control of the most favourable model in a confidence set.
 
 The confidence set is built from released matrices and public bounds only
-(docs/papers/lq_jdp.md#confidence): the published radius contains a determinant of exact data
+(docs/papers/lq_jdp.md#confidence): the paper's radius contains a determinant of exact data
 (#e1 on that page), which no finite epsilon allows.
 """
 
@@ -230,12 +230,13 @@ def _bound(facts: LinearTask, region: Ellipsoid, stepwise: bool) -> float:
     )
 
 
+@dataclass(frozen=True)
 class OfuPlanner:
     """Optimism over the confidence set, gains capped.
 
     docs/papers/lq_jdp.md#ofu-rl and #private-ofu-rl, with #e1 and #e6 to #e8 put right.
 
-    Args:
+    Attributes:
         ridge: regulariser and noise bounds.
         beta: failure probability.
         weight: factor with which N was released.
@@ -243,20 +244,11 @@ class OfuPlanner:
         certify: also publish a lower bound on the value of every solve.
     """
 
-    def __init__(
-        self,
-        ridge: Ridge,
-        *,
-        beta: float,
-        weight: float = 1.0,
-        off_diagonal: float = math.sqrt(2.0),
-        certify: bool = False,
-    ) -> None:
-        self.ridge = ridge
-        self.beta = beta
-        self.weight = weight
-        self.off_diagonal = off_diagonal
-        self.certify = certify
+    ridge: Ridge
+    beta: float
+    weight: float = 1.0
+    off_diagonal: float = math.sqrt(2.0)
+    certify: bool = False
 
     def plan(
         self,

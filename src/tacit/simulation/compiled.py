@@ -27,9 +27,9 @@ from tacit.planners import (
     UcbViPlanner,
     UniformPlanner,
 )
-from tacit.planners.base import known_rewards
-from tacit.planners.noisy_posterior import FLOOR
+from tacit.planners.base import rewards_or_nan
 from tacit.planners.obi import cell_noise
+from tacit.planners.tacit_local import FLOOR
 from tacit.policy import StochasticPolicy, TabularPolicy
 from tacit.privacy import Exact, Privatizer, Query, Silence
 from tacit.privacy.finite import Oracle, SubsetSelection
@@ -107,7 +107,7 @@ class _LearningRun(_CompiledRun):
             units=layout.units,
             release=release,
             blocks=Blocks(**_blocks(agent.statistic, release)),
-            known_reward=known_rewards(agent.task),
+            known_reward=rewards_or_nan(agent.task),
         )
         stages = 1 if agent.task.homogeneous else H
         self.plan = Plan(

@@ -6,11 +6,11 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, Every
-from tacit.features import known_rewards, pairs, value_caps
+from tacit.features import known_rewards, value_caps
 from tacit.kernels.mixture import Regression, Widths, work_space
 from tacit.kernels.rollout import uniforms_per_episode
 from tacit.kernels.targets import STEPS
-from tacit.planners.targeted import ValueTargetedPlanner
+from tacit.planners.vtr import ValueTargetedPlanner
 from tacit.planners.widths import PrintedLocal, TightWidths, block_theta, reaches
 from tacit.privacy import Exact
 from tacit.privacy.local import LocalShaped
@@ -20,6 +20,7 @@ from tacit.simulation.mixture_loops import Family, Public, Raw, Rule
 from tacit.simulation.runs import new_score
 from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics.targets import FAMILIES, LEAST_SHARE, ValueTargets
+from tacit.task import table_sizes
 
 _ROWS = 512
 
@@ -36,7 +37,7 @@ class ValueTargetedRun:
         self.score = new_score(problem, checkpoints)
         self.streams = planner_streams(root, run)
         self._users, self._noise = stream(root, run, "users"), stream(root, run, "noise")
-        H, S, A = pairs(agent.task)
+        H, S, A = table_sizes(agent.task)
         self._statistic = statistic
         self._uniforms = np.empty((_ROWS, uniforms_per_episode(H)))
         self._declared = np.stack([statistic.longest, statistic.highest])
@@ -105,7 +106,7 @@ def _buffers(
     agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPlanner
 ) -> tuple[Raw, Public]:
     task, layout = agent.task, statistic.layout
-    H, S, A = pairs(task)
+    H, S, A = table_sizes(task)
     p, r = statistic.transitions, statistic.rewards
     batch, release = np.zeros(layout.size, dtype=np.int64), np.zeros(layout.size)
     sent, seen = layout.views(batch), layout.views(release)

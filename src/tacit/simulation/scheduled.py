@@ -16,8 +16,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent
 from tacit.kernels.rollout import uniforms_per_episode
-from tacit.planners.lsvi import LsviPlanner
-from tacit.planners.lsvi_plus import LsviPlusPlanner
+from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner
 from tacit.policy import TabularPolicy
 from tacit.privacy import Exact, Noise, Query, ReplayNoise, SimulatedNoise
 from tacit.privacy.counters import Tree

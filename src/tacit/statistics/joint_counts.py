@@ -8,12 +8,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.features import pairs
 from tacit.kernels.counts import add_joint_counts
 from tacit.kernels.targets import STEPS
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights
-from tacit.task import Task
+from tacit.task import Task, table_sizes
 from tacit.trajectory import Trajectory
 
 
@@ -31,7 +30,7 @@ class JointCounts(ManyUsers):
     """
 
     def __init__(self, task: Task, reward_share: float) -> None:
-        H, S, A = pairs(task)
+        H, S, A = table_sizes(task)
         self.task = task
         self.pooled = task.homogeneous
         self.learned = "reward" not in task.known
@@ -93,7 +92,7 @@ class JointCounts(ManyUsers):
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """The same (s, a) all the time, with other rewards; next states differ where they can."""
-        H, S, _ = pairs(self.task)
+        H, S, _ = table_sizes(self.task)
         zero = np.zeros(H, dtype=np.int64)
         one = Trajectory(np.zeros(H + 1, dtype=np.int64), zero, np.ones(H))
         return one, Trajectory(np.full(H + 1, S - 1), zero, np.zeros(H))

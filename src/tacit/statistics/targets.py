@@ -13,7 +13,6 @@ from tacit.arrays import Array, IntArray
 from tacit.features import (
     RewardFeatures,
     TransitionFeatures,
-    pairs,
     reward_features,
     transition_features,
     value_caps,
@@ -36,7 +35,7 @@ from tacit.statistics.distances import (
     squared_diameter,
     triangle_pair,
 )
-from tacit.task import Task
+from tacit.task import Task, table_sizes
 from tacit.trajectory import Trajectory
 
 FAMILIES = ("gram", "target", "reward_gram", "reward_target")
@@ -230,7 +229,7 @@ class ValueTargets(ManyUsers):
 
     def _rounding(self) -> float:
         """Half a grid step per cell that either user touches, at the least public weight."""
-        H, S, _ = pairs(self.task)
+        H, S, _ = table_sizes(self.task)
         n = S if self.transitions.geometry == "one-hot" else self.transitions.width
         touched = (H - 1) * (n * (n + 3) // 2)
         if self.shape.rewards:
@@ -273,7 +272,7 @@ class ValueTargets(ManyUsers):
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Always in one pair (s, a) with reward 1, against always in another one."""
-        H, S, A = pairs(self.task)
+        H, S, A = table_sizes(self.task)
 
         def stay(s: int, a: int) -> Trajectory:
             return Trajectory(np.full(H + 1, s), np.full(H, a), np.ones(H))

@@ -9,12 +9,11 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.features import pairs
 from tacit.kernels.counts import add_policy_transitions
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights
-from tacit.task import Task
+from tacit.task import Task, table_sizes
 from tacit.trajectory import Trajectory
 
 
@@ -30,7 +29,7 @@ class PolicyTransitions(ManyUsers):
     """
 
     def __init__(self, task: Task) -> None:
-        H, S, A = pairs(task)
+        H, S, A = table_sizes(task)
         self.sizes = (H, S, A)
         self.layout = Layout([Block("transitions", (H - 1, S, A, S))])
 

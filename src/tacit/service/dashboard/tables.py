@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array
+from tacit.planners import JointCountsPlanner
 from tacit.planners.base import Planner
-from tacit.planners.joint_counts import JointCountsPlanner
 from tacit.task import Task
 
 

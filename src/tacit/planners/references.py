@@ -1,24 +1,57 @@
-"""Reference planners for linear systems: do nothing, certainty equivalence, Thompson sampling."""
+"""Reference planners: of agents that do not learn, and of two plain learners of linear systems."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from tacit.planners.base import Ask, Streams, next_version
+from tacit.arrays import Array
+from tacit.kernels.planning import backward_induction
+from tacit.planners.base import Ask, Context, Streams, ValuePlanner, next_version
 from tacit.planners.lq_model import (
+    KEYS,
     certainty_gains,
     inverted,
     linear_task,
     released_moments,
     within_unit,
 )
-from tacit.policy import LinearPolicy
+from tacit.policy import LinearPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task
+from tacit.task import Task, table_sizes
 
-_KEYS = 2**62
-_SQRT2 = 2.0**0.5
+SQRT2 = 2.0**0.5
+
+
+class UniformPlanner:
+    """Every action equally likely, whatever was released."""
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """The uniform policy."""
+        policy = uniform_policy(*table_sizes(task))
+        return Publication(next_version(previous), policy)
+
+
+class OptimalPlanner(ValuePlanner):
+    """The optimum of a problem whose transitions and rewards were revealed in the task."""
+
+    def values(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Array, Context]:
+        """Plan in the revealed truth."""
+        H, S, A = table_sizes(task)
+        Q = np.full((H, S, A), np.inf)
+        backward_induction(task.known["transitions"], task.known["reward"], Q, np.empty((H + 1, S)))
+        return Q, {}
 
 
 class IdlePlanner:
@@ -37,17 +70,17 @@ class IdlePlanner:
         return Publication(next_version(previous), LinearPolicy(gains))
 
 
+@dataclass(frozen=True)
 class CertaintyPlanner:
     """Ridge estimate, its optimal gains, and a decaying public excitation (not private).
 
-    Args:
+    Attributes:
         ridge: weight of the ridge term.
         excitation: amplitude for the first users; after k users it is times (20 / (20 + k))^(1/3).
     """
 
-    def __init__(self, ridge: float, excitation: float) -> None:
-        self.ridge = ridge
-        self.excitation = excitation
+    ridge: float
+    excitation: float
 
     def plan(
         self,
@@ -59,25 +92,25 @@ class CertaintyPlanner:
     ) -> Publication:
         """Estimate, plan as if it were true, excite a little."""
         facts = linear_task(task)
-        M, N = released_moments(facts, release, 1.0, _SQRT2)
+        M, N = released_moments(facts, release, 1.0, SQRT2)
         theta = within_unit(inverted(M + self.ridge * np.eye(facts.D)) @ N)
         amplitude = self.excitation * (20.0 / (20.0 + release.users)) ** (1.0 / 3.0)
         amplitude = min(amplitude, facts.gain)
         gains = certainty_gains(facts, theta, facts.gain - amplitude)
-        key = int(streams.posterior.integers(_KEYS))
+        key = int(streams.posterior.integers(KEYS))
         policy = LinearPolicy(gains, amplitude=amplitude, key=key)
         return Publication(next_version(previous), policy)
 
 
+@dataclass(frozen=True)
 class ThompsonPlanner:
     """One draw from the Gaussian posterior of Theta, played as if it were true (not private).
 
-    Args:
+    Attributes:
         ridge: weight of the ridge term.
     """
 
-    def __init__(self, ridge: float) -> None:
-        self.ridge = ridge
+    ridge: float
 
     def plan(
         self,
@@ -89,7 +122,7 @@ class ThompsonPlanner:
     ) -> Publication:
         """Columns of Theta have covariance W_ii V^{-1} around the ridge estimate."""
         facts = linear_task(task)
-        M, N = released_moments(facts, release, 1.0, _SQRT2)
+        M, N = released_moments(facts, release, 1.0, SQRT2)
         V = M + self.ridge * np.eye(facts.D)
         lower = np.linalg.cholesky(V)
         normal = streams.posterior.standard_normal((facts.D, facts.n))
