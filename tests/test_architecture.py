@@ -17,11 +17,9 @@ _spec.loader.exec_module(graph)
 MODULES, PACKAGE, imports = graph.MODULES, graph.PACKAGE, graph.imports
 PAGE = graph.PAGE.read_text()
 PLANNING_KERNELS = (
-    *("planning", "optimism", "posterior", "noisy_posterior", "directional"),
-    *("questions", "asking"),
-    *("obi", "obi_tight", "obi_values", "lsvi"),
+    *("planning", "posterior", "questions", "tacit_local", "obi", "lsvi"),
     *("excitation", "lq", "lq_learning", "lq_optimism"),
-    *("cholesky", "mixture", "transitions", "vfree", "joint_counts", "widths"),
+    *("cholesky", "mixture", "widths"),
 )
 
 
@@ -64,7 +62,6 @@ RAW = (
     "kernels.lq_moments",
     "kernels.lq_rollout",
     "kernels.targets",
-    "kernels.multi_target",
 )
 
 

@@ -191,7 +191,7 @@ def test_break_even_of_river_swim_and_of_what_never_ends() -> None:
 def test_better_widths_break_even_earlier(randomizer: str) -> None:
     task, delta = PROBLEM.task(users=10), 0.1 if randomizer in ("gaussian", "bounded") else 0.0
     found = []
-    for width in ("published", "corrected", "tight"):
+    for width in ("paper", "corrected", "tight"):
         bound = LdpOBI(1.0, delta, randomizer, width=width).bind(task)
         found.append(bound.planner.break_even(task, bound.privatizer.law(1), 1.0))
     published_, corrected, tight = found
@@ -202,7 +202,7 @@ def test_better_widths_break_even_earlier(randomizer: str) -> None:
 
 def test_the_width_follows_the_calibration_and_is_reported() -> None:
     assert LdpOBI(1.0).parameters()["width"] == "corrected"
-    assert LdpOBI(1.0, calibration="paper").parameters()["width"] == "published"
+    assert LdpOBI(1.0, calibration="paper").parameters()["width"] == "paper"
     chosen = LdpOBI(1.0, calibration="paper", width="tight")
     assert (
         chosen.parameters()["width"] == "tight"

@@ -293,7 +293,7 @@ def test_every_tabular_agent_from_the_command_line(call, words, epsilon) -> None
     text = call("guarantee", "random-mdp", *words, "--episodes", "50").out
     assert ("NO PRIVACY" in text) == (epsilon is None)
     if "ldp-obi" in words:
-        assert ran["agent"]["parameters"]["width"] in ("published", "corrected", "tight")
+        assert ran["agent"]["parameters"]["width"] in ("paper", "corrected", "tight")
         assert "at episode" in ran["agent"]["notes"][0]
 
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tacit.kernels.counts import count_visits
-from tacit.kernels.optimism import optimistic_model
 from tacit.kernels.planning import (
     backward_induction,
     greedy,
+    optimistic_model,
     policy_values,
     start_value,
     stochastic_policy_values,

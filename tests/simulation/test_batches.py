@@ -15,7 +15,7 @@ from contracts.moments import moments_fit
 from tacit.agents import ShuffleOBI, TacitLocal
 from tacit.driver import CappedBatches, drive
 from tacit.kernels.cells import CellSums, estimate_cells
-from tacit.kernels.noisy_posterior import NoisyCounts
+from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, WEIGHT_STEPS, report_weight
 from tacit.planners import DirectionalPlanner
 from tacit.planners.tacit_local import released_counts

@@ -78,14 +78,14 @@ class OBI(Agent):
 
     Attributes:
         beta: failure probability.
-        width: "published" (the paper's bonus, last step included), "corrected" or "tight", as in
+        width: "paper" (the paper's bonus, last step included), "corrected" or "tight", as in
             ldp-obi.
     """
 
     name: ClassVar[str] = "obi"
     uses: ClassVar[frozenset[str] | None] = frozenset()
     beta: float = 0.1
-    width: Width = "published"
+    width: Width = "paper"
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -112,8 +112,8 @@ class LdpOBI(Agent):
         calibration: "tight" adds the least noise; "paper" has the paper's noise and bonus.
         alpha: shift of the denominators, > 1 (the paper gives no value).
         beta: failure probability.
-        width: "published", "corrected" or "tight" bonus; by default what the calibration says:
-            published for "paper", corrected for "tight".
+        width: "paper", "corrected" or "tight" bonus; by default what the calibration says:
+            "paper" for "paper", "corrected" for "tight".
     """
 
     name: ClassVar[str] = "ldp-obi"
@@ -138,7 +138,7 @@ class LdpOBI(Agent):
     @property
     def chosen_width(self) -> Width:
         """The width asked for, else the one that goes with the calibration."""
-        return self.width or ("published" if self.calibration == "paper" else "corrected")
+        return self.width or ("paper" if self.calibration == "paper" else "corrected")
 
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, with the width that is used."""

@@ -71,7 +71,7 @@ class ShuffleOBI(Agent):
 
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, with the width that is used."""
-        width = "published" if self.calibration == "paper" else "directional"
+        width = "paper" if self.calibration == "paper" else "directional"
         return {**super().parameters(), "width": width}
 
     def crowd(self, task: Task) -> int:
@@ -110,7 +110,7 @@ class ShuffleOBI(Agent):
         bits = ReshuffledBits(
             statistic, task, reward_bits=int(self.reward_bits), **self.requested()
         )
-        planner = ObiPlanner(alpha=self.alpha, beta=self.beta, width="published")
+        planner = ObiPlanner(alpha=self.alpha, beta=self.beta, width="paper")
         return BoundAgent(task, statistic, bits, planner)
 
     def notes(self, task: Task) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def certainty_gains(
     """Optimal gains of a model, capped; of the expected cost, where it has covariance sigma."""
     gains = np.empty((facts.H, facts.d, facts.n))
     P = np.empty((facts.H + 1, facts.n, facts.n))
-    doubt = np.zeros((facts.D, facts.D)) if sigma is None else sigma
-    lq.riccati(theta, doubt, facts.Q, facts.R, gains, P)
+    spread = np.zeros((facts.D, facts.D)) if sigma is None else sigma
+    lq.riccati(theta, spread, facts.Q, facts.R, gains, P)
     lq.cap_gains(gains, limit)
     return gains

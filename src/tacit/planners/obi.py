@@ -10,16 +10,14 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.kernels.obi import KINDS, CellNoise
-from tacit.kernels.obi_values import WIDTHS, Rule, first_bonus, obi_values
-from tacit.kernels.optimism import optimistic_model
-from tacit.kernels.planning import backward_induction
+from tacit.kernels.obi import KINDS, WIDTHS, CellNoise, Rule, first_bonus, obi_values
+from tacit.kernels.planning import backward_induction, optimistic_model
 from tacit.planners.base import Context, Streams, ValuePlanner, least_count, rewards_or_nan
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release
 from tacit.task import Task, table_sizes
 
-Width = Literal["published", "corrected", "tight"]
+Width = Literal["paper", "corrected", "tight"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +26,7 @@ class UcbViPlanner(ValuePlanner):
 
     UCB-VI with Hoeffding bonus (docs/papers/tabular_ldp.md#baselines, after Azar et al. 2017),
     L = ln(5 S A T / beta), T = K H. The bonus scale c is 1 in the theorem. N counts transitions
-    before the last stage and visits at it (see ``kernels.optimism``).
+    before the last stage and visits at it (see ``kernels.planning``).
     """
 
     bonus_scale: float
@@ -80,7 +78,7 @@ class ObiPlanner(ValuePlanner):
     Args:
         alpha: shift of the denominators, > 1; "tight" widths have none.
         beta: failure probability.
-        width: the "published" widths and last-step bonus, the "corrected" ones
+        width: the "paper" widths and last-step bonus, the "corrected" ones
             (docs/papers/tabular_ldp.md#e4, and E5, E8 there), or the "tight" ones
             (docs/papers/tabular_ldp.md#b7).
     """

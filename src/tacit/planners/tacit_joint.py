@@ -10,10 +10,9 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.features import known_rewards
-from tacit.kernels.joint_counts import mark_tried, sample_joint_model
-from tacit.kernels.mixture import Regression, Widths, work_space
+from tacit.kernels.mixture import Regression, Widths, vfree_induction, work_space
 from tacit.kernels.planning import backward_induction
-from tacit.kernels.vfree import vfree_induction
+from tacit.kernels.posterior import mark_tried, sample_joint_model
 from tacit.multi_target import Geometry
 from tacit.planners.base import Context, Streams, ValuePlanner
 from tacit.policy import TabularPolicy

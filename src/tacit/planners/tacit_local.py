@@ -7,11 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.asking import share_questions, stakes
-from tacit.kernels.directional import directional_induction, directional_z, mean_model
-from tacit.kernels.noisy_posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.planning import backward_induction
+from tacit.kernels.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
+from tacit.kernels.tacit_local import (
+    directional_induction,
+    directional_z,
+    mean_model,
+    share_questions,
+    stakes,
+)
 from tacit.planners.base import Ask, Streams, greedy_actions, next_version
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication

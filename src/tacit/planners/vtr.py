@@ -13,10 +13,11 @@ from tacit.features import RewardFeatures, TransitionFeatures, known_rewards, va
 from tacit.kernels.mixture import (
     Regression,
     mirror_step,
+    pool_stages,
+    transition_induction,
     value_targeted_induction,
     work_space,
 )
-from tacit.kernels.transitions import pool_stages, transition_induction
 from tacit.planners.base import Ask, Context, Streams, ValuePlanner, next_version
 from tacit.planners.widths import Units, WidthRule
 from tacit.policy import StochasticPolicy

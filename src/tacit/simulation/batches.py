@@ -13,7 +13,6 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
-from tacit.kernels.asking import share_questions, stakes
 from tacit.kernels.cells import (
     CellSums,
     Chances,
@@ -23,12 +22,18 @@ from tacit.kernels.cells import (
     step_reward,
 )
 from tacit.kernels.counts import REWARD_STEPS
-from tacit.kernels.directional import directional_induction, directional_z, mean_model
 from tacit.kernels.finite import sum_bits, sum_subsets
-from tacit.kernels.noisy_posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.planning import backward_induction, greedy
+from tacit.kernels.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, Weighing, in_turn, pick_question
 from tacit.kernels.rollout import Truth, rollout
+from tacit.kernels.tacit_local import (
+    directional_induction,
+    directional_z,
+    mean_model,
+    share_questions,
+    stakes,
+)
 from tacit.simulation.loops import Score, rescore
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, CappedBatches, every_user, never_again
-from tacit.kernels.noisy_posterior import NoisyCounts
+from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
 from tacit.kernels.rollout import uniforms_per_episode
 from tacit.planners import (

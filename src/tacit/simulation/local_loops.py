@@ -13,12 +13,11 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
 from tacit.kernels.counts import count_visits
+from tacit.kernels.finite import debias, respond, round_sums
 from tacit.kernels.noise import add_scaled, fill_bounded, fill_gaussian, fill_laplace
-from tacit.kernels.obi import BOUNDED, GAUSSIAN, LAPLACE, RESPONSE, CellNoise
-from tacit.kernels.obi_values import Rule, obi_values
+from tacit.kernels.obi import BOUNDED, GAUSSIAN, LAPLACE, RESPONSE, CellNoise, Rule, obi_values
 from tacit.kernels.planning import backward_induction, greedy
 from tacit.kernels.posterior import Prior, sample_model
-from tacit.kernels.response import debias, respond, round_sums
 from tacit.kernels.rollout import Truth, rollout
 from tacit.kernels.sums import absorb, scale
 from tacit.simulation.loops import Plan, Public, Raw, Score, record, rescore

@@ -15,8 +15,13 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
 from tacit.kernels.counts import count_visits
-from tacit.kernels.optimism import optimistic_model
-from tacit.kernels.planning import backward_induction, greedy, policy_values, start_value
+from tacit.kernels.planning import (
+    backward_induction,
+    greedy,
+    optimistic_model,
+    policy_values,
+    start_value,
+)
 from tacit.kernels.posterior import Prior, sample_model
 from tacit.kernels.rollout import Truth, rollout, rollout_stochastic
 from tacit.kernels.sums import absorb, scale

@@ -12,8 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.multi_target import StepTables, add_multi_targets
-from tacit.kernels.targets import STEPS
+from tacit.kernels.targets import STEPS, StepTables, add_multi_targets
 from tacit.multi_target import geometry
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights

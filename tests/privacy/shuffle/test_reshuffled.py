@@ -172,7 +172,7 @@ def test_the_agent_runs_it_and_says_what_the_paper_claims() -> None:
     notes = " ".join(result.agent["notes"])
     claim = paper.shuffle_claim(2, 300, 0.5, 1e-6)
     assert "(111) leaves out step 2" in notes and f"central epsilon of {claim:.3g}" in notes
-    assert result.agent["parameters"]["width"] == "published"
+    assert result.agent["parameters"]["width"] == "paper"
     assert paper.shuffle_claim(2, 10, 0.5, 1e-6) == math.inf
 
 

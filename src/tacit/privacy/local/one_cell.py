@@ -24,7 +24,7 @@ from tacit.kernels.cells import (
     estimate_cells,
 )
 from tacit.kernels.counts import REWARD_STEPS
-from tacit.kernels.noisy_posterior import NoisyCounts
+from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.questions import (
     JOINT,
     KINDS,
