@@ -27,8 +27,7 @@ from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
 from tacit.privacy.counters import Toeplitz, Tree
 from tacit.privacy.curator import Price
 from tacit.simulation.streams import planner_streams
-from tacit.statistics.linear import clipped_features
-from tacit.statistics.pairs import FeaturePairs
+from tacit.statistics.linear import FeaturePairs, clipped_features
 
 DELTA = 1e-5
 SYNTHETIC = tacit.problem("synthetic-linear")

@@ -151,7 +151,7 @@ STAGES = [(1, 1), (2, 3), (1, 2)]
 
 
 def test_the_share_of_full_draws_and_what_the_others_do():
-    """Of a cell with nothing but noise: variance 1 in a tenth of the draws, LESS_NOISE^2 in the others.
+    """Of a cell with nothing but noise: variance 1 in a tenth of the draws, less in the others.
 
     The variance of all draws together, within 6 standard errors.
     """

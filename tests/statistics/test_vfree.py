@@ -14,7 +14,7 @@ from tacit.policy import uniform_policy
 from tacit.problems import LinearMixtureMDP
 from tacit.publication import Publication
 from tacit.statistics.base import Relation
-from tacit.statistics.joint_counts import JointCounts
+from tacit.statistics.counts import JointCounts
 from tacit.statistics.multi_target import SHARES, MultiTargets
 from tacit.trajectory import Trajectory
 

@@ -33,7 +33,7 @@ from tacit.driver import BoundAgent, CappedBatches
 from tacit.planners.lsvi import Asked, LsviPlanner, LsviPlusPlanner, Switching
 from tacit.privacy.counters import Tree
 from tacit.privacy.curator import Answers, Curator, Independent, Price, ReusedNoise
-from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task
 from tacit.validate import choice
 

@@ -123,7 +123,7 @@ class PrivateLinOptVI(Agent):
         local = self.model == "local"
         shape = tight_shape(task, self.statistic, self.centre, public=local)
         if self._paper:
-            shape = Shape(True, shape.rewards, False, False, "printed")
+            shape = Shape(True, shape.rewards, False, False, "paper")
         statistic = ValueTargets(task, shape)
         if statistic.layout.size == 0:
             raise InvalidInput("with horizon 1 and known rewards there is nothing to learn")

@@ -10,7 +10,7 @@ from tacit.agents.base import Agent, check_parameters
 from tacit.driver import BoundAgent
 from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner, PlusBonus, Switching
 from tacit.privacy import Exact
-from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task, feature_table
 
 

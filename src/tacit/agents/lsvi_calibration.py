@@ -20,7 +20,7 @@ from tacit.planners.lsvi import PlusBonus
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.counters import Strategy
 from tacit.privacy.curator import Answers, Price, grid_rounding
-from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task
 
 GRAM_SHARE = 0.5

@@ -14,7 +14,7 @@ from tacit.privacy import accounting
 from tacit.privacy.counters import strategy
 from tacit.privacy.joint import CountedSums
 from tacit.statistics import Statistic
-from tacit.statistics.joint_counts import JointCounts
+from tacit.statistics.counts import JointCounts
 from tacit.statistics.multi_target import MultiTargets
 from tacit.task import Task
 

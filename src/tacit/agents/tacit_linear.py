@@ -16,8 +16,7 @@ from tacit.planners.ridge import Blocks, RidgePlanner
 from tacit.privacy.counters import Toeplitz
 from tacit.privacy.curator import Curator
 from tacit.privacy.joint import CountedSums, counted_noise_std
-from tacit.statistics.curated import CuratedTransitions
-from tacit.statistics.linear import LinearSums
+from tacit.statistics.linear import CuratedTransitions, LinearSums
 from tacit.task import Task
 
 WEIGHTS = Weights(gram=1.0, next=1.0, reward=1.4)

@@ -20,8 +20,8 @@ from tacit.planners.widths import PrintedLocal, TightWidths, Units, WidthRule
 from tacit.privacy import Exact
 from tacit.privacy.local import LocalShaped, shaped_std
 from tacit.statistics import Statistic
+from tacit.statistics.counts import PolicyTransitions
 from tacit.statistics.targets import Scaling, Shape, ValueTargets
-from tacit.statistics.transitions import PolicyTransitions
 from tacit.task import Task
 
 

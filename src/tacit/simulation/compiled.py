@@ -50,8 +50,7 @@ from tacit.simulation.scheduled import linear_run
 from tacit.simulation.segments import segment_run
 from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics import EachStep, Nothing, OneStep, VisitCounts
-from tacit.statistics.curated import CuratedTransitions
-from tacit.statistics.linear import LinearSums
+from tacit.statistics.linear import CuratedTransitions, LinearSums
 
 _UNIFORMS = 1 << 14
 """Number of uniforms drawn at once (128 kB: stays in the cache), whatever the chunk."""

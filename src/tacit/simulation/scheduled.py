@@ -29,8 +29,7 @@ from tacit.release import Release
 from tacit.simulation import linear_loops as loops
 from tacit.simulation.runs import new_score
 from tacit.simulation.streams import planner_streams, stream
-from tacit.statistics.curated import CuratedTransitions
-from tacit.statistics.linear import LinearSums
+from tacit.statistics.linear import CuratedTransitions, LinearSums
 
 _UNIFORMS = 1 << 14
 """Number of uniforms drawn at once."""

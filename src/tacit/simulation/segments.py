@@ -32,10 +32,9 @@ from tacit.simulation.loops import record
 from tacit.simulation.runs import new_score
 from tacit.simulation.streams import planner_streams, stream
 from tacit.statistics.base import Bulk
-from tacit.statistics.joint_counts import JointCounts
+from tacit.statistics.counts import JointCounts, PolicyTransitions
 from tacit.statistics.multi_target import MultiTargets
 from tacit.statistics.targets import ValueTargets
-from tacit.statistics.transitions import PolicyTransitions
 
 _ROWS = 4096
 """Users per slice at most."""

@@ -40,7 +40,7 @@ class ControlMoments:
         task: a task of the family "lq".
         weight: b, the factor on N.
         isometric: pack M so that Euclidean distance is Frobenius distance (entries off the diagonal
-            times sqrt 2). False keeps its upper triangle as it is, as published.
+            times sqrt 2). False keeps its upper triangle as it is, as in the paper.
         energy: bound on the total energy of the states (docs/papers/lq_jdp.md#b2); by default H,
             which per-step clipping gives anyway.
     """
@@ -74,6 +74,9 @@ class ControlMoments:
         if not fits(trajectory, self.horizon, self.states, self.inputs):
             out[:] = 0
             return
+        self._moments(trajectory, out)
+
+    def _moments(self, trajectory: Trajectory, out: IntArray) -> None:
         moments(
             trajectory.states,
             trajectory.actions,
@@ -131,21 +134,11 @@ class ControlMoments:
             for turn in (1.0, -1.0)
             for push in np.linspace(-self.gain, self.gain, 9)
         ]
-        contributions = []
-        for candidate in candidates:
-            out = np.zeros(self.layout.size, dtype=np.int64)
-            moments(
-                candidate.states,
-                candidate.actions,
-                self.gain,
-                self.energy,
-                self.weight,
-                self.off_diagonal,
-                out,
-            )
-            contributions.append(out / LQ_STEPS)
-        table = np.array(contributions)
-        distances = ((table[:, np.newaxis] - table) ** 2).sum(axis=2)
+        table = np.zeros((len(candidates), self.layout.size), dtype=np.int64)
+        for candidate, out in zip(candidates, table, strict=True):
+            self._moments(candidate, out)
+        points = table / LQ_STEPS
+        distances = ((points[:, np.newaxis] - points) ** 2).sum(axis=2)
         one, two = np.unravel_index(int(distances.argmax()), distances.shape)
         return candidates[int(one)], candidates[int(two)]
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels.linear_sums import STEPS
-from tacit.statistics.curated import CuratedTransitions
-from tacit.statistics.pairs import FeaturePairs
+from tacit.statistics.linear import CuratedTransitions, FeaturePairs
 from tacit.task import Task
 
 
