@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.planners.base import Planner, Streams
 from tacit.privacy.base import Privatizer, Query, Report, Secret
@@ -180,6 +181,14 @@ class Learner:
         """Fold one user's report in, made under that version of the publication."""
         self.secret = self.agent.privatizer.absorb(self.secret, report, version)
         self.served += 1
+
+    def absorb_sums(self, total: IntArray, users: int) -> None:
+        """Fold in what ``users`` users of the newest publication contributed, added up."""
+        privatizer: Any = self.agent.privatizer
+        self.secret = privatizer.absorb_sums(
+            self.secret, total, users, self.publication, self.noise
+        )
+        self.served += users
 
     def _ask(self, query: Any) -> Release:
         return self.agent.privatizer.release(self.secret, query, self.noise)

@@ -1,45 +1,69 @@
 """Names that people type, and what they make.
 
-Problems and agents are found by name in a :class:`Registry`. The parameters of an entry are the
+Problems and agents are found by name in a :class:`Registry`. The parameters of a name are the
 keyword parameters of its factory: their types, defaults and names are read from the signature, so
 that the library, the command line and the listing cannot disagree. A factory may be given as
 "module:name"; it is imported when it is first used, so that a device loads one agent and not all.
+
+Other packages add names by entry points, in the groups ``tacit.problems`` and ``tacit.agents``::
+
+    [project.entry-points."tacit.agents"]
+    my-agent = "my_package:MyAgent"
+
+They are looked up after ours, never replace one of ours, and are imported when they are used.
 """
 
 from __future__ import annotations
 
-import importlib
+import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from tacit.errors import InvalidInput, UnknownName, suggestion
+from tacit.errors import InvalidInput, TacitError, UnknownName, suggestion
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Entry(Generic[T]):
-    """One name: what it makes and the sentence that describes it."""
+class Registered(Generic[T]):
+    """One name: what it makes, the sentence that describes it, and where it comes from.
+
+    Attributes:
+        name: what people type.
+        source: what makes it, or where to import that from.
+        about: the sentence; empty where the factory's own docstring says it.
+        package: name and version of the package that adds it, empty for tacit itself.
+    """
 
     name: str
-    source: Callable[..., T] | str
-    summary: str
+    source: Callable[..., T] | EntryPoint
+    about: str
+    package: str = ""
+
+    @property
+    def summary(self) -> str:
+        """One line about it."""
+        return self.about or (inspect.getdoc(self.factory) or "").partition("\n")[0]
 
     @property
     def factory(self) -> Callable[..., T]:
         """What makes it, imported now if it was named by a text."""
-        if not isinstance(self.source, str):
+        if not isinstance(self.source, EntryPoint):
             return self.source
-        module, _, name = self.source.partition(":")
-        made: Callable[..., T] = getattr(importlib.import_module(module), name)
-        return made
+        with self._working("cannot be loaded"):
+            made: Callable[..., T] = self.source.load()
+            return made
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
         """The factory's keyword parameters, with evaluated annotations."""
-        return inspect.signature(self.factory, eval_str=True).parameters
+        factory = self.factory
+        with self._working("does not say what it takes"):
+            return inspect.signature(factory, eval_str=True).parameters
 
     def check(self, given: Mapping[str, Any]) -> None:
         """Refuse parameters the factory does not have, and ask for those it cannot do without."""
@@ -54,32 +78,64 @@ class Entry(Generic[T]):
             if named and parameter.default is parameter.empty and name not in given:
                 raise InvalidInput(f"{self.name} needs the parameter {name!r}")
 
+    def make(self, parameters: Mapping[str, Any]) -> T:
+        """Build the thing."""
+        self.check(parameters)
+        factory = self.factory
+        with self._working("could not be made"):
+            return factory(**parameters)
+
+    @contextlib.contextmanager
+    def _working(self, otherwise: str) -> Iterator[None]:
+        """Whatever goes wrong in another package's code is one sentence that names the package."""
+        try:
+            yield
+        except Exception as error:
+            if not self.package or isinstance(error, TacitError):
+                raise
+            raise InvalidInput(
+                f"{self.name} of the package {self.package} {otherwise} "
+                f"({type(error).__name__}: {error}); mend that package, or uninstall it"
+            ) from error
+
 
 class Registry(Generic[T]):
-    """A set of entries of one kind ("problem", "agent")."""
+    """All names of one kind ("problem", "agent"); iterating gives tacit's own."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._entries: dict[str, Entry[T]] = {}
+        self.group = f"tacit.{kind}s"
+        self._own: dict[str, Registered[T]] = {}
 
-    def add(self, name: str, factory: Callable[..., T] | str, summary: str) -> None:
+    def add(self, name: str, factory: Callable[..., T] | str, about: str) -> None:
         """Register a name; a name can be taken only once."""
-        if name in self._entries:
+        if name in self._own:
             raise InvalidInput(f"the {self.kind} name {name!r} is taken")
-        self._entries[name] = Entry(name, factory, summary)
+        source = EntryPoint(name, factory, self.group) if isinstance(factory, str) else factory
+        self._own[name] = Registered(name, source, about)
 
-    def __iter__(self) -> Iterator[Entry[T]]:
-        return iter(self._entries.values())
+    def __iter__(self) -> Iterator[Registered[T]]:
+        return iter(self._own.values())
 
-    def entry(self, name: str) -> Entry[T]:
+    @functools.cached_property
+    def installed(self) -> tuple[Registered[T], ...]:
+        """What other installed packages add, by name; none of it is imported yet."""
+        found = []
+        for point in entry_points(group=self.group):
+            package = "without a name" if point.dist is None else point.dist.name
+            version = "" if point.dist is None else f" {point.dist.version}"
+            found.append(Registered[T](point.name, point, "", package + version))
+        return tuple(sorted(found, key=lambda one: (one.name, one.package)))
+
+    def entry(self, name: str) -> Registered[T]:
         """The entry of that name, or an error that suggests the nearest one."""
-        try:
-            return self._entries[name]
-        except KeyError:
-            raise UnknownName(self.kind, name, self._entries) from None
+        if name in self._own:
+            return self._own[name]
+        for one in self.installed:
+            if one.name == name:
+                return one
+        raise UnknownName(self.kind, name, {*self._own, *(one.name for one in self.installed)})
 
     def make(self, name: str, parameters: Mapping[str, Any]) -> T:
-        """Build the thing."""
-        entry = self.entry(name)
-        entry.check(parameters)
-        return entry.factory(**parameters)
+        """Build the thing of that name."""
+        return self.entry(name).make(parameters)

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tacit.cli import sweep
+from tacit.sweep import pool
 from tacit.sweep.pool import Done
 
 TEXT = """
@@ -92,7 +92,7 @@ def test_ctrl_c_says_how_to_go_on(call, monkeypatch) -> None:
         yield
 
     with monkeypatch.context() as patch:
-        patch.setattr(sweep, "run_on_processes", interrupted)
+        patch.setattr(pool, "run_on_processes", interrupted)
         done = call("sweep", "small.toml")
     assert done.status == 130 and done.out == ""
     assert "finished tasks are kept in tacit-sweeps/small" in done.err and "--resume" in done.err

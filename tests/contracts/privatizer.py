@@ -249,7 +249,7 @@ class PrivatizerContract(AuditedContract):
         """Reports one by one, in two halves, folded, or summed before: same draws, same sums."""
         privatizer, public = self.make(self.statistic()), self.publication()
         contributions, coins = self.contributions(8), list(range(8))
-        whole, halves, folded = Witness(7), Witness(7), Witness(7)
+        whole, halves, folded, summed = Witness(7), Witness(7), Witness(7), Witness(7)
         secret = privatizer.init()
         for contribution in contributions:
             privatizer.absorb(secret, privatizer.encode(contribution, public, whole), 0)
@@ -265,13 +265,30 @@ class PrivatizerContract(AuditedContract):
                 privatizer.fold(many, messages[part], public, coins[part], "simulated")
             assert whole.next() == halves.next() == folded.next()
             others += [one, many]
-        if hasattr(privatizer, "absorb_sums"):
-            total = privatizer.init()
-            privatizer.absorb_sums(total, np.sum(contributions, axis=0), len(contributions))
-            others.append(total)
+        if getattr(privatizer, "absorbs_sums", False):
+            one = privatizer.init()
+            for contribution in contributions:
+                one = privatizer.absorb_sums(one, contribution, 1, public, summed)
+            others.append(one)
         for other in others:
             assert np.array_equal(secret.sums, other.sums)
             assert (secret.users, secret.source) == (other.users, other.source)
+
+    def test_many_users_at_once_bring_the_noise_of_each(self) -> None:
+        """Exact sums are added to the last bit, and variances of what users draw add up."""
+        privatizer, public = self.make(self.statistic()), self.publication()
+        if not getattr(privatizer, "absorbs_sums", False):
+            return  # the law of the sum cannot be drawn
+        contributions, one, all_of_them = self.contributions(8), Witness(7), Witness(7)
+        secret, total = privatizer.init(), np.sum(contributions, axis=0)
+        for contribution in contributions:
+            privatizer.absorb(secret, privatizer.encode(contribution, public, one), 0)
+        many = privatizer.absorb_sums(privatizer.init(), total, 8, public, all_of_them)
+        assert (secret.users, secret.source) == (many.users, many.source)
+        alone, together = (sum(law.scales**2 for law in w.laws) for w in (one, all_of_them))
+        assert np.allclose(alone, together, rtol=1e-12)
+        if not one.laws:
+            assert np.array_equal(secret.sums, many.sums)
 
     def test_the_exact_law_of_a_report_costs_what_is_stated(self) -> None:
         """Every tape of entropy, on every path: an answer that is given again is another law."""

@@ -91,4 +91,4 @@ def make_agent(name: str, **parameters: Any) -> Agent:
             )
     if "epsilon" in entry.parameters and "epsilon" not in parameters:
         raise InvalidInput(f"{name} is private and needs an epsilon (there is no default)")
-    return agents.make(name, parameters)
+    return entry.make(parameters)

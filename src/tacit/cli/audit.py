@@ -3,76 +3,79 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
 
-from tacit.auditing.agent import audit
-from tacit.auditing.findings import AuditReport
-from tacit.cli.case import Case
-from tacit.cli.values import real, whole
+import tacit
+from tacit.cli.display import speaker
+from tacit.cli.options import Case, Json, Seed, count, number, on_case
+
+if TYPE_CHECKING:
+    from tacit.auditing.findings import AuditReport
+
+_TRIALS = "Of each path, at most; fewer if a bound is violated or nearly reached before."
+_ADVICE = {
+    "consistent": "No violation found is not a proof: the proof is in proofs/.",
+    "no evidence": "At least one path shows nothing either way: its bound is below half of the "
+    "claim, or its two inputs are alike. Give it more --trials and --seconds, or a smaller "
+    "problem.",
+}
 
 
-class AuditOptions(NamedTuple):
-    """How to audit, as given on the command line."""
+@on_case
+def audit(
+    case: Case,
+    participations: Annotated[int, count("How often one person takes part; all are covered.")] = 1,
+    trials: Annotated[int, count(_TRIALS)] = 1_000_000,
+    seconds: Annotated[float, number("How long all of it may take, roughly.")] = 180.0,
+    confidence: Annotated[float, number("That no bound is too high.")] = 0.95,
+    seed: Seed = 0,
+    service: Annotated[
+        bool, typer.Option("--service", help="Audit a running service too (tacit-joint on tables).")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Try to refute the guarantee: run the mechanism on worst-case neighbours and bound epsilon.
 
-    participations: str
-    trials: str
-    seconds: str
-    confidence: str
-    seed: str
-    service: bool
-
-
-def audit_and_print(case: Case, how: AuditOptions, *, as_json: bool) -> bool:
-    """Audit and print; returns False if the claim was refuted."""
+    Exits with status 1 if the claim is refuted, and says so where nothing could be concluded.
+    Example: tacit audit random-mdp ldp-obi --epsilon 1
+    """
     problem, agent = case.problem(), case.agent()
-    waiting = Console(stderr=True)
-    with waiting.status("preparing") as status:
-        found = audit(
+    with Console(stderr=True).status("preparing") as status:
+        found = tacit.audit(
             agent,
             problem,
-            participations=whole(how.participations, "--participations"),
-            trials=whole(how.trials, "--trials"),
-            seconds=real(how.seconds, "--seconds"),
-            confidence=real(how.confidence, "--confidence"),
-            seed=whole(how.seed, "--seed"),
-            service=how.service,
+            participations=participations,
+            trials=trials,
+            seconds=seconds,
+            confidence=confidence,
+            seed=seed,
+            service=service,
             progress=status.update,
         )
-    if as_json:
-        print(json.dumps(found.to_json()))
-        return found.verdict != "violated"
-    console = Console(highlight=False)
-    console.print(f"[bold]Audit of {agent.name} on {problem.name}[/bold]", soft_wrap=True)
+    say = speaker(quiet=as_json)
+    say(f"Audit of {agent.name} on {problem.name}", style="bold")
     for report in found.reports:
-        console.print(f"  {_line(report)}", markup=False, soft_wrap=True)
+        say(f"  {_line(report)}")
     if found.exact_epsilon is not None:
-        console.print(
+        say(
             f"  exact: the probabilities of what one person sends give epsilon "
-            f"{found.exact_epsilon:.9g}",
-            soft_wrap=True,
+            f"{found.exact_epsilon:.9g}"
         )
     for remark in found.remarks:
-        console.print(f"  not audited: {remark}", markup=False, soft_wrap=True)
-    console.print(
-        f"  verdict: [bold]{found.verdict}[/bold] (all bounds hold together with confidence "
-        f"{found.confidence:g})",
-        soft_wrap=True,
+        say(f"  not audited: {remark}")
+    say(
+        f"  verdict: {found.verdict} (all bounds hold together with confidence "
+        f"{found.confidence:g})"
     )
-    for line in _advice(found.verdict):
-        console.print(f"  {line}", soft_wrap=True)
-    return found.verdict != "violated"
-
-
-def _advice(verdict: str) -> list[str]:
-    return {
-        "consistent": ["No violation found is not a proof: the proof is in proofs/."],
-        "no evidence": [
-            "At least one path shows nothing either way: its bound is below half of the claim, or "
-            "its two inputs are alike. Give it more --trials and --seconds, or a smaller problem."
-        ],
-    }.get(verdict, [])
+    if found.verdict in _ADVICE:
+        say(f"  {_ADVICE[found.verdict]}")
+    if as_json:
+        print(json.dumps(found.to_json()))
+    if found.verdict == "violated":
+        raise typer.Exit(1)
 
 
 def _line(report: AuditReport) -> str:

@@ -14,8 +14,8 @@ from rich.table import Table
 
 from tacit._version import __version__
 from tacit.bench import speed, utility
+from tacit.cli.options import cores
 from tacit.cli.run import one_interrupt
-from tacit.cli.values import processes
 from tacit.errors import InvalidInput
 from tacit.simulation.storage import made_with
 from tacit.sweep.estimate import duration
@@ -28,12 +28,12 @@ NO_PEER = (
 
 
 def bench_and_print(
-    *, quick: bool, peer_python: Path | None, workers: str | None, as_json: bool
+    *, quick: bool, peer_python: Path | None, workers: int | None, as_json: bool
 ) -> None:
     """Measure everything, print it."""
     if peer_python is not None and not peer_python.exists():
         raise InvalidInput(f"--peer-python {peer_python}: there is no such file")
-    count = processes(workers)
+    count = cores(workers)
     began = time.perf_counter()
     with one_interrupt(), _status() as watch:
         report = {

@@ -6,79 +6,81 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
+import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 from tacit._version import __version__
-from tacit.cli.values import whole
+from tacit.cli.display import bar, speaker
+from tacit.cli.options import DeploymentFile, Json, Seed, count
 from tacit.errors import InvalidInput
-from tacit.validate import integer
 
 if TYPE_CHECKING:
-    from tacit.client.fleet import Fleet, Progress
+    from tacit.client.fleet import Fleet, Watch
     from tacit.client.population import Population
 
 
-@dataclass(frozen=True)
-class FleetOptions:
-    """What was asked for on the command line."""
+def fleet(
+    deployment: DeploymentFile,
+    users: Annotated[int, count("Count so many users in all.")] = 1000,
+    workers: Annotated[int, count("People on their way at the same time.")] = 8,
+    address: Annotated[
+        str | None, typer.Option(metavar="URL", help="Of the service, instead of the file's.")
+    ] = None,
+    tokens: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Tokens, one per line.")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Send simulated devices to a running service, and score its policies against the truth.
 
-    users: str
-    workers: str
-    address: str | None
-    tokens: Path | None
-    seed: str
-    as_json: bool
+    Stopped and started again, it goes on with the people who were not counted yet.
 
-
-def run_fleet(path: Path, options: FleetOptions) -> None:
-    """Send the people, then say who was counted and how good the policy has become."""
+    Example: tacit fleet coach.toml --users 1e4 --tokens tokens.txt
+    """
     from tacit.client.fleet import Fleet
     from tacit.client.population import fleet_population
     from tacit.client.transport import Api
     from tacit.service.deployment import Deployment
+    from tacit.validate import integer
 
-    deployment = Deployment.load(path)
-    users = integer(whole(options.users, "--users"), "--users", low=1)
-    workers = integer(whole(options.workers, "--workers"), "--workers", low=1, high=256)
-    people = fleet_population(deployment.fleet, deployment.folder, deployment.task)
-    own_tokens = deployment.tokens == "per-device"
-    tokens = _tokens(options.tokens, path, own_tokens)
-    address = options.address or f"http://{deployment.host}:{deployment.port}"
-    fleet = Fleet(
+    d = Deployment.load(deployment)
+    integer(users, "--users", low=1)
+    people = fleet_population(d.fleet, d.folder, d.task)
+    own_tokens = d.tokens == "per-device"
+    address = address or f"http://{d.host}:{d.port}"
+    sent = Fleet(
         partial(Api, address, keep=60.0),
         people,
-        tokens=tokens,
+        tokens=_tokens(tokens, deployment, own_tokens),
         own_tokens=own_tokens,
-        workers=workers,
-        seed=integer(whole(options.seed, "--seed"), "--seed", low=0),
+        workers=integer(workers, "--workers", low=1, high=256),
+        seed=integer(seed, "--seed", low=0),
     )
     try:
-        if fleet.terms.task_id != deployment.task_id:
+        if sent.terms.task_id != d.task_id:
             raise InvalidInput(
-                f"{address} serves {fleet.terms.name!r} on other terms than {path}; restart one of "
-                "them"
+                f"{address} serves {sent.terms.name!r} on other terms than {deployment}; restart "
+                "one of them"
             )
         began, interrupted = time.monotonic(), False
-        with _bar(fleet, users, quiet=options.as_json) as progress:
+        with _bar(sent, users, quiet=as_json) as watch:
             try:
-                fleet.run(users, progress)
+                sent.run(users, watch)
             except KeyboardInterrupt:
                 interrupted = True
         seconds = time.monotonic() - began
-        said = _result(fleet, people, users, seconds, interrupted)
+        said = _result(sent, people, users, seconds, interrupted)
     finally:
-        fleet.close()
-    if options.as_json:
+        sent.close()
+    if as_json:
         print(json.dumps(said))
     else:
-        _say(said, path)
+        _say(said, deployment)
 
 
 def _tokens(file: Path | None, path: Path, per_device: bool) -> list[str]:
@@ -99,23 +101,19 @@ def _tokens(file: Path | None, path: Path, per_device: bool) -> list[str]:
 
 
 @contextmanager
-def _bar(fleet: Fleet, users: int, *, quiet: bool) -> Iterator[Progress]:
-    """A bar on stderr with the time that is left; silent where nobody watches."""
-    console = Console(stderr=True)
-    bar = Bar(
+def _bar(fleet: Fleet, users: int, *, quiet: bool) -> Iterator[Watch]:
+    """Users counted, and the time that is left."""
+    columns = (
         TextColumn(fleet.terms.name),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TextColumn("users counted"),
         TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=quiet or not console.is_terminal,
     )
-    with bar:
-        line = bar.add_task("", total=min(users, fleet.terms.task.users))
-        bar.update(line, completed=fleet.before)
-        yield lambda counted: bar.update(line, completed=counted)
+    with bar(*columns, quiet=quiet) as drawn:
+        line = drawn.add_task("", total=min(users, fleet.terms.task.users))
+        drawn.update(line, completed=fleet.before)
+        yield lambda counted: drawn.update(line, completed=counted)
 
 
 def _result(
@@ -181,19 +179,20 @@ def _since(tenths: list[dict[str, float]], value: float) -> int | None:
 
 def _say(said: dict[str, Any], path: Path) -> None:
     users, values, timing = said["users"], said["value"], said["timing"]
-    console = Console(highlight=False, soft_wrap=True)
+    say = speaker()
     if said["interrupted"]:
-        console.print(f"[bold]interrupted[/bold]; the same command goes on with {path}")
-    console.print(
-        f"[bold]{users['counted']:,} users counted[/bold] of {users['population']:,} planned "
+        say(f"interrupted; the same command goes on with {path}", style="bold")
+    say(
+        f"{users['counted']:,} users counted of {users['population']:,} planned "
         f"({users['before']:,} before), {timing['seconds']:.1f} s, "
-        f"{timing['users_per_second']:,.0f} users/s"
+        f"{timing['users_per_second']:,.0f} users/s",
+        style="bold",
     )
-    console.print("  outcomes: " + ", ".join(f"{n:,} {o}" for o, n in said["outcomes"].items()))
-    console.print(f"  policy versions: 0 to {said['version']}")
-    console.print(f"  value of the newest policy: {values['newest']:.4f} per user (exact)")
-    console.print(f"  of the policies of the last tenth: {said['tenths'][-1]['value']:.4f}")
+    say("  outcomes: " + ", ".join(f"{n:,} {o}" for o, n in said["outcomes"].items()))
+    say(f"  policy versions: 0 to {said['version']}")
+    say(f"  value of the newest policy: {values['newest']:.4f} per user (exact)")
+    say(f"  of the policies of the last tenth: {said['tenths'][-1]['value']:.4f}")
     for name, since in said["beats"].items():
         when = "not beaten yet" if since is None else f"beaten on average from user {since:,} on"
-        console.print(f"  {name}: {values[name]:.4f}, {when}")
-    console.print(f"  best policy: {values['best']:.4f}; no policy exceeds {values['ceiling']:.4f}")
+        say(f"  {name}: {values[name]:.4f}, {when}")
+    say(f"  best policy: {values['best']:.4f}; no policy exceeds {values['ceiling']:.4f}")

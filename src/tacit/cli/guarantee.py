@@ -1,31 +1,55 @@
-"""``tacit guarantee``: noise, true guarantee and forecast before anything is run, and --diff."""
+"""``tacit guarantee``: what would be promised, before anything is run; and --diff."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
+import typer
 
-from tacit.cli.case import Case
-from tacit.foretell import Forecast, bind, forecast
-from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.statements import compare_statements, read_statement
+from tacit.cli.display import speaker
+from tacit.cli.options import Case, Episodes, Json, Reveal, on_case
+
+if TYPE_CHECKING:
+    from tacit.foretell import Forecast
+    from tacit.privacy.guarantee import Guarantee
 
 
-def print_guarantee(case: Case, *, as_json: bool) -> None:
-    """Work it out and print it."""
+@on_case
+def guarantee(
+    case: Case,
+    episodes: Episodes = 10_000,
+    reveal: Reveal = None,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Compare two statements in JSON files.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """What would be guaranteed: noise scales, the true epsilon, and a forecast. Runs nothing.
+
+    With --diff, two files that hold a statement are compared field by field instead.
+
+    Example: tacit guarantee river-swim ldp-obi --epsilon 1 --episodes 1e5
+
+    Example: tacit guarantee --diff A.json B.json
+    """
+    from tacit.foretell import bind, forecast
+
+    if diff:
+        _print_difference(Path(case.problem_name), Path(case.agent_name), as_json=as_json)
+        return
     problem, agent = case.problem(), case.agent()
-    bound = bind(agent, problem, case.episodes(), case.reveal)
+    bound = bind(agent, problem, episodes, reveal or ())
     expected = forecast(bound)
     if as_json:
         report = {"guarantee": bound.guarantee.to_json(), "forecast": expected.to_json()}
         print(json.dumps(report))
         return
-    console = Console(highlight=False)
-    console.print(f"[bold]{agent.name} on {problem.name}[/bold]", soft_wrap=True)
+    say = speaker()
+    say(f"{agent.name} on {problem.name}", style="bold")
     for line in lines_of(bound.guarantee, expected):
-        console.print(f"  {line}", markup=False, soft_wrap=True)
+        say(f"  {line}")
 
 
 def lines_of(guarantee: Guarantee, expected: Forecast) -> list[str]:
@@ -34,42 +58,35 @@ def lines_of(guarantee: Guarantee, expected: Forecast) -> list[str]:
     lines += [f"Noise: {name} {scale:.6g}" for name, scale in guarantee.noise.items()]
     if not guarantee.noise:
         return [*lines, "Noise: none"]
-    return lines + [_forecast_line(expected, blocks) for blocks in _alike(expected)]
-
-
-def _alike(expected: Forecast) -> list[list[str]]:
-    """Blocks grouped by equal noise."""
-    groups: dict[float, list[str]] = {}
+    alike: dict[float, list[str]] = {}  # blocks by their noise
     for block, std in expected.noise_std.items():
-        groups.setdefault(std, []).append(block)
-    return list(groups.values())
+        alike.setdefault(std, []).append(block)
+    for std, blocks in alike.items():
+        needed = ", ".join(
+            f"{by_block[blocks[0]]:,} for {precision}"
+            for precision, by_block in expected.users_needed.items()
+        )
+        lines.append(
+            f"Forecast: after {expected.users:,} users the noise in one cell of the average "
+            f"{', '.join(blocks)} per user has standard deviation {std:.4g}; users needed: {needed}"
+        )
+    return lines
 
 
-def _forecast_line(expected: Forecast, blocks: list[str]) -> str:
-    needed = ", ".join(
-        f"{by_block[blocks[0]]:,} for {precision}"
-        for precision, by_block in expected.users_needed.items()
-    )
-    return (
-        f"Forecast: after {expected.users:,} users the noise in one cell of the average "
-        f"{', '.join(blocks)} per user has standard deviation "
-        f"{expected.noise_std[blocks[0]]:.4g}; users needed: {needed}"
-    )
-
-
-def print_difference(first: Path, second: Path, *, as_json: bool) -> None:
+def _print_difference(first: Path, second: Path, *, as_json: bool) -> None:
     """Compare the statements in two files."""
+    from tacit.privacy.statements import compare_statements, read_statement
+
     a, b = read_statement(first), read_statement(second)
     compared = compare_statements(a, b)
     if as_json:
         print(json.dumps({"a": str(first), "b": str(second), **compared.to_json()}))
         return
-    console = Console(highlight=False)
+    say = speaker()
     for side, path, statement in (("A", first, a), ("B", second, b)):
-        line = f"{side}: {statement.brief()} ({path})"
-        console.print(line, markup=False, soft_wrap=True)
+        say(f"{side}: {statement.brief()} ({path})")
     for difference in compared.differences:
         mark = f"  [{difference.stronger} stronger]" if difference.stronger else ""
-        console.print(f"  {difference.words}{mark}", markup=False, soft_wrap=True)
+        say(f"  {difference.words}{mark}")
     for sentence in compared.verdict:
-        console.print(sentence, markup=False, soft_wrap=True)
+        say(sentence)

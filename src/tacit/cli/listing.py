@@ -4,46 +4,105 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable
-from typing import Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
-from rich.console import Console
+import typer
+from rich.markup import escape
 
-from tacit.agents.catalogue import agents
-from tacit.errors import UnknownName
-from tacit.experiments import figures
-from tacit.problems.catalogue import GYMNASIUM, problems
-from tacit.registry import Entry
+from tacit.cli.display import speaker
+from tacit.cli.options import Json
+from tacit.errors import InvalidInput, UnknownName
 
+if TYPE_CHECKING:
+    from tacit.registry import Registered, Registry
 
-def entries(what: str) -> list[Entry[Any]]:
-    """The entries of one kind."""
-    kinds: dict[str, Iterable[Entry[Any]]] = {
-        "agents": agents,
-        "problems": [*problems, GYMNASIUM],
-    }
-    if what not in kinds:
-        raise UnknownName("list", what, [*kinds, "figures"])
-    return list(kinds[what])
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def print_list(what: str, *, as_json: bool) -> None:
-    """Print them as a table, or as one JSON object."""
+def list_(
+    what: Annotated[str, typer.Argument(help="agents, problems or figures", metavar="WHAT")],
+    as_json: Json = False,
+) -> None:
+    """List agents and problems with their parameters and defaults, or figures with their times.
+
+    Those that other installed packages add come last, each with the package it is from.
+
+    Example: tacit list agents
+    """
     if what == "figures":
         _print_figures(as_json=as_json)
         return
     rows = [_row(entry) for entry in entries(what)]
+    rows += [_foreign(entry, registry(what)) for entry in registry(what).installed]
     if as_json:
         print(json.dumps({what: rows}))
         return
-    console = Console(highlight=False)
+    say = speaker()
     for row in rows:
-        console.print(f"[bold]{row['name']}[/bold]  {row['summary']}", soft_wrap=True)
+        origin = "" if row["package"] == "tacit" else f" (from the package {row['package']})"
+        say(f"[bold]{row['name']}[/bold]  {escape(row['summary'] + origin)}", markup=True)
         for parameter in row["parameters"]:
-            console.print(f"    {_line(parameter)}", markup=False, soft_wrap=True)
+            default = "required" if parameter["required"] else f"default {parameter['default']}"
+            say(f"    {parameter['name']}: {parameter['type']}, {default}")
+
+
+def registry(what: str) -> Registry[Any]:
+    """The registry of one kind."""
+    from tacit.agents.catalogue import agents
+    from tacit.problems.catalogue import problems
+
+    kinds: dict[str, Registry[Any]] = {"agents": agents, "problems": problems}
+    if what not in kinds:
+        raise UnknownName("list", what, [*kinds, "figures"])
+    return kinds[what]
+
+
+def entries(what: str) -> list[Registered[Any]]:
+    """Tacit's own entries of one kind."""
+    from tacit.problems.catalogue import GYMNASIUM
+
+    return [*registry(what), *([GYMNASIUM] if what == "problems" else [])]
+
+
+def _foreign(entry: Registered[Any], known: Registry[Any]) -> dict[str, Any]:
+    """The row of another package's entry; what is wrong with it is said there, and not raised."""
+    nothing = {"name": entry.name, "package": entry.package, "parameters": []}
+    used = known.entry(entry.name)
+    if used is not entry:
+        return {**nothing, "summary": f"not used: the name is {used.package or 'tacit'}'s"}
+    try:
+        return _row(entry)
+    except InvalidInput as error:
+        return {**nothing, "summary": f"not usable: {error}"}
+
+
+def _row(entry: Registered[Any]) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "summary": entry.summary,
+        "package": entry.package or "tacit",
+        "parameters": [
+            {
+                "name": name,
+                "type": _type_name(parameter.annotation),
+                "required": parameter.default is parameter.empty,
+                "default": None if parameter.default is parameter.empty else parameter.default,
+            }
+            for name, parameter in entry.parameters.items()
+            if parameter.kind in _NAMED
+        ],
+    }
+
+
+def _type_name(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return " | ".join(str(option) for option in get_args(annotation))
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
 def _print_figures(*, as_json: bool) -> None:
+    from tacit.experiments import figures
+
     if as_json:
         rows = [
             {
@@ -58,39 +117,10 @@ def _print_figures(*, as_json: bool) -> None:
         ]
         print(json.dumps({"figures": rows}))
         return
-    console = Console(highlight=False)
+    say = speaker()
     for figure in figures:
-        console.print(f"[bold]{figure.id}[/bold]  {figure.title}", soft_wrap=True)
-        console.print(f"    --quick: {figure.quick_time}", soft_wrap=True)
-        console.print(f"    full: {figure.full_time}", soft_wrap=True)
+        say(f"[bold]{figure.id}[/bold]  {escape(figure.title)}", markup=True)
+        say(f"    --quick: {figure.quick_time}")
+        say(f"    full: {figure.full_time}")
         if figure.paper_size is not None:
-            console.print(f"    --size paper: {figure.paper_time}", soft_wrap=True)
-
-
-def _row(entry: Entry[Any]) -> dict[str, Any]:
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {
-        "name": entry.name,
-        "summary": entry.summary,
-        "parameters": [
-            {
-                "name": name,
-                "type": _type_name(parameter.annotation),
-                "required": parameter.default is parameter.empty,
-                "default": None if parameter.default is parameter.empty else parameter.default,
-            }
-            for name, parameter in entry.parameters.items()
-            if parameter.kind in named
-        ],
-    }
-
-
-def _line(parameter: dict[str, Any]) -> str:
-    default = "required" if parameter["required"] else f"default {parameter['default']}"
-    return f"{parameter['name']}: {parameter['type']}, {default}"
-
-
-def _type_name(annotation: Any) -> str:
-    if get_origin(annotation) is Literal:
-        return " | ".join(str(option) for option in get_args(annotation))
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+            say(f"    --size paper: {figure.paper_time}")

@@ -14,7 +14,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from tacit.cli.run import one_interrupt
-from tacit.cli.values import whole
 from tacit.experiments import Claim, Reproduction, find, reproduce
 from tacit.experiments.gather import Step, Watch
 
@@ -22,17 +21,16 @@ VERDICT = {True: "holds", False: "DOES NOT HOLD", None: "not decided"}
 
 
 def reproduce_and_print(
-    name: str, *, size: str, out: Path, workers: str | None, as_json: bool
+    name: str, *, size: str, out: Path, workers: int | None, as_json: bool
 ) -> None:
     """Run it and print every claim; interrupted, it keeps finished parts and exits with 130."""
     figure = find(name)
-    threads = None if workers is None else whole(workers, "--workers")
     console = Console(highlight=False, quiet=as_json)
     takes = figure.at(size)[1]
     console.print(f"[bold]{figure.id}[/bold]: {figure.title} ({takes})", soft_wrap=True)
     try:
         with one_interrupt(), _bars() as watch:
-            done = reproduce(figure, size=size, out=out, workers=threads, watch=watch)
+            done = reproduce(figure, size=size, out=out, workers=workers, watch=watch)
     except KeyboardInterrupt:
         print(
             f"stopped; finished parts are kept in {out}, and the same command goes on from there",

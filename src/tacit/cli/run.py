@@ -1,4 +1,4 @@
-"""``tacit run``: one agent on one problem."""
+"""``tacit run``: one agent on one problem; and ``tacit demo``, the tour."""
 
 from __future__ import annotations
 
@@ -6,34 +6,30 @@ import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.box import SIMPLE
+from rich.table import Table
 
-from tacit.cli.case import Case
-from tacit.cli.display import progress_bar, summary
-from tacit.cli.values import whole
-from tacit.report.plot import check_target
-from tacit.simulation import Result, simulate
-from tacit.simulation.storage import prepare
+import tacit
+from tacit.cli.display import progress_bar, speaker, summary
+from tacit.cli.options import (
+    Case,
+    Episodes,
+    Json,
+    Reveal,
+    Seed,
+    Workers,
+    count,
+    log_or_whole,
+    on_case,
+)
 
-
-@dataclass(frozen=True)
-class RunOptions:
-    """The options that only ``tacit run`` has, as typed."""
-
-    seeds: str
-    seed: str
-    workers: str | None
-    checkpoints: str
-    out: Path | None
-    overwrite: bool
-    plot: Path | None
-    log_log: bool
-    as_json: bool
+if TYPE_CHECKING:
+    from tacit.simulation import Result
 
 
 @contextmanager
@@ -51,51 +47,158 @@ def one_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def run_and_print(case: Case, options: RunOptions) -> None:
-    """Run, print, store; interrupted runs keep what was done and exit with status 130."""
+@on_case
+def run(
+    case: Case,
+    episodes: Episodes = 10_000,
+    seeds: Annotated[int, count("Number of independent runs.")] = 4,
+    seed: Seed = 0,
+    workers: Workers = None,
+    checkpoints: Annotated[
+        Any,
+        typer.Option(
+            metavar="N", parser=log_or_whole, help='"log", or n to record every n-th episode.'
+        ),
+    ] = "log",
+    reveal: Reveal = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for curves, manifest and plot.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the result in --out.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw regret into a file.")
+    ] = None,
+    log_log: Annotated[bool, typer.Option("--log-log", help="Logarithmic axes.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run an agent on a problem and score it exactly against the optimum.
+
+    Interrupted, it keeps what was done and exits with status 130.
+
+    Example: tacit run river-swim psrl --episodes 1e5 --seeds 4
+    """
+    from tacit.report.plot import check_target
+    from tacit.simulation.storage import prepare
+
     with one_interrupt():
-        _run_and_print(case, options)
-
-
-def _run_and_print(case: Case, options: RunOptions) -> None:
-    problem, agent, episodes = case.problem(), case.agent(), case.episodes()
-    grid: int | str = options.checkpoints
-    if grid != "log":
-        grid = whole(options.checkpoints, "--checkpoints")
-    if options.out is not None:
-        prepare(options.out, overwrite=options.overwrite)
-    if options.plot is not None:
-        check_target(options.plot)
-    with progress_bar(f"{agent.name} on {problem.name}", episodes) as progress:
-        result = simulate(
-            problem,
-            agent,
-            episodes,
-            whole(options.seeds, "--seeds"),
-            seed=whole(options.seed, "--seed"),
-            workers=None if options.workers is None else whole(options.workers, "--workers"),
-            checkpoints=grid,
-            reveal=case.reveal,
-            progress=progress,
-        )
-    files = _store(result, options)
-    if options.as_json:
-        print(json.dumps(result.to_json()))
-    else:
-        console = Console(highlight=False)
-        summary(console, result)
-        for file in files:
-            console.print(f"wrote {file}", soft_wrap=True, markup=False)
-    if result.interrupted:
-        raise typer.Exit(130)
-
-
-def _store(result: Result, options: RunOptions) -> list[Path]:
-    files = []
-    if options.out is not None:
-        files.append(result.save(options.out, overwrite=options.overwrite))
+        problem, agent = case.problem(), case.agent()
+        if out is not None:
+            prepare(out, overwrite=overwrite)
+        if plot is not None:
+            check_target(plot)
+        with progress_bar(f"{agent.name} on {problem.name}", episodes) as progress:
+            result = tacit.simulate(
+                problem,
+                agent,
+                episodes,
+                seeds,
+                seed=seed,
+                workers=workers,
+                checkpoints=checkpoints,
+                reveal=reveal or (),
+                progress=progress,
+            )
+        files = [] if out is None else [result.save(out, overwrite=overwrite)]
+        pictures = [plot] if out is None else [out / "regret.png", plot]
         if result.completed:
-            files.append(result.plot(options.out / "regret.png", log=options.log_log))
-    if options.plot is not None and result.completed:
-        files.append(result.plot(options.plot, log=options.log_log))
-    return files
+            files += [result.plot(name, log=log_log) for name in pictures if name is not None]
+        if as_json:
+            print(json.dumps(result.to_json()))
+        else:
+            say = speaker()
+            summary(say, result)
+            for file in files:
+                say(f"wrote {file}")
+        if result.interrupted:
+            raise typer.Exit(130)
+
+
+EPISODES, RUNS = 200_000, 4
+STRICT, LENIENT = 2.0, 8.0
+WINDOWS = {
+    "first 1,000": (0, 1_000),
+    "to 10,000": (9_000, 10_000),
+    "to 100,000": (90_000, 100_000),
+    "to 200,000": (180_000, 200_000),
+}
+AGENTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("psrl", {}),
+    ("tacit-local", {"epsilon": LENIENT}),
+    ("tacit-local", {"epsilon": STRICT}),
+    ("ldp-obi", {"epsilon": LENIENT}),
+)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plot.")] = Path(
+        "tacit-demo"
+    ),
+    as_json: Json = False,
+) -> None:
+    """The two-minute tour: watch agents learn, see their regret, read what was guaranteed.
+
+    Example: tacit demo
+    """
+    from tacit.privacy.sentences import meaning
+    from tacit.report.plot import check_target, plot_regret
+
+    check_target(out / "regret.png")
+    problem = tacit.problem("river-swim")
+    say = speaker(quiet=as_json)
+    say("tacit demo: swim upstream (river-swim, 6 states, 20 steps)", style="bold")
+    say(
+        f"{EPISODES:,} users arrive one after the other and act on the newest policy. Going left "
+        "pays a little at once, swimming right against the current pays a lot, late. The best "
+        f"policy is worth {problem.optimal_value():.4f} per user, random actions "
+        f"{problem.baseline()[1]:.4f}. Regret is what users lost against the best policy. psrl "
+        "sees everything its users do; the others see one randomized report per user.\n",
+        soft_wrap=False,
+    )
+    results = []
+    for name, parameters in AGENTS:
+        agent = tacit.agent(name, **parameters)
+        with progress_bar(name, EPISODES) as progress:
+            results.append(tacit.simulate(problem, agent, EPISODES, RUNS, progress=progress))
+        if results[-1].interrupted:
+            raise KeyboardInterrupt
+    promised = next(r.guarantee for r in results if r.guarantee.requested_epsilon == STRICT)
+    picture = plot_regret(
+        results,
+        out / "regret.png",
+        log=True,
+        baseline=False,
+        caption=f"At epsilon {STRICT:g}: {meaning(promised)}",
+    )
+    if as_json:
+        print(json.dumps({"runs": [r.to_json() for r in results], "files": [str(picture)]}))
+        return
+    say(_demo_table(results))
+    say(
+        "tacit-local and ldp-obi give the same kind of promise and differ in how they spend it: "
+        "one report about one step at full epsilon, read with the noise in mind, against noise on "
+        "every count and worst-case bonuses.\n",
+        soft_wrap=False,
+    )
+    say(f"What tacit-local promises at epsilon {STRICT:g}", style="bold")
+    say(promised.statement(), soft_wrap=False)
+    say("\nWhat psrl promises", style="bold")
+    say(results[0].guarantee.statement().split("\n")[0], soft_wrap=False)
+    say(f"\nThe curves: {picture}")
+    say("Next: tacit guarantee river-swim tacit-local --epsilon 2 --episodes 1e6")
+    say("      tacit audit random-mdp tacit-local --epsilon 2")
+
+
+def _demo_table(results: list[Result]) -> Table:
+    from tacit.report.plot import label
+
+    table = Table(title=f"Regret per user, mean of {RUNS} runs", title_justify="left", box=SIMPLE)
+    table.add_column("agent")
+    for window in (*WINDOWS, "total"):
+        table.add_column(window, justify="right")
+    for result in results:
+        rates = [result.regret_per_episode(begin, end).mean() for begin, end in WINDOWS.values()]
+        total = result.regret[:, -1].mean()
+        table.add_row(label(result), *(f"{rate:.4f}" for rate in rates), f"{total:,.0f}")
+    return table

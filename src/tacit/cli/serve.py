@@ -1,75 +1,78 @@
-"""``tacit serve``: write, check, verify, explain or run a deployment."""
+"""``tacit serve``: write, check, verify, explain or run a deployment; and ``tacit tokens``."""
 
 from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from tacit._version import __version__
-from tacit.cli.values import whole
+from tacit.cli.options import DeploymentFile, Json, count, one_of, whole, write_new
 from tacit.errors import InvalidInput
-from tacit.validate import integer
 
 if TYPE_CHECKING:
     from socket import socket
 
+    from tacit.service.answers import Role
     from tacit.service.collector import Collector
     from tacit.service.deployment import Deployment
 
-
-@dataclass(frozen=True)
-class ServeOptions:
-    """What was asked for on the command line."""
-
-    init: bool
-    check: bool
-    verify: bool
-    consent: bool
-    host: str | None
-    port: str | None
-    workers: str
-    as_json: bool
+MOST_TOKENS = 1_000_000
+"""In one call."""
 
 
-def serve_or_say(path: Path, options: ServeOptions) -> None:
-    """Do the one thing that was asked for."""
-    if options.init + options.check + options.verify + options.consent > 1:
+def serve(
+    deployment: DeploymentFile,
+    init: Annotated[bool, typer.Option("--init", help="Write a commented example here.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say what would run and be guaranteed; run nothing.")
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Work out every policy again from kept reports.")
+    ] = False,
+    consent: Annotated[
+        bool, typer.Option("--consent", help="Print what to tell people who take part.")
+    ] = False,
+    host: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Instead of the file's.")
+    ] = None,
+    port: Annotated[int | None, count("Instead of the file's; 0 takes a free one.")] = None,
+    workers: Annotated[int, count("Processes that take uploads (PostgreSQL only).")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Collect reports over HTTP and learn from them, as one TOML file describes.
+
+    Example: tacit serve coach.toml --init && tacit serve coach.toml
+    """
+    from tacit.service.deployment import Deployment
+    from tacit.validate import integer
+
+    if init + check + verify + consent > 1:
         raise InvalidInput("--init, --check, --verify and --consent exclude each other; choose one")
-    if options.as_json and not (options.check or options.verify):
+    if as_json and not (check or verify):
         raise InvalidInput("--json goes with --check or --verify")
-    if options.init:
-        write_example(path)
-    elif options.check:
-        check_and_print(path, as_json=options.as_json)
-    elif options.verify:
-        verify_and_print(path, as_json=options.as_json)
-    elif options.consent:
-        print_consent(path)
+    if init:
+        write_new(deployment, Deployment.example())
+        print(f"wrote {deployment}; read it, then start: tacit serve {deployment}")
+    elif check:
+        _check(deployment, as_json=as_json)
+    elif verify:
+        _verify(deployment, as_json=as_json)
+    elif consent:
+        _print_consent(deployment)
     else:
-        port = None if options.port is None else whole(options.port, "--port")
         if port is not None:
             integer(port, "--port", low=0, high=65535)
-        workers = integer(whole(options.workers, "--workers"), "--workers", low=1, high=256)
-        serve(path, options.host, port, workers)
+        _serve(deployment, host, port, integer(workers, "--workers", low=1, high=256))
 
 
-def write_example(path: Path) -> None:
-    """Write the commented example, never over a file that is there."""
-    from tacit.service.deployment import Deployment
-
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(Deployment.example())
-    except FileExistsError:
-        raise InvalidInput(f"{path} is there already; choose another name") from None
-    print(f"wrote {path}; read it, then start: tacit serve {path}")
-
-
-def check_and_print(path: Path, *, as_json: bool) -> None:
+def _check(path: Path, *, as_json: bool) -> None:
     """Say what would run, what it would guarantee and what to expect; touch nothing."""
     from tacit.cli.guarantee import lines_of
     from tacit.foretell import forecast
@@ -99,10 +102,8 @@ def check_and_print(path: Path, *, as_json: bool) -> None:
         print(f"  {line}")
 
 
-def verify_and_print(path: Path, *, as_json: bool) -> None:
+def _verify(path: Path, *, as_json: bool) -> None:
     """Work every policy out again from kept reports; status 1 if one of them differs."""
-    import typer
-
     from tacit.service.collector import Collector
     from tacit.service.deployment import Deployment
 
@@ -113,7 +114,7 @@ def verify_and_print(path: Path, *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def print_consent(path: Path) -> None:
+def _print_consent(path: Path) -> None:
     """What to tell people before they take part, with the numbers of this deployment."""
     from tacit.privacy.sentences import consent
     from tacit.service.deployment import Deployment
@@ -122,7 +123,7 @@ def print_consent(path: Path) -> None:
     print(consent(d.guarantee, name=d.name, steps=d.task.horizon, kept=d.keep_reports))
 
 
-def serve(path: Path, host: str | None, port: int | None, workers: int) -> None:
+def _serve(path: Path, host: str | None, port: int | None, workers: int) -> None:
     """Run it until it is told to stop."""
     from tacit.service.deployment import Deployment
     from tacit.service.http.server import bind
@@ -159,9 +160,12 @@ def _run(path: Path, deployment: Deployment, workers: int, listening: socket) ->
 
 def _facts(deployment: Deployment) -> list[str]:
     """The deployment in a few lines."""
+    from sqlalchemy import make_url
+
     task = deployment.task
     seconds = f", at most one policy every {deployment.cadence:g} s" if deployment.cadence else ""
     tokens = "one token per device" if deployment.tokens == "per-device" else "one shared token"
+    database = make_url(deployment.database).render_as_string(hide_password=True)
     return [
         f"Task: {deployment.name}, {task.sizes['states']} states, {task.sizes['actions']} actions, "
         f"horizon {task.horizon}",
@@ -170,14 +174,8 @@ def _facts(deployment: Deployment) -> list[str]:
         f"Updates: batches of at least {deployment.minimum_batch:,}{seconds}",
         f"{deployment.sending}.",
         f"{deployment.taking}.",
-        f"Database: {_without_password(deployment.database)}",
+        f"Database: {database}",
     ]
-
-
-def _without_password(url: str) -> str:
-    from sqlalchemy import make_url
-
-    return make_url(url).render_as_string(hide_password=True)
 
 
 def _announce(path: Path, deployment: Deployment, collector: Collector, port: int) -> None:
@@ -204,3 +202,95 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def tokens(
+    deployment: DeploymentFile,
+    action: Annotated[
+        str,
+        typer.Argument(
+            metavar="ACTION",
+            parser=one_of("issue", "list", "revoke"),
+            help="issue, list or revoke",
+        ),
+    ],
+    number: Annotated[
+        int | None,
+        typer.Argument(metavar="[NUMBER]", parser=whole, help="Of the token to revoke, see list."),
+    ] = None,
+    role: Annotated[
+        Any,
+        typer.Option(
+            metavar="WORD", parser=one_of("device", "operator"), help="device or operator."
+        ),
+    ] = "device",
+    count: Annotated[int, count("How many to issue.")] = 1,
+    label: Annotated[str, typer.Option(metavar="TEXT", help="A note kept with them.")] = "",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write them here, one per line.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Issue, list or revoke tokens. A token is shown once; the database keeps its digest.
+
+    A running service notices at once.
+
+    Example: tacit tokens coach.toml issue --role device --count 1000 --out tokens.txt
+    """
+    from tacit.service.collector import Collector
+    from tacit.service.deployment import Deployment
+    from tacit.validate import integer
+
+    with Collector.open(Deployment.load(deployment)) as collector:
+        if action == "list":
+            _list_tokens(collector, as_json=as_json)
+        elif action == "revoke":
+            _revoke_token(collector, number, as_json=as_json)
+        else:
+            integer(count, "--count", low=1, high=MOST_TOKENS)
+            _issue_tokens(collector, role, count, label, out, as_json=as_json)
+
+
+def _issue_tokens(
+    collector: Collector,
+    role: Role,
+    count: int,
+    label: str,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    if out is None:
+        issued = collector.tokens.issue(role, count, label)
+        print(json.dumps({"role": role, "tokens": issued}) if as_json else "\n".join(issued))
+        return
+    try:  # before anything is issued, and readable by its owner alone
+        file = os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
+    except FileExistsError:
+        raise InvalidInput(f"{out} is there already; choose another name") from None
+    with file:
+        issued = collector.tokens.issue(role, count, label)
+        file.writelines(f"{token}\n" for token in issued)
+    wrote = {"role": role, "count": count, "file": str(out)}
+    print(json.dumps(wrote) if as_json else f"wrote {count:,} tokens to {out}")
+
+
+def _list_tokens(collector: Collector, *, as_json: bool) -> None:
+    known = collector.tokens.list()
+    if as_json:
+        print(json.dumps({"tokens": [asdict(token) for token in known]}))
+        return
+    for token in known:
+        state = f"{token.used:,} reports" if token.revoked_at is None else "revoked"
+        print(f"{token.id:>8}  {token.role:<8}  {state:<12}  {token.label}".rstrip())
+
+
+def _revoke_token(collector: Collector, number: int | None, *, as_json: bool) -> None:
+    from tacit.validate import integer
+
+    if number is None:
+        raise InvalidInput("say which token: tacit tokens FILE revoke NUMBER (see list)")
+    integer(number, "NUMBER", low=0, high=2**31 - 1)
+    if not collector.tokens.revoke(number):
+        raise InvalidInput(f"there is no token {number}; see: tacit tokens FILE list")
+    print(json.dumps({"revoked": number}) if as_json else f"token {number} is revoked")

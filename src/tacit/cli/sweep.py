@@ -1,116 +1,141 @@
-"""``tacit sweep``: a file of runs, on local processes or on a cluster."""
+"""``tacit sweep``: a file of runs, on local processes or on a cluster; ``tacit report``: a page."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
+from importlib import resources
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
 from rich.table import Table
 
 from tacit._version import __version__
+from tacit.cli.display import bar, speaker
+from tacit.cli.options import Json, Processes, cores, write_new
 from tacit.cli.run import one_interrupt
-from tacit.cli.values import processes
 from tacit.errors import InvalidInput
-from tacit.privacy.guarantee import Guarantee
-from tacit.sweep.estimate import duration
-from tacit.sweep.pool import run_on_processes
-from tacit.sweep.ray_backend import connected, run_on_ray
-from tacit.sweep.run import Backend, Progress, Swept, Watch, run
-from tacit.sweep.spec import read
-from tacit.sweep.tasks import said
+
+if TYPE_CHECKING:
+    from tacit.sweep.run import Backend, Progress, Swept, Watch
 
 OUT = Path("tacit-sweeps")
 _MOST_ROWS = 60
 
 
-@dataclass(frozen=True)
-class SweepOptions:
-    """The options of ``tacit sweep``, as typed."""
+def sweep(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="What to run.")],
+    init: Annotated[
+        bool, typer.Option("--init", help="Write an example to SPEC.toml and run nothing.")
+    ] = False,
+    workers: Processes = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help='A Ray cluster instead, or "local".')
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on in a folder that holds a sweep.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder (default: tacit-sweeps/SPEC).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run every combination that a file lists, and write the results as tables.
 
-    workers: str | None
-    ray: str | None
-    resume: bool
-    out: Path | None
-    as_json: bool
+    Finished tasks are never run again: interrupted or killed, the same command with --resume goes
+    on, and the results are those of a run without interruption. Exits with status 1 if tasks
+    failed; they are reported, and --resume tries them again.
 
+    Example: tacit sweep study.toml --init; tacit sweep study.toml
+    """
+    if init:
+        write_new(spec, resources.files("tacit.sweep").joinpath("example.toml").read_text("utf-8"))
+        print(f"wrote {spec}; run it: tacit sweep {spec}")
+        return
+    from tacit.sweep.run import run
+    from tacit.sweep.spec import read
 
-def write_example(path: Path) -> None:
-    """Write a spec to start from; an existing file is left alone."""
-    example = Path(__file__).resolve().parents[1] / "sweep" / "example.toml"
-    try:
-        with path.open("x") as file:
-            file.write(example.read_text())
-    except FileExistsError:
-        raise InvalidInput(f"{path} exists and was left alone; give --init another name") from None
-    print(f"wrote {path}; run it: tacit sweep {path}")
-
-
-def sweep_and_print(path: Path, options: SweepOptions) -> None:
-    """Run, print, store; status 1 if tasks failed, 130 if it was interrupted."""
-    spec = read(path)
-    out = options.out if options.out is not None else OUT / spec.name
-    if options.workers is not None and options.ray is not None:
+    listed = read(spec)
+    folder = out if out is not None else OUT / listed.name
+    if workers is not None and ray is not None:
         raise InvalidInput("--workers is for local processes, --ray for a cluster: give one")
-    count = processes(options.workers)
+    count = cores(workers)
     try:
-        with one_interrupt(), _backend(options.ray, count) as (backend, slots), _bar() as watch:
-            done = run(spec, out, backend, workers=slots, resume=options.resume, watch=watch)
+        with one_interrupt(), _backend(ray, count) as (backend, slots), _bar() as watch:
+            done = run(listed, folder, backend, workers=slots, resume=resume, watch=watch)
     except KeyboardInterrupt:
         print(
-            f"stopped; finished tasks are kept in {out}, and the same command with --resume goes "
-            "on from there",
+            f"stopped; finished tasks are kept in {folder}, and the same command with --resume "
+            "goes on from there",
             file=sys.stderr,
         )
         raise typer.Exit(130) from None
-    if options.as_json:
+    if as_json:
         print(json.dumps(_json(done), allow_nan=False))
     else:
-        _report(Console(highlight=False), done)
+        _report(speaker(), done)
     if done.failures:
         raise typer.Exit(1)
+
+
+def report(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder of a sweep, of a run, or of runs.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Page to write (default: DIR/report.html).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Results as one self-contained HTML file: curves, price of privacy, guarantees.
+
+    Example: tacit report results/
+    """
+    from tacit.report.page import write_report
+
+    target = write_report(folder, out)
+    if as_json:
+        print(json.dumps({"file": str(target), "bytes": target.stat().st_size}))
+    else:
+        speaker()(f"wrote {target}")
 
 
 @contextmanager
 def _backend(address: str | None, count: int) -> Iterator[tuple[Backend, int]]:
     """Where tasks run, and how many at once."""
+    from tacit.sweep import pool, ray_backend
+
     if address is None:
-        yield partial(run_on_processes, workers=count), count
+        yield partial(pool.run_on_processes, workers=count), count
         return
-    with connected(address, count) as slots:
-        yield partial(run_on_ray, slots=slots), slots
+    with ray_backend.connected(address, count) as slots:
+        yield partial(ray_backend.run_on_ray, slots=slots), slots
 
 
 @contextmanager
 def _bar() -> Iterator[Watch]:
-    """One bar for the whole sweep, on stderr; silent where nobody watches."""
-    console = Console(stderr=True)
-    bars = Bars(
+    """One bar for the whole sweep."""
+    from tacit.sweep.estimate import duration
+
+    columns = (
         TextColumn("{task.completed:,.0f}/{task.total:,.0f} tasks"),
         BarColumn(bar_width=24),
         TimeElapsedColumn(),
         TextColumn("{task.fields[left]}{task.fields[failed]}"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
     )
-    with bars:
-        line = bars.add_task("", total=1, left="", failed="")
+    with bar(*columns) as drawn:
+        line = drawn.add_task("", total=1, left="", failed="")
 
         def watch(now: Progress) -> None:
             left = "" if now.seconds_left is None else f"about {duration(now.seconds_left)} left"
             failed = f", {now.failed:,} failed" if now.failed else ""
-            bars.update(line, total=now.total, completed=now.done, left=left, failed=failed)
+            drawn.update(line, total=now.total, completed=now.done, left=left, failed=failed)
 
         yield watch
 
@@ -159,12 +184,13 @@ def _rows(done: Swept) -> list[dict[str, Any]]:
     return rows
 
 
-def _report(console: Console, done: Swept) -> None:
-    say = partial(console.print, soft_wrap=True, markup=False)
+def _report(say: Callable[..., None], done: Swept) -> None:
+    from tacit.sweep.estimate import duration
+
     configurations = done.sweep.configurations
     lines = list(zip(configurations, _rows(done), strict=True))
     for where, group in groupby(lines[:_MOST_ROWS], key=lambda line: _where(line[0])):
-        console.print(_table(where, group))
+        say(_table(where, group), soft_wrap=False)
     if len(configurations) > _MOST_ROWS:
         say(f"and {len(configurations) - _MOST_ROWS} more in {done.files[0]}")
     chosen = [described for described in configurations if described["chosen"] is not None]
@@ -182,11 +208,16 @@ def _report(console: Console, done: Swept) -> None:
 
 
 def _where(described: dict[str, Any]) -> str:
+    from tacit.sweep.tasks import said
+
     given = described["given"]["problem"]
     return f"{said(described['problem']['name'], given)}, {described['episodes']:,} episodes"
 
 
 def _table(where: str, lines: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -> Table:
+    from tacit.privacy.guarantee import Guarantee
+    from tacit.sweep.tasks import said
+
     table = Table(title=where, title_justify="left")
     for heading in ("agent", "seeds", "regret", "95% interval", "guarantee"):
         table.add_column(heading, overflow="fold")

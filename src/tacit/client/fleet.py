@@ -30,7 +30,8 @@ from tacit.policy import Policy
 TRUSTING = 1e6
 """Simulated people accept any epsilon: they have nothing to lose."""
 
-Progress = Callable[[int], None]
+Watch = Callable[[int], None]
+"""Is told how many users were counted so far."""
 
 
 @dataclass
@@ -100,7 +101,7 @@ class Fleet:
         except (KeyError, TypeError, ValueError):
             raise Unreachable("the collector does not say how many users it counted") from None
 
-    def run(self, users: int, progress: Progress = lambda counted: None) -> None:
+    def run(self, users: int, watch: Watch = lambda counted: None) -> None:
         """Send people until ``users`` are counted in all, the task is full, or the user stops it.
 
         Raises what a worker raised, after all others have finished the person they were at.
@@ -110,7 +111,7 @@ class Fleet:
             try:
                 while not all(job.done() for job in work):
                     time.sleep(0.1)
-                    progress(self.tally.counted)
+                    watch(self.tally.counted)
             finally:  # an interruption, too, waits for the people who are on their way
                 self._stop.set()
         for job in work:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tacit import timing, wire
-from tacit.agents import make_agent
+from tacit.agents import agents, make_agent
 from tacit.client.errors import Declined
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput, TacitError
@@ -128,11 +128,13 @@ def _read(answer: Mapping[str, Any]) -> Terms:
 
 @functools.lru_cache(maxsize=16)
 def _bind(document: bytes) -> BoundAgent:
-    """Fit the agent; its name is looked up among ours, so nothing foreign is ever run."""
+    """Fit the agent; its name must be one of ours, so nothing foreign is ever run."""
     task, agent = json.loads(document)
     name, parameters = text(agent.get("name"), "the agent's name"), agent.get("parameters")
     if not isinstance(parameters, dict):
         raise InvalidInput("the agent's parameters must be an object")
+    if agents.entry(name).package:
+        raise InvalidInput(f"the agent {name} is not one of tacit's own, and devices run no other")
     try:
         bound = make_agent(name, **parameters).bind(wire.task_from_json(task))
     except TypeError:

@@ -12,6 +12,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_exponential,
+)
 
 from tacit._version import __version__
 from tacit.client.errors import Declined, Refused, Unreachable
@@ -23,6 +30,27 @@ AGAIN = frozenset({429, 500, 502, 503, 504})
 """Statuses after which the same request may succeed."""
 
 LONGEST_PAUSE = 60.0
+
+
+class _Busy(Exception):
+    """A status after which the same request may succeed, and how long to wait first."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        super().__init__(f"status {response.status_code}")
+        text = response.headers.get("retry-after", "")
+        asked = float(text) if text.isascii() and text.isdigit() else 0.0
+        self.seconds = min(asked, LONGEST_PAUSE)
+
+
+_TRY_AGAIN = (httpx.TransportError, _Busy)
+_BACKOFF = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
+
+
+def _pause_before_next(state: RetryCallState) -> float:
+    """Twice as long each time, or as the collector asks; by half more or less, at random."""
+    error = state.outcome.exception() if state.outcome is not None else None
+    asked = error.seconds if isinstance(error, _Busy) else 0.0
+    return max(_BACKOFF(state), asked) * (0.5 + secrets.randbelow(1000) / 1000)
 
 
 class Api:
@@ -98,26 +126,20 @@ class Api:
     ) -> tuple[int, httpx.Headers, bytes]:
         """One answer, after as many attempts as it takes, at most ``attempts``."""
         headers["User-Agent"] = f"tacit/{__version__}"
-        problem, wait = "", 0.5
-        for attempt in range(self._attempts):
-            if attempt:
-                self._pause(wait * (0.5 + secrets.randbelow(1000) / 1000))
-                wait = min(2 * wait, LONGEST_PAUSE)
-            try:
-                status, found, answer = self._once(method, path, headers, body)
-            except httpx.TransportError as error:
-                problem = str(error) or type(error).__name__
-                continue
-            if status not in AGAIN:
-                if status not in (200, 304):
-                    raise _refusal(status, answer)
-                return status, found, answer
-            problem = f"status {status}"
-            wait = max(wait, _asked_to_wait(found))
-        raise Unreachable(
-            f"{self.address} did not answer {method} {path} in {self._attempts} attempts "
-            f"({problem}); try again later"
+        trying = Retrying(
+            retry=retry_if_exception_type(_TRY_AGAIN),
+            stop=stop_after_attempt(self._attempts),
+            wait=_pause_before_next,
+            sleep=self._pause,
+            reraise=True,
         )
+        try:
+            return trying(self._once, method, path, headers, body)
+        except _TRY_AGAIN as error:
+            raise Unreachable(
+                f"{self.address} did not answer {method} {path} in {self._attempts} attempts "
+                f"({str(error) or type(error).__name__}); try again later"
+            ) from None
 
     def _once(
         self, method: str, path: str, headers: dict[str, str], body: bytes | None
@@ -130,7 +152,11 @@ class Api:
                 answer += chunk
                 if len(answer) > MOST_BYTES:
                     raise Unreachable(f"{self.address} answered with more than {MOST_BYTES} bytes")
-            return response.status_code, response.headers, answer
+        if response.status_code in AGAIN:
+            raise _Busy(response)
+        if response.status_code not in (200, 304):
+            raise _refusal(response.status_code, answer)
+        return response.status_code, response.headers, answer
 
     def _json(self, body: bytes) -> Any:
         try:
@@ -168,12 +194,6 @@ def _this_machine(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _asked_to_wait(headers: httpx.Headers) -> float:
-    """Seconds in a Retry-After header, within reason."""
-    text = headers.get("retry-after", "")
-    return min(float(text), LONGEST_PAUSE) if text.isascii() and text.isdigit() else 0.0
 
 
 def _refusal(status: int, body: bytes) -> Refused:

@@ -19,6 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import platformdirs
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -45,9 +47,7 @@ def source_hash(root: Path = PACKAGE) -> str:
 def cache_folder() -> Path:
     """Folder for compiled code: $TACIT_CACHE_DIR, else the user's cache, else a fresh one."""
     chosen = os.environ.get("TACIT_CACHE_DIR")
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tacit"
-    if chosen:
-        base = Path(chosen)
+    base = Path(chosen) if chosen else platformdirs.user_cache_path("tacit", appauthor=False)
     folder = base / f"kernels-{source_hash()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,8 @@ from tacit.task import Task
 class Exact:
     """Releases exact sums. Epsilon is infinite, unless the statistic carries no data at all."""
 
+    absorbs_sums = True
+
     def __init__(self, statistic: Statistic, task: Task) -> None:
         self.layout = statistic.layout
         if self.layout.size:
@@ -45,10 +47,18 @@ class Exact:
         secret.users += 1
         return secret
 
-    def absorb_sums(self, secret: Secret, total: IntArray, users: int) -> None:
-        """The same for the summed contributions of several users at once."""
+    def absorb_sums(
+        self,
+        secret: Secret,
+        total: IntArray,
+        users: int,
+        publication: Publication,
+        noise: Noise,
+    ) -> Secret:
+        """The same for what several users contributed, added up before."""
         sums.absorb(secret.sums, total)
         secret.users += users
+        return secret
 
     def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """1 if the two differ at all: nothing is paid for."""

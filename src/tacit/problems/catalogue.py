@@ -11,7 +11,7 @@ from tacit.problems.from_gymnasium import gymnasium_problem
 from tacit.problems.linear_benchmarks import low_rank, synthetic_linear
 from tacit.problems.lq_benchmarks import lq_double_integrator, lq_scalar, lq_thermal, random_lq
 from tacit.problems.mixtures import hard_mixture, linear_bandit, remap_walk
-from tacit.registry import Entry, Registry
+from tacit.registry import Registered, Registry
 
 problems: Registry[Problem] = Registry("problem")
 problems.add("random-mdp", random_mdp, "random transitions and 0/1 rewards, one instance per seed")
@@ -29,12 +29,12 @@ problems.add("remap-walk", remap_walk, "a linear mixture of four known kernels; 
 problems.add("hard-mixture", hard_mixture, "the lower-bound linear mixture: hidden signs per stage")
 problems.add("linear-bandit", linear_bandit, "a contextual linear bandit: the mixture with H = 1")
 
-GYMNASIUM: Entry[Problem] = Entry(
+GYMNASIUM: Registered[Problem] = Registered(
     "gym:ID", gymnasium_problem, "a Gymnasium toy-text environment, for example gym:FrozenLake-v1"
 )
 
 
-def problem_entry(name: str) -> Entry[Problem]:
+def problem_entry(name: str) -> Registered[Problem]:
     """The entry behind a name, also for ``gym:ID``."""
     if name.startswith("gym:"):
         return dataclasses.replace(GYMNASIUM, name=name)

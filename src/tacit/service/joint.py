@@ -144,8 +144,7 @@ class JointMode:
         if stored is None:
             raise Refused("the sums of the next batch are missing from the encrypted table")
         total = np.frombuffer(stored, dtype="<i8").astype(np.int64)
-        self._privatizer.absorb_sums(learner.secret, total, end - start)
-        learner.served += end - start
+        learner.absorb_sums(total, end - start)
 
     def ready(self, learner: Learner, version: int) -> None:
         """Charge, then noise (stored, or stored now), then the witness."""

@@ -88,7 +88,7 @@ class SegmentRun:
             left -= len(rows)
         privatizer = self.agent.privatizer
         assert isinstance(privatizer, Exact | CountedSums | BatchSums)
-        privatizer.absorb_sums(self._secret, self._sums, users)
+        privatizer.absorb_sums(self._secret, self._sums, users, self._publication, self._noise)
         self._sums[:] = 0
 
     def _segment(self, publication: Publication, acting: Acting, rows: Array) -> None:

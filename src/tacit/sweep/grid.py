@@ -14,7 +14,7 @@ from typing import Any, get_args
 from tacit.agents.catalogue import PRIVACY_PARAMETERS, agents, make_agent
 from tacit.errors import InvalidInput
 from tacit.problems.catalogue import make_problem, problem_entry
-from tacit.registry import Entry
+from tacit.registry import Registered
 from tacit.simulation.naming import Named
 from tacit.sweep.spec import Case, Spec, axis
 from tacit.sweep.tasks import Configuration, Modules
@@ -104,7 +104,7 @@ def _product(parameters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(parameters, values, strict=True))
 
 
-def _typed(entry: Entry[Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _typed(entry: Registered[Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """``1`` where a number is declared means 1.0, and 1e3 where a whole one is means 1000."""
     takes = entry.parameters
     return {

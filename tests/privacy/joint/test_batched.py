@@ -90,7 +90,7 @@ def test_a_user_is_in_one_release_only() -> None:
     privatizer.absorb(secret, privatizer.encode(one, None, noise), 0)
     first = privatizer.release(secret, Query(1), noise)
     assert first.users == 1 and np.allclose(first.blocks["visits"], 1.0, atol=0.2)
-    privatizer.absorb_sums(secret, 2 * one, 2)
+    privatizer.absorb_sums(secret, 2 * one, 2, None, noise)
     second = privatizer.release(secret, Query(2), noise)
     assert second.users == 2 and np.allclose(second.blocks["visits"], 2.0, atol=0.2)
     empty = privatizer.release(secret, Query(3), noise)

@@ -19,6 +19,7 @@ from tacit.privacy import (
     ReplayNoise,
     Secret,
     SecureNoise,
+    Silence,
     SimulatedNoise,
 )
 from tacit.privacy.accounting import gaussian_mu
@@ -116,10 +117,10 @@ def test_a_full_batch_of_the_largest_contributions_is_not_clipped(kind: str) -> 
     mechanism = counted(VisitCounts(TASK), kind, batch=10)
     size, secret = mechanism.layout.size, mechanism.init()
     most = np.rint(3 / mechanism.layout.units).astype(np.int64)  # H = 3 in every cell
-    mechanism.absorb_sums(secret, 7 * most, 7)
+    mechanism.absorb_sums(secret, 7 * most, 7, None, Silence())
     with pytest.raises(InvalidInput, match="10 users share a batch at most, and 4 more came after"):
-        mechanism.absorb_sums(secret, 4 * most, 4)
-    mechanism.absorb_sums(secret, 3 * most, 3)
+        mechanism.absorb_sums(secret, 4 * most, 4, None, Silence())
+    mechanism.absorb_sums(secret, 3 * most, 3, None, Silence())
     with pytest.raises(InvalidInput, match="this one is full"):
         mechanism.absorb(secret, mechanism.encode(most, None, SecureNoise()), 0)
     zeros = ReplayNoise([np.zeros(size, dtype=np.int64)])

@@ -84,5 +84,5 @@ def joint_run(
             )
         total = np.zeros(bound.statistic.layout.size, dtype=np.int64)
         bound.statistic.add_many(states, actions, rewards, publication, total)
-        privatizer.absorb_sums(secret, total, batch)
+        privatizer.absorb_sums(secret, total, batch, publication, noise)
         served += batch

@@ -96,6 +96,8 @@ class Curator(Curated):
         requested_delta: likewise, and the delta at which epsilon is stated.
     """
 
+    absorbs_sums = True
+
     def __init__(
         self,
         statistic: CuratedTransitions,
@@ -212,6 +214,22 @@ class Curator(Curated):
         self.stream.absorb(secret.stream, Report(values[: self.layout.size]), version)
         secret.sums += values
         secret.users += 1
+        return secret
+
+    def absorb_sums(
+        self,
+        secret: Secret,
+        total: IntArray,
+        users: int,
+        publication: Publication,
+        noise: Noise,
+    ) -> Secret:
+        """The same for what several users contributed, added up before."""
+        assert isinstance(secret, CuratorSecret)
+        gram = total[: self.layout.size]
+        self.stream.absorb_sums(secret.stream, gram, users, publication, noise)
+        secret.sums += total
+        secret.users += users
         return secret
 
     def release(self, secret: Secret, query: Query | ValueQuery, noise: Noise) -> Release:

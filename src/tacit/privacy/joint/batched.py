@@ -59,6 +59,8 @@ class BatchSums(Curated):
         requested_delta: likewise, and the delta at which epsilon is stated.
     """
 
+    absorbs_sums = True
+
     def __init__(
         self,
         statistic: Statistic,
@@ -125,12 +127,20 @@ class BatchSums(Curated):
         secret.open += 1
         return secret
 
-    def absorb_sums(self, secret: Secret, total: IntArray, users: int) -> None:
-        """The same for the summed contributions of several users at once."""
+    def absorb_sums(
+        self,
+        secret: Secret,
+        total: IntArray,
+        users: int,
+        publication: Publication,
+        noise: Noise,
+    ) -> Secret:
+        """The same for what several users contributed, added up before."""
         assert isinstance(secret, BatchSecret)
         sums.absorb(secret.sums, total * self.factors)
         secret.users += users
         secret.open += users
+        return secret
 
     def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """L2 distance over the declared one."""

@@ -98,6 +98,8 @@ class CountedSums(Curated):
         requested_delta: likewise, and the delta at which epsilon is stated.
     """
 
+    absorbs_sums = True
+
     def __init__(
         self,
         statistic: Statistic,
@@ -206,8 +208,15 @@ class CountedSums(Curated):
         secret.open += 1
         return secret
 
-    def absorb_sums(self, secret: Secret, total: IntArray, users: int) -> None:
-        """The same for the summed contributions of several users at once."""
+    def absorb_sums(
+        self,
+        secret: Secret,
+        total: IntArray,
+        users: int,
+        publication: Publication,
+        noise: Noise,
+    ) -> Secret:
+        """The same for what several users contributed, added up before."""
         assert isinstance(secret, CountedSecret)
         if secret.open + users > self.batch:
             raise InvalidInput(
@@ -217,6 +226,7 @@ class CountedSums(Curated):
         sums.absorb(secret.sums, total * self.factors)
         secret.users += users
         secret.open += users
+        return secret
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """Close the batch as item ``query.id`` of the stream and publish the noisy prefix.

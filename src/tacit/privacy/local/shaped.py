@@ -100,6 +100,8 @@ class LocalShaped(WholeReport):
         requested_delta: likewise, and the delta at which epsilon is stated.
     """
 
+    absorbs_sums = True
+
     def __init__(
         self,
         statistic: Statistic,
@@ -231,6 +233,30 @@ class LocalShaped(WholeReport):
         secret.spread += report.weights**2
         secret.users += 1
         secret.source = weakest(secret.source, report.source)
+        return secret
+
+    def absorb_sums(
+        self,
+        secret: Secret,
+        total: IntArray,
+        users: int,
+        publication: Publication,
+        noise: Noise,
+    ) -> Secret:
+        """The same for many users at once, as a simulation can, which knows their contributions.
+
+        The noise of n users under one publication is drawn once, with standard deviation sqrt(n)
+        times that of one: its law, up to how draws are rounded to the grid.
+        """
+        assert isinstance(secret, ShapedSecret)
+        weights = self.weights(publication)
+        live = np.flatnonzero(weights > 0.0)
+        drawn = np.empty(len(live), dtype=np.int64)
+        noise.fill(GridLaw("gaussian", math.sqrt(users) * self.grid_law(weights).scales), drawn)
+        secret.sums[live] += total[live] * self.factors[live] + drawn
+        secret.spread += users * weights**2
+        secret.users += users
+        secret.source = weakest(secret.source, noise.source)
         return secret
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:

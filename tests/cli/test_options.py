@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.cli.values import assignments, read
+from tacit.cli.options import assignments, read
 from tacit.errors import InvalidInput
 
 
