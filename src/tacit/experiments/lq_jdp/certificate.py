@@ -18,7 +18,7 @@ from tacit.experiments.judge import reason
 from tacit.kernels.lq import optimal_cost_gradient
 from tacit.planners.lq_model import LinearTask, linear_task
 from tacit.planners.ofu import Ellipsoid, certificate, optimistic
-from tacit.problems.lq_benchmarks import lq_scalar
+from tacit.problems.lq import lq_scalar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
