@@ -42,9 +42,7 @@ def under(name: str, *packages: str) -> bool:
 BLIND = sorted(
     name
     for name in MODULES
-    if under(
-        name, "planners", "policy", "publication", "release", "task", "features", "multi_target"
-    )
+    if under(name, "planners", "policy", "publication", "release", "task", "features")
     or under(name, *(f"kernels.{kernel}" for kernel in PLANNING_KERNELS))
 )
 RAW = (
@@ -81,12 +79,11 @@ ARROW = {
     # package: what it may import, besides itself and arrays, errors, validate, kernels
     "kernels": (),
     "features": ("task",),
-    "multi_target": ("features", "task"),
-    "statistics": ("features", "multi_target", "publication", "policy", "task", "trajectory"),
+    "statistics": ("features", "publication", "policy", "task", "trajectory"),
     "privacy": (
         *("features", "publication", "policy", "release", "statistics", "task", "trajectory"),
     ),
-    "planners": ("features", "multi_target", "publication", "policy", "release", "task"),
+    "planners": ("features", "publication", "policy", "release", "task"),
     "problems": ("policy", "registry", "task", "trajectory"),
     "agents": (
         *("driver", "features", "planners", "policy", "privacy", "publication", "registry"),

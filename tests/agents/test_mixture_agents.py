@@ -9,7 +9,7 @@ import pytest
 import tacit
 from tacit.driver import drive
 from tacit.errors import InvalidInput
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.privacy import Exact, Silence, accounting
 from tacit.simulation.streams import planner_streams
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit
-from tacit.multi_target import geometry
+from tacit.features import geometry
 from tacit.policy import uniform_policy
 from tacit.problems import LinearMixtureMDP
 from tacit.publication import Publication

@@ -84,7 +84,7 @@ class _PrivateLsvi(Agent):
 
 
 def _paper_targets(horizon: int, constants: PaperConstants) -> Answers:
-    """R + V in [0, H + 1] at every stage, not centred."""
+    """r + V in [0, H + 1] at every stage, not centred."""
     stds = {"value": np.full(horizon, constants.target_std)}
     ranges = {"value": np.full(horizon, horizon + 1.0)}
     return Answers(ranges, stds, constants.rounds, {"value": True}, centred=False)

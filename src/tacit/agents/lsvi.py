@@ -20,7 +20,7 @@ def dimension(task: Task) -> int:
 
 
 def lsvi_bonus(task: Task, beta: float) -> float:
-    """D H sqrt(log(2 d K H / beta)) (docs/papers/linear_jdp.md#lsvi-ucb)."""
+    """d H sqrt(log(2 d K H / beta)) (docs/papers/linear_jdp.md#lsvi-ucb)."""
     d, H, K = dimension(task), task.horizon, task.users
     return d * H * math.sqrt(math.log(2 * d * K * H / beta))
 
@@ -39,7 +39,7 @@ def plus_bonus(d: int, H: int, K: int, beta: float) -> PlusBonus:
 
 
 def tuned_plus(scale: float, H: int) -> PlusBonus:
-    """C H for both values, weights from variances alone."""
+    """c H for both values, weights from variances alone."""
     return PlusBonus(scale * H, scale * H, 0.0, theory=False)
 
 

@@ -55,7 +55,7 @@ class Targets:
 
 
 def one_target(horizon: int) -> Targets:
-    """R + V in [0, H - h] (h from 0), at every stage."""
+    """r + V in [0, H - h] (h from 0), at every stage."""
     return Targets({"value": np.arange(horizon, 0, -1.0)}, {"value": True})
 
 
@@ -137,7 +137,7 @@ class Sizes:
 
 
 def zcdp(epsilon: float, delta: float) -> float:
-    """Rho = (sqrt(L + eps) - sqrt L)^2, L = log(1 / delta): the papers' conversion."""
+    """rho = (sqrt(L + eps) - sqrt L)^2, L = log(1 / delta): the papers' conversion."""
     log = math.log(1 / delta)
     return (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
 

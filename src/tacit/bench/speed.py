@@ -19,7 +19,7 @@ from typing import Any
 from tacit.agents.catalogue import make_agent
 from tacit.bench import peer_rlberry, plain_lsvi, plain_obi, plain_ucb_vi
 from tacit.errors import InvalidInput
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.problems.benchmarks import random_mdp, river_swim
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.checkpoints import checkpoints

@@ -119,7 +119,7 @@ def noisy_answer(
     noise: IntArray,
     out: Array,
 ) -> None:
-    """Sum w phi (r + V(s') - m) of one stage from the tables, put on the grid, plus noise.
+    """sum w phi (r + V(s') - m) of one stage from the tables, put on the grid, plus noise.
 
     Args:
         table: weights of transitions [H, S, A, S].

@@ -27,7 +27,7 @@ UNKNOWN = 1e12
 
 @kernel
 def directional_z(bonus_scale: float, beta: float, sizes: tuple[int, int, int], e: int) -> float:
-    """Z = c sqrt(2 L), L = ln(4 S A H e (e + 1) / beta), before the e-th update of the policy."""
+    """z = c sqrt(2 L), L = ln(4 S A H e (e + 1) / beta), before the e-th update of the policy."""
     H, S, A = sizes
     return bonus_scale * math.sqrt(2.0 * math.log(4.0 * S * A * H * e * (e + 1.0) / beta))
 

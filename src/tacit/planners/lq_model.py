@@ -33,7 +33,7 @@ class LinearTask(NamedTuple):
 
     @property
     def D(self) -> int:
-        """N + d."""
+        """n + d."""
         return self.n + self.d
 
 

@@ -207,7 +207,7 @@ def certificate(facts: LinearTask, region: Ellipsoid) -> float:
 
 
 def _mixture(region: Ellipsoid, share: float) -> Ellipsoid:
-    """Share (|Theta - That|_V / radius)^2 + (1 - share) |Theta|_F^2 <= 1 as an ellipsoid."""
+    """share (|Theta - That|_V / radius)^2 + (1 - share) |Theta|_F^2 <= 1 as an ellipsoid."""
     pull = share * region.lam / region.radius**2
     lam = pull + (1.0 - share)
     rotated = region.U.T @ region.centre

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.features import known_rewards
+from tacit.features import Geometry, known_rewards
 from tacit.kernels.mixture import Regression, Widths, vfree_induction, work_space
 from tacit.kernels.planning import backward_induction
 from tacit.kernels.posterior import mark_tried, sample_joint_model
-from tacit.multi_target import Geometry
 from tacit.planners.base import Context, Streams, ValuePlanner
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication

@@ -107,7 +107,7 @@ class MirrorPlanner(_Targeted):
     rate: Rate
 
     def step_sizes(self, task: Task) -> Array:
-        """Eta of every stage."""
+        """eta of every stage."""
         H, A = task.horizon, task.sizes["actions"]
         if self.rate == "paper":
             return np.full(H, math.sqrt(2 * math.log(A) / (task.users * H**2)))

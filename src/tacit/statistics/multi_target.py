@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.features import geometry
 from tacit.kernels.targets import STEPS, StepTables, add_multi_targets
-from tacit.multi_target import geometry
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights
 from tacit.statistics.distances import ISOMETRIC, squared_diameter

@@ -17,7 +17,7 @@ from tacit.experiments.figure import Claim, Figure, Judge, Measurement, Size
 from tacit.experiments.judge import reason
 from tacit.experiments.tabular_ldp.curves import EPSILONS, HORIZON, true_epsilon
 from tacit.experiments.tabular_ldp.instances import screened
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.privacy.local.additive import GRID, LocalAdditive
 from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.problems import TabularMDP

@@ -21,7 +21,7 @@ from tacit.experiments.figure import Claim, Curve, Figure, Judge, Measurement, P
 from tacit.experiments.judge import reason
 from tacit.experiments.tabular_ldp import curves, instances
 from tacit.experiments.tabular_ldp.curves import HORIZON, RANDOMIZERS
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Query
 from tacit.privacy.noise import SimulatedNoise

@@ -25,7 +25,7 @@ class Independent(ExactRows):
     name: ClassVar[str] = "independent"
 
     def column_norm(self) -> float:
-        """Sqrt n: the first item is in every row."""
+        """sqrt n: the first item is in every row."""
         return math.sqrt(self.length)
 
     def error_std(self, t: int) -> float:
