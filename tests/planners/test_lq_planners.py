@@ -112,9 +112,7 @@ def grid_minimum(facts, region, points=81):
         for b in np.linspace(-1, 1, points):
             theta = np.array([[a], [b]])
             if a * a + b * b <= 1 and region.holds(theta):
-                value = lq.optimal_cost_gradient(
-                    theta, facts.Q, facts.R, facts.W, facts.X1, gains, P, gradient
-                )
+                value = lq.optimal_cost_gradient(theta, facts.setting, gains, P, gradient)
                 best = min(best, value)
     return best
 
@@ -156,9 +154,7 @@ def test_vector_solutions_are_feasible_certified_and_below_samples(name: str) ->
             push *= region.radius / np.linalg.norm(push)
             other = centre + region.U @ (push / np.sqrt(region.lam)[:, None])
             if np.linalg.norm(other) <= 1:
-                value = lq.optimal_cost_gradient(
-                    other, facts.Q, facts.R, facts.W, facts.X1, gains, P, gradient
-                )
+                value = lq.optimal_cost_gradient(other, facts.setting, gains, P, gradient)
                 assert found.value <= value + 1e-9
 
 

@@ -36,6 +36,11 @@ class LinearTask(NamedTuple):
         """n + d."""
         return self.n + self.d
 
+    @property
+    def setting(self) -> lq.Setting:
+        """Costs, noise and start, as kernels read them."""
+        return lq.Setting(self.Q, self.R, self.W, self.X1)
+
 
 def linear_task(task: Task) -> LinearTask:
     """Read the facts; without a revealed noise law, noise is uniform in the declared ball."""
@@ -94,6 +99,6 @@ def certainty_gains(
     gains = np.empty((facts.H, facts.d, facts.n))
     P = np.empty((facts.H + 1, facts.n, facts.n))
     spread = np.zeros((facts.D, facts.D)) if sigma is None else sigma
-    lq.riccati(theta, spread, facts.Q, facts.R, gains, P)
+    lq.riccati(theta, spread, facts.setting, gains, P)
     lq.cap_gains(gains, limit)
     return gains

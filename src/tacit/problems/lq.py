@@ -141,6 +141,11 @@ class LQSystem:
         return frozen(self.starts.T @ self.starts / len(self.starts))
 
     @cached_property
+    def setting(self) -> lq.Setting:
+        """Costs, noise and start, as kernels read them."""
+        return lq.Setting(self.Q, self.R, self.noise_covariance, self.start_moment)
+
+    @cached_property
     def truth(self) -> LinearTruth:
         """The secret arrays as the compiled kernels read them."""
         return LinearTruth(self.theta, self.noise, self.starts, self.Q, self.R)
@@ -174,7 +179,7 @@ class LQSystem:
         gains = np.empty((self.horizon, self.inputs, self.states))
         P = np.empty((self.horizon + 1, self.states, self.states))
         D = self.states + self.inputs
-        lq.riccati(self.theta, np.zeros((D, D)), self.Q, self.R, gains, P)
+        lq.riccati(self.theta, np.zeros((D, D)), self.setting, gains, P)
         return frozen(gains), frozen(P)
 
     def optimal_gains(self) -> Array:
@@ -183,7 +188,7 @@ class LQSystem:
 
     def optimal_cost(self) -> float:
         """Exact J* by Riccati, over the start law."""
-        return lq.start_cost(self._optimum[1], self.start_moment, self.noise_covariance)
+        return lq.start_cost(self._optimum[1], self.setting)
 
     def optimal_value(self) -> float:
         """Minus the optimal cost."""
@@ -197,10 +202,7 @@ class LQSystem:
             return self._cost_with_offsets(policy)
         variance = np.full(self.horizon, policy.amplitude**2 / self.inputs)
         moments = np.empty((self.horizon + 1, self.states, self.states))
-        W, start = self.noise_covariance, self.start_moment
-        return lq.policy_cost(
-            self.theta, self.Q, self.R, W, start, policy.gains, 1.0, variance, moments
-        )
+        return lq.policy_cost(self.theta, self.setting, policy.gains, 1.0, variance, moments)
 
     def _cost_with_offsets(self, policy: LinearPolicy) -> float:
         X, mean, cost = self.start_moment, self.starts.mean(axis=0), 0.0
