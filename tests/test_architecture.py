@@ -72,7 +72,7 @@ def test_the_import_walk_sees_what_it_must() -> None:
     assert Path(tacit.__file__).parent == PACKAGE
     assert len(BLIND) >= 10
     assert "tacit.trajectory" in closure("tacit.statistics.counts")
-    assert "tacit.kernels.rollout" in closure("tacit.simulation.loops")
+    assert "tacit.kernels.rollout" in closure("tacit.simulation.visits")
 
 
 ARROW = {

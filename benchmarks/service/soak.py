@@ -183,7 +183,7 @@ class World:
         users = len(numbers)
         rewards = np.stack([np.array(numbers) / 2**24, np.zeros(users)], axis=1)
         states, actions = np.zeros((users, 3), int), np.zeros((users, 2), int)
-        bound.statistic.add_many(states, actions, rewards, publication, total)
+        bound.statistic.add_many(states, actions, rewards, publication, np.arange(users), total)
         return total
 
     def counted(self) -> IntArray:

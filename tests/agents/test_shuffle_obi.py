@@ -11,7 +11,8 @@ from tacit.agents import ShuffleOBI
 from tacit.errors import InvalidInput
 from tacit.kernels.questions import JOINT, REWARD
 from tacit.privacy.shuffle import Blanket, Shuffled, useful_crowd
-from tacit.simulation.compiled import OneCellRun, compiled_run
+from tacit.simulation.compiled import compiled_run
+from tacit.simulation.one_cell import OneCellRun
 
 PROBLEM = tacit.problem("random-mdp", seed=21)
 

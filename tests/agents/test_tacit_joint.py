@@ -9,7 +9,7 @@ from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.privacy.local import LocalShaped
 from tacit.simulation.compiled import compiled_run
-from tacit.simulation.mixture_runs import ValueTargetedRun
+from tacit.simulation.value_targeted import ValueTargetedRun
 from tacit.statistics.base import Relation
 
 AGENTS = {

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "health_coach"
 @pytest.mark.parametrize(("name", "model"), [("coach", "local"), ("coach_joint", "joint")])
 def test_deployment_and_people_agree(name, model) -> None:
     deployment = Deployment.load(FOLDER / f"{name}.toml")
-    people = fleet_population(deployment.fleet, deployment.folder, deployment.task)
+    people = fleet_population(deployment.settings.fleet, deployment.folder, deployment.task)
     assert deployment.model == model and deployment.unit == "user"
     module = sys.modules["tacit_fleet_population"]
     assert list(deployment.states) == module.STATES

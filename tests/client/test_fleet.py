@@ -70,9 +70,12 @@ class Running:
 
     def fleet(self, **options) -> Fleet:
         people = fleet_population(
-            self.deployment.fleet, self.deployment.folder, self.deployment.task
+            self.deployment.settings.fleet, self.deployment.folder, self.deployment.task
         )
-        own = {"tokens": self.tokens, "own_tokens": self.deployment.tokens == "per-device"}
+        own = {
+            "tokens": self.tokens,
+            "own_tokens": self.deployment.settings.population.tokens == "per-device",
+        }
         return Fleet(partial(Api, self.address), people, **{**own, **options})
 
     def accepted(self) -> int:

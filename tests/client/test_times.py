@@ -305,7 +305,7 @@ class Wait:
         self.outbox.begin(Saved("task", "report", {}, [], times))
 
     def held(self, now: float) -> bool:
-        self.outbox.look(now)
+        self.outbox.note_clock(now)
         return self.outbox.times("report").held(now)
 
 

@@ -183,7 +183,8 @@ def _released(
                 seen.append(_buffers(loop, bound))
     parts = [part for part, _ in itertools.groupby(seen) if part != blank]
     assert heard.releases or parts or not bound.statistic.layout.size
-    return _score(loop), [_blocks(release) for release in heard.releases] or parts
+    collected = [_blocks(release) for release in heard.releases if release.blocks]
+    return _score(loop), collected or parts
 
 
 def _buffers(loop: Any, bound: BoundAgent) -> bytes:

@@ -37,13 +37,23 @@ def test_the_files_hold_exactly_the_cases_in_order() -> None:
         assert len(path.read_text().splitlines()) == len(wanted) + 3
 
 
-def test_the_docstring_says_truly_which_loops_are_equal_in_law_only() -> None:
-    said = " ".join(record.__doc__.split())
+PAGE = record.FOLDER.parents[1] / "docs" / "architecture.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "in_law", "stepwise"),
+    [
+        (record.__doc__.replace("``", "`"), "Equal in law only", "Without a loop"),
+        (PAGE.read_text(), "equal the driver in law", "Stepwise only"),
+    ],
+)
+def test_it_is_said_truly_which_loops_are_equal_in_law_only(text, in_law, stepwise) -> None:
+    said = " ".join(text.split())
     law = {c.agent for n, c in cases().items() if RECORDED[n].get("loop", "").endswith("law")}
     none = {c.agent for n, c in cases().items() if RECORDED[n].get("loop") == "none"}
-    for beginning, agents in (("Equal in law only", law), ("Without a loop", none)):
+    for beginning, agents in ((in_law, law), (stepwise, none)):
         sentence = said[said.index(beginning) :].partition(".")[0]
-        named = {agent for agent in AGENTS if f"``{agent}``" in sentence}
+        named = {agent for agent in AGENTS if f"`{agent}`" in sentence}
         assert named == agents, beginning
 
 

@@ -28,7 +28,7 @@ def test_the_example_runs_as_it_is(tmp_path: Path) -> None:
     path.write_text(Deployment.example())
     deployment = Deployment.load(path)
     assert deployment.model == "local" and deployment.guarantee.unit == "user"
-    assert deployment.fleet["problem"] == "river-swim"
+    assert deployment.settings.fleet["problem"] == "river-swim"
     with Collector.open(deployment) as collector:
         assert collector.policy().version == 0
         described = collector.describe()

@@ -50,9 +50,9 @@ def fleet(
 
     d = Deployment.load(deployment)
     integer(users, "--users", low=1)
-    people = fleet_population(d.fleet, d.folder, d.task)
-    own_tokens = d.tokens == "per-device"
-    address = address or f"http://{d.host}:{d.port}"
+    people = fleet_population(d.settings.fleet, d.folder, d.task)
+    own_tokens = d.settings.population.tokens == "per-device"
+    address = address or f"http://{d.settings.server.host}:{d.settings.server.port}"
     sent = Fleet(
         partial(Api, address, keep=60.0),
         people,

@@ -6,7 +6,7 @@ import ipaddress
 import json
 import os
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -120,7 +120,11 @@ def _print_consent(path: Path) -> None:
     from tacit.service.deployment import Deployment
 
     d = Deployment.load(path)
-    print(consent(d.guarantee, name=d.name, steps=d.task.horizon, kept=d.keep_reports))
+    print(
+        consent(
+            d.guarantee, name=d.name, steps=d.task.horizon, kept=d.settings.storage.keep_reports
+        )
+    )
 
 
 def _serve(path: Path, host: str | None, port: int | None, workers: int) -> None:
@@ -129,18 +133,18 @@ def _serve(path: Path, host: str | None, port: int | None, workers: int) -> None
     from tacit.service.http.server import bind
 
     deployment = Deployment.load(path)
-    if host is not None:
-        deployment = replace(deployment, host=host)
+    server = deployment.settings.server
+    host, port = host or server.host, server.port if port is None else port
     if workers > 1 and deployment.database.startswith("sqlite"):
         raise InvalidInput(
             f"--workers {workers} needs PostgreSQL, because SQLite has one writer; leave it "
             "out, or set database in [storage]"
         )
-    with bind(deployment.host, deployment.port if port is None else port) as listening:
-        _run(path, deployment, workers, listening)
+    with bind(host, port) as listening:
+        _run(path, deployment, host, workers, listening)
 
 
-def _run(path: Path, deployment: Deployment, workers: int, listening: socket) -> None:
+def _run(path: Path, deployment: Deployment, host: str, workers: int, listening: socket) -> None:
     from tacit.service.collector import Collector
     from tacit.service.http.app import create_app
     from tacit.service.http.server import configure_logging, run, run_workers
@@ -149,7 +153,7 @@ def _run(path: Path, deployment: Deployment, workers: int, listening: socket) ->
     configure_logging()
     collector = Collector.open(deployment)
     try:
-        _announce(path, deployment, collector, listening.getsockname()[1])
+        _announce(path, deployment, collector, host, listening.getsockname()[1])
         if workers == 1:
             run(create_app(collector, PlannerLoop(collector)), listening)
     finally:
@@ -163,35 +167,38 @@ def _facts(deployment: Deployment) -> list[str]:
     from sqlalchemy import make_url
 
     task = deployment.task
-    seconds = f", at most one policy every {deployment.cadence:g} s" if deployment.cadence else ""
-    tokens = "one token per device" if deployment.tokens == "per-device" else "one shared token"
+    updates = deployment.settings.updates
+    seconds = f", at most one policy every {updates.cadence:g} s" if updates.cadence else ""
+    tokens = "one token per device" if deployment.unit == "user" else "one shared token"
     database = make_url(deployment.database).render_as_string(hide_password=True)
     return [
         f"Task: {deployment.name}, {task.sizes['states']} states, {task.sizes['actions']} actions, "
         f"horizon {task.horizon}",
         f"Agent: {deployment.agent.name}, {deployment.model} model",
         f"Population: {task.users:,} reports, {tokens}",
-        f"Updates: batches of at least {deployment.minimum_batch:,}{seconds}",
+        f"Updates: batches of at least {updates.minimum_batch:,}{seconds}",
         f"{deployment.sending}.",
         f"{deployment.taking}.",
         f"Database: {database}",
     ]
 
 
-def _announce(path: Path, deployment: Deployment, collector: Collector, port: int) -> None:
+def _announce(
+    path: Path, deployment: Deployment, collector: Collector, host: str, port: int
+) -> None:
     """Where it is, what it guarantees, and on the first start the tokens, shown this once."""
-    host = f"[{deployment.host}]" if ":" in deployment.host else deployment.host
+    shown = f"[{host}]" if ":" in host else host
     say = sys.stdout.write
-    say(f"tacit {__version__} serves {deployment.name} at http://{host}:{port} (dashboard: /)\n")
+    say(f"tacit {__version__} serves {deployment.name} at http://{shown}:{port} (dashboard: /)\n")
     for line in [*_facts(deployment), *deployment.guarantee.statement().split("\n")[:3]]:
         say(f"  {line}\n")
-    if not _is_loopback(deployment.host):
+    if not _is_loopback(host):
         say("  Others can reach this address: put TLS in front of it, tokens travel in the clear\n")
     if not collector.tokens.list():
         say(f"  Operator token, shown once: {collector.tokens.issue('operator', 1, 'first')[0]}\n")
-        if deployment.tokens == "shared":
+        if deployment.unit == "participation":
             say(f"  Device token, shown once: {collector.tokens.issue('device', 1, 'shared')[0]}\n")
-    if deployment.tokens == "per-device":
+    if deployment.unit == "user":
         say(f"  Device tokens: tacit tokens {path} issue --count 1000 --out tokens.txt\n")
     say("  Stop with Ctrl-C; uploads under way are finished first\n")
     sys.stdout.flush()

@@ -20,7 +20,7 @@ import numpy as np
 from tacit import wire
 from tacit.client.episode import Episode
 from tacit.client.errors import Declined, Refused, TookPart, Unreachable
-from tacit.client.outbox import Delivery, Outbox, Saved, refuse_more
+from tacit.client.outbox import Delivery, Outbox, Saved
 from tacit.client.terms import Model, Terms, read_terms
 from tacit.client.times import Times
 from tacit.client.transport import Api
@@ -128,18 +128,10 @@ class Device:
                 return self._episode(known, running)
         self._refuse_early(now)
         terms = fetched or self.terms()
-        self._outbox.join(
-            task_id=terms.task_id,
-            address=self._api.address,
-            name=terms.name,
-            terms=terms.document,
-            epsilon=terms.guarantee.epsilon,
-            delta=terms.guarantee.delta,
-            description=terms.description,
-        )
+        self._outbox.join(terms, self._api.address)
         saved = self._outbox.episode(terms.task_id)
         if saved is None:
-            refuse_more(self._outbox, terms.task_id, terms.task.participations)
+            self._outbox.refuse_more(terms.task_id, terms.task.participations)
             answer = self._api.policy()
             publication = _publication(answer, terms)
             self._outbox.see(terms.task_id, publication.version)
@@ -155,7 +147,7 @@ class Device:
 
         def over() -> bool:
             now = self._clock()
-            self._outbox.look(now)
+            self._outbox.note_clock(now)
             times = self._outbox.times(saved.report_id)
             return times is not None and times.over(now)
 
@@ -163,9 +155,9 @@ class Device:
             terms,
             publication,
             saved.steps,
-            save=lambda steps: self._outbox.save(terms.task_id, steps),
-            finish=lambda lived: self._report(terms, publication, saved.report_id, lived),
-            over=over,
+            lambda steps: self._outbox.save(terms.task_id, steps),
+            lambda lived: self._report(terms, publication, saved.report_id, lived),
+            over,
         )
 
     def _find(self) -> Terms | None:
@@ -179,7 +171,7 @@ class Device:
     def _end_overdue(self) -> float:
         """Make the reports of episodes whose time is over; what the clock shows."""
         now = self._clock()
-        self._outbox.look(now)
+        self._outbox.note_clock(now)
         for saved in self._outbox.running(self._api.address):
             if saved.times is not None and saved.times.over(now):
                 terms = self._joined(saved.task_id)
@@ -253,7 +245,7 @@ class Device:
         network.
         """
         now = self._clock()
-        self._outbox.look(now)
+        self._outbox.note_clock(now)
         address = self._api.address
         waiting = [made.times for made in self._outbox.reports(address) if made.body is not None]
         running = [saved.times for saved in self._outbox.running(address) if saved.times]

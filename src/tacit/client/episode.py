@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tacit.publication import Publication
 from tacit.trajectory import Trajectory
 
 
+@dataclass(eq=False, repr=False)
 class Episode:
     """Ask it how to act, tell it what happened.
 
@@ -28,22 +30,13 @@ class Episode:
         done: whether the report was made.
     """
 
-    def __init__(
-        self,
-        terms: Terms,
-        publication: Publication,
-        steps: list[Any],
-        save: Callable[[list[Any]], None],
-        finish: Callable[[Trajectory], None],
-        over: Callable[[], bool],
-    ) -> None:
-        self.terms = terms
-        self.publication = publication
-        self.done = False
-        self._steps = steps
-        self._save = save
-        self._finish = finish
-        self._over = over
+    terms: Terms
+    publication: Publication
+    _steps: list[Any]
+    _save: Callable[[list[Any]], None]
+    _finish: Callable[[Trajectory], None]
+    _over: Callable[[], bool]
+    done: bool = False
 
     @property
     def step(self) -> int:

@@ -12,15 +12,18 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.client.errors import Declined, TookPart
 from tacit.client.times import Times
 from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tacit.client.terms import Terms
 
 _SCHEMA = (
     """
@@ -48,7 +51,7 @@ CREATE TABLE times (
 
 VERSION = len(_SCHEMA)
 
-_LOOK = """
+_NOTE_CLOCK = """
 UPDATE times SET behind = CASE WHEN begun > :now THEN :now END
 WHERE CASE WHEN begun > :now THEN behind IS NULL OR behind > :now ELSE behind IS NOT NULL END
 """
@@ -179,23 +182,18 @@ class Outbox:
                 raise
             self._db.execute("COMMIT")
 
-    def join(
-        self,
-        *,
-        task_id: str,
-        address: str,
-        name: str,
-        terms: bytes,
-        epsilon: float,
-        delta: float,
-        description: Mapping[str, Any],
-    ) -> None:
+    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._db.execute(query, values).fetchall()
+
+    def join(self, terms: Terms, address: str) -> None:
         """Remember the terms; a task that changed its terms under the same name is declined."""
+        name, stated = terms.name, terms.guarantee
         with self._change():
-            for known, where in self._db.execute(
-                "SELECT task_id, address FROM joined WHERE name = ?", (name,)
+            for known, where in self._rows(
+                "SELECT task_id, address FROM joined WHERE name = ?", name
             ):
-                if known != task_id and where == address:
+                if known != terms.task_id and where == address:
                     raise Declined(
                         f"the terms of {name!r} at {address} have changed since this device "
                         "joined; a task with new terms needs a new name and the user's consent"
@@ -203,22 +201,20 @@ class Outbox:
             self._db.execute(
                 "INSERT INTO joined VALUES (?, ?, ?, ?, ?, ?, -1, ?) "
                 "ON CONFLICT (task_id) DO UPDATE SET description = excluded.description",
-                (task_id, address, name, terms, epsilon, delta, json.dumps(description)),
+                (
+                    *(terms.task_id, address, name, terms.document),
+                    *(stated.epsilon, stated.delta, json.dumps(terms.description)),
+                ),
             )
 
     def description(self, task_id: str) -> dict[str, Any] | None:
         """A task that was joined, as fetched; None if an older program joined it."""
-        with self._lock:
-            (text,) = self._db.execute(
-                "SELECT description FROM joined WHERE task_id = ?", (task_id,)
-            ).fetchone()
+        ((text,),) = self._rows("SELECT description FROM joined WHERE task_id = ?", task_id)
         return None if text is None else dict(json.loads(text))
 
     def knows(self, address: str) -> bool:
         """Whether a task of this collector was joined."""
-        with self._lock:
-            found = self._db.execute("SELECT 1 FROM joined WHERE address = ?", (address,))
-            return found.fetchone() is not None
+        return bool(self._rows("SELECT 1 FROM joined WHERE address = ?", address))
 
     def move(self, task_id: str, address: str) -> None:
         """A task that was joined, if it was, is found at another address now."""
@@ -227,18 +223,15 @@ class Outbox:
 
     def elsewhere(self, task_id: str) -> tuple[float, float]:
         """Epsilon and delta of all other tasks that were joined."""
-        with self._lock:
-            row = self._db.execute(
-                "SELECT TOTAL(epsilon), TOTAL(delta) FROM joined WHERE task_id <> ?", (task_id,)
-            ).fetchone()
-        return float(row[0]), float(row[1])
+        ((epsilon, delta),) = self._rows(
+            "SELECT TOTAL(epsilon), TOTAL(delta) FROM joined WHERE task_id <> ?", task_id
+        )
+        return float(epsilon), float(delta)
 
     def see(self, task_id: str, version: int) -> None:
         """Note the newest policy; an older one than seen before is declined."""
         with self._change():
-            (newest,) = self._db.execute(
-                "SELECT newest FROM joined WHERE task_id = ?", (task_id,)
-            ).fetchone()
+            ((newest,),) = self._rows("SELECT newest FROM joined WHERE task_id = ?", task_id)
             if version < newest:
                 raise Declined(
                     f"the collector offers policy {version}, but this device has seen {newest}; it "
@@ -248,36 +241,35 @@ class Outbox:
 
     def taken(self, task_id: str) -> int:
         """Number of reports made for the task, whatever became of them."""
-        with self._lock:
-            rows = self._db.execute("SELECT COUNT(*) FROM reports WHERE task_id = ?", (task_id,))
-            return int(rows.fetchone()[0])
+        return int(self._rows("SELECT COUNT(*) FROM reports WHERE task_id = ?", task_id)[0][0])
 
-    def look(self, now: float) -> None:
+    def refuse_more(self, task_id: str, participations: int) -> None:
+        """Raise if every participation of a task is used."""
+        if self.taken(task_id) >= participations:
+            times = "once" if participations == 1 else f"{participations} times"
+            raise TookPart(
+                f"the guarantee covers a user who takes part {times}, and this device has done so"
+            )
+
+    def note_clock(self, now: float) -> None:
         """Note a clock that stands before the beginning of an episode, or does so no longer."""
         with self._lock:
-            self._db.execute(_LOOK, {"now": now})
+            self._db.execute(_NOTE_CLOCK, {"now": now})
 
     def times(self, report_id: str) -> Times | None:
         """Of one episode, or of its report."""
-        with self._lock:
-            found = self._db.execute(
-                f"SELECT {_TIMES} FROM times WHERE report_id = ?", (report_id,)
-            )
-            return _times(found.fetchone() or (None,))
+        rows = self._rows(f"SELECT {_TIMES} FROM times WHERE report_id = ?", report_id)
+        return _times(rows[0]) if rows else None
 
     def running(self, address: str) -> list[Saved]:
         """Running episodes of a collector, oldest first; there is one, if any."""
-        with self._lock:
-            rows = self._db.execute(
-                f"{_RUNNING} WHERE address = ? ORDER BY episodes.rowid", (address,)
-            ).fetchall()
+        rows = self._rows(f"{_RUNNING} WHERE address = ? ORDER BY episodes.rowid", address)
         return [_saved(row) for row in rows]
 
     def episode(self, task_id: str) -> Saved | None:
         """The running episode of a task."""
-        with self._lock:
-            row = self._db.execute(f"{_RUNNING} WHERE task_id = ?", (task_id,)).fetchone()
-        return None if row is None else _saved(row)
+        rows = self._rows(f"{_RUNNING} WHERE task_id = ?", task_id)
+        return _saved(rows[0]) if rows else None
 
     def begin(self, saved: Saved) -> None:
         """Store a new episode and its times."""
@@ -306,8 +298,7 @@ class Outbox:
     def store(self, task_id: str, report_id: str, body: bytes, participations: int) -> None:
         """Keep a finished report and forget the raw episode, both or neither."""
         with self._change():
-            if self.taken(task_id) >= participations:
-                raise TookPart(_took_part(participations))
+            self.refuse_more(task_id, participations)
             forgotten = self._db.execute("DELETE FROM episodes WHERE report_id = ?", (report_id,))
             if forgotten.rowcount != 1:
                 raise InvalidInput("this episode is over: its report was made before")
@@ -318,9 +309,10 @@ class Outbox:
 
     def reports(self, address: str) -> list[Made]:
         """Every report to a collector, oldest first."""
-        with self._lock:
-            rows = self._db.execute(_REPORTS, (address,)).fetchall()
-        return [Made(Delivery(*row[:2], *row[3:6]), row[2], _times(row[6:])) for row in rows]
+        return [
+            Made(Delivery(*row[:2], *row[3:6]), row[2], _times(row[6:]))
+            for row in self._rows(_REPORTS, address)
+        ]
 
     def settle(self, delivery: Delivery, *, final: bool) -> None:
         """Note what the collector said; after a final word the bytes are no longer needed."""
@@ -338,14 +330,3 @@ def _saved(row: tuple[Any, ...]) -> Saved:
 
 def _times(row: tuple[Any, ...]) -> Times | None:
     return None if row[0] is None else Times(*row)
-
-
-def _took_part(participations: int) -> str:
-    times = "once" if participations == 1 else f"{participations} times"
-    return f"the guarantee covers a user who takes part {times}, and this device has done so"
-
-
-def refuse_more(outbox: Outbox, task_id: str, participations: int) -> None:
-    """Raise if every participation of a task is used."""
-    if outbox.taken(task_id) >= participations:
-        raise TookPart(_took_part(participations))

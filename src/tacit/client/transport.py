@@ -12,13 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception_type,
-    stop_after_attempt,
-    wait_exponential,
-)
+import tenacity
 
 from tacit._version import __version__
 from tacit.client.errors import Declined, Refused, Unreachable
@@ -43,10 +37,10 @@ class _Busy(Exception):
 
 
 _TRY_AGAIN = (httpx.TransportError, _Busy)
-_BACKOFF = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
+_BACKOFF = tenacity.wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 
 
-def _pause_before_next(state: RetryCallState) -> float:
+def _pause_before_next(state: tenacity.RetryCallState) -> float:
     """Twice as long each time, or as the collector asks; by half more or less, at random."""
     error = state.outcome.exception() if state.outcome is not None else None
     asked = error.seconds if isinstance(error, _Busy) else 0.0
@@ -126,9 +120,9 @@ class Api:
     ) -> tuple[int, httpx.Headers, bytes]:
         """One answer, after as many attempts as it takes, at most ``attempts``."""
         headers["User-Agent"] = f"tacit/{__version__}"
-        trying = Retrying(
-            retry=retry_if_exception_type(_TRY_AGAIN),
-            stop=stop_after_attempt(self._attempts),
+        trying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(_TRY_AGAIN),
+            stop=tenacity.stop_after_attempt(self._attempts),
             wait=_pause_before_next,
             sleep=self._pause,
             reraise=True,

@@ -39,7 +39,7 @@ def add_policy_transitions(states: IntArray, policy: IntArray, out: IntArray) ->
 
 
 @kernel
-def count_visits(
+def add_visits(
     states: IntArray,
     actions: IntArray,
     rewards: Array,
@@ -49,29 +49,26 @@ def count_visits(
     visits: IntArray,
     transitions: IntArray,
 ) -> None:
-    """Overwrite the tables with R(s,a), R2(s,a), N_r(s,a) [G, S, A] and N_p(s,a,s') [G, S, A, S].
+    """Add R(s,a), R2(s,a), N_r(s,a) [G, S, A] and N_p(s,a,s') [G, S, A, S] of many users (rows).
 
-    At most ``horizon`` steps are read. N_p has the first H - 1 transitions
+    At most ``horizon`` steps of each are read. N_p has the first H - 1 transitions
     (docs/papers/tabular_ldp.md#setting). ``reward_squares`` may have no cells (G = 0): then it is
     left out. Rewards and their squares are in units of 1 / REWARD_STEPS.
     """
     G, S, A = visits.shape
-    reward[:] = 0
-    reward_squares[:] = 0
-    visits[:] = 0
-    transitions[:] = 0
-    steps = min(horizon, actions.shape[0], rewards.shape[0], states.shape[0])
-    for h in range(steps):
-        g = h if G > 1 else 0
-        s = clip_index(states[h], S)
-        a = clip_index(actions[h], A)
-        r = clip_reward(rewards[h])
-        reward[g, s, a] += np.int64(r * REWARD_STEPS + 0.5)
-        if reward_squares.shape[0] > 0:
-            reward_squares[g, s, a] += np.int64(r * r * REWARD_STEPS + 0.5)
-        visits[g, s, a] += 1
-        if h < horizon - 1 and h + 1 < states.shape[0]:
-            transitions[g, s, a, clip_index(states[h + 1], S)] += 1
+    steps = min(horizon, actions.shape[1], rewards.shape[1], states.shape[1])
+    for row in range(states.shape[0]):
+        for h in range(steps):
+            g = h if G > 1 else 0
+            s = clip_index(states[row, h], S)
+            a = clip_index(actions[row, h], A)
+            r = clip_reward(rewards[row, h])
+            reward[g, s, a] += np.int64(r * REWARD_STEPS + 0.5)
+            if reward_squares.shape[0] > 0:
+                reward_squares[g, s, a] += np.int64(r * r * REWARD_STEPS + 0.5)
+            visits[g, s, a] += 1
+            if h < horizon - 1 and h + 1 < states.shape[1]:
+                transitions[g, s, a, clip_index(states[row, h + 1], S)] += 1
 
 
 @kernel

@@ -33,6 +33,7 @@ def add_steps(
     states: IntArray,
     actions: IntArray,
     rewards: Array,
+    horizon: int,
     phi: Array,
     pooled: bool,
     weights: Weights,
@@ -40,7 +41,7 @@ def add_steps(
     following: IntArray,
     reward: IntArray,
 ) -> None:
-    """Add phi phi^T, phi (e_{s'} - 1/S)^T and phi (r - 1/2) of every step.
+    """Add phi phi^T, phi (e_{s'} - 1/S)^T and phi (r - 1/2) of every step of many users (rows).
 
     What for is said in docs/papers/linear_jdp.md#b2. Blocks have one table per stage, or one for
     all stages (``pooled``): gram [G, p], following [G', d, S], reward [G'', d]. Packed Gram
@@ -51,32 +52,33 @@ def add_steps(
     S, A, d = phi.shape
     root2 = math.sqrt(2.0)
     packed = gram.shape[1] > d
-    H = min(states.shape[0], actions.shape[0], rewards.shape[0])
-    for h in range(H):
-        g = 0 if pooled else h
-        x = phi[clip_index(states[h], S), clip_index(actions[h], A)]
-        if g < gram.shape[0]:
-            k = 0
-            for i in range(d):
-                xi = weights.gram * STEPS * x[i]
-                gram[g, k] += np.int64(np.rint(xi * x[i]))
-                k += 1
-                if packed:
-                    for j in range(i + 1, d):
-                        gram[g, k] += np.int64(np.rint(root2 * xi * x[j]))
-                        k += 1
-        if g < reward.shape[0]:
-            centred = weights.reward * STEPS * (clip_reward(rewards[h]) - 0.5)
-            for i in range(d):
-                reward[g, i] += np.int64(np.rint(centred * x[i]))
-        if g < following.shape[0] and h + 1 < states.shape[0]:
-            n = clip_index(states[h + 1], S)
-            for i in range(d):
-                xi = weights.next * STEPS * x[i]
-                away = np.int64(np.rint(-xi / S))
-                for s in range(S):
-                    following[g, i, s] += away
-                following[g, i, n] += np.int64(np.rint(xi * (1.0 - 1.0 / S))) - away
+    H = min(horizon, states.shape[1], actions.shape[1], rewards.shape[1])
+    for row in range(states.shape[0]):
+        for h in range(H):
+            g = 0 if pooled else h
+            x = phi[clip_index(states[row, h], S), clip_index(actions[row, h], A)]
+            if g < gram.shape[0]:
+                k = 0
+                for i in range(d):
+                    xi = weights.gram * STEPS * x[i]
+                    gram[g, k] += np.int64(np.rint(xi * x[i]))
+                    k += 1
+                    if packed:
+                        for j in range(i + 1, d):
+                            gram[g, k] += np.int64(np.rint(root2 * xi * x[j]))
+                            k += 1
+            if g < reward.shape[0]:
+                centred = weights.reward * STEPS * (clip_reward(rewards[row, h]) - 0.5)
+                for i in range(d):
+                    reward[g, i] += np.int64(np.rint(centred * x[i]))
+            if g < following.shape[0] and h + 1 < states.shape[1]:
+                n = clip_index(states[row, h + 1], S)
+                for i in range(d):
+                    xi = weights.next * STEPS * x[i]
+                    away = np.int64(np.rint(-xi / S))
+                    for s in range(S):
+                        following[g, i, s] += away
+                    following[g, i, n] += np.int64(np.rint(xi * (1.0 - 1.0 / S))) - away
 
 
 @kernel
@@ -154,7 +156,7 @@ def add_weighted_steps(
     table: IntArray,
     reward: IntArray,
 ) -> None:
-    """Add w phi phi^T, w at (s, a, s') and w r at (s, a), per stage.
+    """Add w phi phi^T, w at (s, a, s') and w r at (s, a), per stage, of many users (rows).
 
     Tables: gram [H, p] packed (p = d keeps the diagonal alone), table [H, S, A, S], reward [H, S,
     A]. Weights w_h(s, a) [H, S, A] are clipped into [0, ``largest``] and put on the grid first,
@@ -163,21 +165,22 @@ def add_weighted_steps(
     S, A, d = phi.shape
     root2 = math.sqrt(2.0)
     packed = gram.shape[1] > d
-    H = min(states.shape[0] - 1, actions.shape[0], rewards.shape[0])
-    for h in range(H):
-        s = clip_index(states[h], S)
-        a = clip_index(actions[h], A)
-        w = weights[h, s, a]
-        steps = math.floor(min(max(w, 0.0), largest) * STEPS) if w == w else 0.0
-        table[h, s, a, clip_index(states[h + 1], S)] += np.int64(steps)
-        reward[h, s, a] += np.int64(np.rint(steps * clip_reward(rewards[h])))
-        x = phi[s, a]
-        k = 0
-        for i in range(d):
-            xi = steps * x[i]
-            gram[h, k] += np.int64(np.rint(xi * x[i]))
-            k += 1
-            if packed:
-                for j in range(i + 1, d):
-                    gram[h, k] += np.int64(np.rint(root2 * xi * x[j]))
-                    k += 1
+    H = min(weights.shape[0], states.shape[1] - 1, actions.shape[1], rewards.shape[1])
+    for row in range(states.shape[0]):
+        for h in range(H):
+            s = clip_index(states[row, h], S)
+            a = clip_index(actions[row, h], A)
+            w = weights[h, s, a]
+            steps = math.floor(min(max(w, 0.0), largest) * STEPS) if w == w else 0.0
+            table[h, s, a, clip_index(states[row, h + 1], S)] += np.int64(steps)
+            reward[h, s, a] += np.int64(np.rint(steps * clip_reward(rewards[row, h])))
+            x = phi[s, a]
+            k = 0
+            for i in range(d):
+                xi = steps * x[i]
+                gram[h, k] += np.int64(np.rint(xi * x[i]))
+                k += 1
+                if packed:
+                    for j in range(i + 1, d):
+                        gram[h, k] += np.int64(np.rint(root2 * xi * x[j]))
+                        k += 1

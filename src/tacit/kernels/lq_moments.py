@@ -1,7 +1,7 @@
-"""What one user of a linear system contributes, clipped, in whole steps of a grid.
+"""What users of a linear system contribute, clipped, in whole steps of a grid.
 
-Both kernels read a raw trajectory: states [H+1, n] and inputs [H, d]. Anything that is not finite
-contributes zeros.
+Both kernels read raw trajectories, one user per row: states [users, H+1, n] and inputs [users, H,
+d]. Each user is clipped and rounded alone; anything that is not finite contributes nothing.
 """
 
 from __future__ import annotations
@@ -48,58 +48,58 @@ def moments(
     off_diagonal: float,
     out: IntArray,
 ) -> None:
-    """M = sum z z^T (upper triangle) and weight N, N = sum z x'^T.
+    """Add M = sum z z^T (upper triangle) and weight N, N = sum z x'^T, of every user.
 
     States are clipped to norm 1 and inputs to norm ``gain``, step by step
     (docs/papers/lq_jdp.md#clipping); then all z are scaled together so that sum |z|^2 <=
     ``energy`` (1 + gain^2), all next states so that the sum of their squares is at most ``energy``.
 
     Args:
-        states: [H+1, n].
-        inputs: [H, d].
+        states: [users, H+1, n].
+        inputs: [users, H, d].
         gain: largest norm of an input.
         energy: total energy of the states; H switches this clipping off.
         weight: factor on N.
         off_diagonal: factor on entries off the diagonal of M; sqrt 2 makes packing isometric.
-        out: flat: M row by row, then N.
+        out: flat, added to: M row by row, then N.
     """
-    H, d = inputs.shape
-    n = states.shape[1]
+    users, H, d = inputs.shape
+    n = states.shape[2]
     D = n + d
-    out[:] = 0
-    if not all_finite(states, inputs):
-        return
     x = np.empty((H + 1, n))
     z = np.empty((H, D))
-    clip_rows(states, 1.0, x)
-    clip_rows(inputs, gain, z[:, n:])
-    z[:, :n] = x[:H]
-    z_energy = 0.0
-    y_energy = 0.0
-    for h in range(H):
+    for user in range(users):
+        if not all_finite(states[user], inputs[user]):
+            continue
+        clip_rows(states[user], 1.0, x)
+        clip_rows(inputs[user], gain, z[:, n:])
+        z[:, :n] = x[:H]
+        z_energy = 0.0
+        y_energy = 0.0
+        for h in range(H):
+            for i in range(D):
+                z_energy += z[h, i] * z[h, i]
+            for i in range(n):
+                y_energy += x[h + 1, i] * x[h + 1, i]
+        most = energy * (1.0 + gain * gain)
+        shrink_z = math.sqrt(most / z_energy) if z_energy > most else 1.0
+        shrink_y = math.sqrt(energy / y_energy) if y_energy > energy else 1.0
+        cell = 0
         for i in range(D):
-            z_energy += z[h, i] * z[h, i]
-        for i in range(n):
-            y_energy += x[h + 1, i] * x[h + 1, i]
-    most = energy * (1.0 + gain * gain)
-    shrink_z = math.sqrt(most / z_energy) if z_energy > most else 1.0
-    shrink_y = math.sqrt(energy / y_energy) if y_energy > energy else 1.0
-    cell = 0
-    for i in range(D):
-        for j in range(i, D):
-            total = 0.0
-            for h in range(H):
-                total += z[h, i] * z[h, j]
-            total *= shrink_z * shrink_z * (1.0 if i == j else off_diagonal)
-            out[cell] = np.int64(np.rint(total * LQ_STEPS))
-            cell += 1
-    for i in range(D):
-        for j in range(n):
-            total = 0.0
-            for h in range(H):
-                total += z[h, i] * x[h + 1, j]
-            out[cell] = np.int64(np.rint(total * shrink_z * shrink_y * weight * LQ_STEPS))
-            cell += 1
+            for j in range(i, D):
+                total = 0.0
+                for h in range(H):
+                    total += z[h, i] * z[h, j]
+                total *= shrink_z * shrink_z * (1.0 if i == j else off_diagonal)
+                out[cell] += np.int64(np.rint(total * LQ_STEPS))
+                cell += 1
+        for i in range(D):
+            for j in range(n):
+                total = 0.0
+                for h in range(H):
+                    total += z[h, i] * x[h + 1, j]
+                out[cell] += np.int64(np.rint(total * shrink_z * shrink_y * weight * LQ_STEPS))
+                cell += 1
 
 
 @kernel
@@ -113,10 +113,10 @@ def responses(
     usual: Array,
     weights: Array,
     key: int,
-    user: int,
+    coins: IntArray,
     out: IntArray,
 ) -> None:
-    """Residuals against a public reference, projected on instruments, clipped as a whole.
+    """Add residuals against a public reference, projected on instruments, clipped as a whole.
 
     e_h = x_{h+1} - Theta_ref^T z_h. The contribution is (w_0 phi^T e, w_1 T sum_h (x_h - m_h)
     e_h^T, w_2 q^T e) and, where there is room for it in ``out``, w_3 (sum_h e_h e_h^T - C), packed:
@@ -125,8 +125,8 @@ def responses(
     towards zero.
 
     Args:
-        states: [H+1, n].
-        inputs: [H, d].
+        states: [users, H+1, n].
+        inputs: [users, H, d].
         reference: Theta_ref [D, n].
         path: m [H, n].
         whitener: T [n, n].
@@ -134,59 +134,61 @@ def responses(
         usual: C [n, n].
         weights: w_0, w_1, w_2, w_3.
         key: of the excitation.
-        user: public number of the user.
-        out: flat: the blocks [p, n], [n, n], [d, n] and, perhaps, n (n + 1) / 2 packed entries.
+        coins: public numbers of the users.
+        out: flat, added to: the blocks [p, n], [n, n], [d, n] and, perhaps, n (n + 1) / 2 packed
+            entries.
     """
-    H, d = inputs.shape
-    n = states.shape[1]
+    users, H, d = inputs.shape
+    n = states.shape[2]
     p = instruments.shape[1]
-    out[:] = 0
-    if not all_finite(states, inputs):
-        return
     q = np.zeros((H, d))
-    if weights[2] > 0.0:
-        directions(key, user, q)
     value = np.zeros(out.shape[0])
     instrument = np.empty(p + n + d)
     e = np.empty(n)
     packed = (p + n + d) * n
     with_residual = out.shape[0] > packed
-    for h in range(H):
-        for i in range(n):
-            total = states[h + 1, i]
-            for j in range(n):
-                total -= reference[j, i] * states[h, j]
-            for a in range(d):
-                total -= reference[n + a, i] * inputs[h, a]
-            e[i] = total
-        for k in range(p):
-            instrument[k] = weights[0] * instruments[h, k]
-        for k in range(n):
-            total = 0.0
-            for j in range(n):
-                total += whitener[k, j] * (states[h, j] - path[h, j])
-            instrument[p + k] = weights[1] * total
-        for k in range(d):
-            instrument[p + n + k] = weights[2] * q[h, k]
-        for k in range(p + n + d):
+    for user in range(users):
+        if not all_finite(states[user], inputs[user]):
+            continue
+        if weights[2] > 0.0:
+            directions(key, coins[user], q)
+        value[:] = 0.0
+        for h in range(H):
             for i in range(n):
-                value[k * n + i] += instrument[k] * e[i]
+                total = states[user, h + 1, i]
+                for j in range(n):
+                    total -= reference[j, i] * states[user, h, j]
+                for a in range(d):
+                    total -= reference[n + a, i] * inputs[user, h, a]
+                e[i] = total
+            for k in range(p):
+                instrument[k] = weights[0] * instruments[h, k]
+            for k in range(n):
+                total = 0.0
+                for j in range(n):
+                    total += whitener[k, j] * (states[user, h, j] - path[h, j])
+                instrument[p + k] = weights[1] * total
+            for k in range(d):
+                instrument[p + n + k] = weights[2] * q[h, k]
+            for k in range(p + n + d):
+                for i in range(n):
+                    value[k * n + i] += instrument[k] * e[i]
+            if with_residual:
+                cell = packed
+                for i in range(n):
+                    for j in range(i, n):
+                        value[cell] += e[i] * e[j]
+                        cell += 1
         if with_residual:
             cell = packed
             for i in range(n):
                 for j in range(i, n):
-                    value[cell] += e[i] * e[j]
+                    isometric = 1.0 if i == j else math.sqrt(2.0)
+                    value[cell] = weights[3] * isometric * (value[cell] - usual[i, j])
                     cell += 1
-    if with_residual:
-        cell = packed
-        for i in range(n):
-            for j in range(i, n):
-                isometric = 1.0 if i == j else math.sqrt(2.0)
-                value[cell] = weights[3] * isometric * (value[cell] - usual[i, j])
-                cell += 1
-    size = math.sqrt((value * value).sum())
-    if not math.isfinite(size):
-        return
-    factor = LQ_STEPS / size if size > 1.0 else float(LQ_STEPS)
-    for cell in range(out.shape[0]):
-        out[cell] = np.int64(np.trunc(value[cell] * factor))
+        size = math.sqrt((value * value).sum())
+        if not math.isfinite(size):
+            continue
+        factor = LQ_STEPS / size if size > 1.0 else float(LQ_STEPS)
+        for cell in range(out.shape[0]):
+            out[cell] += np.int64(np.trunc(value[cell] * factor))

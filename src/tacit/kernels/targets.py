@@ -86,7 +86,7 @@ def add_value_targets(
     reward_gram: IntArray,
     reward_target: IntArray,
 ) -> None:
-    """Add x x^T, x y, varphi varphi^T and varphi r of one user to the blocks.
+    """Add x x^T, x y, varphi varphi^T and varphi r of many users (rows) to the blocks.
 
     See docs/papers/mixture_jdp.md#setting.
     x = phi_V(s_h, a_h) is clipped to the norm ``reach[0, h]`` and y = V(s_{h+1}) - mid to
@@ -99,63 +99,29 @@ def add_value_targets(
     H = caps.shape[0] - 1
     S = phi.shape[1]
     A = phi.shape[0] // S
-    steps = min(H, actions.shape[0], rewards.shape[0], states.shape[0])
-    for h in range(steps):
-        pair = clip_index(states[h], S) * A + clip_index(actions[h], A)
-        if reward_gram.shape[0] > 0:
-            b = r_block[pair]
-            y = clip_reward(rewards[h]) - offset
-            add_packed(varphi[pair], scales.reward_gram[h], scales.off, reward_gram[h, b])
-            add_vector(varphi[pair], scales.reward_target[h] * y, reward_target[h, b])
-        if h < H - 1 and h + 1 < states.shape[0]:
-            b = block[pair]
-            clipped_values(V[h + 1], caps[h + 1], values)
-            mid = middle(values, centre)
-            mixed(phi[pair], values, mid, x)
-            length = norm(x)
-            most = min(reach[0, h], longest[h])
-            if length > most:
-                for i in range(x.shape[0]):
-                    x[i] *= most / length
-            most = min(reach[1, h], highest[h])
-            y = min(max(values[clip_index(states[h + 1], S)] - mid, -most), most)
-            add_packed(x, scales.gram[h], scales.off, gram[h, b])
-            add_vector(x, scales.target[h] * y, target[h, b])
-
-
-@kernel
-def add_many_value_targets(
-    states: IntArray,
-    actions: IntArray,
-    rewards: Array,
-    V: Array,
-    reach: Array,
-    features: TargetFeatures,
-    scales: TargetScales,
-    values: Array,
-    x: Array,
-    gram: IntArray,
-    target: IntArray,
-    reward_gram: IntArray,
-    reward_target: IntArray,
-) -> None:
-    """The same for many users, one per row; each is clipped and rounded by itself."""
+    steps = min(H, actions.shape[1], rewards.shape[1], states.shape[1])
     for row in range(states.shape[0]):
-        add_value_targets(
-            states[row],
-            actions[row],
-            rewards[row],
-            V,
-            reach,
-            features,
-            scales,
-            values,
-            x,
-            gram,
-            target,
-            reward_gram,
-            reward_target,
-        )
+        for h in range(steps):
+            pair = clip_index(states[row, h], S) * A + clip_index(actions[row, h], A)
+            if reward_gram.shape[0] > 0:
+                b = r_block[pair]
+                y = clip_reward(rewards[row, h]) - offset
+                add_packed(varphi[pair], scales.reward_gram[h], scales.off, reward_gram[h, b])
+                add_vector(varphi[pair], scales.reward_target[h] * y, reward_target[h, b])
+            if h < H - 1 and h + 1 < states.shape[1]:
+                b = block[pair]
+                clipped_values(V[h + 1], caps[h + 1], values)
+                mid = middle(values, centre)
+                mixed(phi[pair], values, mid, x)
+                length = norm(x)
+                most = min(reach[0, h], longest[h])
+                if length > most:
+                    for i in range(x.shape[0]):
+                        x[i] *= most / length
+                most = min(reach[1, h], highest[h])
+                y = min(max(values[clip_index(states[row, h + 1], S)] - mid, -most), most)
+                add_packed(x, scales.gram[h], scales.off, gram[h, b])
+                add_vector(x, scales.target[h] * y, target[h, b])
 
 
 class StepTables(NamedTuple):

@@ -30,8 +30,8 @@ class Outcome:
 
     id: str
     outcome: OutcomeName
-    reason: Reason | None = None
-    detail: str | None = None
+    reason: Reason | None
+    detail: str | None
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,6 @@ class UploadAnswer:
     task_id: str
     version: int
     outcomes: list[Outcome]
-
-    def to_json(self) -> dict[str, Any]:
-        """The body of the answer."""
-        return {
-            "task_id": self.task_id,
-            "version": self.version,
-            "outcomes": [
-                {"id": o.id, "outcome": o.outcome, "reason": o.reason, "detail": o.detail}
-                for o in self.outcomes
-            ],
-        }
 
 
 @dataclass(frozen=True)

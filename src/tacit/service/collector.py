@@ -93,8 +93,8 @@ class Collector:
                 "states": None if d.states is None else list(d.states),
                 "actions": None if d.actions is None else list(d.actions),
             },
-            "opens": iso(d.opens),
-            "closes": iso(d.closes),
+            "opens": iso(d.settings.window.opens),
+            "closes": iso(d.settings.window.closes),
             "accepted_versions": d.accepted_versions,
             "delay": d.delay,
             "grace": d.grace,
@@ -120,7 +120,7 @@ class Collector:
             )
         if not reports:
             raise InvalidInput("an upload holds at least one report")
-        if token is None and self.deployment.tokens == "per-device":
+        if token is None and self.deployment.settings.population.tokens == "per-device":
             raise InvalidInput("reports of this task need the token of a device")
         return Upload(self._entries(reports), token)
 

@@ -133,7 +133,7 @@ class Intake:
         return version
 
     def _use_all_tokens(self, connection: sa.Connection, group: Sequence[Upload]) -> bool:
-        if self._deployment.tokens != "per-device":
+        if self._deployment.settings.population.tokens != "per-device":
             return True
         wanted: Counter[int] = Counter()
         for upload in group:
@@ -183,10 +183,10 @@ class Intake:
         return list(waiting.values())
 
     def _closed(self) -> tuple[str, str] | None:
-        time, opens, closes = self._clock(), self._deployment.opens, self._deployment.closes
-        if opens is not None and time < opens:
+        time, window = self._clock(), self._deployment.settings.window
+        if window.opens is not None and time < window.opens:
             return "not_open", "this task does not take reports yet"
-        if closes is not None and time >= closes:
+        if window.closes is not None and time >= window.closes:
             return "closed", "this task no longer takes reports"
         return None
 
@@ -195,7 +195,7 @@ class Intake:
 
     def _use_tokens(self, connection: sa.Connection, group: Sequence[Upload]) -> list[Entry]:
         """Count reports against their device's token; those beyond are refused."""
-        if self._deployment.tokens != "per-device":
+        if self._deployment.settings.population.tokens != "per-device":
             return []
         db.progress(connection, lock=True)
         most = self._deployment.task.participations

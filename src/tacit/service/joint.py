@@ -35,7 +35,7 @@ from tacit.service.publishing import Billboard, Edges
 from tacit.service.store import Store
 from tacit.service.vault import Vault
 from tacit.service.witness import START, Mark, Witness
-from tacit.statistics.base import Bulk
+from tacit.statistics.base import BatchStatistic
 from tacit.trajectory import Trajectory
 
 STATE = "state"
@@ -69,9 +69,10 @@ class JointMode:
         clock: Callable[[], float],
     ) -> None:
         privatizer, statistic = deployment.bound.privatizer, deployment.bound.statistic
-        assert isinstance(privatizer, CountedSums) and isinstance(statistic, Bulk)
+        assert isinstance(privatizer, CountedSums)
+        assert isinstance(statistic, BatchStatistic)
         self._privatizer: CountedSums = privatizer
-        self._statistic: Bulk = statistic
+        self._statistic: BatchStatistic = statistic
         self._deployment = deployment
         self._store = store
         self._billboard = billboard
@@ -114,7 +115,7 @@ class JointMode:
             if earlier is not None:
                 sums += np.frombuffer(earlier, dtype="<i8")
             self._vault.put(connection, name, sums.astype("<i8").tobytes())
-        if self._deployment.keep_reports:
+        if self._deployment.settings.storage.keep_reports:
             rows = np.stack([self._contributions([entry]) for entry in entries])
             versions = np.array([entry.version for entry in entries])
             stored = packing.to_bytes({"rows": rows, "versions": versions})
@@ -123,15 +124,18 @@ class JointMode:
     def _contributions(self, entries: list[Entry]) -> IntArray:
         """The summed contributions of some users, each under the version it names."""
         total = np.zeros(self._privatizer.layout.size, dtype=np.int64)
-        by_version: dict[int, list[Trajectory]] = defaultdict(list)
+        by_version: dict[int, list[Entry]] = defaultdict(list)
         for entry in entries:
-            by_version[entry.version].append(entry.payload)
+            by_version[entry.version].append(entry)
         for version, members in by_version.items():
+            lived: list[Trajectory] = [entry.payload for entry in members]
+            coins = [wire.coin(self._deployment.task_id, entry.name) for entry in members]
             self._statistic.add_many(
-                np.stack([trajectory.states for trajectory in members]),
-                np.stack([trajectory.actions for trajectory in members]),
-                np.stack([trajectory.rewards for trajectory in members]),
+                np.stack([trajectory.states for trajectory in lived]),
+                np.stack([trajectory.actions for trajectory in lived]),
+                np.stack([trajectory.rewards for trajectory in lived]),
                 self._billboard.publication(version),
+                np.array(coins, dtype=np.int64),
                 total,
             )
         return total
@@ -256,7 +260,7 @@ class JointMode:
 
     def forget(self, connection: sa.Connection, end: int) -> None:
         """Delete sums and noise that went into a release; everything when the task is over."""
-        if self._deployment.keep_reports or end == 0:
+        if self._deployment.settings.storage.keep_reports or end == 0:
             return
         if end >= self._deployment.task.users:
             Vault.delete(connection, *Vault.names(connection))

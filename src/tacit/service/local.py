@@ -166,6 +166,6 @@ class LocalMode:
 
     def forget(self, connection: sa.Connection, end: int) -> None:
         """Delete messages that were absorbed, unless the operator keeps them."""
-        if not self._deployment.keep_reports:
+        if not self._deployment.settings.storage.keep_reports:
             column = schema.uploads.c
             connection.execute(schema.uploads.delete().where(column.first + column.count <= end))

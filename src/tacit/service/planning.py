@@ -95,7 +95,7 @@ class Planning:
         if end >= self._deployment.task.users:
             self._finish(now.version, end)
             return True
-        if self._clock() < now.published_at + self._deployment.cadence:
+        if self._clock() < now.published_at + self._deployment.settings.updates.cadence:
             return False
         learner = self._restore(now)
         with self._store.read() as connection:

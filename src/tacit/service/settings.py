@@ -1,18 +1,17 @@
-"""The tables of a deployment file: which keys there are, and what each may hold."""
+"""The sections of a deployment file: which keys there are, what each may hold, and its default."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
 
 from tacit.errors import InvalidInput, suggestion
 from tacit.validate import choice, flag, integer, number
-
-Table = Mapping[str, Any]
-Reader = Callable[[object, str], Any]
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -28,7 +27,7 @@ def labels(value: object, name: str) -> tuple[str, ...] | int:
     """A number of things, or a list of their names."""
     if not isinstance(value, list):
         return integer(value, name, low=1, high=1_000_000)
-    names = tuple(text(label, f"a name in {name}") for label in value)
+    names = tuple(text(label, f"{name}: a name") for label in value)
     if not names or len(set(names)) < len(names):
         raise InvalidInput(f"{name} must list at least one name, and each name once")
     return names
@@ -82,85 +81,164 @@ def span(value: object, name: str) -> tuple[float, float]:
     return low, high
 
 
-def whole(low: int, high: int | None = None) -> Reader:
-    """A reader of whole numbers from ``low``."""
-    return lambda value, name: integer(value, name, low=low, high=high)
+def _read(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
+    """A value read by one of the checks above; where it stands is said by :func:`_sentence`."""
+    return PlainValidator(lambda value: check(value, "", **bounds))
 
 
-def real(low: float) -> Reader:
-    """A reader of numbers from ``low``."""
-    return lambda value, name: number(value, name, low=low)
+Text = Annotated[str, _read(text)]
+Labels = Annotated[tuple[str, ...] | int, _read(labels)]
+Duration = Annotated[float, _read(duration)]
+Moment = Annotated[float, _read(moment)]
+Span = Annotated[tuple[float, float], _read(span)]
+Flag = Annotated[bool, _read(flag)]
 
 
-def one_of(*words: str) -> Reader:
-    """A reader of one of a few words."""
-    return lambda value, name: choice(value, name, words)
+class Section(BaseModel):
+    """One section of the file: unknown keys are refused, nothing changes afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-SECTIONS: Mapping[str, Mapping[str, Reader]] = {
-    "task": {
-        "name": text,
-        "states": labels,
-        "actions": labels,
-        "horizon": whole(1, 100_000),
-        "duration": duration,
-        "reward_range": span,
-        "homogeneous": flag,
-        "absorbing_state": whole(0),
-        "features": text,
-        "theta_norm": real(0.0),
-    },
-    "population": {
-        "users": whole(1, 10**12),
-        "participations": whole(1, 10_000),
-        "tokens": one_of("per-device", "shared"),
-    },
-    "updates": {
-        "minimum_batch": whole(1),
-        "cadence": duration,
-        "accepted_versions": whole(1, 1000),
-        "delay": duration,
-        "grace": duration,
-    },
-    "window": {"opens": moment, "closes": moment},
-    "storage": {"database": text, "key_file": text, "witness": text, "keep_reports": flag},
-    "server": {
-        "host": text,
-        "port": whole(1, 65535),
-        "max_body_bytes": whole(1024),
-        "max_batch": whole(1, 100_000),
-    },
-}
+class TaskSection(Section):
+    """What is learned.
 
-FREE = ("agent", "fleet")
-"""Sections whose keys are checked by what they configure."""
+    Attributes:
+        name: what the operator calls the task.
+        states: how many, or their names.
+        actions: likewise.
+        horizon: steps of one episode.
+        duration: seconds that an episode takes, 0 if that is not declared.
+        reward_range: what devices scale to [0, 1].
+        homogeneous: the law of a step is the same at every step.
+        absorbing_state: what a trajectory that ends early is padded with.
+        features: file of declared features phi(s'|s,a).
+        theta_norm: the bound on their parameter.
+    """
 
-REQUIRED = {
-    "task": ("name", "states", "actions", "horizon"),
-    "agent": ("name",),
-    "population": ("users",),
-}
+    name: Text
+    states: Labels
+    actions: Labels
+    horizon: Annotated[int, _read(integer, low=1, high=100_000)]
+    duration: Duration = 0.0
+    reward_range: Span = (0.0, 1.0)
+    homogeneous: Flag = False
+    absorbing_state: Annotated[int, _read(integer, low=0)] = 0
+    features: Text | None = None
+    theta_norm: Annotated[float, _read(number, low=0.0)] | None = None
 
 
-def read_sections(data: Table) -> dict[str, dict[str, Any]]:
-    """Every section with checked values; unknown names are refused with a suggestion."""
-    known = (*SECTIONS, *FREE)
-    for name in data:
-        if name not in known:
-            raise InvalidInput(f"unknown section [{name}]{suggestion(name, known)}")
-        if not isinstance(data[name], dict):
-            raise InvalidInput(f"{name} must be a section, written [{name}] on a line of its own")
-    found: dict[str, dict[str, Any]] = {name: dict(data.get(name, {})) for name in FREE}
-    for section, readers in SECTIONS.items():
-        given = data.get(section, {})
-        for key in given:
-            if key not in readers:
-                raise InvalidInput(f"[{section}] has no key {key!r}{suggestion(key, readers)}")
-        found[section] = {
-            key: readers[key](value, f"{key} in [{section}]") for key, value in given.items()
-        }
-    for section, keys in REQUIRED.items():
-        for key in keys:
-            if key not in found[section]:
-                raise InvalidInput(f"[{section}] needs the key {key!r}")
-    return found
+class PopulationSection(Section):
+    """Who takes part.
+
+    Attributes:
+        users: reports that the budget is for.
+        participations: reports one person may send.
+        tokens: "per-device" makes the unit "user", "shared" makes it "participation".
+    """
+
+    users: Annotated[int, _read(integer, low=1, high=10**12)]
+    participations: Annotated[int, _read(integer, low=1, high=10_000)] = 1
+    tokens: Annotated[
+        Literal["per-device", "shared"], _read(choice, options=("per-device", "shared"))
+    ] = "per-device"
+
+
+class UpdatesSection(Section):
+    """When there is a new policy, and until when a report about an old one is taken.
+
+    Attributes:
+        minimum_batch: least number of reports between two policies.
+        cadence: least number of seconds between two policies.
+        accepted_versions: how many of the newest versions reports may name, without a duration.
+        delay: most seconds for which a device holds its report after the episode, at random.
+        grace: seconds for which a report is taken after the last moment it can be due.
+    """
+
+    minimum_batch: Annotated[int, _read(integer, low=1)] = 100
+    cadence: Duration = 0.0
+    accepted_versions: Annotated[int, _read(integer, low=1, high=1000)] | None = None
+    delay: Duration | None = None
+    grace: Duration | None = None
+
+
+class WindowSection(Section):
+    """Unix times before which and from which on reports are refused."""
+
+    opens: Moment | None = None
+    closes: Moment | None = None
+
+
+class StorageSection(Section):
+    """What is kept, and where; names of files are relative to the deployment file.
+
+    Attributes:
+        database: SQLAlchemy URL; a file beside the deployment file unless given.
+        key_file: keys of the encrypted table (joint only).
+        witness: file that notices a database restored from before a release (joint only).
+        keep_reports: keep what was absorbed, so that every policy can be worked out again.
+    """
+
+    database: Text | None = None
+    key_file: Text | None = None
+    witness: Text | None = None
+    keep_reports: Flag = False
+
+
+class ServerSection(Section):
+    """Where it listens, and how much it reads at once."""
+
+    host: Text = "127.0.0.1"
+    port: Annotated[int, _read(integer, low=1, high=65535)] = 8080
+    max_body_bytes: Annotated[int, _read(integer, low=1024)] = 4_000_000
+    max_batch: Annotated[int, _read(integer, low=1, high=100_000)] = 1000
+
+
+class AgentSection(Section):
+    """The learner; its other keys are checked by the agent itself."""
+
+    model_config = ConfigDict(extra="allow")
+    name: Any
+
+
+class Settings(Section):
+    """The whole file."""
+
+    task: TaskSection
+    agent: AgentSection
+    population: PopulationSection
+    updates: UpdatesSection = UpdatesSection()
+    window: WindowSection = WindowSection()
+    storage: StorageSection = StorageSection()
+    server: ServerSection = ServerSection()
+    fleet: dict[str, Any] = {}
+
+
+_RANK = ("extra_forbidden", "model_type", "dict_type", "value_error", "missing")
+"""Which mistake is told first: a misspelt key explains why the right one is missing."""
+
+
+def read_settings(data: dict[str, Any]) -> Settings:
+    """Check a file that was parsed; the first mistake is told in a sentence."""
+    needed: dict[str, Any] = {"task": {}, "agent": {}, "population": {}}
+    try:
+        return Settings.model_validate(needed | data)
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+        first = min(problems, key=lambda one: (_RANK.index(one["type"]), len(one["loc"])))
+        raise InvalidInput(_sentence(first["type"], first["loc"], first.get("ctx"))) from None
+
+
+def _sentence(kind: str, where: tuple[int | str, ...], context: dict[str, Any] | None) -> str:
+    section, *keys = map(str, where)
+    if kind in ("model_type", "dict_type"):
+        return f"{section} must be a section, written [{section}] on a line of its own"
+    if not keys:
+        return f"unknown section [{section}]{suggestion(section, Settings.model_fields)}"
+    if kind == "missing":
+        return f"[{section}] needs the key {keys[0]!r}"
+    if kind == "extra_forbidden":
+        holds = Settings.model_fields[section].annotation
+        assert isinstance(holds, type) and issubclass(holds, Section)
+        return f"[{section}] has no key {keys[0]!r}{suggestion(keys[0], holds.model_fields)}"
+    return f"{keys[0]} in [{section}]{context['error'] if context else ''}"

@@ -76,7 +76,7 @@ def verify(
     planning: Planning,
 ) -> Verdict:
     """Compare every publication with what the simulator's step makes of the kept reports."""
-    if not deployment.keep_reports:
+    if not deployment.settings.storage.keep_reports:
         raise InvalidInput(
             "nothing can be worked out again, because reports are deleted once they are absorbed; "
             "set keep_reports = true in [storage] before the first report arrives"

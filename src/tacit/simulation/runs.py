@@ -1,20 +1,30 @@
-"""One seeded run, advanced in chunks: stepwise by the driver, or by a compiled loop."""
+"""One seeded run, advanced in chunks: user by user, in segments, or by a fused loop.
+
+``StepwiseRun`` is ``driver.drive`` and defines every result. ``SegmentRun`` is the same loop on
+``driver.Learner``, with all users between two publications simulated together. A ``FusedRun``
+plans, serves and absorbs in compiled code, where that pays. ``simulation.compiled`` chooses.
+"""
 
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 
-from tacit.arrays import IntArray
-from tacit.driver import BoundAgent, drive
+from tacit.arrays import Array, IntArray
+from tacit.driver import BoundAgent, Learner, drive
+from tacit.kernels.rollout import uniforms_per_episode
 from tacit.privacy.noise import SimulatedNoise
 from tacit.problems.base import Problem
+from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
-from tacit.simulation.loops import Score, record
+from tacit.simulation.score import Score, new_score, record
 from tacit.simulation.streams import planner_streams, stream
+from tacit.simulation.users import NUMBERS, simulated_users
+from tacit.statistics.base import BatchStatistic
 from tacit.trajectory import Trajectory
 
 
@@ -29,24 +39,12 @@ class Run(Protocol):
         """Do that many more episodes (a stepwise run may finish its current batch first)."""
 
 
-def new_score(problem: Problem, checkpoints: IntArray) -> Score:
-    """A score at zero episodes."""
-    return Score(
-        optimum=problem.optimal_value(),
-        now=np.zeros(3),
-        at=np.zeros(2, dtype=np.int64),
-        checkpoints=checkpoints,
-        regret=np.full(len(checkpoints), np.nan),
-        reward=np.full(len(checkpoints), np.nan),
-    )
-
-
 class Interrupted(Exception):
     """Raised inside a stepwise run when it is asked to stop between two users."""
 
 
 class StepwiseRun:
-    """The driver itself, user by user: runs any agent, and defines what the loops must equal."""
+    """The driver itself, user by user: runs any agent, and defines what the others must equal."""
 
     def __init__(
         self,
@@ -76,8 +74,7 @@ class StepwiseRun:
         reward = 0.0
         for r in trajectory.rewards:  # in the order of the compiled loops, to the last bit
             reward += r
-        _, now, at, checkpoints, regret_curve, reward_curve = self.score
-        record(reward, now, at, checkpoints, regret_curve, reward_curve)
+        record(reward, *self.score[1:])
         return trajectory
 
     def advance(self, episodes: int) -> None:
@@ -92,3 +89,88 @@ class StepwiseRun:
                 self.score.now[0] = self.score.optimum - value
         except Interrupted:
             return
+
+
+class SegmentRun:
+    """All users between two publications together; learning is that of ``driver.Learner``.
+
+    Users live through compiled rollouts, ``statistic.add_many`` adds them up, and the privatizer
+    absorbs the sum when all are in. Exact sums are those of the driver to the last bit. Users who
+    add noise of their own are absorbed in the law of their sum: in bits where a batch is one user.
+    """
+
+    def __init__(
+        self, problem: Problem, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        assert isinstance(agent.statistic, BatchStatistic)
+        self.problem = problem
+        self.agent = agent
+        self.score = new_score(problem, checkpoints)
+        self.streams = planner_streams(root, run)
+        self.learner = Learner(agent, SimulatedNoise(stream(root, run, "noise")))
+        self.users = simulated_users(problem, stream(root, run, "users"))
+        self.sums = np.zeros(agent.statistic.layout.size, dtype=np.int64)
+        self._statistic: BatchStatistic = agent.statistic
+        self._batch = self._lived = 0
+
+    def advance(self, episodes: int) -> None:
+        """Do that many more episodes, publishing when it is time."""
+        while episodes > 0:
+            if self._lived == self._batch:
+                self.publish()
+            count = min(episodes, self._batch - self._lived, self.users.rows)
+            self._serve(count)
+            episodes -= count
+
+    def publish(self) -> None:
+        """The next entry of the billboard, and its score."""
+        last = self.learner.publication
+        new = self.learner.publish(self.streams)
+        if last is None or new.policy is not last.policy:
+            self.score.now[0] = self.score.optimum - self.problem.value(new.policy)
+        self._batch, self._lived = self.learner.due(), 0
+
+    def _serve(self, count: int) -> None:
+        """Some of the users of the newest publication; the last of them close the batch."""
+        publication, first = self.learner.publication, int(self.score.at[0])
+        assert publication is not None
+        lives = self.users.live(publication.policy, first, count, self.score)
+        coins = np.arange(first, first + count)
+        self._statistic.add_many(*lives, publication, coins, self.sums)
+        self._lived += count
+        if self._lived == self._batch:
+            self.learner.absorb_sums(self.sums, self._batch)
+            self.sums[:] = 0
+
+
+class FusedRun(ABC):
+    """What fused loops share: the streams, and the users' uniforms, one row per episode."""
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        self.problem = problem
+        self.agent = agent
+        self.score = new_score(problem, checkpoints)
+        self.streams = planner_streams(root, run)
+        self._noise = stream(root, run, "noise")
+        self._users = stream(root, run, "users")
+        columns = uniforms_per_episode(problem.horizon)
+        self._uniforms = np.empty((max(1, NUMBERS // columns), columns))
+
+    @staticmethod
+    def knows(agent: BoundAgent) -> bool:
+        """Whether the loop knows the inside of parts whose types it serves."""
+        return True
+
+    def advance(self, episodes: int) -> None:
+        """Do that many more episodes, in slices that bound memory."""
+        while episodes > 0:
+            uniforms = self._uniforms[:episodes]
+            self._users.random(out=uniforms)
+            self._episodes(uniforms)
+            episodes -= len(uniforms)
+
+    @abstractmethod
+    def _episodes(self, uniforms: Array) -> None:
+        """One episode per row of uniforms: the compiled loop of this run."""

@@ -158,34 +158,29 @@ class Steered(Protocol):
         """
 
 
-@runtime_checkable
-class Bulk(Protocol):
-    """A statistic that can add up users who acted on one publication, for simulation."""
-
-    def add_many(
-        self,
-        states: IntArray,
-        actions: IntArray,
-        rewards: Array,
-        publication: Publication,
-        out: IntArray,
-    ) -> None:
-        """Add the contributions of many users to ``out``, one trajectory per row."""
-
-
-class ManyUsers(ABC):
-    """A statistic whose kernel adds up many users at once; one user is a batch of one."""
+class BatchStatistic(ABC):
+    """A statistic that adds up many users of one publication; one user is a batch of one."""
 
     @abstractmethod
     def add_many(
         self,
-        states: IntArray,
-        actions: IntArray,
+        states: npt.NDArray[Any],
+        actions: npt.NDArray[Any],
         rewards: Array,
         publication: Publication,
+        coins: IntArray,
         out: IntArray,
     ) -> None:
-        """Add the contributions of many users, one trajectory per row, to ``out``."""
+        """Add the clipped contributions of many users to ``out``.
+
+        Args:
+            states: of one user per row, as are actions and rewards.
+            actions: what they did.
+            rewards: what they got.
+            publication: the entry that all of them acted on.
+            coins: the public ids of their reports, one per user.
+            out: flat integer vector of the layout's size.
+        """
 
     def contribute(
         self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
@@ -193,4 +188,5 @@ class ManyUsers(ABC):
         """Overwrite ``out`` with the clipped contribution of one user."""
         out[:] = 0
         states, actions, rewards = trajectory.states, trajectory.actions, trajectory.rewards
-        self.add_many(states[None], actions[None], rewards[None], publication, out)
+        coins = np.array([coin], dtype=np.int64)
+        self.add_many(states[None], actions[None], rewards[None], publication, coins, out)

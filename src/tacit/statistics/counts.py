@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
@@ -13,12 +15,12 @@ from tacit.kernels.counts import (
     REWARD_STEPS,
     add_joint_counts,
     add_policy_transitions,
-    count_visits,
+    add_visits,
 )
 from tacit.kernels.targets import STEPS
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights
+from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.task import Task, table_sizes
 from tacit.trajectory import Trajectory
 
@@ -30,7 +32,7 @@ def staying(horizon: int, state: int, action: int, reward: float) -> Trajectory:
     )
 
 
-class VisitCounts:
+class VisitCounts(BatchStatistic):
     """R(s,a), N_r(s,a), N_p(s,a,s') and, where asked for, R2(s,a).
 
     See docs/papers/tabular_ldp.md#setting. One table serves all stages when the task is declared
@@ -63,15 +65,21 @@ class VisitCounts:
         self._sizes = (S, A)
         self._no_squares = np.zeros((0, S, A), dtype=np.int64)
 
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    def add_many(
+        self,
+        states: IntArray,
+        actions: IntArray,
+        rewards: Array,
+        publication: Publication,
+        coins: IntArray,
+        out: IntArray,
     ) -> None:
-        """Overwrite ``out`` with the counts of one user."""
+        """Add the counts of many users, one trajectory per row."""
         views = self.layout.views(out)
-        count_visits(
-            trajectory.states,
-            trajectory.actions,
-            trajectory.rewards,
+        add_visits(
+            states,
+            actions,
+            rewards,
             self.horizon,
             views["reward"],
             views.get("reward_squares", self._no_squares),
@@ -111,7 +119,7 @@ class VisitCounts:
         return one, staying(self.horizon, S - 1, A - 1, 1.0)
 
 
-class JointCounts(ManyUsers):
+class JointCounts(BatchStatistic):
     """N(s,a,s') over all H steps, and sums of r - 1/2: V-free sums with one-hot features.
 
     See docs/papers/mixture_jdp.md#b1. A transition moves two cells by 1, a reward (centred at 1/2,
@@ -149,6 +157,7 @@ class JointCounts(ManyUsers):
         actions: IntArray,
         rewards: Array,
         publication: Publication,
+        coins: IntArray,
         out: IntArray,
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
@@ -191,7 +200,7 @@ class JointCounts(ManyUsers):
         return staying(H, 0, 0, 1.0), staying(H, S - 1, 0, 0.0)
 
 
-class PolicyTransitions(ManyUsers):
+class PolicyTransitions(BatchStatistic):
     """One-hot of (s_h, s_{h+1}) per stage h < H, filed under the action the policy prescribes.
 
     Missing steps count as staying in state 0.
@@ -223,6 +232,7 @@ class PolicyTransitions(ManyUsers):
         actions: IntArray,
         rewards: Array,
         publication: Publication,
+        coins: IntArray,
         out: IntArray,
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
@@ -252,16 +262,22 @@ class PolicyTransitions(ManyUsers):
         return staying(H, 0, 0, 0.0), staying(H, S - 1, 0, 0.0)
 
 
-class Nothing:
+class Nothing(BatchStatistic):
     """An empty contribution: reference policies need no data, and so protect it perfectly."""
 
     def __init__(self) -> None:
         self.layout = Layout([])
 
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    def add_many(
+        self,
+        states: npt.NDArray[Any],
+        actions: npt.NDArray[Any],
+        rewards: Array,
+        publication: Publication,
+        coins: IntArray,
+        out: IntArray,
     ) -> None:
-        """Write nothing."""
+        """Add nothing."""
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None

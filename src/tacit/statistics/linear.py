@@ -21,7 +21,15 @@ from tacit.arrays import Array, IntArray, frozen
 from tacit.kernels.linear_sums import STEPS, Weights, add_steps, add_weighted_steps
 from tacit.policy import uniform_policy
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, Statistic, block_weights
+from tacit.statistics.base import (
+    BatchStatistic,
+    Block,
+    Layout,
+    Norm,
+    Relation,
+    Statistic,
+    block_weights,
+)
 from tacit.task import Task, feature_table
 from tacit.trajectory import Trajectory
 from tacit.validate import number
@@ -84,7 +92,7 @@ class FeaturePairs:
         return float(squares.max()) * (1 + 1e-5 if self.bounded_only else 1 + 1e-12)
 
 
-class LinearSums:
+class LinearSums(BatchStatistic):
     """Per stage: sum phi phi^T, sum phi (e_{s'} - 1/S)^T and sum phi (r - 1/2).
 
     The last two serve any value function V: sum phi (V(s') - mean V) is the second times V. They
@@ -117,21 +125,22 @@ class LinearSums:
         )
         self._pairs = FeaturePairs(phi)
 
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    def add_many(
+        self,
+        states: IntArray,
+        actions: IntArray,
+        rewards: Array,
+        publication: Publication,
+        coins: IntArray,
+        out: IntArray,
     ) -> None:
-        """Overwrite ``out`` with the sums of one user."""
-        out[:] = 0
-        self.add(trajectory.states, trajectory.actions, trajectory.rewards, out)
-
-    def add(self, states: IntArray, actions: IntArray, rewards: Array, out: IntArray) -> None:
-        """Add one user's sums to ``out``."""
+        """Add the sums of many users, one trajectory per row."""
         views = self.layout.views(out)
-        H = self.horizon
         add_steps(
-            states[: H + 1],
-            actions[:H],
-            rewards[:H],
+            states,
+            actions,
+            rewards,
+            self.horizon,
             self.phi,
             self.pooled,
             self.weights,
@@ -193,7 +202,7 @@ class LinearSums:
         return furthest_pair(self, self.horizon, *self.phi.shape[:2])
 
 
-class CuratedTransitions:
+class CuratedTransitions(BatchStatistic):
     """Per stage: w phi phi^T, the weight w at its (s, a, s'), and w r at its (s, a).
 
     For finite S every regression sum w phi (r + V(s')) is a linear function of the last two. The
@@ -226,16 +235,21 @@ class CuratedTransitions:
         self.pairs = FeaturePairs(self.phi)
         self.equal_weights: Array = frozen(np.full((H, S, A), self.largest_weight))
 
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    def add_many(
+        self,
+        states: IntArray,
+        actions: IntArray,
+        rewards: Array,
+        publication: Publication,
+        coins: IntArray,
+        out: IntArray,
     ) -> None:
-        """Overwrite ``out`` with the sums of one user."""
-        out[:] = 0
-        H, views = self.horizon, self.layout.views(out)
+        """Add the sums of many users, one trajectory per row."""
+        views = self.layout.views(out)
         add_weighted_steps(
-            trajectory.states[: H + 1],
-            trajectory.actions[:H],
-            trajectory.rewards[:H],
+            states,
+            actions,
+            rewards,
             self.phi,
             self.weights(publication),
             self.largest_weight,

@@ -5,32 +5,45 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels.lq_moments import LQ_STEPS, moments, responses
 from tacit.policy import LinearPolicy
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights, published
+from tacit.statistics.base import (
+    BatchStatistic,
+    Block,
+    Layout,
+    Norm,
+    Relation,
+    block_weights,
+    published,
+)
 from tacit.task import Task
-from tacit.trajectory import Trajectory, VectorTrajectory
+from tacit.trajectory import VectorTrajectory
 from tacit.validate import number
 
 ROOT2 = math.sqrt(2.0)
 
 
-def fits(trajectory: Trajectory, horizon: int, states: int, inputs: int) -> bool:
-    """Whether a trajectory is a complete one of this system; others contribute zeros."""
-    return (
-        isinstance(trajectory, VectorTrajectory)
-        and trajectory.states.shape == (horizon + 1, states)
-        and trajectory.actions.shape == (horizon, inputs)
-    )
+def complete(
+    states: npt.NDArray[Any], inputs: npt.NDArray[Any], shape: tuple[int, int, int]
+) -> bool:
+    """Whether these are whole trajectories of a system of shape (H, n, d), one user per row.
+
+    Others contribute nothing.
+    """
+    H, n, d = shape
+    vectors = states.dtype.kind == inputs.dtype.kind == "f"
+    return vectors and states.shape[1:] == (H + 1, n) and inputs.shape[1:] == (H, d)
 
 
-class ControlMoments:
+class ControlMoments(BatchStatistic):
     """M = sum_h z z^T, packed, and weight * N, N = sum_h z x_{h+1}^T, of one user.
 
     Whatever a user sends, states count with norm at most 1 and inputs with norm at most the task's
@@ -67,25 +80,22 @@ class ControlMoments:
             ]
         )
 
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    def add_many(
+        self,
+        states: npt.NDArray[Any],
+        actions: npt.NDArray[Any],
+        rewards: Array,
+        publication: Publication,
+        coins: IntArray,
+        out: IntArray,
     ) -> None:
-        """Overwrite ``out`` with the clipped moments of one user."""
-        if not fits(trajectory, self.horizon, self.states, self.inputs):
-            out[:] = 0
-            return
-        self._moments(trajectory, out)
+        """Add the clipped moments of many users, one trajectory per row."""
+        if complete(states, actions, (self.horizon, self.states, self.inputs)):
+            self._add(states, actions, out)
 
-    def _moments(self, trajectory: Trajectory, out: IntArray) -> None:
-        moments(
-            trajectory.states,
-            trajectory.actions,
-            self.gain,
-            self.energy,
-            self.weight,
-            self.off_diagonal,
-            out,
-        )
+    def _add(self, states: Array, inputs: Array, out: IntArray) -> None:
+        off = self.off_diagonal
+        moments(states, inputs, self.gain, self.energy, self.weight, off, out)
 
     @property
     def off_diagonal(self) -> float:
@@ -134,11 +144,13 @@ class ControlMoments:
             for turn in (1.0, -1.0)
             for push in np.linspace(-self.gain, self.gain, 9)
         ]
-        table = np.zeros((len(candidates), self.layout.size), dtype=np.int64)
-        for candidate, out in zip(candidates, table, strict=True):
-            self._moments(candidate, out)
-        points = table / LQ_STEPS
-        distances = ((points[:, np.newaxis] - points) ** 2).sum(axis=2)
+        contributions = []
+        for candidate in candidates:
+            out = np.zeros(self.layout.size, dtype=np.int64)
+            self._add(candidate.states[None], candidate.actions[None], out)
+            contributions.append(out / LQ_STEPS)
+        table = np.array(contributions)
+        distances = ((table[:, np.newaxis] - table) ** 2).sum(axis=2)
         one, two = np.unravel_index(int(distances.argmax()), distances.shape)
         return candidates[int(one)], candidates[int(two)]
 
@@ -152,7 +164,7 @@ class ControlMoments:
         return VectorTrajectory(states, inputs, np.zeros(self.horizon))
 
 
-class InstrumentedResponses:
+class InstrumentedResponses(BatchStatistic):
     """A user's residuals against a public model, projected on public instruments.
 
     Where the noise law is not revealed, also the second moment of the residuals themselves. What to
@@ -174,26 +186,23 @@ class InstrumentedResponses:
             blocks.append(Block("residual", (n * (n + 1) // 2,), unit))
         self.layout = Layout(blocks)
 
-    def contribute(
-        self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
+    def add_many(
+        self,
+        states: npt.NDArray[Any],
+        actions: npt.NDArray[Any],
+        rewards: Array,
+        publication: Publication,
+        coins: IntArray,
+        out: IntArray,
     ) -> None:
-        """Overwrite ``out`` with the clipped responses of one user."""
+        """Add the clipped responses of many users, one trajectory per row."""
         policy = publication.policy
         if not isinstance(policy, LinearPolicy):
             raise InvalidInput(f"responses are to a LinearPolicy, got {type(policy)}")
-        if not fits(trajectory, self.horizon, self.states, self.inputs):
-            out[:] = 0
-            return
-        responses(
-            trajectory.states,
-            trajectory.actions,
-            *self.recipe(publication),
-            policy.key,
-            coin,
-            out,
-        )
+        if complete(states, actions, (self.horizon, self.states, self.inputs)):
+            responses(states, actions, *self._recipe(publication), policy.key, coins, out)
 
-    def recipe(self, publication: Publication) -> tuple[Array, Array, Array, Array, Array, Array]:
+    def _recipe(self, publication: Publication) -> tuple[Array, Array, Array, Array, Array, Array]:
         """Reference, path, whitener, instruments, usual residuals and weights to contribute by."""
         H, n, d = self.horizon, self.states, self.inputs
         return (

@@ -15,7 +15,7 @@ from tacit.arrays import Array, IntArray
 from tacit.features import geometry
 from tacit.kernels.targets import STEPS, StepTables, add_multi_targets
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights
+from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.statistics.distances import ISOMETRIC, squared_diameter
 from tacit.task import Task, table_sizes
 from tacit.trajectory import Trajectory
@@ -25,7 +25,7 @@ SHARES = {"gram": 0.35, "target": 0.25, "reward_gram": 0.2, "reward_target": 0.2
 """Shares of mu^2 by family (docs/papers/mixture_jdp.md#b1)."""
 
 
-class MultiTargets(ManyUsers):
+class MultiTargets(BatchStatistic):
     """Sums of M(s,a), p_{s'}, varphi varphi^T and varphi (r - offset), free of any V.
 
     Contributions are scaled so that noise of one size in all cells spends the given shares. Cells
@@ -103,6 +103,7 @@ class MultiTargets(ManyUsers):
         actions: IntArray,
         rewards: Array,
         publication: Publication,
+        coins: IntArray,
         out: IntArray,
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""

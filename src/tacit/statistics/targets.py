@@ -21,10 +21,18 @@ from tacit.kernels.targets import (
     STEPS,
     TargetFeatures,
     TargetScales,
-    add_many_value_targets,
+    add_value_targets,
 )
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, ManyUsers, Norm, Relation, block_weights, published
+from tacit.statistics.base import (
+    BatchStatistic,
+    Block,
+    Layout,
+    Norm,
+    Relation,
+    block_weights,
+    published,
+)
 from tacit.statistics.counts import staying
 from tacit.statistics.distances import (
     ISOMETRIC,
@@ -76,7 +84,7 @@ class Shape:
         return 1.0 if self.scaling in ("raw", "paper") else ISOMETRIC
 
 
-class ValueTargets(ManyUsers):
+class ValueTargets(BatchStatistic):
     """x x^T and x y with x = phi_V(s,a), y = V(s'), per stage; rewards likewise.
 
     See docs/papers/mixture_jdp.md#setting. V is that of the publication, clipped entry by entry
@@ -159,11 +167,12 @@ class ValueTargets(ManyUsers):
         actions: IntArray,
         rewards: Array,
         publication: Publication,
+        coins: IntArray,
         out: IntArray,
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
         views = self.layout.views(out)
-        add_many_value_targets(
+        add_value_targets(
             states,
             actions,
             rewards,

@@ -4,7 +4,18 @@ Everything that arrives is decoded strictly: a wrong type, length, shape or numb
 sentence, before anything is allocated that the sender chose the size of. Nothing is pickled.
 """
 
-from tacit.wire.arrays import array_from_json, array_to_json
+from tacit.wire.formats import (
+    TERMS,
+    VERSION,
+    array_from_json,
+    array_to_json,
+    canonical,
+    publication_from_json,
+    publication_to_json,
+    task_from_json,
+    task_id,
+    task_to_json,
+)
 from tacit.wire.halves import collect, device_message, fold, inspect_message, two_halves
 from tacit.wire.messages import (
     coin,
@@ -15,8 +26,6 @@ from tacit.wire.messages import (
     unpack_message,
     unpack_trajectory,
 )
-from tacit.wire.publications import publication_from_json, publication_to_json
-from tacit.wire.tasks import TERMS, VERSION, canonical, task_from_json, task_id, task_to_json
 
 __all__ = [
     "TERMS",

@@ -12,7 +12,7 @@ import numpy as np
 from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.trajectory import Trajectory
-from tacit.wire.fields import raw_bytes
+from tacit.wire.formats import raw_bytes
 
 _ID = re.compile(r"[0-9a-f]{32}")
 

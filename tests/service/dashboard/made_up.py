@@ -18,7 +18,7 @@ from tacit.privacy.noise import SimulatedNoise
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.simulation.compiled import OneCellRun
+from tacit.simulation.one_cell import OneCellRun
 from tacit.simulation.streams import planner_streams, stream
 
 
@@ -83,6 +83,7 @@ def joint_run(
                 rewards[k],
             )
         total = np.zeros(bound.statistic.layout.size, dtype=np.int64)
-        bound.statistic.add_many(states, actions, rewards, publication, total)
+        coins = np.arange(served, served + batch)
+        bound.statistic.add_many(states, actions, rewards, publication, coins, total)
         privatizer.absorb_sums(secret, total, batch, publication, noise)
         served += batch

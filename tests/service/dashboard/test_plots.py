@@ -4,13 +4,15 @@ import xml.etree.ElementTree as ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.service.dashboard.axes import number_axis, short, time_axis
 from tacit.service.dashboard.plots import (
     TALL,
     WIDE,
     BandPoint,
     bar,
+    number_axis,
     overview,
+    short,
+    time_axis,
     users_over_time,
     value_over_users,
 )

@@ -14,11 +14,9 @@ from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.sentences import meaning
 from tacit.publication import Publication
 from tacit.service.dashboard import page as pages
-from tacit.service.dashboard.action_map import action_map, letter
-from tacit.service.dashboard.facts import Version
+from tacit.service.dashboard.facts import FactReader, Version, chosen
 from tacit.service.dashboard.page import Window, content_security_policy, pace, render
-from tacit.service.dashboard.view import MOST_POINTS, build, thinned
-from tacit.service.dashboard.watch import Watch, chosen
+from tacit.service.dashboard.view import MOST_POINTS, action_map, build, letter, thinned
 from tacit.service.planning import PlannerLoop
 
 HOSTILE = """
@@ -73,14 +71,14 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def look(collector, version=None, window=None) -> tuple[dict, str]:
-    facts = Watch(collector).look(version)
+def seen(collector, version=None, window=None) -> tuple[dict, str]:
+    facts = FactReader(collector).read(version)
     view = build(facts)
     return view.to_json(), render(view, facts, window or Window(version))
 
 
 def test_before_the_first_user(deploy, opened) -> None:
-    data, html = look(opened(deploy()))
+    data, html = seen(opened(deploy()))
     assert data["progress"]["accepted"] == 0
     assert data["value"]["kind"] == "none"
     assert data["value"]["points"] == ()
@@ -96,7 +94,7 @@ def test_numbers_of_a_local_task(deploy, opened, clock) -> None:
     serve(collector, local_reports, 1)
     clock.now += 3600.0
     serve(collector, local_reports, 2)
-    data, html = look(collector)
+    data, html = seen(collector)
     assert data["progress"]["accepted"] == data["progress"]["in_newest_policy"] == 300
     assert [v["version"] for v in data["versions"]] == [0, 1, 2, 3]
     assert data["versions"][1]["published"] == "1970-01-12T13:46:40Z"
@@ -116,11 +114,11 @@ def test_numbers_of_a_local_task(deploy, opened, clock) -> None:
 
 def test_numbers_of_a_joint_task(deploy, opened, joint_text) -> None:
     collector = opened(deploy(joint_text, users=200, batch=40))
-    before, _ = look(collector)
+    before, _ = seen(collector)
     assert before["budget"]["spent_epsilon"] == 0.0
     assert before["budget"]["left_epsilon"] == before["budget"]["epsilon"]
     serve(collector, trajectories, 2)
-    data, html = look(collector)
+    data, html = seen(collector)
     assert data["task"]["model"] == "joint"
     assert data["budget"]["spent_epsilon"] == data["budget"]["epsilon"]
     assert data["budget"]["share"] == pytest.approx(2 / 4)
@@ -137,7 +135,7 @@ def test_the_cost_of_one_of_several_reports_is_never_understated(deploy, opened,
     text = LOCAL.replace('"tacit-local"', f'"ldp-obi"\nrandomizer = "{kind}"\n{delta}')
     text = text.replace('tokens = "shared"', "participations = 4")
     collector = opened(deploy(text))
-    stated, shown = collector.deployment.guarantee, look(collector)[0]["budget"]
+    stated, shown = collector.deployment.guarantee, seen(collector)[0]["budget"]
     if delta:
         assert shown["spent_epsilon"] == gaussian_epsilon(stated.mu / 2, stated.delta)
         assert shown["left_epsilon"] == gaussian_epsilon(stated.mu * 0.75**0.5, stated.delta)
@@ -150,7 +148,7 @@ def test_the_cost_of_one_of_several_reports_is_never_understated(deploy, opened,
 def test_the_end_is_told(deploy, opened) -> None:
     collector = opened(deploy(users=200, batch=100))
     serve(collector, local_reports, 2)
-    data, html = look(collector)
+    data, html = seen(collector)
     assert data["forecast"] == {
         "users_left": 0,
         "policies_left": 0,
@@ -165,7 +163,7 @@ def test_the_end_is_told(deploy, opened) -> None:
 def test_labels_cannot_become_markup(deploy, opened) -> None:
     collector = opened(deploy(HOSTILE, users=200, batch=100))
     serve(collector, local_reports, 1)
-    data, html = look(collector)
+    data, html = seen(collector)
     assert "<script>alert" not in html and "<b>calm" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "tense &amp; tired" in html
@@ -178,7 +176,7 @@ def test_labels_cannot_become_markup(deploy, opened) -> None:
 def test_the_page_asks_nobody_else_for_anything(deploy, opened) -> None:
     collector = opened(deploy(users=300, batch=100))
     serve(collector, local_reports, 2)
-    _, html = look(collector)
+    _, html = seen(collector)
     addresses = [a.get("src") or a.get("href") for _, a in Tags(html).seen]
     addresses = [address for address in addresses if address]
     assert {a for a in addresses if not a.startswith(("#", "data:"))} == {
@@ -199,10 +197,10 @@ def test_the_policy_of_the_browser_allows_exactly_this_page() -> None:
 def test_other_versions_can_be_looked_at(deploy, opened) -> None:
     collector = opened(deploy(users=400, batch=100))
     serve(collector, local_reports, 2)
-    old, html = look(collector, 1)
+    old, html = seen(collector, 1)
     assert old["policy"]["version"] == 1
     assert '<option value="1" selected>' in html
-    absent, html = look(collector, 77)
+    absent, html = seen(collector, 77)
     assert absent["policy"]["version"] == 2
     assert "There is no version 77; version 2 is shown." in html
 
@@ -211,15 +209,15 @@ def test_the_stamp_changes_with_what_is_said_and_not_with_time(deploy, opened, c
     collector = opened(deploy(users=400, batch=100))
     planner = PlannerLoop(collector)
     planner.step()
-    first, _ = look(collector)
+    first, _ = seen(collector)
     clock.now += 7.0
-    later, _ = look(collector)
+    later, _ = seen(collector)
     assert first["stamp"] == later["stamp"]
     assert first["generated"] != later["generated"]
     collector.upload(
         collector.deployment.task_id, local_reports(collector, np.random.default_rng(0), 1), None
     )
-    assert look(collector)[0]["stamp"] != first["stamp"]
+    assert seen(collector)[0]["stamp"] != first["stamp"]
 
 
 def test_large_maps_come_in_parts_and_as_a_whole(deploy, opened) -> None:
@@ -227,13 +225,13 @@ def test_large_maps_come_in_parts_and_as_a_whole(deploy, opened) -> None:
         'states = ["<b>calm</b>", "tense & tired", "x"]', "states = 70"
     )
     collector = opened(deploy(text, users=200, batch=100))
-    _, html = look(collector, window=Window(None, 65, 49))
+    _, html = seen(collector, window=Window(None, 65, 49))
     assert '<option value="60" selected>60 to 69</option>' in html
     assert '<option value="48" selected>49 to 50</option>' in html
     assert 'class="overview" viewBox="0 0 50 70"' in html
     table = html[html.index('id="map-table"') : html.index("</table>", html.index("map-table"))]
     assert table.count("<td") == 10 * 2
-    far = look(collector, window=Window(None, 10**9, 10**9))[1]
+    far = seen(collector, window=Window(None, 10**9, 10**9))[1]
     assert '<option value="60" selected>' in far
 
 
@@ -271,11 +269,11 @@ def test_many_watchers_cost_little_more_than_one(deploy, opened, monkeypatch) ->
     asked = []
     published = collector.published
     monkeypatch.setattr(collector, "published", lambda v: asked.append(v) or published(v))
-    watch = Watch(collector)
-    watch.look(None)
+    reader = FactReader(collector)
+    reader.read(None)
     once = len(asked)
     for _ in range(20):
-        watch.look(None)
+        reader.read(None)
     assert once >= 1 and len(asked) == once
 
 

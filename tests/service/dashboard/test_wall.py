@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from service.devices import local_reports, trajectories
+from tacit.service.dashboard.facts import FactReader
 from tacit.service.dashboard.page import Window, render
 from tacit.service.dashboard.view import build
-from tacit.service.dashboard.watch import Watch
 from tacit.service.planning import PlannerLoop
 from test_architecture import MODULES, RAW, closure, imports, under
 
 PUBLIC = ("deployment", "clock", "status", "published", "timeline", "schema")
 
 
-BLIND = ("estimate", "tables", "plots", "axes", "words")
+BLIND = ("estimate", "plots", "words")
 """What works numbers out; these import nothing of the service but each other."""
 
 
@@ -47,7 +47,7 @@ def test_only_public_numbers_are_asked_for(deploy, opened, joint_text, model: st
     collector.upload(deployment.task_id, make(collector, rng, batch), None)
     while PlannerLoop(collector).step():
         pass
-    facts = Watch(OnlyPublic(collector)).look(None)
+    facts = FactReader(OnlyPublic(collector)).read(None)
     assert facts.versions[-1].version == 1
     assert "<h1>" in render(build(facts), facts, Window())
 
@@ -62,7 +62,7 @@ def test_two_crowds_with_one_release_get_one_estimate(deploy, opened) -> None:
         while PlannerLoop(collector).step():
             pass
         first = said[0][0] if said else collector.published(1)
-        watch = Watch(collector)
+        reader = FactReader(collector)
         collector.published = lambda version, entry=first: entry  # the same release for both
-        said.append((first, watch.look(None).estimates))
+        said.append((first, reader.read(None).estimates))
     assert said[0][1] == said[1][1]

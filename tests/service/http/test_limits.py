@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import httpx
 import pytest
 
-from tacit.service.http import limits, server
+from tacit.service.http import edge, server
 
 POST = (
     "POST /v1/reports HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {token}\r\n"
@@ -37,7 +37,7 @@ def chunks(number: int) -> Iterable[bytes]:
 
 @pytest.fixture
 def hurried(monkeypatch) -> None:
-    monkeypatch.setattr(limits, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(edge, "BODY_SECONDS", 0.2)
     monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
     monkeypatch.setattr("tacit.service.http.edge.DRAIN_SECONDS", 0.2)
 
@@ -64,7 +64,7 @@ def test_a_body_without_end_is_cut_off(shared, hurried) -> None:
 
 
 def test_a_body_just_over_the_limit_gets_its_answer(shared) -> None:
-    size = shared.collector.deployment.max_body_bytes
+    size = shared.collector.deployment.settings.server.max_body_bytes
     too_long = shared.client.post(
         "/v1/reports",
         content=b" " * (size + 1),

@@ -23,8 +23,8 @@ from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.problems import TabularMDP
 from tacit.problems.benchmarks import random_mdp
 from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.compiled import UcbViRun
 from tacit.simulation.streams import stream
+from tacit.simulation.visits import VisitRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -83,7 +83,7 @@ def summed_rewards(
 def _ucb_vi_reward(problem: TabularMDP, episodes: int, run: int) -> float:
     """The raw sum of the simulated users' rewards, which the figure compares with the noisy one."""
     bound = bind(make_agent("ucb-vi"), problem, episodes)
-    learner = UcbViRun(problem, bound, 0, run, checkpoints(episodes))
+    learner = VisitRun(problem, bound, 0, run, checkpoints(episodes))
     learner.advance(episodes)
     return float(learner.raw.sums[_cell(bound)] * bound.statistic.layout.units[_cell(bound)])
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.kernels.tree import close_block, cover, lowest_bit
 from tacit.privacy.counters.base import ExactRows
 from tacit.privacy.counters.state import Buffers
 
@@ -59,17 +60,18 @@ class Tree(ExactRows):
 
     def encode(self, secret: Buffers, t: int, item: IntArray) -> IntArray:
         """The block that ends at t: the item and all current blocks of lower levels."""
-        blocks, level = secret["blocks"], trailing_zeros(t)
-        item += blocks[:level].sum(axis=0)
-        blocks[level] = item
+        blocks = secret["blocks"]
+        close_block(blocks, t, item)
+        blocks[lowest_bit(t)] = item
         return item[None]
 
     def decode(self, public: Buffers, t: int, published: IntArray) -> Array:
         """Sum of the published blocks that cover [1, t]."""
-        blocks = public["blocks"]
-        blocks[trailing_zeros(t)] = published[0]
-        prefix: Array = blocks[levels_of(t)].sum(axis=0).astype(np.float64)
-        return prefix
+        blocks, prefix = public["blocks"], np.empty_like(published[0])
+        cover(blocks, t, published[0], prefix)
+        blocks[lowest_bit(t)] = published[0]
+        natural: Array = prefix.astype(np.float64)
+        return natural
 
     def _factors(self) -> tuple[Array, Array]:
         n = self.length

@@ -1,5 +1,5 @@
 """The dashboard: what a privacy officer and an operator want to see, from public numbers only."""
 
-from tacit.service.dashboard.routes import router
+from tacit.service.dashboard.page import router
 
 __all__ = ["router"]

@@ -1,15 +1,22 @@
-"""What the dashboard may know: public numbers of the collector, and nothing else."""
+"""What the dashboard may know: public numbers of the collector, and nothing else.
+
+What never changes is worked out once and remembered.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.publication import Publication
-from tacit.service.dashboard.estimate import Estimate
+from tacit.service.answers import Status
+from tacit.service.dashboard.estimate import Estimate, estimate
 
 if TYPE_CHECKING:
+    from tacit.service.collector import Collector
     from tacit.service.deployment import Deployment
 
 
@@ -24,11 +31,11 @@ class Version:
 
 @dataclass(frozen=True)
 class Facts:
-    """One look at a deployment.
+    """A deployment at one moment.
 
     Attributes:
         deployment: what the operator declared.
-        now: unix time of the look.
+        now: the moment, in unix time.
         accepted: reports counted so far.
         next_batch: further reports until the next policy can be planned; None after the last.
         planner_alive: whether somebody plans.
@@ -51,3 +58,91 @@ class Facts:
     estimates: Mapping[int, Estimate]
     ledger: Mapping[str, Any]
     schema: str
+
+
+GROWTH = 1.15
+"""Values are estimated for the newest version and for versions that grow by this factor."""
+
+PATIENCE = 0.5
+"""Seconds one reading spends on estimates of older versions; later ones do the rest."""
+
+FRESH = 1.0
+"""Seconds for which estimates and the action map are used again: many watchers cost little more
+than one. Numbers of users and versions are always those of now."""
+
+
+class FactReader:
+    """Reads facts from a collector. Safe to share between threads."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._lock = threading.Lock()
+        self._versions: list[Version] = []
+        self._estimates: dict[int, Estimate] = {}
+        self._recent: dict[int | None, tuple[float, Facts]] = {}
+
+    def read(self, version: int | None) -> Facts:
+        """Public numbers of now, with the action map of a version (None, or unknown: newest)."""
+        with self._lock:
+            status = self._collector.status()
+            at, facts = self._recent.get(version, (-FRESH, None))
+            old = time.monotonic() - at >= FRESH
+            if facts is None or old or status.version >= len(facts.versions):
+                facts = self._read(version, status)
+                fresh = time.monotonic()
+                self._recent = {v: x for v, x in self._recent.items() if fresh - x[0] < FRESH}
+                self._recent[version] = (fresh, facts)
+            return replace(
+                facts,
+                now=self._collector.clock(),
+                accepted=status.accepted,
+                next_batch=None if status.finished else status.next_batch,
+                planner_alive=status.planner_alive,
+            )
+
+    def _read(self, version: int | None, status: Status) -> Facts:
+        collector = self._collector
+        self._catch_up(status.version)
+        newest = len(self._versions) - 1
+        shown = newest if version is None or not 0 <= version <= newest else version
+        return Facts(
+            deployment=collector.deployment,
+            now=collector.clock(),
+            accepted=status.accepted,
+            next_batch=None if status.finished else status.next_batch,
+            planner_alive=status.planner_alive,
+            versions=tuple(self._versions),
+            shown=collector.published(shown).publication if newest >= 0 else None,
+            before=collector.published(shown - 1).publication if shown > 0 else None,
+            estimates=dict(self._estimates),
+            ledger=status.budget,
+            schema=collector.schema(),
+        )
+
+    def _catch_up(self, newest: int) -> None:
+        """Read new versions, and work out what is said about them."""
+        if newest >= len(self._versions):
+            for entry in self._collector.timeline(after=len(self._versions) - 1):
+                self._versions.append(Version(*entry))
+        wanted = chosen(len(self._versions))
+        for forgotten in set(self._estimates) - set(wanted):
+            del self._estimates[forgotten]
+        started = time.monotonic()
+        for version in wanted:
+            if version not in self._estimates and version == wanted[0]:
+                self._estimates[version] = self._estimate(version)
+            elif version not in self._estimates and time.monotonic() - started < PATIENCE:
+                self._estimates[version] = self._estimate(version)
+
+    def _estimate(self, version: int) -> Estimate:
+        bound, entry = self._collector.deployment.bound, self._collector.published(version)
+        return estimate(bound.task, bound.planner, entry.release, entry.publication, version)
+
+
+def chosen(count: int) -> list[int]:
+    """Versions whose value is estimated, the newest first: few, however many there are."""
+    found, version = {count - 1} if count else set(), 1
+    while version < count:
+        found.add(version)
+        version = max(version + 1, round(GROWTH * version))
+    return sorted(found, reverse=True)

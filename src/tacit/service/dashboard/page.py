@@ -10,18 +10,53 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from tacit.privacy.sentences import at_most
 from tacit.service.dashboard import plots, words
-from tacit.service.dashboard.action_map import ActionMap
-from tacit.service.dashboard.facts import Facts, Version
-from tacit.service.dashboard.forecast import forecast
+from tacit.service.dashboard.facts import FactReader, Facts, Version
+from tacit.service.dashboard.outlook import outlook_of
 from tacit.service.dashboard.plots import BandPoint
-from tacit.service.dashboard.view import View, thinned
+from tacit.service.dashboard.view import ActionMap, View, build, thinned
+from tacit.service.http.routes import documented
+
+if TYPE_CHECKING:
+    from tacit.service.collector import Collector
+
+
+Number = Annotated[int, Query(ge=0, le=2**31 - 1)]
+AnyVersion = Annotated[int | None, Query(ge=0, le=2**31 - 1, description="None for the newest.")]
+
+
+def router(collector: Collector) -> APIRouter:
+    """Routes that show a collector's public numbers; nobody needs a token for them."""
+    routes, facts_of = APIRouter(tags=["dashboard"]), FactReader(collector).read
+
+    html: dict[int | str, dict[str, Any]] = {
+        200: {"content": {"text/html": {"schema": {"type": "string"}}}}
+    }
+
+    @routes.get(
+        "/", response_class=Response, summary="Dashboard", responses=documented("invalid") | html
+    )
+    def page(version: AnyVersion = None, states: Number = 0, steps: Number = 0) -> Response:
+        """Users, policies, value, budget, forecast, guarantee and health, on one page."""
+        facts = facts_of(version)
+        drawn = render(build(facts), facts, Window(version, states, steps))
+        return HTMLResponse(drawn, headers={"Content-Security-Policy": content_security_policy()})
+
+    @routes.get("/v1/dashboard", summary="Dashboard as JSON", responses=documented("invalid"))
+    def data(version: AnyVersion = None) -> dict[str, Any]:
+        """What the page says; ``stamp`` changes when it does. ``policy`` is that of ``version``."""
+        return build(facts_of(version)).to_json()
+
+    return routes
+
 
 PAGE_STATES, PAGE_STEPS = 30, 24
 """Largest part of an action map that is written out at once; all of it is drawn small."""
@@ -109,14 +144,7 @@ def render(view: View, facts: Facts, window: Window) -> str:
         view=view,
         newest=newest,
         value=points[-1] if points else None,
-        forecast=forecast(
-            facts.versions,
-            facts.accepted,
-            d.task.users,
-            facts.next_batch,
-            d.bound.schedule,
-            facts.now,
-        ),
+        forecast=outlook_of(facts),
         units=f"{view.progress.unit}s",
         health_word=_HEALTH[view.health.state],
         moment=words.moment(facts.now),

@@ -5,25 +5,33 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tacit._version import __version__
+from tacit.arrays import Array, IntArray
+from tacit.policy import Policy, StochasticPolicy, TabularPolicy
 from tacit.privacy import sentences
-from tacit.service.dashboard.action_map import ActionMap, action_map
-from tacit.service.dashboard.budget import Budget, budget
+from tacit.publication import Publication
 from tacit.service.dashboard.estimate import COVERAGE, Estimate
 from tacit.service.dashboard.facts import Facts, Version
-from tacit.service.dashboard.forecast import Forecast, forecast
+from tacit.service.dashboard.outlook import Outlook, Spending, outlook_of, spending
 from tacit.service.dashboard.words import counted, iso, length
+
+if TYPE_CHECKING:
+    from tacit.service.deployment import Deployment
+
 
 MOST_POINTS = 120
 """Publications drawn or listed; with more, an even choice of them, the newest always."""
 
 
 @dataclass(frozen=True)
-class Progress:
+class Counted:
     """Users counted against the population."""
 
     accepted: int
@@ -82,12 +90,12 @@ class View:
     tacit: str
     generated: str
     task: dict[str, Any]
-    progress: Progress
+    progress: Counted
     versions: tuple[dict[str, Any], ...]
     version_count: int
     value: Value
     policy: ActionMap | None
-    budget: Budget
+    budget: Spending
     forecast: dict[str, Any]
     guarantee: dict[str, Any]
     health: Health
@@ -99,17 +107,10 @@ class View:
 
 
 def build(facts: Facts) -> View:
-    """The view of one look; ``stamp`` changes exactly when something but the time has changed."""
-    d = facts.deployment
+    """The view of one moment; ``stamp`` changes exactly when something but the time has changed."""
+    d, window = facts.deployment, facts.deployment.settings.window
     newest = facts.versions[-1] if facts.versions else None
-    ahead = forecast(
-        facts.versions,
-        facts.accepted,
-        d.task.users,
-        facts.next_batch,
-        d.bound.schedule,
-        facts.now,
-    )
+    ahead = outlook_of(facts)
     guarantee = d.guarantee
     view = View(
         tacit=__version__,
@@ -127,11 +128,11 @@ def build(facts: Facts) -> View:
             "grace": d.grace,
             "sending": d.sending,
             "taking": d.taking,
-            "reward_range": list(d.reward_range),
-            "opens": None if d.opens is None else iso(d.opens),
-            "closes": None if d.closes is None else iso(d.closes),
+            "reward_range": list(d.settings.task.reward_range),
+            "opens": None if window.opens is None else iso(window.opens),
+            "closes": None if window.closes is None else iso(window.closes),
         },
-        progress=Progress(
+        progress=Counted(
             accepted=facts.accepted,
             population=d.task.users,
             unit=d.unit,
@@ -145,7 +146,7 @@ def build(facts: Facts) -> View:
         version_count=len(facts.versions),
         value=_value(facts),
         policy=action_map(d, facts.shown, facts.before),
-        budget=budget(facts, ahead.policies_left),
+        budget=spending(facts, ahead.policies_left),
         forecast=_forecast_json(ahead),
         guarantee={
             "statement": guarantee.statement(),
@@ -169,7 +170,7 @@ def thinned(versions: Sequence[Version]) -> list[Version]:
 
 def _value(facts: Facts) -> Value:
     d, task = facts.deployment, facts.deployment.task
-    low, high = d.reward_range
+    low, high = d.settings.task.reward_range
 
     def natural(value: float) -> float:
         return low * task.horizon + (high - low) * value
@@ -238,7 +239,7 @@ def state_name(deployment: Any, state: int) -> str:
     return str(state) if names is None else str(names[state])
 
 
-def _forecast_json(ahead: Forecast) -> dict[str, Any]:
+def _forecast_json(ahead: Outlook) -> dict[str, Any]:
     return {
         "users_left": ahead.users_left,
         "policies_left": ahead.policies_left,
@@ -249,7 +250,7 @@ def _forecast_json(ahead: Forecast) -> dict[str, Any]:
 
 
 def _health(facts: Facts) -> Health:
-    d = facts.deployment
+    d, window = facts.deployment, facts.deployment.settings.window
     last = facts.versions[-1].published_at if facts.versions else None
     intact = facts.ledger.get("verified")
     state, summary = "good", "Reports are accepted and policies are planned."
@@ -259,9 +260,9 @@ def _health(facts: Facts) -> Health:
         state, summary = "trouble", "Nobody plans: reports are kept, but no new policy will appear."
     elif facts.accepted >= d.task.users:
         summary = "The population is reached: no further report is accepted, policies stay up."
-    elif d.opens is not None and facts.now < d.opens:
-        state, summary = "waiting", f"Reports are accepted in {length(d.opens - facts.now)}."
-    elif d.closes is not None and facts.now >= d.closes:
+    elif window.opens is not None and facts.now < window.opens:
+        state, summary = "waiting", f"Reports are accepted in {length(window.opens - facts.now)}."
+    elif window.closes is not None and facts.now >= window.closes:
         state, summary = "waiting", "The validity window is over: no further report is accepted."
     elif facts.accepted == 0:
         state, summary = "waiting", "Ready; nobody has taken part yet."
@@ -276,10 +277,71 @@ def _health(facts: Facts) -> Health:
 
 
 def _stamp(view: View) -> str:
-    """Digest of what is said, times of the look and what follows from them left out."""
+    """Digest of what is said, times and what follows from them left out."""
     said = view.to_json()
     for moving in ("generated", "stamp", "forecast"):
         del said[moving]
     del said["health"]["summary"]
     text = json.dumps(said, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class ActionMap:
+    """A policy as tables.
+
+    Attributes:
+        version: of the policy.
+        states: names, or numbers.
+        actions: names, or numbers.
+        letters: short marks of the actions, for small cells.
+        table: the (most likely) action of every stage, by state.
+        certainty: its probability, where the policy is stochastic.
+        changed: cells that differ from the version before, None for the first.
+    """
+
+    version: int
+    states: tuple[str, ...]
+    actions: tuple[str, ...]
+    letters: tuple[str, ...]
+    table: tuple[tuple[int, ...], ...]
+    certainty: tuple[tuple[float, ...], ...] | None
+    changed: int | None
+
+
+def action_map(
+    deployment: Deployment, shown: Publication | None, before: Publication | None
+) -> ActionMap | None:
+    """The map of a publication; None before the first, or where a policy is no table."""
+    found = None if shown is None else _table(shown.policy)
+    if shown is None or found is None:
+        return None
+    table, certainty = found
+    earlier = None if before is None else _table(before.policy)
+    S, A = deployment.task.sizes["states"], deployment.task.sizes["actions"]
+    return ActionMap(
+        version=shown.version,
+        states=deployment.states or tuple(str(s) for s in range(S)),
+        actions=deployment.actions or tuple(f"action {a}" for a in range(A)),
+        letters=tuple(letter(a) for a in range(A)),
+        table=tuple(tuple(int(a) for a in row) for row in table),
+        certainty=None
+        if certainty is None
+        else tuple(tuple(round(float(p), 4) for p in row) for row in certainty),
+        changed=None if earlier is None else int((earlier[0] != table).sum()),
+    )
+
+
+def letter(action: int) -> str:
+    """A, B, ..., Z, A1, B1, ..."""
+    turn, place = divmod(action, 26)
+    return string.ascii_uppercase[place] + (str(turn) if turn else "")
+
+
+def _table(policy: Policy) -> tuple[IntArray, Array | None] | None:
+    if isinstance(policy, TabularPolicy):
+        return policy.actions, None
+    if isinstance(policy, StochasticPolicy):
+        best = np.argmax(policy.probabilities, axis=-1)
+        return best.astype(np.int64), policy.probabilities.max(axis=-1)
+    return None

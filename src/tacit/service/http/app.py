@@ -14,7 +14,7 @@ from tacit.service import dashboard
 from tacit.service.http import errors
 from tacit.service.http.edge import Edge
 from tacit.service.http.metrics import Metrics
-from tacit.service.http.routes import Api, documented
+from tacit.service.http.routes import api, documented
 
 if TYPE_CHECKING:
     from tacit.service.collector import Collector
@@ -49,7 +49,7 @@ def create_app(collector: Collector, planner: PlannerLoop | None = None) -> Fast
         redirect_slashes=False,
         lifespan=life,
     )
-    app.include_router(Api(collector, metrics).router())
+    app.include_router(api(collector, metrics))
     app.include_router(dashboard.router(collector), responses=_beside_pages())
     errors.install(app)
     app.add_middleware(Edge, metrics=metrics)

@@ -1,8 +1,8 @@
-"""The outermost layer: nothing leaves without security headers, nothing escapes as a traceback.
+"""The outermost layer: how much of a request is read, and what leaves.
 
-It also answers HEAD with what GET would say, and bounds what is read of a body that nobody wanted:
-an answer given before the body was read is sent after a short drain, and if the client still has
-more to say the connection is closed.
+Nothing leaves without security headers, nothing escapes as a traceback. HEAD is answered with what
+GET would say. An answer given before the body was read is sent after a short drain, and if the
+client still has more to say the connection is closed.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tacit.service.http.errors import answer_unexpected
-from tacit.service.http.limits import DRAIN_BYTES, DRAIN_SECONDS
+from tacit.service.http.errors import ApiError, answer_unexpected
 
 if TYPE_CHECKING:
     from tacit.service.http.metrics import Metrics
 
+BODY_SECONDS = 30.0
+"""Time a client has for its whole body."""
+DRAIN_BYTES, DRAIN_SECONDS = 1 << 20, 2.0
+"""What is still read and thrown away before an early answer, so that a client that is writing gets
+to read it; whoever sends more loses the connection."""
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -102,3 +107,40 @@ class _Exchange:
                     seen += len(message.get("body", b""))
         except TimeoutError:
             pass
+
+
+async def read_json(request: Request, limit: int) -> bytes:
+    """The body of a JSON request, at most ``limit`` bytes of it, within a bounded time."""
+    kind, _, parameters = request.headers.get("content-type", "").lower().partition(";")
+    charset = parameters.replace(" ", "").replace('"', "")
+    if kind.strip() != "application/json" or charset not in ("", "charset=utf-8"):
+        raise ApiError(
+            "unsupported_media_type", "the body must be JSON", "send Content-Type: application/json"
+        )
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise ApiError(
+            "unsupported_media_type", "compressed bodies are not read", "send the JSON as it is"
+        )
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and (len(declared) > 15 or int(declared) > limit):
+        raise _too_large(limit)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limit:
+                    raise _too_large(limit)
+    except TimeoutError:
+        raise ApiError(
+            "request_timeout",
+            f"the body did not arrive within {BODY_SECONDS:g} seconds",
+            "send the same request again",
+        ) from None
+    return bytes(body)
+
+
+def _too_large(limit: int) -> ApiError:
+    return ApiError(
+        "too_large", f"the body is larger than {limit:,} bytes", "send fewer reports at a time"
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -82,35 +82,22 @@ def answer_unexpected(error: Exception) -> Response:
 
 
 def install(app: FastAPI) -> None:
-    """Give every error that the framework itself raises the same shape."""
+    """Give every error that is not unexpected the same shape."""
+    shapes: dict[type[Exception], Callable[[Any], ApiError]] = {
+        ApiError: lambda error: error,
+        UnknownTask: lambda error: ApiError("unknown_task", str(error), "fetch /v1/task"),
+        UnknownVersion: lambda error: ApiError("unknown_version", str(error), "fetch /v1/policy"),
+        InvalidInput: lambda error: ApiError("invalid", str(error), "compare with /openapi.json"),
+        RequestValidationError: lambda error: invalid(error.errors()),
+        HTTPException: _http_error,
+    }
+    for kind, shape in shapes.items():
 
-    async def api_error(request: Request, error: Exception) -> Response:
-        assert isinstance(error, ApiError)
-        return error.response()
+        async def answer(request: Request, error: Exception, shape: Any = shape) -> Response:
+            response: Response = shape(error).response()
+            return response
 
-    async def unknown_task(request: Request, error: Exception) -> Response:
-        return ApiError("unknown_task", str(error), "fetch /v1/task").response()
-
-    async def unknown_version(request: Request, error: Exception) -> Response:
-        return ApiError("unknown_version", str(error), "fetch /v1/policy").response()
-
-    async def bad_value(request: Request, error: Exception) -> Response:
-        return ApiError("invalid", str(error), "compare with /openapi.json").response()
-
-    async def bad_parameter(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        return invalid(error.errors()).response()
-
-    async def http_error(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        return _http_error(error).response()
-
-    app.add_exception_handler(ApiError, api_error)
-    app.add_exception_handler(UnknownTask, unknown_task)
-    app.add_exception_handler(UnknownVersion, unknown_version)
-    app.add_exception_handler(InvalidInput, bad_value)
-    app.add_exception_handler(RequestValidationError, bad_parameter)
-    app.add_exception_handler(HTTPException, http_error)
+        app.add_exception_handler(kind, answer)
 
 
 def invalid(problems: Any) -> ApiError:

@@ -15,7 +15,6 @@ from tacit.service.http.errors import CODES
 
 Code = Annotated[str, WithJsonSchema({"type": "string", "enum": list(CODES)})]
 Hex32 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$")]
-Outcome = Literal["accepted", "duplicate", "stale", "invalid", "refused"]
 LARGEST_VERSION = 2**31 - 1
 Whole = Annotated[
     float,  # 2.0 is an integer in JSON, true and "2" are not; fractions are refused after parsing
@@ -104,15 +103,6 @@ class PolicyBody(BaseModel):
     context: dict[str, ArrayBody]
 
 
-class ReportOutcome(BaseModel):
-    """What became of one report."""
-
-    id: str
-    outcome: Outcome
-    reason: str | None
-    detail: str | None
-
-
 class GuaranteeBody(BaseModel):
     """The guarantee for programs and for people."""
 
@@ -126,14 +116,6 @@ class LedgerBody(BaseModel):
     verified: bool
     problem: str
     lines: int
-
-
-class UploadBody(BaseModel):
-    """Outcomes in the order sent. Every accepted report is on disk before this is answered."""
-
-    task_id: str
-    version: int
-    outcomes: list[ReportOutcome]
 
 
 class Health(BaseModel):

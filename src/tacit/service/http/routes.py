@@ -1,8 +1,13 @@
-"""API v1: what each address takes and answers."""
+"""API v1: what each address takes and answers, and who may ask.
+
+Bearer tokens have a role, which is checked before a body is read.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
@@ -10,21 +15,76 @@ import anyio.to_thread
 from fastapi import APIRouter, Depends, Header, Path, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
+from fastapi.security import HTTPBearer
 
 from tacit._version import __version__
 from tacit.errors import TacitError
+from tacit.service.answers import UploadAnswer
 from tacit.service.http import models, uploads
-from tacit.service.http.auth import SCHEME, Door
-from tacit.service.http.errors import CODES
-from tacit.service.http.limits import read_json
+from tacit.service.http.edge import read_json
+from tacit.service.http.errors import CODES, ApiError
 
 if TYPE_CHECKING:
+    from tacit.service.answers import Token
     from tacit.service.collector import Collector
     from tacit.service.http.metrics import Metrics
 
 HEALTH_SECONDS = 2.0
 Version = Annotated[int, Path(ge=0, le=models.LARGEST_VERSION, description="Version of a policy.")]
 IfNoneMatch = Annotated[str | None, Header(description="ETag of the policy already held.")]
+
+BELIEVED, REMEMBERED = 1.0, 1024
+"""Seconds before the database is asked again, so that a revoked token is soon refused; and how many
+tokens are remembered, by their digests."""
+
+SCHEME = HTTPBearer(
+    auto_error=False,
+    scheme_name="token",
+    description="A token issued by `tacit tokens FILE issue`: role device or operator.",
+)
+
+
+class Door:
+    """Lets tokens of a role pass. What the database said of a token is believed for a second."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._seen: dict[bytes, tuple[float, Token]] = {}
+
+    async def admit(self, request: Request, role: str) -> Token:
+        """The token that the request carries, if it is valid and has the role."""
+        scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+        token = None
+        if scheme.lower() == "bearer" and secret:
+            token = await self._recognise(secret.strip())
+        if token is None:
+            raise ApiError(
+                "unauthorized",
+                "the token is not valid" if secret else "this needs a token",
+                "send Authorization: Bearer TOKEN, with a token that the operator issued",
+                {"WWW-Authenticate": 'Bearer realm="tacit"'},
+            )
+        if token.role != role:
+            raise ApiError(
+                "forbidden",
+                f"this needs a token of role {role}",
+                f"the operator issues one with: tacit tokens FILE issue --role {role}",
+            )
+        return token
+
+    async def _recognise(self, secret: str) -> Token | None:
+        key = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+        until, known = self._seen.get(key, (0.0, None))
+        now = time.monotonic()
+        if known is not None and now < until:
+            return known
+        token = await run_in_threadpool(self._collector.tokens.authenticate, secret)
+        if len(self._seen) >= REMEMBERED:
+            self._seen.clear()
+        self._seen.pop(key, None)
+        if token is not None:
+            self._seen[key] = now + BELIEVED, token
+        return token
 
 
 def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
@@ -36,133 +96,120 @@ def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
     return by_status
 
 
-class Api:
+def api(collector: Collector, counters: Metrics) -> APIRouter:
     """The routes on one collector."""
+    routes, door, writer = APIRouter(), Door(collector), uploads.Writer(collector)
+    deployment = collector.deployment
+    limits = deployment.settings.server
+    health_threads = anyio.CapacityLimiter(2)  # never behind a queue of uploads
+    token = [Depends(SCHEME)]
+    role = ("unauthorized", "forbidden")
+    held: dict[int | str, dict[str, Any]] = {
+        304: {"description": "The policy is the one already held."}
+    }
 
-    def __init__(self, collector: Collector, metrics: Metrics) -> None:
-        self._collector, self._metrics, self._door = collector, metrics, Door(collector)
-        self._writer = uploads.Writer(collector)
-        self._health_threads = anyio.CapacityLimiter(2)  # never behind a queue of uploads
-
-    def router(self) -> APIRouter:
-        """Addresses, documentation and limits of every route."""
-        api = APIRouter()
-        held: dict[int | str, dict[str, Any]] = {
-            304: {"description": "The policy is the one already held."}
-        }
-        token = [Depends(SCHEME)]
-        role = ("unauthorized", "forbidden")
-        api.get("/v1/task", response_model=models.TaskBody, responses=documented())(self.task)
-        api.get("/v1/policy", response_model=models.PolicyBody, responses=documented() | held)(
-            self.newest_policy
-        )
-        api.get(
-            "/v1/policy/{version}",
-            response_model=models.PolicyBody,
-            responses=documented("unknown_version", "invalid") | held,
-        )(self.policy)
-        deployment = self._collector.deployment
-        upload = models.upload_schema(deployment.task_id, deployment.max_batch)
-        api.post(
-            "/v1/reports",
-            response_model=models.UploadBody,
-            dependencies=token,
-            responses=documented(
-                *("malformed", *role, "unknown_task", "request_timeout", "too_large"),
-                *("too_many_reports", "unsupported_media_type", "invalid"),
-            ),
-            openapi_extra={
-                "requestBody": {
-                    "required": True,
-                    "content": {"application/json": {"schema": upload}},
-                }
-            },
-        )(self.upload)
-        api.get("/v1/guarantee", response_model=models.GuaranteeBody, responses=documented())(
-            self.guarantee
-        )
-        api.get(
-            "/v1/ledger",
-            response_model=models.LedgerBody,
-            dependencies=token,
-            responses=documented(*role),
-        )(self.ledger)
-        api.get(
-            "/metrics",
-            dependencies=token,
-            response_class=Response,
-            responses=documented(*role)
-            | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
-        )(self.metrics)
-        api.get(
-            "/healthz",
-            response_model=models.Health,
-            responses=documented() | {503: {"model": models.Health}},
-        )(self.health)
-        return api
-
-    def task(self) -> Response:
+    @routes.get("/v1/task", response_model=models.TaskBody, responses=documented())
+    def task() -> Response:
         """What is learned, by whom, and what is guaranteed. Public."""
-        return JSONResponse(self._collector.describe())
+        return JSONResponse(collector.describe())
 
-    def newest_policy(self, if_none_match: IfNoneMatch = None) -> Response:
+    @routes.get("/v1/policy", response_model=models.PolicyBody, responses=documented() | held)
+    def newest_policy(if_none_match: IfNoneMatch = None) -> Response:
         """The newest policy, or 304 if the client names its ETag. Public."""
-        return self._conditional(None, if_none_match)
+        return _conditional(collector, None, if_none_match)
 
-    def policy(self, version: Version, if_none_match: IfNoneMatch = None) -> Response:
+    @routes.get(
+        "/v1/policy/{version}",
+        response_model=models.PolicyBody,
+        responses=documented("unknown_version", "invalid") | held,
+    )
+    def policy(version: Version, if_none_match: IfNoneMatch = None) -> Response:
         """The policy of one version. Public."""
-        return self._conditional(version, if_none_match)
+        return _conditional(collector, version, if_none_match)
 
-    def _conditional(self, version: int | None, held: str | None) -> Response:
-        policy = self._collector.policy(version)
-        headers = {"ETag": policy.etag, "Cache-Control": "no-cache"}
-        if held is not None and _matches(held, policy.etag):
-            return Response(status_code=304, headers=headers)
-        return Response(policy.body, media_type="application/json", headers=headers)
+    schema = models.upload_schema(deployment.task_id, limits.max_batch)
 
-    async def upload(self, request: Request) -> Response:
+    @routes.post(
+        "/v1/reports",
+        response_model=UploadAnswer,
+        dependencies=token,
+        responses=documented(
+            *("malformed", *role, "unknown_task", "request_timeout", "too_large"),
+            *("too_many_reports", "unsupported_media_type", "invalid"),
+        ),
+        openapi_extra={
+            "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}
+        },
+    )
+    async def upload(request: Request) -> Response:
         """Hand in reports: one outcome each, in the order sent.
 
         Idempotent: a report is known by its id, so that the same upload may be sent again after any
         failure. Role device.
         """
-        deployment = self._collector.deployment
-        token = await self._door.admit(request, "device")
+        sender = await door.admit(request, "device")
         task_id, reports = uploads.parse(
-            await read_json(request, deployment.max_body_bytes), deployment.max_batch
+            await read_json(request, limits.max_body_bytes), limits.max_batch
         )
-        answer = await self._writer.settle(self._collector.read(task_id, reports, token))
-        self._metrics.count_reports(outcome.outcome for outcome in answer.outcomes)
-        return Response(uploads.answer(answer), media_type="application/json")
+        answer = await writer.settle(collector.read(task_id, reports, sender))
+        counters.count_reports(outcome.outcome for outcome in answer.outcomes)
+        return Response(uploads.ANSWER.dump_json(answer), media_type="application/json")
 
-    def guarantee(self) -> Response:
+    @routes.get("/v1/guarantee", response_model=models.GuaranteeBody, responses=documented())
+    def guarantee() -> Response:
         """The guarantee, computed from the noise that is added. Public."""
-        return JSONResponse(self._collector.guarantee())
+        return JSONResponse(collector.guarantee())
 
-    async def ledger(self, request: Request) -> Response:
+    @routes.get(
+        "/v1/ledger",
+        response_model=models.LedgerBody,
+        dependencies=token,
+        responses=documented(*role),
+    )
+    async def ledger(request: Request) -> Response:
         """Every charge, and whether the chain of them is whole. Role operator."""
-        await self._door.admit(request, "operator")
-        return JSONResponse(await run_in_threadpool(self._collector.ledger))
+        await door.admit(request, "operator")
+        return JSONResponse(await run_in_threadpool(collector.ledger))
 
-    async def metrics(self, request: Request) -> Response:
+    @routes.get(
+        "/metrics",
+        dependencies=token,
+        response_class=Response,
+        responses=documented(*role)
+        | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    )
+    async def metrics(request: Request) -> Response:
         """Public counts for Prometheus. Role operator."""
-        await self._door.admit(request, "operator")
-        return Response(
-            await run_in_threadpool(self._metrics.text),
-            media_type="text/plain; version=0.0.4",
-        )
+        await door.admit(request, "operator")
+        text = await run_in_threadpool(counters.text)
+        return Response(text, media_type="text/plain; version=0.0.4")
 
-    async def health(self) -> Response:
+    @routes.get(
+        "/healthz",
+        response_model=models.Health,
+        responses=documented() | {503: {"model": models.Health}},
+    )
+    async def health() -> Response:
         """Whether database and planner work. Public, and quick also under load."""
         database = planner = False
         with anyio.move_on_after(HEALTH_SECONDS), contextlib.suppress(TacitError):
             now = await anyio.to_thread.run_sync(
-                self._collector.status, abandon_on_cancel=True, limiter=self._health_threads
+                collector.status, abandon_on_cancel=True, limiter=health_threads
             )
             database, planner = True, now.planner_alive
         status = "ok" if planner else "degraded" if database else "unavailable"
-        health = {"status": status, "tacit": __version__, "database": database, "planner": planner}
-        return JSONResponse(health, 200 if database else 503)
+        found = {"status": status, "tacit": __version__, "database": database, "planner": planner}
+        return JSONResponse(found, 200 if database else 503)
+
+    return routes
+
+
+def _conditional(collector: Collector, version: int | None, held: str | None) -> Response:
+    policy = collector.policy(version)
+    headers = {"ETag": policy.etag, "Cache-Control": "no-cache"}
+    if held is not None and _matches(held, policy.etag):
+        return Response(status_code=304, headers=headers)
+    return Response(policy.body, media_type="application/json", headers=headers)
 
 
 def _matches(held: str, etag: str) -> bool:

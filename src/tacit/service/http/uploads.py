@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from tacit.service.answers import IncomingReport, UploadAnswer
 from tacit.service.http.errors import ApiError, invalid
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from tacit.service.collector import Collector
     from tacit.service.intake import Upload
 
+ANSWER = TypeAdapter(UploadAnswer)
 GROUP = 5000
 """Reports in one transaction at most (one upload may have more)."""
 
@@ -43,11 +43,6 @@ def parse(body: bytes, max_batch: int) -> tuple[str, list[IncomingReport]]:
         IncomingReport(report["id"], int(report["version"]), report["message"])
         for report in reports
     ]
-
-
-def answer(answer: UploadAnswer) -> bytes:
-    """The body of the answer."""
-    return json.dumps(answer.to_json(), separators=(",", ":")).encode()
 
 
 class Writer:

@@ -1,8 +1,10 @@
-"""Users who act on one policy, simulated together: one-cell reports summed in their exact law.
+"""The fused loop of one-cell reports: tacit-local, and shuffle-obi in tight calibration.
 
 The loop follows ``driver.drive``, but the reports of a batch are not drawn one by one: how many of
 its users sit in each cell is counted, and the sum of their reports is drawn from its joint law
 (``kernels.finite``). So a run equals a stepwise run in law, not bit by bit.
+
+Why it is fused: MEASURED
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.driver import BoundAgent, CappedBatches
 from tacit.kernels import kernel
 from tacit.kernels.cells import (
     CellSums,
@@ -25,7 +28,16 @@ from tacit.kernels.counts import REWARD_STEPS
 from tacit.kernels.finite import sum_bits, sum_subsets
 from tacit.kernels.planning import backward_induction, greedy
 from tacit.kernels.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, Weighing, in_turn, pick_question
+from tacit.kernels.questions import (
+    JOINT,
+    KINDS,
+    MOVE,
+    REWARD,
+    WEIGHT_STEPS,
+    Weighing,
+    in_turn,
+    pick_question,
+)
 from tacit.kernels.rollout import Truth, rollout
 from tacit.kernels.tacit_local import (
     directional_induction,
@@ -34,7 +46,16 @@ from tacit.kernels.tacit_local import (
     share_questions,
     stakes,
 )
-from tacit.simulation.loops import Score, rescore
+from tacit.planners import DirectionalPlanner
+from tacit.planners.tacit_local import FLOOR
+from tacit.privacy.base import Privatizer
+from tacit.privacy.finite import KaryResponse, Oracle, SubsetSelection, UnaryEncoding
+from tacit.privacy.local import DrawnCell, OneCell
+from tacit.privacy.local.one_cell import chances
+from tacit.privacy.shuffle import Shuffled
+from tacit.problems.tabular import TabularMDP
+from tacit.simulation.runs import FusedRun
+from tacit.simulation.score import Score, rescore
 
 
 class Sampler(NamedTuple):
@@ -61,7 +82,7 @@ class Batch(NamedTuple):
     users: IntArray
 
 
-class Schedule(NamedTuple):
+class BatchSizes(NamedTuple):
     """Batch sizes, as ``CappedBatches`` computes them."""
 
     least: int
@@ -84,7 +105,7 @@ class Explore(NamedTuple):
     floor: float
 
 
-class Work(NamedTuple):
+class CellWork(NamedTuple):
     """Work space of the planner, and of one trajectory."""
 
     P: Array
@@ -103,7 +124,7 @@ class Work(NamedTuple):
 
 
 @kernel
-def next_batch(schedule: Schedule, served: int) -> int:
+def next_batch(schedule: BatchSizes, served: int) -> int:
     """Size of the batch that begins after that many users."""
     return max(schedule.least, min(int(schedule.share * served), schedule.most))
 
@@ -146,7 +167,7 @@ def plan_batch(
     explore: Explore,
     ties: np.random.Generator,
     posterior: np.random.Generator,
-    work: Work,
+    work: CellWork,
     batch: Batch,
 ) -> None:
     """The steps of ``NoisyPosteriorPlanner``, or of ``DirectionalPlanner``."""
@@ -176,7 +197,7 @@ def one_cell_episodes(
     joint: Sampler,
     move: Sampler,
     reward: Sampler,
-    schedule: Schedule,
+    schedule: BatchSizes,
     drawn: bool,
     explore: Explore,
     ties: np.random.Generator,
@@ -186,7 +207,7 @@ def one_cell_episodes(
     sums: CellSums,
     released: NoisyCounts,
     first: Array,
-    work: Work,
+    work: CellWork,
     score: Score,
 ) -> None:
     """One episode of ``tacit-local`` per row of ``uniforms``; a batch may span several calls.
@@ -240,3 +261,108 @@ def one_cell_episodes(
     now[1], now[2] = regret, earned
     at[0], at[1] = done, passed
     clock[0] = left
+
+
+class OneCellRun(FusedRun):
+    """tacit-local, batch by batch."""
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
+        H, S, A = problem.horizon, problem.states, problem.actions
+        mechanism, schedule = _mechanism(agent.privatizer), agent.schedule
+        assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)
+        moves, rewards = mechanism.layout.blocks[0].shape, mechanism.layout.blocks[1].shape
+        largest = 2 * S * S
+        joint, move, reward = (sampler(oracle) for oracle in mechanism.oracles)
+        self._oracles = joint, move, reward
+        self._schedule = BatchSizes(schedule.least, schedule.most, schedule.share)
+        self._sums = mechanism.cell_sums(mechanism.init().sums)
+        self._released = NoisyCounts(
+            moves=np.zeros(moves),
+            rewards=np.zeros(rewards),
+            moves_variance=np.zeros(moves[:3]),
+            rewards_variance=np.zeros(rewards[:3]),
+            moves_unit=np.zeros(moves[:3]),
+            rewards_unit=np.zeros(rewards[:3]),
+        )
+        self._first = np.zeros(S)
+        self._batch = Batch(
+            policy=np.zeros((H, S), dtype=np.int64),
+            occupancy=np.full((H, S), WEIGHT_STEPS, dtype=np.int64),
+            asked=np.zeros(KINDS * H),
+            clock=np.zeros(3, dtype=np.int64),
+            counts=np.zeros((KINDS * H, largest), dtype=np.int64),
+            users=np.zeros(KINDS * H, dtype=np.int64),
+        )
+        self._work = CellWork(
+            P=np.zeros(moves),
+            R=np.zeros(rewards[:3]),
+            Q=np.zeros((H, S, A)),
+            V=np.zeros((H + 1, S)),
+            y=np.zeros(S),
+            f=np.zeros((H, S)),
+            at_moves=np.zeros(moves[:3]),
+            at_rewards=np.zeros(rewards[:3]),
+            values=np.zeros((H + 1, S)),
+            states=np.zeros(H + 1, dtype=np.int64),
+            actions=np.zeros(H, dtype=np.int64),
+            rewards=np.zeros(H),
+            hits=np.zeros(largest, dtype=np.int64),
+        )
+        self._drawn = isinstance(mechanism, DrawnCell)
+        self._explore = _explore(agent, mechanism.weighing)
+
+    @staticmethod
+    def knows(agent: BoundAgent) -> bool:
+        """Whether it can draw the sums of the oracles; one of any other type has its own law."""
+        mechanism = _mechanism(agent.privatizer)
+        if type(mechanism) is not OneCell and type(mechanism) is not DrawnCell:
+            return False
+        return all(type(oracle) in _SUMS for oracle in mechanism.oracles)
+
+    def _episodes(self, uniforms: Array) -> None:
+        one_cell_episodes(
+            self.problem.truth,
+            uniforms,
+            *self._oracles,
+            self._schedule,
+            self._drawn,
+            self._explore,
+            self.streams.ties,
+            self.streams.posterior,
+            self._noise,
+            self._batch,
+            self._sums,
+            self._released,
+            self._first,
+            self._work,
+            self.score,
+        )
+
+
+def _explore(agent: BoundAgent, weighing: Weighing) -> Explore:
+    planner = agent.planner
+    if isinstance(planner, DirectionalPlanner):
+        scale, beta = float(planner.bonus_scale), float(planner.beta)
+        asks = planner.weighing is not None
+        return Explore(True, scale, beta, weighing, asks, FLOOR)
+    return Explore(False, 0.0, 0.0, weighing, True, FLOOR)
+
+
+def sampler(oracle: Oracle) -> Sampler:
+    """How the loop draws the summed reports of an oracle of one of the types in ``_SUMS``."""
+    size, blanket = 0, 0.0
+    if isinstance(oracle, SubsetSelection):
+        size, blanket = oracle.size, oracle.blanket
+    return Sampler(oracle.domain, size, blanket, chances(oracle))
+
+
+_SUMS = (SubsetSelection, KaryResponse, UnaryEncoding)
+"""Oracles whose sums the loop can draw: subsets, or independent bits."""
+
+
+def _mechanism(privatizer: Privatizer) -> Privatizer:
+    """What devices do: shuffling changes no sum, and batches open when full."""
+    return privatizer.local if isinstance(privatizer, Shuffled) else privatizer

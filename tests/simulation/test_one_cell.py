@@ -20,11 +20,13 @@ from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, WEIGHT_STEPS, re
 from tacit.planners import DirectionalPlanner
 from tacit.planners.tacit_local import released_counts
 from tacit.privacy import SimulatedNoise
-from tacit.privacy.finite import KaryResponse, SubsetSelection, UnaryEncoding
+from tacit.privacy.finite import KaryResponse, Oracle, SubsetSelection, UnaryEncoding
+from tacit.privacy.local import OneCell
 from tacit.privacy.local.one_cell import chances, weighing
 from tacit.problems import TabularMDP, make_problem
-from tacit.simulation import batches, simulate
-from tacit.simulation.compiled import OneCellRun, _explore, _sampler, compiled_run
+from tacit.simulation import one_cell, simulate
+from tacit.simulation.compiled import compiled_run
+from tacit.simulation.one_cell import OneCellRun, _explore, sampler
 from tacit.simulation.streams import planner_streams, stream
 
 S, A, H = 2, 1, 2
@@ -69,7 +71,7 @@ def zero_sums():
 
 def closed(samplers, counts, rng, weigh):
     """Sums after one batch, and what the collector makes of them."""
-    batch = batches.Batch(
+    batch = one_cell.Batch(
         policy=np.zeros((H, S), dtype=np.int64),
         occupancy=OCCUPANCY,
         asked=np.zeros(KINDS * H),
@@ -81,20 +83,20 @@ def closed(samplers, counts, rng, weigh):
         batch.counts[KINDS * h + kind, : len(row)] = row
         batch.users[KINDS * h + kind] = sum(row)
     sums, row = zero_sums(), np.full(8, -1, dtype=np.int64)
-    batches.close_batch(*samplers, weigh, batch, sums, rng, row)
+    one_cell.close_batch(*samplers, weigh, batch, sums, rng, row)
     assert not batch.counts.any() and not batch.users.any()  # ready for the next batch
     pairs = (1, S, A)
     out = NoisyCounts(
         *(np.zeros(x) for x in ((*pairs, S), (*pairs, 2), pairs, pairs, pairs, pairs))
     )
     first = np.zeros(S)
-    estimate_cells(sums, *(sampler.chances for sampler in samplers), out, first)
+    estimate_cells(sums, *(one.chances for one in samplers), out, first)
     return sums, {"moves": out.moves.ravel(), "rewards": out.rewards.ravel(), "first": first}
 
 
-def sampled(oracles, counts, seed=1, change=lambda sampler: sampler):
+def sampled(oracles, counts, seed=1, change=lambda one: one):
     """What many batches say of everything released, as one row each."""
-    samplers, rng = tuple(change(_sampler(o)) for o in oracles), np.random.default_rng(seed)
+    samplers, rng = tuple(change(sampler(o)) for o in oracles), np.random.default_rng(seed)
     weigh = weighing(oracles, S)
     drawn = [closed(samplers, counts, rng, weigh)[1] for _ in range(DRAWS)]
     return np.array([np.concatenate([one[name] for name in GROUPS]) for one in drawn])
@@ -162,7 +164,7 @@ def test_so_has_every_question_alone(only):
 def test_cells_drawn_one_by_one_would_not_pass(name, only):
     """Right means and right variances of cells, but independent: the covariance refuses it."""
     oracles, counts = ORACLES[name], alone("many", only)
-    drawn = sampled(oracles, counts, change=lambda sampler: sampler._replace(size=0))
+    drawn = sampled(oracles, counts, change=lambda one: one._replace(size=0))
     mean, covariance = exact(oracles, counts)
     mean_off, covariance_off = fits(drawn, mean, covariance)
     assert mean_off < 6 < covariance_off
@@ -175,7 +177,7 @@ def test_cells_drawn_one_by_one_would_not_pass(name, only):
 
 def test_weights_and_users_are_counted_without_noise():
     oracles = ORACLES["subset"]
-    samplers, weigh = tuple(_sampler(oracle) for oracle in oracles), weighing(oracles, S)
+    samplers, weigh = tuple(sampler(oracle) for oracle in oracles), weighing(oracles, S)
     sums, _ = closed(samplers, COUNTS["many"], np.random.default_rng(0), weigh)
 
     def weights(noise, h):
@@ -198,8 +200,8 @@ def test_weights_and_users_are_counted_without_noise():
 
 def test_samplers_say_what_their_oracles_are():
     subset, unary = ORACLES["subset"][0], ORACLES["unary"][1]
-    assert _sampler(subset) == (8, subset.size, subset.blanket, chances(subset))
-    assert _sampler(unary) == (4, 0, 0.0, chances(unary))
+    assert sampler(subset) == (8, subset.size, subset.blanket, chances(subset))
+    assert sampler(unary) == (4, 0, 0.0, chances(unary))
     assert chances(unary) == (unary.p, unary.q, unary.variance_outside)
 
 
@@ -273,7 +275,7 @@ def test_the_loop_plans_as_the_planner_does_where_there_is_noise(problem, explor
         planned = agent.planner.plan(agent.task, releases[-1], None, last, streams)
         run._batch.clock[1] = planned.version
         ties, posterior = planner_streams(seed, 0)
-        batches.plan_batch(
+        one_cell.plan_batch(
             counts, first, int(users[0]), run._explore, ties, posterior, run._work, run._batch
         )
         assert np.array_equal(run._batch.policy, planned.policy.actions)
@@ -384,10 +386,10 @@ def test_results_do_not_depend_on_chunks(exploration):
     ("least", "most", "share"), [(200, 200, 0.02), (5, 200, 0.02), (1, 7, 1.5)]
 )
 def test_batches_are_as_large_in_the_loop_as_in_the_driver(least, most, share):
-    python, kernel = CappedBatches(least, most, share), batches.Schedule(least, most, share)
+    python, kernel = CappedBatches(least, most, share), one_cell.BatchSizes(least, most, share)
     for served in [*range(300), 9_999, 10_000, 10_050, 10**9, 10**12]:
         size = python(served)
-        assert size == batches.next_batch(kernel, served)
+        assert size == one_cell.next_batch(kernel, served)
         assert size == max(least, min(int(share * served), most)) >= 1
 
 
@@ -438,3 +440,68 @@ def test_raw_counts_reach_the_sums_only_through_the_oracle():
     spread = np.sqrt(50 * 6 * (joint.variance_outside + 5 * joint.covariance_outside))
     off = np.abs(run._first - by_state).max()
     assert 1e-3 * spread < off < 10 * spread
+
+
+# ---- oracles that the loop does not know ------------------------------------------------------
+
+
+class Hesitant(SubsetSelection):
+    """Says nothing half of the time: not the law that the loop would draw."""
+
+    def encode(self, cell, rng):
+        report = super().encode(cell, rng)
+        return np.zeros_like(report) if rng.random() < 0.5 else report
+
+
+class Foreign(Oracle):
+    """Somebody's own oracle, no relative of ours: what it does is known to itself alone."""
+
+    title = "somebody's own"
+
+    def __init__(self, own):
+        self.own, self.domain = own, own.domain
+
+    chances = property(lambda self: self.own.chances)
+    epsilon = property(lambda self: self.own.epsilon)
+    ones = property(lambda self: self.own.ones)
+    covariance_outside = property(lambda self: self.own.covariance_outside)
+
+    def channel(self):
+        return self.own.channel()
+
+    def covariance(self, cell):
+        return self.own.covariance(cell)
+
+    def outputs(self):
+        return self.own.outputs()
+
+    def pmf(self):
+        return self.own.pmf()
+
+    def encode(self, cell, rng):
+        return self.own.encode(cell, rng)
+
+    def encode_secure(self, cell):
+        return self.own.encode_secure(cell)
+
+    def aggregate(self, counts, rng):
+        return self.own.aggregate(counts, rng)
+
+
+@pytest.mark.parametrize("kind", [JOINT, MOVE, REWARD])
+@pytest.mark.parametrize("foreign", ["subclass", "own"])
+def test_an_oracle_that_the_loop_does_not_know_goes_through_the_driver(foreign, kind):
+    """Sampled as independent bits it would have another law, without a word."""
+    agent = bound(2.0, 60)
+    oracles = list(agent.privatizer.oracles)
+    known = oracles[kind]
+    assert isinstance(known, SubsetSelection)
+    if foreign == "own":
+        oracles[kind] = Foreign(known)
+    else:
+        oracles[kind] = Hesitant(known.domain, known.size, known.own)
+    statistic, task = agent.statistic, agent.task
+    privatizer = OneCell(statistic, task, requested_epsilon=2.0, oracles=tuple(oracles))
+    other = dataclasses.replace(agent, privatizer=privatizer)
+    assert compiled_run(PROBLEMS["pooled"], agent, 0, 0, np.array([60])) is not None
+    assert compiled_run(PROBLEMS["pooled"], other, 0, 0, np.array([60])) is None

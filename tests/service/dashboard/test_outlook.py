@@ -2,14 +2,14 @@ import pytest
 
 from tacit.driver import CappedBatches, Every, Geometric
 from tacit.service.dashboard.facts import Version
-from tacit.service.dashboard.forecast import WINDOW, forecast, policies_left
+from tacit.service.dashboard.outlook import WINDOW, outlook, policies_left
 
 HOUR = 3600.0
 
 
 def test_pace_and_times_at_that_pace() -> None:
     versions = [Version(0, 0, 0.0), Version(1, 100, HOUR), Version(2, 200, 2 * HOUR)]
-    ahead = forecast(versions, 250, 1_000, 50, Every(100), 2.5 * HOUR)
+    ahead = outlook(versions, 250, 1_000, 50, Every(100), 2.5 * HOUR)
     assert ahead.users_left == 750
     assert ahead.users_per_day == pytest.approx(2_400)
     assert ahead.next_policy_at == pytest.approx(3 * HOUR)
@@ -19,19 +19,19 @@ def test_pace_and_times_at_that_pace() -> None:
 
 def test_only_the_last_week_counts() -> None:
     versions = [Version(0, 0, 0.0), Version(1, 10, 1.0), Version(2, 1_000, 2 * WINDOW)]
-    ahead = forecast(versions, 1_100, 10_000, 900, Every(1_000), 2 * WINDOW + 100.0)
+    ahead = outlook(versions, 1_100, 10_000, 900, Every(1_000), 2 * WINDOW + 100.0)
     assert ahead.users_per_day == pytest.approx(86_400.0)
-    later = forecast(versions, 1_100, 10_000, 900, Every(1_000), 10 * WINDOW)
+    later = outlook(versions, 1_100, 10_000, 900, Every(1_000), 10 * WINDOW)
     assert later.users_per_day == pytest.approx(100 / (8 * WINDOW) * 86_400)
 
 
 @pytest.mark.parametrize("accepted", [0, 1_000])
 def test_no_pace_before_the_first_user_and_after_the_last(accepted: int) -> None:
     versions = [Version(0, 0, 0.0)]
-    ahead = forecast(versions, accepted, 1_000, 100, Every(100), 50.0)
+    ahead = outlook(versions, accepted, 1_000, 100, Every(100), 50.0)
     assert ahead.users_per_day is None
     assert ahead.finished_at is None
-    assert forecast([], 0, 1_000, 100, Every(100), 50.0).policies_left == 9
+    assert outlook([], 0, 1_000, 100, Every(100), 50.0).policies_left == 9
 
 
 @pytest.mark.parametrize(
@@ -50,5 +50,5 @@ def test_policies_left_follow_the_driver(schedule, population: int) -> None:
 
 
 def test_countless_policies_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.service.dashboard.forecast.MOST", 50)
+    monkeypatch.setattr("tacit.service.dashboard.outlook.MOST", 50)
     assert policies_left(0, 10**9, Every(1)) is None

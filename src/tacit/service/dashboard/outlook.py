@@ -1,19 +1,107 @@
-"""What of the privacy budget is spent and left, in words that fit the privacy model."""
+"""What is spent and what is to come: users, policies and privacy budget, in words that fit."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.sentences import at_most
-from tacit.service.dashboard.facts import Facts
+from tacit.service.dashboard.facts import Facts, Version
 from tacit.service.dashboard.words import counted, whole
+
+Schedule = Callable[[int], int]
+"""Users until the next policy, given how many were served: public."""
+
+WINDOW = 7 * 86_400.0
+"""The pace is that of the last so many seconds, or since the version before if that is longer."""
+
+CENTURY = 100 * 365.25 * 86_400.0
+
+MOST = 1_000_000
+"""Policies that are counted one by one."""
 
 
 @dataclass(frozen=True)
-class Budget:
+class Outlook:
+    """What is left.
+
+    Attributes:
+        users_left: until the population is reached.
+        policies_left: that will still be published, None where there are too many to count.
+        users_per_day: the present pace, None before there is one.
+        next_policy_at: unix time of the next policy at that pace.
+        finished_at: unix time at which the population is reached at that pace; both are None
+            where they are a century away.
+    """
+
+    users_left: int
+    policies_left: int | None
+    users_per_day: float | None
+    next_policy_at: float | None
+    finished_at: float | None
+
+
+def outlook(
+    versions: Sequence[Version],
+    accepted: int,
+    population: int,
+    next_batch: int | None,
+    schedule: Schedule,
+    now: float,
+) -> Outlook:
+    """From public numbers: the schedule, and when which policy was published."""
+    left = population - accepted
+    policies = policies_left(versions[-1].users if versions else 0, population, schedule)
+    pace = _pace(versions, accepted, now) if left > 0 else None
+    if pace is None:
+        return Outlook(left, policies, None, None, None)
+    soon = _when(next_batch, pace, now) if next_batch else None
+    return Outlook(left, policies, 86_400.0 * pace, soon, _when(left, pace, now))
+
+
+def _when(users: int, pace: float, now: float) -> float | None:
+    """When so many more users have come, if anybody can still wait for it."""
+    return now + users / pace if users / pace < CENTURY else None
+
+
+def policies_left(served: int, population: int, schedule: Schedule) -> int | None:
+    """Batches that still close before the last user; nobody would act on a policy after that."""
+    count = 0
+    while True:
+        served += schedule(served)
+        if served >= population:
+            return count
+        count += 1
+        if count > MOST:
+            return None
+
+
+def _pace(versions: Sequence[Version], accepted: int, now: float) -> float | None:
+    """Users per second since the oldest version in the window."""
+    earlier = [v for v in versions if v.users < accepted and v.published_at < now]
+    if not earlier:
+        return None
+    since = next((v for v in earlier if v.published_at >= now - WINDOW), earlier[-1])
+    return (accepted - since.users) / (now - since.published_at)
+
+
+def outlook_of(facts: Facts) -> Outlook:
+    """The outlook of a deployment."""
+    return outlook(
+        facts.versions,
+        facts.accepted,
+        facts.deployment.task.users,
+        facts.next_batch,
+        facts.deployment.bound.schedule,
+        facts.now,
+    )
+
+
+@dataclass(frozen=True)
+class Spending:
     """The budget of one person, and what the deployment has used of it.
 
     Attributes:
@@ -37,14 +125,14 @@ class Budget:
     words: tuple[str, ...]
 
 
-def budget(facts: Facts, policies_left: int | None) -> Budget:
+def spending(facts: Facts, policies_left: int | None) -> Spending:
     """The budget as far as public numbers tell."""
     if facts.deployment.model == "joint":
         return _joint(facts, policies_left)
     return _local(facts)
 
 
-def _local(facts: Facts) -> Budget:
+def _local(facts: Facts) -> Spending:
     """Devices spend their own budget, before anything is sent."""
     d = facts.deployment
     stated, times = d.guarantee, d.task.participations
@@ -61,7 +149,7 @@ def _local(facts: Facts) -> Budget:
             "All devices share one token, so nobody counts how often a person takes part: the "
             "budget is that of one participation, not of one person."
         )
-    return Budget(
+    return Spending(
         epsilon=stated.epsilon,
         delta=stated.delta,
         spent_epsilon=each,
@@ -82,7 +170,7 @@ def _cost(stated: Guarantee, reports: int, times: int) -> float:
     return stated.epsilon if reports else 0.0
 
 
-def _joint(facts: Facts, policies_left: int | None) -> Budget:
+def _joint(facts: Facts, policies_left: int | None) -> Spending:
     """One charge, before the first noise, pays for all releases."""
     d = facts.deployment
     stated = d.guarantee
@@ -98,7 +186,7 @@ def _joint(facts: Facts, policies_left: int | None) -> Budget:
     ]
     if not charged:
         words.append("Nothing is charged before the first release with users in it.")
-    return Budget(
+    return Spending(
         epsilon=stated.epsilon,
         delta=stated.delta,
         spent_epsilon=stated.epsilon if charged else 0.0,

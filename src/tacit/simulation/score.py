@@ -1,0 +1,67 @@
+"""How a run is scored: exact regret and the users' rewards, written down at checkpoints."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.kernels import kernel
+from tacit.kernels.planning import policy_values, start_value
+from tacit.kernels.rollout import Truth
+from tacit.problems.base import Problem
+
+
+class Score(NamedTuple):
+    """Exact regret so far, and where it is written down.
+
+    ``now`` holds (regret per episode of the current policy, cumulative regret, cumulative reward),
+    ``at`` the number of episodes done and of checkpoints passed.
+    """
+
+    optimum: float
+    now: Array
+    at: IntArray
+    checkpoints: IntArray
+    regret: Array
+    reward: Array
+
+
+def new_score(problem: Problem, checkpoints: IntArray) -> Score:
+    """A score at zero episodes."""
+    return Score(
+        optimum=problem.optimal_value(),
+        now=np.zeros(3),
+        at=np.zeros(2, dtype=np.int64),
+        checkpoints=checkpoints,
+        regret=np.full(len(checkpoints), np.nan),
+        reward=np.full(len(checkpoints), np.nan),
+    )
+
+
+@kernel
+def record(
+    reward: float,
+    now: Array,
+    at: IntArray,
+    checkpoints: IntArray,
+    regret_curve: Array,
+    reward_curve: Array,
+) -> None:
+    """Add one episode to the score (its fields), and write it down if this is a checkpoint."""
+    now[1] += now[0]
+    now[2] += reward
+    at[0] += 1
+    c = at[1]
+    if c < checkpoints.shape[0] and checkpoints[c] == at[0]:
+        regret_curve[c] = now[1]
+        reward_curve[c] = now[2]
+        at[1] = c + 1
+
+
+@kernel
+def rescore(truth: Truth, policy: IntArray, optimum: float, values: Array, now: Array) -> None:
+    """Exact regret per episode of a new policy; ``values`` [H+1, S] is work space."""
+    policy_values(truth.transitions, truth.rewards, policy, values)
+    now[0] = optimum - start_value(truth.initial, values)

@@ -1,0 +1,185 @@
+"""Simulated users: many of them live through an episode in one compiled call, and are scored.
+
+What they lived through is raw. It is handed to ``statistic.add_many`` and overwritten by the next
+ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arrays import Array, IntArray
+from tacit.kernels import kernel
+from tacit.kernels.excitation import directions
+from tacit.kernels.lq_rollout import LinearTruth, lq_rollout, normals_per_episode
+from tacit.kernels.rollout import Truth, rollout, rollout_stochastic, uniforms_per_episode
+from tacit.policy import LinearPolicy, Policy, StochasticPolicy, TabularPolicy
+from tacit.problems.linear import LinearMDP
+from tacit.problems.lq import LQSystem
+from tacit.problems.mixture import LinearMixtureMDP
+from tacit.problems.tabular import TabularMDP, cumulative
+from tacit.simulation.score import Score, record
+
+NUMBERS = 1 << 14
+"""Random numbers drawn at once (128 kB: stays in the cache); how many changes no result."""
+
+Lives = tuple[npt.NDArray[Any], npt.NDArray[Any], Array]
+"""States, actions and rewards of many users, one per row."""
+
+
+class SimulatedUsers(Protocol):
+    """The users of one problem, in one run."""
+
+    rows: int
+    """How many live at once, at most."""
+
+    def live(self, policy: Policy, first: int, count: int, score: Score) -> Lives:
+        """The next ``count`` users, numbered from ``first`` on, act on a policy that was scored."""
+
+
+def simulated_users(problem: object, rng: np.random.Generator) -> SimulatedUsers:
+    """The users of a problem of one of ``FAMILIES``."""
+    users: SimulatedUsers = FAMILIES[type(problem)](problem, rng)
+    return users
+
+
+class TabularUsers:
+    """SimulatedUsers of a table of states and actions."""
+
+    def __init__(self, problem: TabularMDP, rng: np.random.Generator) -> None:
+        self.problem = problem
+        self._rng = rng
+        H, columns = problem.horizon, uniforms_per_episode(problem.horizon)
+        self.rows = max(1, NUMBERS // columns)
+        self._uniforms = np.empty((self.rows, columns))
+        self.states = np.zeros((self.rows, H + 1), dtype=np.int64)
+        self.actions = np.zeros((self.rows, H), dtype=np.int64)
+        self.rewards = np.zeros((self.rows, H))
+        self._acting: tuple[Policy, IntArray, Array] | None = None
+
+    def live(self, policy: Policy, first: int, count: int, score: Score) -> Lives:
+        """One row of uniforms for each."""
+        if self._acting is None or self._acting[0] is not policy:
+            self._acting = (policy, *self._tables(policy))
+        _, table, cdf = self._acting
+        uniforms = self._uniforms[:count]
+        self._rng.random(out=uniforms)
+        lived = self.states[:count], self.actions[:count], self.rewards[:count]
+        live_in_table(self.problem.truth, uniforms, table, cdf, *score[1:], *lived)
+        return lived
+
+    def _tables(self, policy: Policy) -> tuple[IntArray, Array]:
+        """Actions, or cumulative probabilities of actions; what a policy does not have is empty."""
+        S, A = self.problem.states, self.problem.actions
+        self.problem.check_policy(policy)
+        if isinstance(policy, TabularPolicy):
+            return policy.actions, np.zeros((0, S, A))
+        assert isinstance(policy, StochasticPolicy)
+        return np.zeros((0, S), dtype=np.int64), cumulative(policy.probabilities)
+
+
+@kernel
+def live_in_table(
+    truth: Truth,
+    uniforms: Array,
+    policy: IntArray,
+    cdf: Array,
+    now: Array,
+    at: IntArray,
+    checkpoints: IntArray,
+    regret: Array,
+    reward: Array,
+    states: IntArray,
+    actions: IntArray,
+    rewards: Array,
+) -> None:
+    """One episode per row of uniforms under a table, or where it is empty under ``cdf``."""
+    for row in range(uniforms.shape[0]):
+        if policy.shape[0] > 0:
+            total = rollout(truth, policy, uniforms[row], states[row], actions[row], rewards[row])
+        else:
+            total = rollout_stochastic(
+                truth, cdf, uniforms[row], states[row], actions[row], rewards[row]
+            )
+        record(total, now, at, checkpoints, regret, reward)
+
+
+class ControlUsers:
+    """SimulatedUsers of a linear system."""
+
+    def __init__(self, problem: LQSystem, rng: np.random.Generator) -> None:
+        self.problem = problem
+        self._rng = rng
+        H, n, d = problem.horizon, problem.states, problem.inputs
+        columns = normals_per_episode(H, n)
+        self.rows = max(1, NUMBERS // columns)
+        self._normals = np.empty((self.rows, columns))
+        self.states = np.zeros((self.rows, H + 1, n))
+        self.inputs = np.zeros((self.rows, H, d))
+        self.rewards = np.zeros((self.rows, H))
+
+    def live(self, policy: Policy, first: int, count: int, score: Score) -> Lives:
+        """One row of normals for each; the policy's excitation is drawn by the users' numbers."""
+        assert isinstance(policy, LinearPolicy)
+        normals = self._normals[:count]
+        self._rng.standard_normal(out=normals)
+        lived = self.states[:count], self.inputs[:count], self.rewards[:count]
+        live_in_system(
+            self.problem.truth,
+            normals,
+            policy.gains,
+            policy.offsets,
+            policy.amplitude,
+            policy.key,
+            first,
+            *score[1:],
+            *lived,
+        )
+        return lived
+
+
+@kernel
+def live_in_system(
+    truth: LinearTruth,
+    normals: Array,
+    gains: Array,
+    offsets: Array,
+    amplitude: float,
+    key: int,
+    first: int,
+    now: Array,
+    at: IntArray,
+    checkpoints: IntArray,
+    regret: Array,
+    reward: Array,
+    states: Array,
+    inputs: Array,
+    rewards: Array,
+) -> None:
+    """One episode per row of normals; user k pushes along the public directions of number k."""
+    H, d = offsets.shape
+    pushed = np.empty((H, d))
+    q = np.empty((H, d))
+    for row in range(normals.shape[0]):
+        pushed[:] = offsets
+        if amplitude > 0.0:
+            directions(key, first + row, q)
+            for h in range(H):
+                for a in range(d):
+                    pushed[h, a] += amplitude * q[h, a]
+        total = lq_rollout(
+            truth, gains, pushed, normals[row], states[row], inputs[row], rewards[row]
+        )
+        record(total, now, at, checkpoints, regret, reward)
+
+
+FAMILIES: dict[type, Any] = {
+    TabularMDP: TabularUsers,
+    LinearMDP: TabularUsers,
+    LinearMixtureMDP: TabularUsers,
+    LQSystem: ControlUsers,
+}
+"""Exact types: a subclass may roll out otherwise, and is left to the driver."""

@@ -1,0 +1,369 @@
+"""The fused loop of value-targeted regression: exact or locally randomized sums.
+
+It follows ``driver.drive``: close a batch (noise, sums, release), plan, publish, serve users. Noise
+of a batch of n users is drawn once with standard deviation sqrt(n), its exact law; with n = 1, or
+without noise, the loop equals the driver bit by bit. Planning reads ``PublicTargets`` only.
+
+Why it is fused: MEASURED
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.driver import BoundAgent, Every
+from tacit.features import known_rewards, value_caps
+from tacit.kernels import kernel
+from tacit.kernels.mixture import Regression, Widths, Work, value_targeted_induction, work_space
+from tacit.kernels.planning import greedy
+from tacit.kernels.rollout import Truth, rollout
+from tacit.kernels.targets import STEPS, TargetFeatures, TargetScales, add_value_targets
+from tacit.kernels.widths import fill_tight, printed_terms, stage_noise
+from tacit.planners.vtr import ValueTargetedPlanner
+from tacit.planners.widths import PrintedLocal, TightWidths, block_theta
+from tacit.privacy import Exact, Query, Silence
+from tacit.privacy.local import LocalShaped
+from tacit.problems.tabular import TabularMDP
+from tacit.simulation.runs import FusedRun
+from tacit.simulation.score import Score, record, rescore
+from tacit.statistics.targets import FAMILIES, LEAST_SHARE, ValueTargets
+from tacit.task import table_sizes
+
+STEP = 1.0 / STEPS
+"""Of the grid."""
+
+LEAST = LEAST_SHARE**0.5
+"""Share of the declared reach below which nobody clips."""
+
+
+class RawTargets(NamedTuple):
+    """What planning may not see: one trajectory (one row), the open batch, the sums."""
+
+    states: IntArray
+    actions: IntArray
+    rewards: Array
+    batch: IntArray
+    gram: IntArray  # views of batch
+    target: IntArray
+    reward_gram: IntArray
+    reward_target: IntArray
+    sums: IntArray
+    values: Array
+    x: Array
+
+
+class Family(NamedTuple):
+    """How the widths of one family follow from its noise: tight roots, or the paper's constants."""
+
+    root: float
+    reach: float
+    theta: float
+    d: int
+    paper_theta: float
+    most: float
+    span: float
+
+
+class Terms(NamedTuple):
+    """Public constants of the run. ``noise_std`` 0 stands for exact sums."""
+
+    noise_std: float
+    least: float  # weights are raised to it
+    shaped: bool  # whether noise and clipping follow the published reach
+    every: int
+    sizes: tuple[int, int, int, int]  # cells of one stage, by family
+    paper: bool
+    alpha: float
+    p: Family
+    r: Family
+
+
+class PublicTargets(NamedTuple):
+    """What planning may see: the release, the sum of squared weights, the published values."""
+
+    release: Array
+    transitions: Regression
+    rewards: Regression
+    p_widths: Widths
+    r_widths: Widths
+    spread: Array  # [4, H] of gram, target, reward gram, reward target
+    noise: Array  # [2, H] work space
+    known_reward: Array
+    caps: Array
+    weights: Array  # no rows
+    Q: Array
+    V: Array
+    reach: Array  # [2, H-1], published
+    clip: Array  # [2, H-1], what users clip to
+    policy: IntArray
+    clock: IntArray  # users in the open batch, users in all closed ones
+
+
+@kernel
+def close_targets(
+    terms: Terms,
+    features: TargetFeatures,
+    raw: RawTargets,
+    public: PublicTargets,
+    rng: np.random.Generator,
+) -> None:
+    """Randomize the batch as ``LocalShaped.absorb_sums``, add it to the sums, release them."""
+    users, H, at = public.clock[0], public.V.shape[0] - 1, 0
+    for family in range(4):
+        for h in range(H - 1 if family < 2 else H):
+            weight = 1.0
+            if family < 2 and terms.shaped:
+                share = public.clip[0, h] / features.longest[h]
+                other = share if family == 0 else public.clip[1, h] / features.highest[h]
+                weight = max(share * other, terms.least)
+            cells = terms.sizes[family]
+            for _ in range(cells):
+                message = raw.batch[at]
+                if terms.noise_std > 0.0:
+                    scale = terms.noise_std / STEP * weight
+                    scale = math.sqrt(users) * scale
+                    message += np.int64(np.rint(scale * rng.standard_normal()))
+                raw.sums[at] += message
+                raw.batch[at] = 0
+                public.release[at] = raw.sums[at] * STEP
+                at += 1
+            if cells > 0:
+                public.spread[family, h] += users * (weight * weight)
+    public.clock[1] += users
+    public.clock[0] = 0
+
+
+@kernel
+def update_widths(terms: Terms, public: PublicTargets) -> None:
+    """Widths of the newest release."""
+    std, spread, H = terms.noise_std, public.spread, public.V.shape[0] - 1
+    for family in range(2):
+        widths = public.p_widths if family == 0 else public.r_widths
+        f = terms.p if family == 0 else terms.r
+        if terms.paper:
+            shift, radius = printed_terms(
+                public.clock[1], std, f.d, f.paper_theta, f.most, H, terms.alpha
+            )
+            widths.shift[:] = shift
+            widths.fixed[:] = f.span * radius
+        else:
+            regression = public.transitions if family == 0 else public.rewards
+            stages = widths.shift.shape[0]
+            gram, target = public.noise[0, :stages], public.noise[1, :stages]
+            stage_noise(std, spread[2 * family], regression.gram_factor, gram)
+            stage_noise(std, spread[2 * family + 1], regression.target_factor, target)
+            fill_tight(
+                gram,
+                target,
+                f.root,
+                f.reach,
+                f.theta,
+                widths.ridge,
+                widths.shift,
+                widths.fixed,
+                widths.direct,
+            )
+
+
+@kernel
+def set_clips(terms: Terms, features: TargetFeatures, public: PublicTargets) -> None:
+    """What users clip to: the published reach within the declared bounds, or these."""
+    for part in range(2):
+        declared = features.longest if part == 0 else features.highest
+        for h in range(declared.shape[0]):
+            reach = public.reach[part, h] if terms.shaped else declared[h]
+            public.clip[part, h] = min(max(reach, LEAST * declared[h]), declared[h])
+
+
+@kernel
+def value_targeted_episodes(
+    truth: Truth,
+    uniforms: Array,
+    terms: Terms,
+    features: TargetFeatures,
+    scales: TargetScales,
+    p_work: Work,
+    r_work: Work,
+    ties: np.random.Generator,
+    rng: np.random.Generator,
+    raw: RawTargets,
+    public: PublicTargets,
+    values: Array,
+    score: Score,
+) -> None:
+    """One episode per row of ``uniforms``, a new plan after every ``terms.every`` of them."""
+    optimum, now, at, checkpoints, regret_curve, reward_curve = score
+    policy, clock = public.policy, public.clock
+    for row in range(uniforms.shape[0]):
+        if clock[0] == terms.every or at[0] == 0:
+            if at[0] > 0:
+                close_targets(terms, features, raw, public, rng)
+            update_widths(terms, public)
+            value_targeted_induction(
+                public.transitions,
+                public.p_widths,
+                features.phi,
+                features.block,
+                public.rewards,
+                public.r_widths,
+                features.varphi,
+                features.r_block,
+                features.offset,
+                public.known_reward,
+                public.caps,
+                features.centre,
+                False,
+                public.weights,
+                p_work,
+                r_work,
+                public.Q,
+                public.V,
+                public.reach,
+            )
+            set_clips(terms, features, public)
+            if greedy(public.Q, ties, policy) or at[0] == 0:
+                rescore(truth, policy, optimum, values, now)
+        reward = rollout(
+            truth, policy, uniforms[row], raw.states[0], raw.actions[0], raw.rewards[0]
+        )
+        add_value_targets(
+            raw.states,
+            raw.actions,
+            raw.rewards,
+            public.V,
+            public.clip,
+            features,
+            scales,
+            raw.values,
+            raw.x,
+            raw.gram,
+            raw.target,
+            raw.reward_gram,
+            raw.reward_target,
+        )
+        clock[0] += 1
+        record(reward, now, at, checkpoints, regret_curve, reward_curve)
+
+
+class ValueTargetedRun(FusedRun):
+    """UCRL-VTR, LinOpt-VI and their locally private forms."""
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
+        statistic, planner = agent.statistic, agent.planner
+        assert isinstance(statistic, ValueTargets) and isinstance(planner, ValueTargetedPlanner)
+        H, S, A = table_sizes(agent.task)
+        self._statistic = statistic
+        p, r = statistic.transitions, statistic.rewards
+        self._work = work_space(S * A, p.blocks, p.width), work_space(S * A, r.blocks, r.width)
+        self._values = np.zeros((H + 1, S))
+        self.terms = _terms(agent, statistic, planner)
+        self.raw, self.public = _raw(statistic, H, S), _public(agent, planner)
+
+    @staticmethod
+    def knows(agent: BoundAgent) -> bool:
+        """Whether the loop has the planner's widths for this noise."""
+        assert isinstance(agent.planner, ValueTargetedPlanner)
+        rule = type(agent.planner.rule)
+        noisy = type(agent.privatizer) is not Exact
+        return rule is TightWidths or (rule is PrintedLocal and noisy)
+
+    def _episodes(self, uniforms: Array) -> None:
+        value_targeted_episodes(
+            self.problem.truth,
+            uniforms,
+            self.terms,
+            self._statistic.features,
+            self._statistic.scales,
+            *self._work,
+            self.streams.ties,
+            self._noise,
+            self.raw,
+            self.public,
+            self._values,
+            self.score,
+        )
+
+
+def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPlanner) -> Terms:
+    task, rule, privatizer = agent.task, planner.rule, agent.privatizer
+    p, r = statistic.transitions, statistic.rewards
+    assert isinstance(agent.schedule, Every)
+    families = []
+    for f, span, top in ((p, 1.0, float(value_caps(task)[0])), (r, float(r.span), 1.0)):
+        roots = (0.0, 0.0)
+        if isinstance(rule, TightWidths):
+            roots = rule.roots(task, f.width, f.blocks)
+        families.append(Family(*roots, block_theta(f), f.dimension, f.theta_norm / span, top, span))
+    shapes = {block.name: block.shape for block in statistic.layout.blocks}
+    sizes = [int(np.prod(shapes[name][1:])) if name in shapes else 0 for name in FAMILIES]
+    noisy = isinstance(privatizer, LocalShaped)
+    return Terms(
+        noise_std=privatizer.noise_std if isinstance(privatizer, LocalShaped) else 0.0,
+        least=privatizer.least if isinstance(privatizer, LocalShaped) else 0.0,
+        shaped=statistic.shape.public and noisy,
+        every=int(agent.schedule.users),
+        sizes=(sizes[0], sizes[1], sizes[2], sizes[3]),
+        paper=isinstance(rule, PrintedLocal),
+        alpha=float(rule.beta) if isinstance(rule, PrintedLocal) else 1.0,
+        p=families[0],
+        r=families[1],
+    )
+
+
+def _raw(statistic: ValueTargets, H: int, S: int) -> RawTargets:
+    batch = np.zeros(statistic.layout.size, dtype=np.int64)
+    views, none = statistic.layout.views(batch), np.zeros((0, 1, 1), dtype=np.int64)
+    gram, target, reward_gram, reward_target = (views.get(name, none) for name in FAMILIES)
+    return RawTargets(
+        np.zeros((1, H + 1), dtype=np.int64),
+        np.zeros((1, H), dtype=np.int64),
+        np.zeros((1, H)),
+        batch,
+        gram,
+        target,
+        reward_gram,
+        reward_target,
+        np.zeros(statistic.layout.size, dtype=np.int64),
+        np.zeros(S),
+        np.zeros(statistic.transitions.width),
+    )
+
+
+def _public(agent: BoundAgent, planner: ValueTargetedPlanner) -> PublicTargets:
+    """Before the first user: widths of an empty release, whose noise terms the loop fills in."""
+    task, layout = agent.task, agent.statistic.layout
+    H, S, A = table_sizes(task)
+    p, r, u = planner.transitions, planner.rewards, planner.units
+    release = np.zeros(layout.size)
+    views, none = layout.views(release), np.zeros((0, r.blocks, 1))
+    empty = agent.privatizer.release(agent.privatizer.init(), Query(0), Silence())
+    p_widths, r_widths = (
+        widths._replace(scale=float(widths.scale))
+        for widths in planner.rule.widths(task, empty, p, r, u)
+    )
+    reward_gram, reward_target = (views.get(name, none) for name in FAMILIES[2:])
+    return PublicTargets(
+        release,
+        Regression(views["gram"], views["target"], u.gram, u.target, u.off),
+        Regression(reward_gram, reward_target, u.reward_gram, u.reward_target, u.off),
+        p_widths,
+        r_widths,
+        np.zeros((4, H)),
+        np.zeros((2, H)),
+        known_rewards(task),
+        value_caps(task),
+        np.zeros((0, S, A)),
+        np.zeros((H, S, A)),
+        np.zeros((H + 1, S)),
+        np.zeros((2, H - 1)),
+        np.zeros((2, H - 1)),
+        np.zeros((H, S), dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
+    )
