@@ -29,7 +29,7 @@ from tacit.agents.lsvi_calibration import (
     tight_shares,
     zcdp,
 )
-from tacit.driver import BoundAgent, CappedBatches
+from tacit.driver import BoundAgent, CappedBatches, Schedule, every_user
 from tacit.planners.lsvi import Asked, LsviPlanner, LsviPlusPlanner, Switching
 from tacit.privacy.counters import Tree
 from tacit.privacy.curator import Answers, Curator, Independent, Price, ReusedNoise
@@ -83,15 +83,54 @@ class _PrivateLsvi(Agent):
         return ties_note(bonus, task.horizon, planner.ridge)
 
 
-def _paper_targets(horizon: int, constants: PaperConstants) -> Answers:
-    """r + V in [0, H + 1] at every stage, not centred."""
-    stds = {"value": np.full(horizon, constants.target_std)}
-    ranges = {"value": np.full(horizon, horizon + 1.0)}
-    return Answers(ranges, stds, constants.rounds, {"value": True}, centred=False)
+class _OneTarget(_PrivateLsvi):
+    """Luyo's and Ngo's agents: one answer per stage and plan, which they differ in the times of."""
+
+    @abstractmethod
+    def _schedule(self, task: Task) -> tuple[Schedule, int]:
+        """Users between releases, and the number of releases before the last user."""
+
+    @abstractmethod
+    def _constants(self, task: Task, tree: Tree) -> PaperConstants: ...
+
+    def _switching(self, rounds: int) -> Switching | None:
+        """When to plan anew, where not at every release."""
+        return None
+
+    def _tight(self, task: Task) -> BoundAgent:
+        d, H, K = dimension(task), task.horizon, task.users
+        statistic, targets = CuratedTransitions(task), one_target(H)
+        schedule, ends = self._schedule(task)
+        tree = Tree(ends)
+        shares = tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
+        ridge = 1.0 + spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
+        switching = self._switching(switches_at_most(d, H, K, 1.0, ridge))
+        answers = shares.answers(targets, ends if switching is None else switching.most)
+        parts = statistic, task, tree, shares.gram_std, answers, shares.price
+        curator = Curator(*parts, batch=schedule(0), **self.requested())
+        planner = LsviPlanner(ridge, 1.0, self._scale * H, Asked(answers.ranges), switching)
+        return BoundAgent(task, statistic, curator, planner, schedule)
+
+    def _paper(self, task: Task) -> BoundAgent:
+        """Answers of r + V in [0, H + 1] at every stage, not centred."""
+        statistic, H = CuratedTransitions(task), task.horizon
+        schedule, ends = self._schedule(task)
+        constants = self._constants(task, Tree(ends))
+        switching = self._switching(constants.rounds)
+        tree = Tree(max(ends, constants.rounds) if switching is None else ends)
+        stds, ranges = np.full(H, constants.target_std), {"value": np.full(H, H + 1.0)}
+        answers = Answers(ranges, {"value": stds}, constants.rounds, {"value": True}, centred=False)
+        price = Price.separate(1.0, centred=False)
+        parts = statistic, task, tree, constants.gram_std, answers, price
+        curator = Curator(*parts, batch=schedule(0), **self.requested())
+        bonus = constants.bonus if self.bonus_scale is None else self._scale * H
+        asked = Asked(ranges, centred=False)
+        planner = LsviPlanner(constants.ridge, 1.0, bonus, asked, switching, stage_ranges=False)
+        return BoundAgent(task, statistic, curator, planner, schedule)
 
 
 @dataclass(frozen=True)
-class DpLsviBatch(_PrivateLsvi):
+class DpLsviBatch(_OneTarget):
     """A new plan after every batch of fixed size.
 
     Luyo et al. 2021, docs/papers/linear_jdp.md#luyo.
@@ -106,39 +145,16 @@ class DpLsviBatch(_PrivateLsvi):
 
     name: ClassVar[str] = "dp-lsvi-batch"
 
-    def _batches(self, task: Task) -> tuple[CappedBatches, int]:
-        """The schedule, and the number of batch ends before the last user."""
+    def _schedule(self, task: Task) -> tuple[Schedule, int]:
         size = math.ceil(task.users / batch_count(self._sizes(task), self.epsilon))
         return CappedBatches(size, size, 0.0), max(1, math.ceil(task.users / size) - 1)
 
-    def _tight(self, task: Task) -> BoundAgent:
-        d, H, K = dimension(task), task.horizon, task.users
-        statistic, targets = CuratedTransitions(task), one_target(task.horizon)
-        schedule, ends = self._batches(task)
-        tree = Tree(ends)
-        shares = tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
-        answers = shares.answers(targets, ends)
-        parts = statistic, task, tree, shares.gram_std, answers, shares.price
-        curator = Curator(*parts, batch=schedule.least, **self.requested())
-        shift = spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
-        planner = LsviPlanner(1.0 + shift, 1.0, self._scale * H, Asked(answers.ranges))
-        return BoundAgent(task, statistic, curator, planner, schedule)
-
-    def _paper(self, task: Task) -> BoundAgent:
-        constants = batch_constants(self._sizes(task), self.epsilon, self.delta)
-        statistic, (schedule, ends) = CuratedTransitions(task), self._batches(task)
-        answers = _paper_targets(task.horizon, constants)
-        tree, price = Tree(max(ends, constants.rounds)), Price.separate(1.0, centred=False)
-        parts = statistic, task, tree, constants.gram_std, answers, price
-        curator = Curator(*parts, batch=schedule.least, **self.requested())
-        bonus = constants.bonus if self.bonus_scale is None else self._scale * task.horizon
-        asked = Asked(answers.ranges, centred=False)
-        planner = LsviPlanner(constants.ridge, 1.0, bonus, asked, stage_ranges=False)
-        return BoundAgent(task, statistic, curator, planner, schedule)
+    def _constants(self, task: Task, tree: Tree) -> PaperConstants:
+        return batch_constants(self._sizes(task), self.epsilon, self.delta)
 
 
 @dataclass(frozen=True)
-class DpLsviAdaptive(_PrivateLsvi):
+class DpLsviAdaptive(_OneTarget):
     """A new plan when a released determinant has doubled.
 
     Ngo et al. 2022, docs/papers/linear_jdp.md#ngo.
@@ -153,31 +169,15 @@ class DpLsviAdaptive(_PrivateLsvi):
 
     name: ClassVar[str] = "dp-lsvi-adaptive"
 
-    def _tight(self, task: Task) -> BoundAgent:
-        d, H, K = dimension(task), task.horizon, task.users
-        statistic, targets, tree = CuratedTransitions(task), one_target(H), Tree(max(K - 1, 1))
-        shares = tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
-        ridge = 1.0 + spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
-        switches = switches_at_most(d, H, K, 1.0, ridge)
-        answers = shares.answers(targets, switches)
-        parts = statistic, task, tree, shares.gram_std, answers, shares.price
-        curator = Curator(*parts, batch=1, **self.requested())
-        asked = Asked(answers.ranges)
-        planner = LsviPlanner(ridge, 1.0, self._scale * H, asked, Switching(switches))
-        return BoundAgent(task, statistic, curator, planner)
+    def _schedule(self, task: Task) -> tuple[Schedule, int]:
+        return every_user, max(task.users - 1, 1)
 
-    def _paper(self, task: Task) -> BoundAgent:
-        statistic, tree = CuratedTransitions(task), Tree(max(task.users - 1, 1))
-        rho, levels = zcdp(self.epsilon, self.delta), round(tree.column_norm() ** 2)
-        constants = adaptive_constants(self._sizes(task), rho, levels)
-        answers = _paper_targets(task.horizon, constants)
-        price = Price.separate(1.0, centred=False)
-        parts = statistic, task, tree, constants.gram_std, answers, price
-        curator = Curator(*parts, batch=1, **self.requested())
-        bonus = constants.bonus if self.bonus_scale is None else self._scale * task.horizon
-        asked, switching = Asked(answers.ranges, centred=False), Switching(constants.rounds)
-        planner = LsviPlanner(constants.ridge, 1.0, bonus, asked, switching, stage_ranges=False)
-        return BoundAgent(task, statistic, curator, planner)
+    def _constants(self, task: Task, tree: Tree) -> PaperConstants:
+        rho = zcdp(self.epsilon, self.delta)
+        return adaptive_constants(self._sizes(task), rho, round(tree.column_norm() ** 2))
+
+    def _switching(self, rounds: int) -> Switching:
+        return Switching(rounds)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tacit.agents.vtr import UcrlVTR, targeted_planner
 from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
 from tacit.planners import Planner
-from tacit.planners.widths import PrintedJoint, TightWidths, WidthRule
+from tacit.planners.widths import PaperJoint, TightWidths, WidthRule
 from tacit.privacy import Privatizer
 from tacit.privacy.counters import strategy
 from tacit.privacy.joint import CountedSums, counted_noise_std
@@ -144,7 +144,7 @@ class PrivateLinOptVI(Agent):
     def _rule(self, task: Task) -> WidthRule:
         if self._paper:
             std, terms = self._paper_std(task)
-            return PrintedJoint(self._scale(), 0.05 if self.beta is None else self.beta, std, terms)
+            return PaperJoint(self._scale(), 0.05 if self.beta is None else self.beta, std, terms)
         return TightWidths(self._scale(), self.beta, self.ridge, self._releases(task))
 
     def _privatizer(self, task: Task, statistic: ValueTargets) -> Privatizer:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from tacit.agents import paper
 from tacit.agents.base import Agent, check_parameters
@@ -16,7 +16,7 @@ from tacit.errors import InvalidInput
 from tacit.features import value_caps
 from tacit.planners import MirrorPlanner, Planner, TransitionPlanner, ValueTargetedPlanner
 from tacit.planners.vtr import Rate
-from tacit.planners.widths import PrintedLocal, TightWidths, Units, WidthRule
+from tacit.planners.widths import PaperLocal, Sums, TightWidths, Units, WidthRule
 from tacit.privacy import Exact
 from tacit.privacy.local import LocalShaped, shaped_std
 from tacit.statistics import Statistic
@@ -29,15 +29,12 @@ def targeted_planner(
     statistic: ValueTargets, rule: WidthRule, rate: Rate | None = None
 ) -> ValueTargetedPlanner | MirrorPlanner:
     """The optimistic planner that reads this statistic; with a rate, the policy optimiser."""
-    s = statistic.scales
-    parts: dict[str, Any] = {
-        "transitions": statistic.transitions,
-        "rewards": statistic.rewards,
-        "units": Units(1 / s.gram, 1 / s.target, 1 / s.reward_gram, 1 / s.reward_target, s.off),
-        "rule": rule,
-        "centre": statistic.shape.centre,
-    }
-    return ValueTargetedPlanner(**parts) if rate is None else MirrorPlanner(rate=rate, **parts)
+    s, centre = statistic.scales, statistic.shape.centre
+    units = Units(1 / s.gram, 1 / s.target, 1 / s.reward_gram, 1 / s.reward_target, s.off)
+    sums = Sums(statistic.transitions, statistic.rewards, units)
+    if rate is None:
+        return ValueTargetedPlanner(sums=sums, rule=rule, centre=centre)
+    return MirrorPlanner(sums=sums, rule=rule, centre=centre, rate=rate)
 
 
 @dataclass(frozen=True)
@@ -142,7 +139,7 @@ class LdpUcrlVTR(Agent):
         )
         rule: WidthRule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
         if as_paper:
-            rule = PrintedLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
+            rule = PaperLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
         return self._assemble(task, statistic, targeted_planner(statistic, rule))
 
     def _assemble(self, task: Task, statistic: Statistic, planner: Planner) -> BoundAgent:
@@ -202,7 +199,7 @@ class LdpBandit(Agent):
         statistic = ValueTargets(task, Shape(as_paper, True, False, False, scaling))
         rule: WidthRule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
         if as_paper:
-            rule = PrintedLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
+            rule = PaperLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
             std = 4 * math.sqrt(2 * math.log(2.5 / self.delta)) / self.epsilon
         else:
             std = shaped_std(statistic, self.epsilon, self.delta, task.participations)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from tacit.arrays import Array
 from tacit.kernels import lq
+from tacit.planners.base import Ask, Context, Streams, next_version
+from tacit.policy import LinearPolicy
+from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task import Task
 
@@ -64,16 +69,48 @@ def linear_task(task: Task) -> LinearTask:
     )
 
 
-def released_moments(
-    facts: LinearTask, release: Release, weight: float, off_diagonal: float
-) -> tuple[Array, Array]:
-    """M [D, D] and N [D, n] of a release of ``ControlMoments``."""
-    D = facts.D
-    M = np.zeros((D, D))
-    rows, columns = np.triu_indices(D)
-    scale = np.where(rows == columns, 1.0, off_diagonal)
-    M[rows, columns] = M[columns, rows] = release.blocks["moment"] / scale
-    return M, release.blocks["target"] / weight
+class MomentsPlanner(ABC):
+    """Planners of linear systems that read a release of ``ControlMoments``.
+
+    Attributes:
+        weight: factor with which N was released.
+        off_diagonal: factor with which entries off the diagonal of M were released.
+    """
+
+    weight: float = 1.0
+    off_diagonal: float = 2.0**0.5
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """A policy from the released M [D, D] and N [D, n]."""
+        facts = linear_task(task)
+        M = np.zeros((facts.D, facts.D))
+        rows, columns = np.triu_indices(facts.D)
+        scale = np.where(rows == columns, 1.0, self.off_diagonal)
+        M[rows, columns] = M[columns, rows] = release.blocks["moment"] / scale
+        moments = Moments(release.users, M, release.blocks["target"] / self.weight)
+        policy, context = self._policy(facts, moments, previous, streams.posterior)
+        return Publication(next_version(previous), policy, context)
+
+    @abstractmethod
+    def _policy(
+        self, facts: LinearTask, moments: Moments, previous: Publication | None, rng: Generator
+    ) -> tuple[LinearPolicy, Context]:
+        """The policy, and what is published beside it."""
+
+
+class Moments(NamedTuple):
+    """Released sums of that many users: M = sum z z^T and N = sum z x'^T."""
+
+    users: int
+    M: Array
+    N: Array
 
 
 def inverted(matrices: Array) -> Array:

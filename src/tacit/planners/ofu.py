@@ -12,22 +12,21 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import gammaincinv
 
 from tacit.arrays import Array
 from tacit.kernels.lq_optimism import best_dual_bound, descend
-from tacit.planners.base import Ask, Streams, next_version
+from tacit.planners.base import Context
 from tacit.planners.lq_model import (
     LinearTask,
+    Moments,
+    MomentsPlanner,
     certainty_gains,
-    linear_task,
-    released_moments,
     within_unit,
 )
 from tacit.policy import LinearPolicy
 from tacit.publication import Publication
-from tacit.release import Release
-from tacit.task import Task
 
 STARTS = 6
 SURVEY = 12
@@ -225,7 +224,7 @@ def _bound(facts: LinearTask, region: Ellipsoid, stepwise: bool) -> float:
 
 
 @dataclass(frozen=True)
-class OfuPlanner:
+class OfuPlanner(MomentsPlanner):
     """Optimism over the confidence set, gains capped.
 
     docs/papers/lq_jdp.md#ofu-rl and #private-ofu-rl, with #e1 and #e6 to #e8 put right.
@@ -241,23 +240,15 @@ class OfuPlanner:
     ridge: Ridge
     beta: float
     weight: float = 1.0
-    off_diagonal: float = math.sqrt(2.0)
+    off_diagonal: float = 2.0**0.5
     certify: bool = False
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
-        """Confidence set, optimistic model, its capped gains."""
-        facts = linear_task(task)
-        M, N = released_moments(facts, release, self.weight, self.off_diagonal)
-        region = confidence(facts, M, N, self.ridge, self.beta)
+    def _policy(
+        self, facts: LinearTask, moments: Moments, previous: Publication | None, rng: Generator
+    ) -> tuple[LinearPolicy, Context]:
+        region = confidence(facts, moments.M, moments.N, self.ridge, self.beta)
         before = None if previous is None else previous.context["theta"]
-        found = optimistic(facts, region, before, streams.posterior)
+        found = optimistic(facts, region, before, rng)
         misses = 0 if previous is None else int(previous.context["misses"])
         context = {
             "theta": found.theta,
@@ -267,5 +258,4 @@ class OfuPlanner:
         }
         if self.certify:
             context["bound"] = np.array(certificate(facts, region))
-        gains = certainty_gains(facts, found.theta, facts.gain)
-        return Publication(next_version(previous), LinearPolicy(gains), context)
+        return LinearPolicy(certainty_gains(facts, found.theta, facts.gain)), context

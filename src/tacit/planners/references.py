@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from tacit.arrays import Array
 from tacit.kernels.planning import backward_induction
 from tacit.planners.base import Ask, Context, Streams, ValuePlanner, next_version
 from tacit.planners.lq_model import (
     KEYS,
+    LinearTask,
+    Moments,
+    MomentsPlanner,
     certainty_gains,
     inverted,
-    linear_task,
-    released_moments,
     within_unit,
 )
 from tacit.policy import LinearPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task import Task, table_sizes
-
-SQRT2 = 2.0**0.5
 
 
 class UniformPlanner:
@@ -71,7 +71,7 @@ class IdlePlanner:
 
 
 @dataclass(frozen=True)
-class CertaintyPlanner:
+class CertaintyPlanner(MomentsPlanner):
     """Ridge estimate, its optimal gains, and a decaying public excitation (not private).
 
     Attributes:
@@ -82,29 +82,21 @@ class CertaintyPlanner:
     ridge: float
     excitation: float
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
-        """Estimate, plan as if it were true, excite a little."""
-        facts = linear_task(task)
-        M, N = released_moments(facts, release, 1.0, SQRT2)
-        theta = within_unit(inverted(M + self.ridge * np.eye(facts.D)) @ N)
-        amplitude = self.excitation * (20.0 / (20.0 + release.users)) ** (1.0 / 3.0)
+    def _policy(
+        self, facts: LinearTask, moments: Moments, previous: Publication | None, rng: Generator
+    ) -> tuple[LinearPolicy, Context]:
+        theta = within_unit(inverted(moments.M + self.ridge * np.eye(facts.D)) @ moments.N)
+        amplitude = self.excitation * (20.0 / (20.0 + moments.users)) ** (1.0 / 3.0)
         amplitude = min(amplitude, facts.gain)
         gains = certainty_gains(facts, theta, facts.gain - amplitude)
-        key = int(streams.posterior.integers(KEYS))
-        policy = LinearPolicy(gains, amplitude=amplitude, key=key)
-        return Publication(next_version(previous), policy)
+        return LinearPolicy(gains, amplitude=amplitude, key=int(rng.integers(KEYS))), {}
 
 
 @dataclass(frozen=True)
-class ThompsonPlanner:
+class ThompsonPlanner(MomentsPlanner):
     """One draw from the Gaussian posterior of Theta, played as if it were true (not private).
+
+    Columns of Theta have covariance W_ii V^{-1} around the ridge estimate.
 
     Attributes:
         ridge: weight of the ridge term.
@@ -112,21 +104,12 @@ class ThompsonPlanner:
 
     ridge: float
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
-        """Columns of Theta have covariance W_ii V^{-1} around the ridge estimate."""
-        facts = linear_task(task)
-        M, N = released_moments(facts, release, 1.0, SQRT2)
-        V = M + self.ridge * np.eye(facts.D)
+    def _policy(
+        self, facts: LinearTask, moments: Moments, previous: Publication | None, rng: Generator
+    ) -> tuple[LinearPolicy, Context]:
+        V = moments.M + self.ridge * np.eye(facts.D)
         lower = np.linalg.cholesky(V)
-        normal = streams.posterior.standard_normal((facts.D, facts.n))
+        normal = rng.standard_normal((facts.D, facts.n))
         spread = np.linalg.solve(lower.T, normal) * np.sqrt(np.diag(facts.W))
-        theta = within_unit(np.linalg.solve(V, N) + spread)
-        policy = LinearPolicy(certainty_gains(facts, theta, facts.gain))
-        return Publication(next_version(previous), policy)
+        theta = within_unit(np.linalg.solve(V, moments.N) + spread)
+        return LinearPolicy(certainty_gains(facts, theta, facts.gain)), {}

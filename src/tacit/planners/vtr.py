@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.features import RewardFeatures, TransitionFeatures, known_rewards, value_caps
+from tacit.features import known_rewards, value_caps
 from tacit.kernels.mixture import (
     Regression,
     mirror_step,
@@ -19,7 +19,7 @@ from tacit.kernels.mixture import (
     work_space,
 )
 from tacit.planners.base import Ask, Context, Streams, ValuePlanner, next_version
-from tacit.planners.widths import Units, WidthRule
+from tacit.planners.widths import Sums, WidthRule
 from tacit.policy import StochasticPolicy
 from tacit.publication import Publication
 from tacit.release import Release
@@ -32,15 +32,13 @@ Rate = Literal["paper", "tight"]
 class _Targeted:
     """What both planners share: estimates from a release, and the induction on them."""
 
-    transitions: TransitionFeatures
-    rewards: RewardFeatures
-    units: Units
+    sums: Sums
     rule: WidthRule
     centre: bool
 
     def regressions(self, task: Task, release: Release) -> tuple[Regression, Regression]:
         """The released sums of transitions and of rewards (empty where rewards are known)."""
-        u, r = self.units, self.rewards
+        _, r, u = self.sums
         rewards = np.zeros((0, r.blocks, 1)), np.zeros((0, r.blocks, r.width))
         if "reward_gram" in release.blocks:
             rewards = release.blocks["reward_gram"], release.blocks["reward_target"]
@@ -53,9 +51,9 @@ class _Targeted:
     def _evaluate(self, task: Task, release: Release, weights: Array) -> dict[str, Array]:
         """Q, V and the reach of V; ``weights`` without rows means the greedy value."""
         H, S, A = table_sizes(task)
-        p, r = self.transitions, self.rewards
+        p, r, _ = self.sums
         transitions, rewards = self.regressions(task, release)
-        p_widths, r_widths = self.rule.widths(task, release, p, r, self.units)
+        p_widths, r_widths = self.rule.widths(task, release, self.sums)
         Q, V, reach = np.zeros((H, S, A)), np.zeros((H + 1, S)), np.zeros((2, H - 1))
         value_targeted_induction(
             transitions,
