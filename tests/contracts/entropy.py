@@ -20,7 +20,7 @@ from unittest import mock
 import numpy as np
 
 from tacit.kernels import finite
-from tacit.privacy.finite import bits, subset, unary
+from tacit.privacy.finite import bits, subset
 
 Law = dict[Hashable, Fraction]
 LONGEST = 400
@@ -194,7 +194,7 @@ def _plain_kernels() -> Iterator[None]:
         for name, item in vars(finite).items():
             if hasattr(item, "py_func"):
                 stack.enter_context(mock.patch.object(finite, name, item.py_func))
-        for module in (bits, subset, unary):
+        for module in (bits, subset):
             stack.enter_context(mock.patch.object(module, "generator", lambda rng: rng))
         for name in ("respond", "round_sums"):
             plain = getattr(finite, name)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.kernels.posterior import NoisyCounts
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, Weighing
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, Weighing
 from tacit.kernels.tacit_local import IN_TURN, TYPICAL, remaining_variance, share_questions, stakes
 
 A = 2
@@ -112,8 +112,7 @@ def plain_shares(at_moves, at_rewards, f, policy, weighing):
         states = np.arange(S)
         moves, rewards = at_moves[g, states, policy[h]], at_rewards[e, states, policy[h]]
         learned = {
-            JOINT: tells(f[h], moves, weighing.moves[0])
-            + tells(f[h], rewards, weighing.rewards[0]),
+            STEP: tells(f[h], moves, weighing.moves[0]) + tells(f[h], rewards, weighing.rewards[0]),
             MOVE: tells(f[h], moves, weighing.moves[1]),
             REWARD: tells(f[h], rewards, weighing.rewards[1]),
         }
@@ -135,7 +134,7 @@ def check_shares(asked, H):
     shares = np.diff(asked, prepend=0.0).reshape(H, KINDS)
     assert np.isfinite(asked).all() and shares.min() >= 0.0
     assert asked[-1] == pytest.approx(1.0, abs=1e-12)
-    assert not shares[-1, [JOINT, MOVE]].any()
+    assert not shares[-1, [STEP, MOVE]].any()
     assert (shares.sum(axis=1) >= IN_TURN / H - 1e-12).all()
     return shares
 
@@ -159,7 +158,7 @@ def test_each_kind_is_asked_where_it_alone_teaches():
     for moves, rewards, weighing, kind in (
         (some, none, WEIGHING, MOVE),
         (none, some, WEIGHING, REWARD),
-        (some, some, cheap, JOINT),
+        (some, some, cheap, STEP),
     ):
         shares = check_shares(shared(moves, rewards, f, policy, weighing), 2)
         assert np.argmax(shares[0]) == kind and shares[0, kind] > 0.2

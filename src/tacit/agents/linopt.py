@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from tacit.agents import paper
 from tacit.agents.base import Agent, check_parameters
@@ -19,8 +19,8 @@ from tacit.planners import Planner
 from tacit.planners.widths import PaperJoint, TightWidths, WidthRule
 from tacit.privacy import Privatizer
 from tacit.privacy.counters import strategy
-from tacit.privacy.joint import CountedSums, counted_noise_std
-from tacit.privacy.local import LocalShaped, shaped_std
+from tacit.privacy.joint import CountedSums
+from tacit.privacy.local import LocalShaped
 from tacit.statistics.targets import Scaling, Shape, ValueTargets
 from tacit.task import Task
 
@@ -88,6 +88,7 @@ class PrivateLinOptVI(Agent):
 
     name: ClassVar[str] = "private-linopt-vi"
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
+    batch_parameter: ClassVar[str | None] = "every"
     epsilon: float
     delta: float = 1e-5
     calibration: Literal["tight", "paper"] = "tight"
@@ -147,16 +148,12 @@ class PrivateLinOptVI(Agent):
             return PaperJoint(self._scale(), 0.05 if self.beta is None else self.beta, std, terms)
         return TightWidths(self._scale(), self.beta, self.ridge, self._releases(task))
 
-    def _privatizer(self, task: Task, statistic: ValueTargets) -> Privatizer:
-        std = self._paper_std(task)[0]
+    def _privatizer(self, task: Task, statistic: ValueTargets) -> Privatizer[Any]:
+        std = self._paper_std(task)[0] if self._paper else None
         if self.model == "local":
-            if not self._paper:
-                std = shaped_std(statistic, self.epsilon, self.delta, task.participations)
             return LocalShaped(statistic, task, std, **self.requested())
         counter = strategy(self.counter, self._releases(task))
         batch = min(self.every, task.users)
-        if not self._paper:
-            std = counted_noise_std(statistic, task, counter, batch, self.epsilon, self.delta)
         return CountedSums(statistic, task, counter, std, batch=batch, **self.requested())
 
     def _planner(self, statistic: ValueTargets, rule: WidthRule) -> Planner:

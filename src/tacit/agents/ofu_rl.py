@@ -12,7 +12,7 @@ from tacit.driver import BoundAgent, Schedule, every_user
 from tacit.planners.ofu import OfuPlanner, paper_ridge, plain_ridge, tight_ridge
 from tacit.privacy import Exact
 from tacit.privacy.counters import Tree, strategy
-from tacit.privacy.joint import CountedSums, counted_noise_std
+from tacit.privacy.joint import CountedSums
 from tacit.statistics import ControlMoments
 from tacit.task import Task
 
@@ -89,8 +89,7 @@ class PrivateOfuRL(Agent):
         statistic = ControlMoments(task, energy=energy)
         releases, batch = _releases(task.users, every_tenth)
         kind = strategy(self.counter, releases)
-        std = counted_noise_std(statistic, task, kind, batch, self.epsilon, self.delta)
-        privatizer = CountedSums(statistic, task, kind, std, batch=batch, **self.requested())
+        privatizer = CountedSums(statistic, task, kind, batch=batch, **self.requested())
         prefix = privatizer.law(task.users).std
         ridge = tight_ridge(prefix, prefix, _sizes(task), releases, self.beta)
         planner = OfuPlanner(ridge, beta=self.beta, certify=self.certify)

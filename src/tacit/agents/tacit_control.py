@@ -8,7 +8,7 @@ from typing import ClassVar
 from tacit.agents.base import Agent, check_parameters
 from tacit.driver import BoundAgent
 from tacit.planners.tacit_control import TacitControlPlanner
-from tacit.privacy.joint import BatchSums, batch_noise_std
+from tacit.privacy.joint import BatchSums
 from tacit.statistics import InstrumentedResponses
 from tacit.task import Task
 
@@ -35,6 +35,6 @@ class TacitControl(Agent):
         """Batches whose length the planner decides."""
         self.require_family(task, "lq")
         statistic = InstrumentedResponses(task)
-        std = batch_noise_std(statistic, task, self.epsilon, self.delta)
-        privatizer = BatchSums(statistic, task, std, **self.requested())
-        return BoundAgent(task, statistic, privatizer, TacitControlPlanner(std))
+        privatizer = BatchSums(statistic, task, **self.requested())
+        planner = TacitControlPlanner(privatizer.noise_std)
+        return BoundAgent(task, statistic, privatizer, planner)

@@ -18,7 +18,7 @@ from tacit.planners import MirrorPlanner, Planner, TransitionPlanner, ValueTarge
 from tacit.planners.vtr import Rate
 from tacit.planners.widths import PaperLocal, Sums, TightWidths, Units, WidthRule
 from tacit.privacy import Exact
-from tacit.privacy.local import LocalShaped, shaped_std
+from tacit.privacy.local import LocalShaped
 from tacit.statistics import Statistic
 from tacit.statistics.counts import PolicyTransitions
 from tacit.statistics.targets import Scaling, Shape, ValueTargets
@@ -143,10 +143,7 @@ class LdpUcrlVTR(Agent):
         return self._assemble(task, statistic, targeted_planner(statistic, rule))
 
     def _assemble(self, task: Task, statistic: Statistic, planner: Planner) -> BoundAgent:
-        if self.calibration == "paper":
-            std = self._paper_std(task)
-        else:
-            std = shaped_std(statistic, self.epsilon, self.delta, task.participations)
+        std = self._paper_std(task) if self.calibration == "paper" else None
         privatizer = LocalShaped(statistic, task, std, **self.requested())
         return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
 
@@ -198,11 +195,10 @@ class LdpBandit(Agent):
         scaling: Scaling = "raw" if as_paper else "equal"
         statistic = ValueTargets(task, Shape(as_paper, True, False, False, scaling))
         rule: WidthRule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
+        std = None
         if as_paper:
             rule = PaperLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
             std = 4 * math.sqrt(2 * math.log(2.5 / self.delta)) / self.epsilon
-        else:
-            std = shaped_std(statistic, self.epsilon, self.delta, task.participations)
         privatizer = LocalShaped(statistic, task, std, **self.requested())
         planner = targeted_planner(statistic, rule)
         return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
