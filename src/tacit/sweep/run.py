@@ -50,24 +50,7 @@ def finish(
             note(done)
 
 
-@dataclass(frozen=True)
-class SweepProgress:
-    """How far a sweep is.
-
-    Attributes:
-        total: number of tasks.
-        done: finished, now or before.
-        failed: given up.
-        seconds_left: an estimate; None while nothing is known.
-    """
-
-    total: int
-    done: int
-    failed: int
-    seconds_left: float | None
-
-
-Watch = Callable[[SweepProgress], None]
+Watch = Callable[["SweepProgress"], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +99,9 @@ def run(
     planned = plan(spec)
     prepare(out, resume=resume)
     (out / SPEC).write_text(spec.text)
-    work = _Work(Finished(out / TASKS), backend, Estimate(workers), watch, _count(spec, planned))
     choosing = [task for item in planned for task in tasks_of(item, spec.choose)]
+    total = len(choosing) + sum(len(item.seeds) for item in planned)
+    work = SweepProgress(Finished(out / TASKS), backend, Estimate(workers), watch, total)
     work.finish(choosing + _seed_by_seed([item for item in planned if not item.candidates]))
     reported = [_decide(spec.choose, item, work) for item in planned]
     work.finish(_seed_by_seed([item for item in reported if item.chosen]))
@@ -144,11 +128,6 @@ def prepare(out: Path, *, resume: bool) -> None:
     make_folder(out)
 
 
-def _count(spec: Spec, planned: Sequence[Planned]) -> int:
-    choosing = len(spec.choose.seeds) if spec.choose else 0
-    return sum(len(item.seeds) + choosing * len(item.candidates) for item in planned)
-
-
 def _seed_by_seed(items: Iterable[Planned]) -> list[Task]:
     """In this order something is known early on about every configuration."""
     listed = [
@@ -159,7 +138,7 @@ def _seed_by_seed(items: Iterable[Planned]) -> list[Task]:
     return [task for _, task in sorted(listed, key=lambda pair: pair[0])]
 
 
-def _decide(choose: Choose | None, item: Planned, work: _Work) -> Planned:
+def _decide(choose: Choose | None, item: Planned, work: SweepProgress) -> Planned:
     """A configuration with its chosen parameter; without one if the choice was not possible."""
     if choose is None or not item.candidates:
         return item
@@ -173,8 +152,19 @@ def _decide(choose: Choose | None, item: Planned, work: _Work) -> Planned:
 
 
 @dataclass
-class _Work:
-    """The tasks of one sweep: what is finished, what failed, and who is told."""
+class SweepProgress:
+    """How far a sweep is: what is finished, what failed, and who is told.
+
+    Attributes:
+        finished: the store of outcomes.
+        backend: where tasks run.
+        estimate: what tasks took so far.
+        watch: told whenever something changes.
+        total: number of tasks.
+        kept: how many had been finished before.
+        ran: how many were finished now.
+        failures: those that were given up, with their messages.
+    """
 
     finished: Finished
     backend: Backend[Task]
@@ -184,6 +174,16 @@ class _Work:
     kept: int = 0
     ran: int = 0
     failures: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def done(self) -> int:
+        """Finished tasks, now or before."""
+        return self.kept + self.ran
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate; None while nothing is known."""
+        return self.estimate.seconds_left(self.total - self.done - len(self.failures))
 
     def finish(self, tasks: Sequence[Task]) -> None:
         """Bring tasks to their end, as far as they can be."""
@@ -220,12 +220,4 @@ class _Work:
 
     def _tell(self) -> None:
         if self.watch is not None:
-            left = self.total - self.kept - self.ran - len(self.failures)
-            self.watch(
-                SweepProgress(
-                    total=self.total,
-                    done=self.kept + self.ran,
-                    failed=len(self.failures),
-                    seconds_left=self.estimate.seconds_left(left),
-                )
-            )
+            self.watch(self)
