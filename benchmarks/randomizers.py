@@ -42,11 +42,15 @@ def response(epsilon: float, horizon: int, differing: int) -> float:
 def one_step(epsilon: float, states: int, horizon: int) -> dict[str, float]:
     """One of H steps is reported: cells (s, rho, s'), a transition count is two of them."""
     oracle = SubsetSelection.calibrate(epsilon, 2 * states**2)
-    elsewhere = oracle.covariance(0)[-2 * states :, -2 * states :]
+
+    def summed(cells: int) -> float:
+        others = (cells - 1) * oracle.covariance_outside
+        return cells * (oracle.variance_outside + others)
+
     return {
-        "one-step FO": horizon * math.sqrt(elsewhere[:2, :2].sum()),
+        "one-step FO": horizon * math.sqrt(summed(2)),
         "(one s,rho,s' cell)": horizon * math.sqrt(oracle.variance_outside),
-        "(visits of s)": horizon * math.sqrt(elsewhere.sum()),
+        "(visits of s)": horizon * math.sqrt(summed(2 * states)),
         "(omega)": oracle.size,
     }
 

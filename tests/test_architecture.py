@@ -99,7 +99,7 @@ ARROW = {
         *("release", "statistics", "task", "trajectory"),
     ),
 }
-COMMON = ("arrays", "errors", "validate", "kernels")
+COMMON = ("arrays", "errors", "grid", "validate", "kernels")
 
 
 @pytest.mark.parametrize("package", ARROW)

@@ -117,7 +117,7 @@ class BoundAgent:
 
     task: Task
     statistic: Statistic
-    privatizer: Privatizer
+    privatizer: Privatizer[Any]
     planner: Planner
     schedule: Schedule = every_user
 
@@ -184,8 +184,8 @@ class Learner:
 
     def absorb_sums(self, total: IntArray, users: int) -> None:
         """Fold in what ``users`` users of the newest publication contributed, added up."""
-        privatizer: Any = self.agent.privatizer
-        self.secret = privatizer.absorb_sums(
+        assert self.publication is not None
+        self.secret = self.agent.privatizer.absorb_sums(
             self.secret, total, users, self.publication, self.noise
         )
         self.served += users

@@ -9,7 +9,7 @@ import pytest
 import tacit
 from tacit.agents import ShuffleOBI
 from tacit.errors import InvalidInput
-from tacit.kernels.questions import JOINT, REWARD
+from tacit.kernels.questions import REWARD, STEP
 from tacit.privacy.shuffle import Blanket, Shuffled, useful_crowd
 from tacit.simulation.compiled import compiled_run
 from tacit.simulation.one_cell import OneCellRun
@@ -64,7 +64,7 @@ def test_sizes_of_batches() -> None:
 def test_the_accounting_uses_the_crowd_of_one_step_where_steps_are_public() -> None:
     mechanism = bound(ShuffleOBI(1.0, 1e-6, steps="assigned", batch=400)).privatizer
     assert isinstance(mechanism, Shuffled) and mechanism.hidden == 200
-    for oracle in (mechanism.local.oracles[JOINT], mechanism.local.oracles[REWARD]):
+    for oracle in (mechanism.local.oracles[STEP], mechanism.local.oracles[REWARD]):
         assert Blanket((oracle,)).delta(200, 1.0) <= 1e-6 < Blanket((oracle,)).delta(199, 1.0)
     drawn = bound(ShuffleOBI(1.0, 1e-6, batch=400)).privatizer
     assert isinstance(drawn, Shuffled) and drawn.hidden == 400

@@ -21,7 +21,7 @@ from tacit.planners import UniformPlanner
 from tacit.privacy import GridLaw, SecureNoise
 from tacit.privacy.curator import Curator, Price
 from tacit.privacy.filter import BudgetExhausted
-from tacit.privacy.local import LocalAdditive, laplace_scales
+from tacit.privacy.local import LocalAdditive, least_scales
 from tacit.statistics import VisitCounts
 
 PROBLEM = PROBLEMS["random-mdp"]
@@ -70,7 +70,7 @@ class EncodedReport:
 
 def test_what_only_the_device_does_wrong_is_caught() -> None:
     task = PROBLEM.task(users=3)
-    statistic, scales = VisitCounts(task), laplace_scales(VisitCounts(task), 1.0)
+    statistic, scales = VisitCounts(task), least_scales(VisitCounts(task), "laplace", 1.0)
     leaky = LeaksOnTheWire(statistic, task, "laplace", scales, requested_epsilon=1.0)
     bound, rng = BoundAgent(task, statistic, leaky, UniformPlanner()), np.random.default_rng(0)
     encoded = EncodedReport(bound, cases(bound)[0])
@@ -111,7 +111,7 @@ def test_what_a_collector_would_refuse_is_not_audited_as_if_it_had_been_sent() -
             return super().randomize(contribution, publication, noise) + 2**60
 
     task = PROBLEM.task(users=3)
-    statistic, scales = VisitCounts(task), laplace_scales(VisitCounts(task), 1.0)
+    statistic, scales = VisitCounts(task), least_scales(VisitCounts(task), "laplace", 1.0)
     beyond = Beyond(statistic, task, "laplace", scales, requested_epsilon=1.0)
     target = device(BoundAgent(task, statistic, beyond, UniformPlanner()))
     with pytest.raises(InvalidInput, match="goes beyond"):

@@ -41,7 +41,7 @@ def test_a_whole_episode_becomes_one_report_that_the_collector_can_absorb(collec
     assert collector.headers[0]["authorization"] == "Bearer secret"
     message = wire.unpack_message(report["message"])
     coin = wire.coin(collector.task_id, report["id"])
-    got = wire.collect(collector.bound, message, collector.publication, coin)
+    got = wire.local_privatizer(collector.bound).collect(message, collector.publication, coin)
     assert got.values.any()
     assert report["version"] == 0
     assert device.send() == [delivery] and len(collector.bodies) == 1, "sent once"
@@ -61,7 +61,7 @@ def test_other_local_agents_are_served_alike(agent, parameters) -> None:
     live(device)
     assert device.send()[0].counted
     message = wire.unpack_message(sent(collector)["message"])
-    wire.inspect_message(collector.bound, message, collector.publication, 0)
+    wire.local_privatizer(collector.bound).inspect(message, collector.publication, 0)
 
 
 @pytest.mark.parametrize("kind", range(KINDS))

@@ -16,7 +16,7 @@ from scipy import stats
 
 from contracts.entropy import secure_law
 from tacit.privacy import Guarantee, Noise, Privatizer, Query, SecureNoise, SimulatedNoise
-from tacit.privacy.base import Curated, Record, TwoHalves
+from tacit.privacy.base import LocalPrivatizer, Record
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics import Statistic
@@ -94,7 +94,7 @@ class AuditedContract:
     def messages(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Of the first of the pair, and of the second."""
         privatizer, public = self.make(self.statistic()), self.publication()
-        assert isinstance(privatizer, TwoHalves)
+        assert isinstance(privatizer, LocalPrivatizer)
         noise = SimulatedNoise(np.random.default_rng(11))
         zero, one = (
             np.array([privatizer.randomize(own, public, noise) for _ in range(count)])
@@ -104,7 +104,7 @@ class AuditedContract:
 
     def test_log_ratios_turn_around_with_the_pair_and_stay_within_epsilon(self) -> None:
         privatizer, public = self.make(self.statistic()), self.publication()
-        if not isinstance(privatizer, TwoHalves):
+        if not isinstance(privatizer, LocalPrivatizer):
             return
         sent, (first, second) = np.concatenate(self.messages(200)), self.pair()
         there = privatizer.log_ratio(sent, first, second, public)
@@ -118,7 +118,7 @@ class AuditedContract:
         """Densities of the stated noise, cell by cell, worked out here."""
         privatizer, public = self.make(self.statistic()), self.publication()
         stated = self.drawn(privatizer.guarantee)
-        if not isinstance(privatizer, TwoHalves) or not stated:
+        if not isinstance(privatizer, LocalPrivatizer) or not stated:
             return
         sent, pair, units = self.messages(50), self.pair(), self.statistic().layout.units
         (kind, scales), cells = stated[0], self.noisy_cells()
@@ -136,7 +136,7 @@ class AuditedContract:
     def test_log_ratios_are_those_of_the_exact_laws(self) -> None:
         """Every tape of entropy, for everybody who could send the report."""
         privatizer = self.small()
-        if not isinstance(privatizer, TwoHalves):
+        if not isinstance(privatizer, LocalPrivatizer):
             return
         for public, _, people, _ in self.questions():
             privatizer.randomize(people[0], public, SecureNoise())  # compiled before it is followed
@@ -158,7 +158,7 @@ class AuditedContract:
     def test_likelihoods_average_to_one(self) -> None:
         """E_0[P_1 / P_0] is 1, but for what is impossible in world 0."""
         privatizer, public = self.make(self.statistic()), self.publication()
-        if not isinstance(privatizer, TwoHalves):
+        if not isinstance(privatizer, LocalPrivatizer):
             return
         ratios = [privatizer.log_ratio(sent, *self.pair(), public) for sent in self.messages(4000)]
         likelihoods = np.exp(np.minimum(ratios[0], 700.0))
@@ -196,7 +196,7 @@ class AuditedContract:
     def _curated(self) -> Any:
         privatizer = self.make(self.statistic())
         private = math.isfinite(privatizer.guarantee.epsilon)
-        return privatizer if isinstance(privatizer, Curated) and private else None
+        return privatizer if privatizer.explains and privatizer.device is None and private else None
 
     def test_evidence_has_the_law_that_it_states(self) -> None:
         """Log ratios are Gaussian with variance mu^2 and mean -/+ mu^2 / 2, in either world."""

@@ -20,7 +20,7 @@ from unittest import mock
 import numpy as np
 
 from tacit.kernels import finite, response
-from tacit.privacy.finite import bits, subset, unary
+from tacit.privacy.finite import bits, subset
 
 Law = dict[Hashable, Fraction]
 LONGEST = 400
@@ -195,7 +195,7 @@ def _plain_kernels() -> Iterator[None]:
             for name, item in vars(module).items():
                 if hasattr(item, "py_func"):
                     stack.enter_context(mock.patch.object(module, name, item.py_func))
-        for module in (bits, subset, unary):
+        for module in (bits, subset):
             stack.enter_context(mock.patch.object(module, "generator", lambda rng: rng))
         for name in ("respond", "round_sums"):
             plain = getattr(response, name)

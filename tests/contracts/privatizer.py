@@ -28,7 +28,7 @@ from tacit.privacy import (
     Silence,
     SimulatedNoise,
 )
-from tacit.privacy.base import TwoHalves
+from tacit.privacy.base import LocalPrivatizer
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics import Statistic, VisitCounts
@@ -254,7 +254,7 @@ class PrivatizerContract(AuditedContract):
         for contribution in contributions:
             privatizer.absorb(secret, privatizer.encode(contribution, public, whole), 0)
         others = []
-        if isinstance(privatizer, TwoHalves):
+        if isinstance(privatizer, LocalPrivatizer):
             one, many = privatizer.init(), privatizer.init()
             for contribution, coin in zip(contributions, coins, strict=True):
                 message = privatizer.randomize(contribution, public, halves)
@@ -307,7 +307,7 @@ class PrivatizerContract(AuditedContract):
         public, coin = question.publication, question.coin
 
         def sent(contribution: np.ndarray, noise: Noise) -> np.ndarray:
-            if path == "halves" and isinstance(privatizer, TwoHalves):
+            if path == "halves" and isinstance(privatizer, LocalPrivatizer):
                 message = privatizer.randomize(contribution, public, noise)
                 return privatizer.collect(message, public, coin).values
             return privatizer.encode(contribution, public, noise).values

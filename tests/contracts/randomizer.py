@@ -15,7 +15,7 @@ import pytest
 
 from contracts.entropy import Law, secure_law, simulated_law
 from tacit.privacy.finite import SubsetSelection
-from tacit.privacy.finite.grid import GRID
+from tacit.privacy.finite.chances import ONE
 from tacit.privacy.finite.oracle import Randomizer
 
 FLOATS = 1e-12
@@ -115,7 +115,7 @@ def independent_bits(ones: list[Fraction]) -> Law:
 
 def subset_law(oracle: SubsetSelection, cell: int) -> Law:
     """p shared among the subsets with the own cell, 1 - p among those without it."""
-    p, others = Fraction(oracle.own, GRID), oracle.domain - 1
+    p, others = Fraction(oracle.own, ONE), oracle.domain - 1
     with_own = p / math.comb(others, oracle.size - 1)
     without = (1 - p) / math.comb(others, oracle.size)
     rows = itertools.combinations(range(oracle.domain), oracle.size)

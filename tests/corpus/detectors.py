@@ -11,6 +11,7 @@ import numpy as np
 
 import tacit
 from auditing import small
+from contracts import listed
 from contracts.composition import counts_l1, counts_l2, fresh_noise, one_draw, pure_delta
 from contracts.entropy import secure_law
 from contracts.planner import PlannerContract
@@ -33,7 +34,7 @@ from tacit.privacy.curator import Answers, Curator, Independent, Price
 from tacit.privacy.filter import BudgetExhausted
 from tacit.privacy.finite import Channel, SubsetSelection, packing
 from tacit.privacy.joint import BatchSums
-from tacit.privacy.local import LocalAdditive, LocalShaped, OneCell, laplace_scales
+from tacit.privacy.local import LocalAdditive, LocalShaped, OneCell, least_scales
 from tacit.publication import Publication
 from tacit.release import ValueQuery
 from tacit.service.deployment import Deployment
@@ -101,13 +102,16 @@ def contract_fails(broken: type[LocalAdditive]) -> bool:
             return [("laplace", np.concatenate(scales))] * 3
 
         def coming_back(self, times):
-            scales = laplace_scales(VisitCounts(TASK), 1.0, times)
+            scales = least_scales(VisitCounts(TASK), "laplace", 1.0, 0.0, times)
             of = replace(TASK, participations=times)
             made = broken(VisitCounts(of), of, "laplace", scales, requested_epsilon=1.0)
             return made, times * counts_l1(of.horizon) / scales["visits"]
 
         def too_little(self, times):
-            of, scales = replace(TASK, participations=times), laplace_scales(VisitCounts(TASK), 1.0)
+            of, scales = (
+                replace(TASK, participations=times),
+                least_scales(VisitCounts(TASK), "laplace", 1.0),
+            )
             made = broken(VisitCounts(of), of, "laplace", scales, requested_epsilon=0.5)
             return made, pure_delta(times * counts_l1(of.horizon) / scales["visits"], 0.5)
 
@@ -213,7 +217,7 @@ def counts_wrongly(counter) -> bool:
 
 def more_than_claimed(response) -> bool:
     """Whether the exact epsilon, by enumeration of all outputs, exceeds the claim."""
-    return Channel(response(1.0, 5).pmf()).epsilon > 1.0 + 1e-9
+    return Channel(listed.pmf(response(1.0, 5))).epsilon > 1.0 + 1e-9
 
 
 # ---- linear problems ----------------------------------------------------------------------------

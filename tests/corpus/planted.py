@@ -11,6 +11,7 @@ from tacit.kernels.questions import MOVE
 from tacit.privacy import SecureNoise, accounting
 from tacit.privacy.charges import Charge, GaussianCharge
 from tacit.privacy.curator import Curator
+from tacit.privacy.events import GaussianEvent
 from tacit.privacy.finite import SubsetSelection, packing
 from tacit.privacy.joint import BatchSums
 from tacit.privacy.local import LocalShaped, OneCell
@@ -48,7 +49,7 @@ class RootPaidBatch(BatchSums):
 
     def __init__(self, statistic: Any, task: Any, *rest: Any, **options: Any) -> None:
         super().__init__(statistic, task, *rest, **options)
-        self.mu /= math.sqrt(task.participations)
+        self.event = GaussianEvent(self.event.mu / math.sqrt(task.participations))
         self.guarantee = self._account(
             task, options["requested_epsilon"], options["requested_delta"]
         )

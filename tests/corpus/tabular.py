@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.grid import GRID
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Query, Secret
 from tacit.privacy.counters import Tree
 from tacit.privacy.counters.state import Buffers
 from tacit.privacy.finite import KaryResponse
-from tacit.privacy.local.additive import GRID, LocalAdditive, laplace_scales
+from tacit.privacy.local import LocalAdditive, least_scales
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
 from tacit.release import Release
@@ -229,5 +230,5 @@ def first_action(Q: Array, ties: np.random.Generator, actions: IntArray) -> bool
 def same_claim(broken: type[LocalAdditive], task: Task, epsilon: float) -> LocalAdditive:
     """A mutant with the scales, and so the claim, of the right Laplace mechanism."""
     statistic = VisitCounts(task)
-    scales = laplace_scales(statistic, epsilon)
+    scales = least_scales(statistic, "laplace", epsilon)
     return broken(statistic, task, "laplace", scales, requested_epsilon=epsilon)

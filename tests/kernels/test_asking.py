@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tacit.kernels.asking import IN_TURN, TYPICAL, doubt, share_questions, stakes
 from tacit.kernels.noisy_posterior import NoisyCounts
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, Weighing
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, Weighing
 
 A = 2
 CASES = [(4, 3, 1, 1), (3, 3, 2, 3), (2, 2, 1, 2), (2, 2, 1, 1), (1, 3, 1, 1), (3, 1, 1, 1)]
@@ -108,8 +108,7 @@ def plain_shares(at_moves, at_rewards, f, policy, weighing):
         states = np.arange(S)
         moves, rewards = at_moves[g, states, policy[h]], at_rewards[e, states, policy[h]]
         learned = {
-            JOINT: tells(f[h], moves, weighing.moves[0])
-            + tells(f[h], rewards, weighing.rewards[0]),
+            STEP: tells(f[h], moves, weighing.moves[0]) + tells(f[h], rewards, weighing.rewards[0]),
             MOVE: tells(f[h], moves, weighing.moves[1]),
             REWARD: tells(f[h], rewards, weighing.rewards[1]),
         }
@@ -131,7 +130,7 @@ def check_shares(asked, H):
     shares = np.diff(asked, prepend=0.0).reshape(H, KINDS)
     assert np.isfinite(asked).all() and shares.min() >= 0.0
     assert asked[-1] == pytest.approx(1.0, abs=1e-12)
-    assert not shares[-1, [JOINT, MOVE]].any()
+    assert not shares[-1, [STEP, MOVE]].any()
     assert (shares.sum(axis=1) >= IN_TURN / H - 1e-12).all()
     return shares
 
@@ -155,7 +154,7 @@ def test_each_kind_is_asked_where_it_alone_teaches():
     for moves, rewards, weighing, kind in (
         (some, none, WEIGHING, MOVE),
         (none, some, WEIGHING, REWARD),
-        (some, some, cheap, JOINT),
+        (some, some, cheap, STEP),
     ):
         shares = check_shares(shared(moves, rewards, f, policy, weighing), 2)
         assert np.argmax(shares[0]) == kind and shares[0, kind] > 0.2

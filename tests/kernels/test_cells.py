@@ -19,7 +19,7 @@ from tacit.kernels.cells import (
     visit_weight,
 )
 from tacit.kernels.noisy_posterior import NoisyCounts
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, WEIGHT_STEPS, Weighing
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, Weighing
 
 ORACLES = Chances(0.7, 0.2, 1.6), Chances(0.55, 0.15, 1.2), Chances(0.6, 0.1, 0.9)
 WEIGHING = Weighing((3.2, 1.2), (4.8, 0.9), 1.15)
@@ -69,7 +69,7 @@ def plain_sums(H, S, G, E):
     """Hits as a table of (s, rho, s') with the axes that were asked for, then summed."""
     sums = zero_sums(S, G, E)
     for hits, n, kind, h, policy, occupancy in batches(H, S):
-        shape = {JOINT: (S, 2, S), MOVE: (S, 1, S), REWARD: (S, 2, 1)}[kind]
+        shape = {STEP: (S, 2, S), MOVE: (S, 1, S), REWARD: (S, 2, 1)}[kind]
         table, source = hits[: np.prod(shape)].reshape(shape), min(kind, 1)
         for s in range(S):
             a = policy[h, s]
@@ -110,7 +110,7 @@ def plain_estimates(sums, S):
             getattr(sums, name + part) for part in ("", "_weight", "_square", "_seen")
         )
         counts, variance, visits = 0.0, 0.0, 0.0
-        for source, oracle in enumerate((ORACLES[JOINT], ORACLES[MOVE if of == S else REWARD])):
+        for source, oracle in enumerate((ORACLES[STEP], ORACLES[MOVE if of == S else REWARD])):
             p, q, v = oracle
             c = cells[source]
             counts = counts + (hits[source] - q * c * weight[source][..., None]) * unit / (p - q)

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.kernels.questions import (
-    JOINT,
     KINDS,
     MOVE,
     REWARD,
     SPREAD,
+    STEP,
     WEIGHT_STEPS,
     Weighing,
     in_turn,
@@ -25,14 +25,14 @@ from tacit.kernels.questions import (
 
 
 def test_kinds_are_numbered_as_their_oracles_are():
-    assert (JOINT, MOVE, REWARD, KINDS) == (0, 1, 2, 3)
+    assert (STEP, MOVE, REWARD, KINDS) == (0, 1, 2, 3)
 
 
 @pytest.mark.parametrize("H", [1, 2, 5])
 def test_in_turn_every_step_has_its_turn_and_the_last_one_no_next_state(H):
     for coin in range(3 * H):
         h, kind = divmod(in_turn(coin, H), KINDS)
-        assert h == coin % H and kind == (REWARD if h == H - 1 else JOINT)
+        assert h == coin % H and kind == (REWARD if h == H - 1 else STEP)
         assert in_turn(coin, H) == in_turn.py_func(coin, H)
 
 

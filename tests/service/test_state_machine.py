@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tacit import wire
-from tacit.privacy.local.additive import GRID
+from tacit.grid import GRID
 from tacit.service.answers import IncomingReport, Token
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment

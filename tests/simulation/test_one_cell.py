@@ -11,22 +11,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from contracts import listed
 from contracts.moments import moments_fit
 from tacit.agents import ShuffleOBI, TacitLocal
 from tacit.driver import CappedBatches, drive
 from tacit.kernels.cells import CellSums, estimate_cells
 from tacit.kernels.noisy_posterior import NoisyCounts
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, WEIGHT_STEPS, report_weight
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
 from tacit.planners import DirectionalPlanner
 from tacit.planners.noisy_posterior import released_counts
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.finite import KaryResponse, Oracle, SubsetSelection, UnaryEncoding
 from tacit.privacy.local import OneCell
-from tacit.privacy.local.one_cell import chances, weighing
+from tacit.privacy.local.cells import weighing
 from tacit.problems import TabularMDP, make_problem
 from tacit.simulation import one_cell, simulate
 from tacit.simulation.compiled import compiled_run
-from tacit.simulation.one_cell import OneCellRun, _explore, sampler
+from tacit.simulation.one_cell import OneCellRun, _explore
 from tacit.simulation.streams import planner_streams, stream
 
 S, A, H = 2, 1, 2
@@ -43,7 +44,7 @@ ORACLES = {
     "k-ary": tuple(KaryResponse.calibrate(e, D) for e, D in ((2.0, 8), (1.5, 4), (1.0, 4))),
     "unary": tuple(UnaryEncoding.calibrate(e, D) for e, D in ((1.0, 8), (1.5, 4), (2.0, 4))),
 }
-QUESTIONS = [(0, JOINT), (0, MOVE), (0, REWARD), (1, REWARD)]
+QUESTIONS = [(0, STEP), (0, MOVE), (0, REWARD), (1, REWARD)]
 COUNTS = {
     "few": ([1, 0, 2, 0, 0, 1, 0, 1], [1, 0, 2, 1], [0, 0, 3, 1], [0, 3, 1, 0]),
     "many": (
@@ -55,8 +56,8 @@ COUNTS = {
 }
 OCCUPANCY = np.array([[WEIGHT_STEPS, 8000], [3000, WEIGHT_STEPS]])
 GROUPS = {  # the number of (s, ...) cells of each kind that make up one released number
-    "moves": {JOINT: [[0, 2], [1, 3], [4, 6], [5, 7]], MOVE: [[0], [1], [2], [3]]},
-    "rewards": {JOINT: [[0, 1], [2, 3], [4, 5], [6, 7]], REWARD: [[0], [1], [2], [3]]},
+    "moves": {STEP: [[0, 2], [1, 3], [4, 6], [5, 7]], MOVE: [[0], [1], [2], [3]]},
+    "rewards": {STEP: [[0, 1], [2, 3], [4, 5], [6, 7]], REWARD: [[0], [1], [2], [3]]},
     "first": {
         kind: [[*range(half)], [*range(half, 2 * half)]] for kind, half in enumerate((4, 2, 2))
     },
@@ -90,13 +91,13 @@ def closed(samplers, counts, rng, weigh):
         *(np.zeros(x) for x in ((*pairs, S), (*pairs, 2), pairs, pairs, pairs, pairs))
     )
     first = np.zeros(S)
-    estimate_cells(sums, *(one.chances for one in samplers), out, first)
+    estimate_cells(sums, *(sampler.chances for sampler in samplers), out, first)
     return sums, {"moves": out.moves.ravel(), "rewards": out.rewards.ravel(), "first": first}
 
 
-def sampled(oracles, counts, seed=1, change=lambda one: one):
+def sampled(oracles, counts, seed=1, change=lambda sampler: sampler):
     """What many batches say of everything released, as one row each."""
-    samplers, rng = tuple(change(sampler(o)) for o in oracles), np.random.default_rng(seed)
+    samplers, rng = tuple(change(o.sampler) for o in oracles), np.random.default_rng(seed)
     weigh = weighing(oracles, S)
     drawn = [closed(samplers, counts, rng, weigh)[1] for _ in range(DRAWS)]
     return np.array([np.concatenate([one[name] for name in GROUPS]) for one in drawn])
@@ -114,13 +115,15 @@ def exact(oracles, counts):
                 if name == "first":
                     line[group] = 1.0 if h == 0 else 0.0
                 elif group:
-                    noise = getattr(weigh, name)[0 if kind == JOINT else 1]
+                    noise = getattr(weigh, name)[0 if kind == STEP else 1]
                     s = group[0] * S // len(row)
                     line[group] = report_weight(OCCUPANCY[h, s], noise, weigh) / WEIGHT_STEPS
                 lines.append(line)
         M = np.array(lines)
         mean = mean + M @ row
-        covariance = covariance + M @ sum(n * oracle.covariance(x) for x, n in enumerate(row)) @ M.T
+        covariance = (
+            covariance + M @ sum(n * listed.covariance(oracle, x) for x, n in enumerate(row)) @ M.T
+        )
     return mean, covariance
 
 
@@ -164,12 +167,12 @@ def test_so_has_every_question_alone(only):
 def test_cells_drawn_one_by_one_would_not_pass(name, only):
     """Right means and right variances of cells, but independent: the covariance refuses it."""
     oracles, counts = ORACLES[name], alone("many", only)
-    drawn = sampled(oracles, counts, change=lambda one: one._replace(size=0))
+    drawn = sampled(oracles, counts, change=lambda sampler: sampler._replace(size=0))
     mean, covariance = exact(oracles, counts)
     mean_off, covariance_off = fits(drawn, mean, covariance)
     assert mean_off < 6 < covariance_off
     _, kind = QUESTIONS[only]
-    if kind != JOINT:  # moves or rewards are cells
+    if kind != STEP:  # moves or rewards are cells
         part = slice(0, 4) if kind == MOVE else slice(4, 8)
         variances = np.diag(covariance)[part]
         assert np.var(drawn[:, part], axis=0) == pytest.approx(variances, rel=0.2)
@@ -177,7 +180,7 @@ def test_cells_drawn_one_by_one_would_not_pass(name, only):
 
 def test_weights_and_users_are_counted_without_noise():
     oracles = ORACLES["subset"]
-    samplers, weigh = tuple(sampler(oracle) for oracle in oracles), weighing(oracles, S)
+    samplers, weigh = tuple(oracle.sampler for oracle in oracles), weighing(oracles, S)
     sums, _ = closed(samplers, COUNTS["many"], np.random.default_rng(0), weigh)
 
     def weights(noise, h):
@@ -200,9 +203,9 @@ def test_weights_and_users_are_counted_without_noise():
 
 def test_samplers_say_what_their_oracles_are():
     subset, unary = ORACLES["subset"][0], ORACLES["unary"][1]
-    assert sampler(subset) == (8, subset.size, subset.blanket, chances(subset))
-    assert sampler(unary) == (4, 0, 0.0, chances(unary))
-    assert chances(unary) == (unary.p, unary.q, unary.variance_outside)
+    assert subset.sampler == (8, subset.size, subset.blanket, subset.undo)
+    assert unary.sampler == (4, 0, 0.0, unary.undo)
+    assert unary.undo == (unary.p, unary.q, unary.variance_outside)
 
 
 # ---- runs ---------------------------------------------------------------------------------------
@@ -304,7 +307,7 @@ def test_behind_a_shuffler_steps_are_asked_jointly_and_the_last_for_its_reward(s
     run = compiled_run(problem, agent.bind(problem.task(10_000)), 0, 0, np.array([10_000]))
     run.advance(3000)
     users = run._batch.users.reshape(4, KINDS)
-    asked = np.array([users[0, JOINT], users[1, JOINT], users[2, JOINT], users[3, REWARD]])
+    asked = np.array([users[0, STEP], users[1, STEP], users[2, STEP], users[3, REWARD]])
     assert asked.sum() == users.sum() == 3000
     assert ((asked - 750) ** 2 / 750).sum() < 30.7 and (asked == 750).all() == (steps == "assigned")
 
@@ -434,7 +437,7 @@ def test_raw_counts_reach_the_sums_only_through_the_oracle():
     assert raw.sum() == 200 and not run._sums.first.any()
     run.advance(1)
     assert run._batch.counts.sum() == 1
-    joint = agent.privatizer.oracles[JOINT]
+    joint = agent.privatizer.oracles[STEP]
     assert joint.size > 1 and run._sums.first.sum() == 50 * joint.size
     by_state = raw[0].reshape(3, -1).sum(axis=1)
     spread = np.sqrt(50 * 6 * (joint.variance_outside + 5 * joint.covariance_outside))
@@ -469,14 +472,9 @@ class Foreign(Oracle):
     def channel(self):
         return self.own.channel()
 
-    def covariance(self, cell):
-        return self.own.covariance(cell)
-
-    def outputs(self):
-        return self.own.outputs()
-
-    def pmf(self):
-        return self.own.pmf()
+    @classmethod
+    def calibrate(cls, epsilon, domain):
+        return cls(SubsetSelection.calibrate(epsilon, domain))
 
     def encode(self, cell, rng):
         return self.own.encode(cell, rng)
@@ -484,11 +482,8 @@ class Foreign(Oracle):
     def encode_secure(self, cell):
         return self.own.encode_secure(cell)
 
-    def aggregate(self, counts, rng):
-        return self.own.aggregate(counts, rng)
 
-
-@pytest.mark.parametrize("kind", [JOINT, MOVE, REWARD])
+@pytest.mark.parametrize("kind", [STEP, MOVE, REWARD])
 @pytest.mark.parametrize("foreign", ["subclass", "own"])
 def test_an_oracle_that_the_loop_does_not_know_goes_through_the_driver(foreign, kind):
     """Sampled as independent bits it would have another law, without a word."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tacit.errors import InvalidInput
 from tacit.kernels import cells
 from tacit.kernels.counts import REWARD_STEPS
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, pick_question
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, pick_question
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.statistics import EachStep, OneStep, Relation
@@ -76,8 +76,8 @@ published = st.none() | st.lists(st.floats(), min_size=0, max_size=12).map(np.ar
 def test_the_answer_to_every_question_by_hand():
     user = lived([1, 0, 2, 1], [0.25, 1.0, 0.75])
     expected = {  # (s, s', reward); what is not asked for is 0, the last step has no next state
-        (0, JOINT): (1, 0, 0.25),
-        (1, JOINT): (0, 2, 1.0),
+        (0, STEP): (1, 0, 0.25),
+        (1, STEP): (0, 2, 1.0),
         (0, MOVE): (1, 0, 0.0),
         (1, MOVE): (0, 2, 0.0),
         (0, REWARD): (1, 0, 0.25),
@@ -97,7 +97,7 @@ def test_without_shares_all_steps_are_asked_about_in_turn():
     one_step = statistic(3)
     for coin in range(9):
         asked = one_step.question(publication(one_step), coin)
-        assert asked == (coin % 3, REWARD if coin % 3 == 2 else JOINT)
+        assert asked == (coin % 3, REWARD if coin % 3 == 2 else STEP)
         assert asked == one_step.question(publication(one_step, np.ones(6)), coin)  # not 9 shares
         assert asked == one_step.question(publication(one_step, np.ones((3, 3))), coin)
 
@@ -202,7 +202,7 @@ def test_cells_are_numbered_without_gaps_or_collisions(S):
     """In this order: (2 s + rho) S + s', s S + s', and 2 s + rho."""
     states = range(S)
     for kind, known in (
-        (JOINT, [(s, rho, n) for s in states for rho in range(2) for n in states]),
+        (STEP, [(s, rho, n) for s in states for rho in range(2) for n in states]),
         (MOVE, [(s, 0, n) for s in states for n in states]),
         (REWARD, [(s, rho, 0) for s in states for rho in range(2)]),
     ):
@@ -284,7 +284,7 @@ def test_each_step_is_the_joint_cell_of_every_step_whatever_the_id(H, S, traject
     each, one_step = statistic(H, S, make=EachStep), statistic(H, S)
     found = each.layout.views(contribution(each, trajectory, coin, asked=asked))["cell"]
     for h in range(H):
-        kind = REWARD if h == H - 1 else JOINT
+        kind = REWARD if h == H - 1 else STEP
         alone = contribution(one_step, trajectory, asked=always(H, h, kind))
         assert np.array_equal(found[h], one_step.layout.views(alone)["cell"])
 

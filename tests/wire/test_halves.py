@@ -15,7 +15,7 @@ from tacit.agents import make_agent
 from tacit.errors import InvalidInput
 from tacit.kernels.cells import cell_index
 from tacit.kernels.counts import REWARD_STEPS
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP
 from tacit.planners.base import Streams
 from tacit.privacy import Query, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import SubsetSelection, UnaryEncoding, packing
@@ -91,7 +91,7 @@ def test_the_two_halves_are_encode_bit_for_bit(name, when) -> None:
         noise = SimulatedNoise(np.random.default_rng(seed))
         message = wire.device_message(agent, made, publication, coin, noise)
         arrived = wire.unpack_message(wire.pack_message(message))
-        report = wire.collect(agent, arrived, publication, coin)
+        report = wire.local_privatizer(agent).collect(arrived, publication, coin)
         assert report.source == "secure" and whole.source == "simulated"
         assert np.array_equal(report.values, whole.values)
 
@@ -110,15 +110,17 @@ def test_folding_many_is_absorbing_one_after_the_other(name, when) -> None:
     ]
     single = agent.privatizer.init()
     for message, coin in zip(messages, coins, strict=True):
-        report = wire.collect(agent, message, publication, coin)
+        report = wire.local_privatizer(agent).collect(message, publication, coin)
         single = agent.privatizer.absorb(single, report, 0)
-    many = wire.fold(agent, agent.privatizer.init(), messages[:13], publication, coins[:13])
-    many = wire.fold(agent, many, messages[13:], publication, coins[13:])
+    many = wire.local_privatizer(agent).fold(
+        agent.privatizer.init(), messages[:13], publication, coins[:13]
+    )
+    many = wire.local_privatizer(agent).fold(many, messages[13:], publication, coins[13:])
     assert np.array_equal(single.sums, many.sums) and single.sums.any()
     assert (single.users, single.source) == (many.users, many.source) == (40, "secure")
 
 
-@pytest.mark.parametrize("kind", [JOINT, MOVE, REWARD])
+@pytest.mark.parametrize("kind", [STEP, MOVE, REWARD])
 def test_what_a_device_sends_costs_exactly_epsilon_whatever_is_asked(kind) -> None:
     """Every tape of entropy through the device's whole half, at a step before the last.
 
@@ -232,7 +234,7 @@ def test_impossible_reports_on_a_cell_are_refused() -> None:
     oracle = agent.privatizer.oracles[0]
     assert isinstance(oracle, SubsetSelection) and oracle.domain == 18
     good = packing.pack(oracle.encode_secure(4))
-    wire.inspect_message(agent, good, publication, coin)
+    wire.local_privatizer(agent).inspect(good, publication, coin)
     for bad, words in [
         (np.append(good, 0), "18 bits travel in 1 whole numbers"),
         (good[:0], "18 bits travel"),
@@ -243,12 +245,13 @@ def test_impossible_reports_on_a_cell_are_refused() -> None:
         (np.array([0]), "names 0 cells"),
         (np.array([(1 << oracle.size + 1) - 1]), f"names {oracle.size + 1} cells"),
     ]:
-        for judge in (wire.inspect_message, wire.collect):
+        privatizer = wire.local_privatizer(agent)
+        for judge in (privatizer.inspect, privatizer.collect):
             with pytest.raises(InvalidInput, match=words):
-                judge(agent, bad, publication, coin)
+                judge(bad, publication, coin)
         secret = agent.privatizer.init()
         with pytest.raises(InvalidInput, match=words):
-            wire.fold(agent, secret, [good, bad], publication, [coin, coin])
+            wire.local_privatizer(agent).fold(secret, [good, bad], publication, [coin, coin])
         with pytest.raises(InvalidInput, match=words):
             agent.privatizer.inspect_all([good, bad, good], publication, [coin] * 3)
         assert secret.users == 0 and not secret.sums.any(), "a refused batch leaves no trace"
@@ -271,19 +274,19 @@ def test_impossible_vectors_are_refused(name) -> None:
     agent = bound(name)
     publication = first_publication(agent)
     reach = agent.privatizer.reach(publication)
-    wire.inspect_message(agent, reach, publication, 0)
+    wire.local_privatizer(agent).inspect(reach, publication, 0)
     for bad in (reach[:-1], np.append(reach, 0), reach[None]):
         with pytest.raises(InvalidInput, match="entries"):
-            wire.collect(agent, bad, publication, 0)
+            wire.local_privatizer(agent).collect(bad, publication, 0)
     for place, value in ((0, int(reach[0]) + 1), (5, -int(reach[5]) - 1), (2, -(2**63))):
         bad = np.zeros_like(reach)
         bad[place] = value
         with pytest.raises(InvalidInput, match=f"entry {place} of the report is {value}"):
-            wire.collect(agent, bad, publication, 0)
+            wire.local_privatizer(agent).collect(bad, publication, 0)
     assert TASK.users * int(reach.max()) < 2**63
     if name == "response":
         with pytest.raises(InvalidInput, match="but it counts"):
-            wire.collect(agent, -reach, publication, 0)
+            wire.local_privatizer(agent).collect(-reach, publication, 0)
 
 
 def test_noise_never_reaches_the_reach() -> None:
@@ -297,7 +300,7 @@ def test_noise_never_reaches_the_reach() -> None:
         SimulatedNoise(rng).fill(agent.privatizer.noise_law, noise)
         assert (np.abs(noise) < reach).all()
     with pytest.raises(InvalidInput):
-        wire.collect(agent, 10 * noise + 5 * reach, publication, 0)
+        wire.local_privatizer(agent).collect(10 * noise + 5 * reach, publication, 0)
 
 
 def test_who_is_not_served() -> None:
@@ -308,8 +311,8 @@ def test_who_is_not_served() -> None:
     ):
         agent = make_agent(name, **parameters).bind(TASK)
         with pytest.raises(InvalidInput, match="choose tacit-local"):
-            wire.two_halves(agent)
+            wire.local_privatizer(agent)
     many = Task("tabular", H, {"states": S, "actions": A}, True, 10**10)
     crowded = make_agent("ldp-obi", epsilon=1.0).bind(many)
     with pytest.raises(InvalidInput, match="could leave the 64-bit integers if devices misbehave"):
-        wire.two_halves(crowded)
+        wire.local_privatizer(crowded)

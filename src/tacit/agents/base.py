@@ -25,6 +25,10 @@ class Agent(ABC):
     uses: ClassVar[frozenset[str] | None] = None
     """Further facts it can use if they are revealed; None for any."""
 
+    batch_parameter: ClassVar[str | None] = None
+    """The parameter that takes the least batch, where noise is calibrated for a fixed schedule: the
+    service sets it."""
+
     @abstractmethod
     def bind(self, task: Task) -> BoundAgent:
         """Fit the agent to a task, or say why it does not fit."""

@@ -11,7 +11,7 @@ from tacit.agents.vtr import check_privacy, check_widths, targeted_planner
 from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
 from tacit.planners.widths import PrintedLocal, TightWidths, WidthRule
-from tacit.privacy.local import LocalShaped, shaped_std
+from tacit.privacy.local import LocalShaped
 from tacit.statistics.targets import Shape, ValueTargets
 from tacit.task import Task
 
@@ -60,12 +60,11 @@ class LdpBandit(Agent):
         statistic = ValueTargets(
             task, Shape(paper, True, False, False, "raw" if paper else "equal")
         )
+        std = None
         rule: WidthRule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
         if paper:
             rule = PrintedLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
             std = 4 * math.sqrt(2 * math.log(2.5 / self.delta)) / self.epsilon
-        else:
-            std = shaped_std(statistic, self.epsilon, self.delta, task.participations)
         privatizer = LocalShaped(
             statistic,
             task,

@@ -18,10 +18,7 @@ from tacit.privacy.bounded import paper_radius
 from tacit.privacy.local import (
     LocalAdditive,
     LocalResponse,
-    bounded_scales,
     differing_bits,
-    gaussian_scales,
-    laplace_scales,
     proportional_radii,
     response_bits,
 )
@@ -94,34 +91,23 @@ class LdpOBI(Agent):
     def _planner(self) -> ObiPlanner:
         return ObiPlanner(alpha=self.alpha, beta=self.beta, width=self.chosen_width)
 
-    def _privatizer(self, statistic: VisitCounts, task: Task) -> Privatizer:
-        asked = float(self.epsilon)
+    def _privatizer(self, statistic: VisitCounts, task: Task) -> Privatizer[Any]:
+        paper, asked = self.calibration == "paper", float(self.epsilon)
         if self.randomizer == "randomized-response":
-            if self.calibration == "tight":
-                bits = response_bits(statistic, asked, task.participations)
-            else:
+            bits = None
+            if paper:
                 noise = published.tabular_response(task.horizon, asked)
                 per_bit = noise.scales["epsilon per bit"]
                 bits = response_bits(statistic, per_bit * differing_bits(statistic))
             return LocalResponse(statistic, task, bits, requested_epsilon=asked)
-        tight = self.calibration == "tight"
-        scales = self._tight(statistic, task) if tight else self._published(statistic, task)
         return LocalAdditive(
             statistic,
             task,
             self.randomizer,
-            scales,
+            self._published(statistic, task) if paper else None,
             requested_epsilon=asked,
-            requested_delta=float(self.delta),
+            requested_delta=self.delta,
         )
-
-    def _tight(self, statistic: VisitCounts, task: Task) -> Mapping[str, float]:
-        times = task.participations
-        if self.randomizer == "laplace":
-            return laplace_scales(statistic, self.epsilon, times)
-        if self.randomizer == "gaussian":
-            return gaussian_scales(statistic, self.epsilon, self.delta, times)
-        return bounded_scales(statistic, self.epsilon, self.delta, times)
 
     def _published(self, statistic: VisitCounts, task: Task) -> Mapping[str, float]:
         """The bounded radius has C = 1 and the budget epsilon / (3H) of one step and table."""

@@ -11,7 +11,7 @@ from tacit.driver import BoundAgent
 from tacit.kernels.posterior import Prior
 from tacit.planners import PosteriorPlanner
 from tacit.privacy import published
-from tacit.privacy.local import LocalAdditive, laplace_scales
+from tacit.privacy.local import LocalAdditive
 from tacit.statistics import VisitCounts
 from tacit.task import Task
 from tacit.validate import choice, number
@@ -46,14 +46,14 @@ class LdpPSRL(Agent):
         self.require_family(task, "tabular")
         self.require_homogeneous(task)
         statistic = VisitCounts(task, squares=True)
-        scales = laplace_scales(statistic, self.epsilon, task.participations)
+        scales = None
         if self.calibration == "paper":
             noise = published.tabular_psrl(task.horizon, self.epsilon)
-            scales = dict.fromkeys(scales, noise.scales["scale"])
+            scales = {block.name: noise.scales["scale"] for block in statistic.layout.blocks}
         privatizer = LocalAdditive(
-            statistic, task, "laplace", scales, requested_epsilon=float(self.epsilon)
+            statistic, task, "laplace", scales, requested_epsilon=self.epsilon
         )
-        planner = PosteriorPlanner(self.prior(task, scales["visits"]))
+        planner = PosteriorPlanner(self.prior(task, privatizer.scales["visits"]))
         return BoundAgent(task, statistic, privatizer, planner)
 
     def prior(self, task: Task, scale: float) -> Prior:

@@ -11,7 +11,7 @@ from tacit.driver import BoundAgent, Schedule, every_user
 from tacit.planners.ofu import OfuPlanner, plain_ridge, published_ridge, tight_ridge
 from tacit.privacy import Exact, published
 from tacit.privacy.counters import Strategy, Tree, strategy
-from tacit.privacy.joint import CountedSums, counted_noise_std
+from tacit.privacy.joint import CountedSums
 from tacit.statistics import ControlMoments
 from tacit.task import Task
 from tacit.validate import choice, flag, number
@@ -97,8 +97,7 @@ class PrivateOfuRL(Agent):
         statistic = ControlMoments(task, energy=energy)
         releases, batch = _releases(task.users, every_tenth)
         kind = strategy(self.counter, releases)
-        std = counted_noise_std(statistic, task, kind, batch, self.epsilon, self.delta)
-        privatizer = self._sums(statistic, task, std, batch, kind)
+        privatizer = self._sums(statistic, task, None, batch, kind)
         prefix = privatizer.law(task.users).std
         ridge = tight_ridge(prefix, prefix, _sizes(task), releases, self.beta)
         planner = OfuPlanner(ridge, beta=self.beta, certify=self.certify)
@@ -119,7 +118,7 @@ class PrivateOfuRL(Agent):
         return BoundAgent(task, statistic, privatizer, planner, every_user)
 
     def _sums(
-        self, statistic: ControlMoments, task: Task, std: float, batch: int, kind: Strategy
+        self, statistic: ControlMoments, task: Task, std: float | None, batch: int, kind: Strategy
     ) -> CountedSums:
         return CountedSums(
             statistic,

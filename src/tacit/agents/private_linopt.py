@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from tacit.agents.base import Agent
 from tacit.agents.linopt import mirror_planner, tight_shape
@@ -18,8 +18,8 @@ from tacit.planners import Planner
 from tacit.planners.widths import PrintedJoint, TightWidths, WidthRule
 from tacit.privacy import Privatizer, published
 from tacit.privacy.counters import strategy
-from tacit.privacy.joint import CountedSums, counted_noise_std
-from tacit.privacy.local import LocalShaped, shaped_std
+from tacit.privacy.joint import CountedSums
+from tacit.privacy.local import LocalShaped
 from tacit.statistics.targets import Shape, ValueTargets
 from tacit.task import Task
 from tacit.validate import choice, flag
@@ -47,6 +47,7 @@ class PrivateLinOptVI(Agent):
     """
 
     name: ClassVar[str] = "private-linopt-vi"
+    batch_parameter: ClassVar[str | None] = "every"
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     epsilon: float
     delta: float = 1e-5
@@ -113,11 +114,9 @@ class PrivateLinOptVI(Agent):
             return PrintedJoint(self._scale(), 0.05 if self.beta is None else self.beta, std, terms)
         return TightWidths(self._scale(), self.beta, self.ridge, self._releases(task))
 
-    def _privatizer(self, task: Task, statistic: ValueTargets) -> Privatizer:
+    def _privatizer(self, task: Task, statistic: ValueTargets) -> Privatizer[Any]:
+        std = self._printed_std(task)[0] if self._paper else None
         if self.model == "local":
-            std = self._printed_std(task)[0] if self._paper else None
-            if std is None:
-                std = shaped_std(statistic, self.epsilon, self.delta, task.participations)
             return LocalShaped(
                 statistic,
                 task,
@@ -127,10 +126,6 @@ class PrivateLinOptVI(Agent):
             )
         counter = strategy(self.counter, self._releases(task))
         batch = min(self.every, task.users)
-        if self._paper:
-            std = self._printed_std(task)[0]
-        else:
-            std = counted_noise_std(statistic, task, counter, batch, self.epsilon, self.delta)
         return CountedSums(
             statistic,
             task,

@@ -9,7 +9,7 @@ from tacit.agents.base import Agent
 from tacit.driver import BoundAgent, CappedBatches
 from tacit.planners import DirectionalPlanner, ObiPlanner
 from tacit.privacy.published import shuffle_claim
-from tacit.privacy.shuffle import ReshuffledBits, shuffled_cells, useful_crowd
+from tacit.privacy.shuffle import ReshuffledBits, Shuffled, useful_crowd
 from tacit.statistics import EachStep, OneStep, VisitCounts
 from tacit.task import Task
 from tacit.validate import choice, integer, number
@@ -94,7 +94,7 @@ class ShuffleOBI(Agent):
 
     def _tight(self, task: Task) -> BoundAgent:
         statistic = OneStep(task) if self.steps == "assigned" else EachStep(task)
-        shuffler = shuffled_cells(
+        shuffler = Shuffled.calibrated(
             statistic,
             task,
             epsilon=float(self.epsilon),

@@ -8,7 +8,7 @@ from typing import ClassVar
 from tacit.agents.base import Agent
 from tacit.driver import BoundAgent
 from tacit.planners.tacit_control import TacitControlPlanner
-from tacit.privacy.joint import BatchSums, batch_noise_std
+from tacit.privacy.joint import BatchSums
 from tacit.statistics import InstrumentedResponses
 from tacit.task import Task
 from tacit.validate import number
@@ -37,12 +37,8 @@ class TacitControl(Agent):
         """Batches whose length the planner decides."""
         self.require_family(task, "lq")
         statistic = InstrumentedResponses(task)
-        std = batch_noise_std(statistic, task, self.epsilon, self.delta)
         privatizer = BatchSums(
-            statistic,
-            task,
-            std,
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
+            statistic, task, requested_epsilon=self.epsilon, requested_delta=self.delta
         )
-        return BoundAgent(task, statistic, privatizer, TacitControlPlanner(std))
+        planner = TacitControlPlanner(privatizer.noise_std)
+        return BoundAgent(task, statistic, privatizer, planner)

@@ -53,6 +53,7 @@ class TacitJoint(Agent):
     """
 
     name: ClassVar[str] = "tacit-joint"
+    batch_parameter: ClassVar[str | None] = "least"
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     epsilon: float
     delta: float = 1e-5
@@ -119,7 +120,12 @@ class TacitJoint(Agent):
         if statistic.layout.size == 0:
             raise InvalidInput("with horizon 1 and known rewards there is nothing to learn")
         counter, batch = strategy(self.counter, releases), schedule.largest_batch(task.users)
-        privatizer = CountedSums.calibrated(
-            statistic, task, counter, batch=batch, epsilon=self.epsilon, delta=self.delta
+        privatizer = CountedSums(
+            statistic,
+            task,
+            counter,
+            batch=batch,
+            requested_epsilon=self.epsilon,
+            requested_delta=self.delta,
         )
         return BoundAgent(task, statistic, privatizer, planner, schedule)

@@ -101,8 +101,13 @@ class TacitLinear(Agent):
 
     def _additive(self, task: Task) -> BoundAgent:
         statistic, counter, schedule, batch = self._additive_parts(task)
-        privatizer = CountedSums.calibrated(
-            statistic, task, counter, batch=batch, epsilon=self.epsilon, delta=self.delta
+        privatizer = CountedSums(
+            statistic,
+            task,
+            counter,
+            batch=batch,
+            requested_epsilon=self.epsilon,
+            requested_delta=self.delta,
         )
         planner = RidgePlanner(Blocks(*WEIGHTS), PRIOR, FLOOR)
         return BoundAgent(task, statistic, privatizer, planner, schedule)

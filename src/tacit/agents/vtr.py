@@ -12,7 +12,7 @@ from tacit.features import value_caps
 from tacit.planners import Planner, TransitionPlanner, ValueTargetedPlanner
 from tacit.planners.widths import PrintedLocal, TightWidths, Units, WidthRule
 from tacit.privacy import Exact, published
-from tacit.privacy.local import LocalShaped, shaped_std
+from tacit.privacy.local import LocalShaped
 from tacit.statistics import Statistic
 from tacit.statistics.targets import Scaling, Shape, ValueTargets
 from tacit.statistics.transitions import PolicyTransitions
@@ -160,10 +160,7 @@ class LdpUcrlVTR(Agent):
         return self._assemble(task, statistic, targeted_planner(statistic, rule))
 
     def _assemble(self, task: Task, statistic: Statistic, planner: Planner) -> BoundAgent:
-        if self.calibration == "paper":
-            std = self._published_std(task)
-        else:
-            std = shaped_std(statistic, self.epsilon, self.delta, task.participations)
+        std = self._published_std(task) if self.calibration == "paper" else None
         privatizer = LocalShaped(
             statistic,
             task,

@@ -20,7 +20,6 @@ from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.planners.base import Streams
 from tacit.privacy import Guarantee, Query, SimulatedNoise
-from tacit.privacy.shuffle import Shuffled
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.simulation.streams import stream
@@ -165,8 +164,8 @@ def _telling(progress: Callable[[str], None], about: str) -> Callable[[str], Non
 
 def _sources(bound: BoundAgent, secure: bool) -> tuple[list[AuditedSource], tuple[str, ...]]:
     """Which noise to audit, and what to say where there is no secure one."""
-    if getattr(bound.privatizer, "kind", None) == "bounded":
-        said = "bounded noise has no exact sampler, so there is no secure path to audit"
+    if not bound.privatizer.secure:
+        said = "this noise has no exact sampler, so there is no secure path to audit"
         return ["simulated"], (said,)
     if secure and bound.guarantee.model != "none":
         return ["simulated", "secure"], ()
@@ -175,10 +174,10 @@ def _sources(bound: BoundAgent, secure: bool) -> tuple[list[AuditedSource], tupl
 
 def _exact_epsilon(bound: BoundAgent) -> float | None:
     """Epsilon of one person's reports by their worst pairs of output laws, where there are some."""
-    channels = getattr(bound.privatizer, "channels", None)
-    if channels is None:
+    pairs = bound.privatizer.channels()
+    if not pairs:
         return None
-    return bound.task.participations * max(float(pair.epsilon) for pair in channels())
+    return bound.task.participations * max(float(pair.epsilon) for pair in pairs)
 
 
 Plans = list[tuple[Target, Guarantee]]
@@ -190,8 +189,8 @@ def _plans(
 ) -> Plans:
     publication = _first_publication(bound, rng)
     claim = bound.guarantee
-    if isinstance(bound.privatizer, Shuffled):
-        device = dataclasses.replace(bound, privatizer=bound.privatizer.local)
+    if claim.model == "shuffle" and bound.privatizer.device is not None:
+        device = dataclasses.replace(bound, privatizer=bound.privatizer.device)
         cases = worst_cases(device, publication, rng)
         batch: Plans = [(BatchTarget(bound, cases[0]), claim)]
         return [*batch, *_device_plans(device, cases, sources, claim.also[0])]

@@ -26,14 +26,13 @@ from tacit.arrays import Array, IntArray
 from tacit.auditing.pairs import Case, contribution
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.privacy.base import Curated, Record
+from tacit.privacy.base import Record
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.service.answers import IncomingReport
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
-from tacit.service.serving import BATCH_PARAMETER
 from tacit.statistics.base import Steered
 from tacit.task import Task
 from tacit.trajectory import Trajectory
@@ -63,7 +62,7 @@ minimum_batch = {batch}
 def require_servable(agent: Agent, bound: BoundAgent) -> None:
     """Refuse what the service does not run, or what it runs and nobody outside can aim."""
     said = None
-    if agent.name not in BATCH_PARAMETER or bound.guarantee.model != "joint":
+    if agent.batch_parameter is None or bound.guarantee.model != "joint":
         said = "no curator of the service runs it"
     elif bound.task.known:
         said = f"it was told {', '.join(bound.task.revealed)}, which needs files of its own"
@@ -172,7 +171,6 @@ class ServiceTarget:
         case, privatizer = self._people[person], self._deployment.bound.privatizer
         both = [self._own(life, case.publication) for life in case.lives]
         first, second = ([lived[0] + life - both[world], *lived[1:]] for life in both)
-        assert isinstance(privatizer, Curated)
         return privatizer.evidence(Record(first, second, released)).log_ratio
 
 
@@ -184,7 +182,8 @@ def _in_memory() -> str | None:
 
 def _description(agent: Agent, task: Task, batch: int) -> str:
     """A deployment file for the agent, with batches of that many users."""
-    own = {**agent.parameters(), BATCH_PARAMETER[agent.name]: batch}
+    assert agent.batch_parameter is not None  # else it is refused
+    own = {**agent.parameters(), agent.batch_parameter: batch}
     given = {"name": agent.name, **{name: x for name, x in own.items() if x is not None}}
     return _FILE.format(
         states=task.sizes["states"],

@@ -18,8 +18,6 @@ from tacit.errors import InvalidInput
 from tacit.planners.base import Streams
 from tacit.policy import LinearPolicy, Policy
 from tacit.privacy import Noise, SecureNoise, SimulatedNoise
-from tacit.privacy.base import Curated, TwoHalves
-from tacit.privacy.curator import Curator
 from tacit.privacy.noise import FiniteRandomizer, GridLaw, Source
 from tacit.problems.base import Problem
 
@@ -85,7 +83,8 @@ class DeviceTarget:
     """
 
     def __init__(self, bound: BoundAgent, case: Case, source: AuditedSource) -> None:
-        if not isinstance(bound.privatizer, TwoHalves):
+        device = bound.privatizer.device
+        if device is None:
             raise InvalidInput(
                 "only a local agent's devices randomize what they send; audit what is published"
             )
@@ -97,7 +96,7 @@ class DeviceTarget:
         self.family = family(bound)
         self.distance = case.distance
         self._bound, self._case = bound, case
-        self._privatizer: TwoHalves = bound.privatizer
+        self._privatizer = device
         self._coins = np.random.default_rng(0).integers(2**63, size=COINS).tolist()
         self._lives = [
             [contribution(bound, life, case.publication, coin) for life in case.lives]
@@ -210,13 +209,11 @@ class LearnerTarget:
         """Numbers that one run can show at most; planners may choose how often to release."""
         bound, policy = self._bound, self._cases[0].publication.policy
         releases = bound.task.users * sum(block.size for block in bound.privatizer.layout.blocks)
-        answers = bound.privatizer.answer_cells if isinstance(bound.privatizer, Curator) else 0
-        return 1 + releases + answers + len(_numbers(policy))
+        return 1 + releases + bound.privatizer.answer_cells + len(_numbers(policy))
 
     def score(self, outputs: Array) -> Array | None:
         """The log-likelihood ratio, where it is known."""
-        known = isinstance(self._bound.privatizer, Curated | TwoHalves)
-        return outputs[:, 0] if known else None
+        return outputs[:, 0] if self._bound.privatizer.explains else None
 
 
 def _numbers(policy: Policy) -> Array:

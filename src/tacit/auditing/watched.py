@@ -11,9 +11,7 @@ from tacit.arrays import Array, IntArray
 from tacit.auditing.pairs import Case, aimed_at, contribution
 from tacit.driver import BoundAgent, Learner
 from tacit.privacy import Noise
-from tacit.privacy.base import Curated, Record, Report, TwoHalves
-from tacit.privacy.curator import Curator
-from tacit.privacy.curator.curator import CuratorSecret
+from tacit.privacy.base import Record, Report
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
@@ -34,16 +32,17 @@ class Watched(Learner):
     ) -> None:
         super().__init__(agent, noise, publication=cases[0].publication)
         self._cases, self._worlds = cases, worlds
-        privatizer = agent.privatizer  # such checks take long, and there are many people
-        self._halves = privatizer if isinstance(privatizer, TwoHalves) else None
+        device = agent.privatizer.device
+        self._device = device if device is agent.privatizer else None  # a shuffler has its own way
         self._lived: list[IntArray] = []
         """What every batch contributed; the last one may be open."""
         self._instead: list[list[tuple[IntArray, IntArray]]] = [[] for _ in cases]
         """By person and batch: what is to be added for the first life, and for the second."""
         self._released: list[Array] = []
         self._answers: list[tuple[ValueQuery, int, Array]] = []
-        self._told = [0.0 for _ in cases]
-        """By person: the log-likelihood ratios of local reports."""
+        self._sent: list[list[tuple[IntArray, IntArray, IntArray, Publication]]]
+        self._sent = [[] for _ in cases]
+        """By person: local messages, what they may have been about, and the publication."""
         self.open_batch()
 
     def open_batch(self) -> None:
@@ -73,19 +72,18 @@ class Watched(Learner):
         for instead, life in zip(self._instead[person][-1], both, strict=True):
             instead += life - both[world]
         report, message = self._report(both[world], publication, coin)
-        if message is not None and self._halves is not None:
-            ratio = self._halves.log_ratio(message[None], both[0], both[1], publication)
-            self._told[person] += float(ratio[0])
+        if message is not None:
+            self._sent[person].append((message, both[0], both[1], publication))
         self._add(both[world], report)
 
     def _report(
         self, own: IntArray, publication: Publication, coin: int
     ) -> tuple[Report, IntArray | None]:
         """What is absorbed, and in the local model the message that crosses the network."""
-        if self._halves is None:
+        if self._device is None:
             return self.agent.privatizer.encode(own, publication, self.noise), None
-        message = self._halves.randomize(own, publication, self.noise)
-        return self._halves.collect(message, publication, coin, self.noise.source), message
+        message = self._device.randomize(own, publication, self.noise)
+        return self._device.collect(message, publication, coin, self.noise.source), message
 
     def _add(self, own: IntArray, report: Report) -> None:
         assert self.publication is not None
@@ -102,10 +100,8 @@ class Watched(Learner):
 
     def _answer(self, name: Any, target: str, stage: int) -> Release:
         """The answer to a question, with the values that tell the worlds apart best."""
-        curator = self.agent.privatizer
-        assert isinstance(curator, Curator)
-        record = self._record(0)
-        values = curator.worst(np.sum(record.first, axis=0), np.sum(record.second, axis=0), stage)
+        first, second = (np.sum(lived, axis=0) for lived in self._worlds_of(0))
+        values = self.agent.privatizer.worst(first, second, stage)
         query = ValueQuery(name, target, stage, values)
         release = super()._ask(query)
         self._answers.append((query, len(self._lived), _flat(release)))
@@ -113,32 +109,27 @@ class Watched(Learner):
 
     def ask_the_rest(self) -> None:
         """Ask a curator whatever it would still answer: the guarantee covers it."""
-        curator = self.agent.privatizer
-        if not isinstance(curator, Curator):
-            return
-        assert isinstance(self.secret, CuratorSecret)
-        while rest := curator.unasked(self.secret):
+        while rest := self.agent.privatizer.unasked(self.secret):
             for target, stage in rest:
                 self._answer(("rest", len(self._answers)), target, stage)
 
     def log_ratios(self) -> list[float]:
         """How much everything released speaks for every person's second life."""
-        privatizer = self.agent.privatizer
-        if not isinstance(privatizer, Curated):
-            return self._told
-        people = range(len(self._cases))
+        privatizer, people = self.agent.privatizer, range(len(self._cases))
+        if not privatizer.explains:
+            return [0.0 for _ in people]
         return [privatizer.evidence(self._record(person)).log_ratio for person in people]
 
     def _record(self, person: int) -> Record:
-        """The run, with either life of one person and everybody else's as it was."""
-        first, second = (
-            [
-                lived + life[k]
-                for lived, life in zip(self._lived, self._instead[person], strict=True)
-            ]
-            for k in range(2)
-        )
-        return Record(first, second, self._released, self._answers)
+        first, second = self._worlds_of(person)
+        return Record(first, second, self._released, self._answers, self._sent[person])
+
+    def _worlds_of(self, person: int) -> tuple[list[IntArray], list[IntArray]]:
+        """What every batch contributed with either life of one person, all others as they were."""
+        batches = list(zip(self._lived, self._instead[person], strict=True))
+        return [all_of + own[0] for all_of, own in batches], [
+            all_of + own[1] for all_of, own in batches
+        ]
 
     def shown(self) -> list[Array]:
         """All releases and answers, flat."""

@@ -12,7 +12,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
 from tacit.kernels.noisy_posterior import NoisyCounts
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, SPREAD, Weighing
+from tacit.kernels.questions import KINDS, MOVE, REWARD, SPREAD, STEP, Weighing
 
 IN_TURN = 0.1
 """Share of the questions that is spread over all steps whatever the prediction."""
@@ -102,7 +102,7 @@ def share_questions(
                 for s in range(S):
                     d = f[h, s]
                     a = policy[h, s]
-                    own = 0 if kind == JOINT else 1
+                    own = 0 if kind == STEP else 1
                     if kind != REWARD:
                         worth += d * d * at_moves[g, s, a] / (SPREAD * d + weighing.moves[own])
                     if kind != MOVE:
@@ -111,7 +111,7 @@ def share_questions(
             total += worth
     sum_so_far = 0.0
     for h in range(H):
-        best = REWARD if h == H - 1 else JOINT
+        best = REWARD if h == H - 1 else STEP
         for kind in range(KINDS):
             if asked[KINDS * h + kind] > asked[KINDS * h + best]:
                 best = kind

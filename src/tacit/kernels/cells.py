@@ -15,7 +15,7 @@ from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
 from tacit.kernels.counts import REWARD_STEPS, clip_index, clip_reward
 from tacit.kernels.noisy_posterior import NoisyCounts
-from tacit.kernels.questions import JOINT, MOVE, REWARD, WEIGHT_STEPS, Weighing, report_weight
+from tacit.kernels.questions import MOVE, REWARD, STEP, WEIGHT_STEPS, Weighing, report_weight
 
 
 class CellSums(NamedTuple):
@@ -45,6 +45,19 @@ class Chances(NamedTuple):
     v: float
 
 
+class Sampler(NamedTuple):
+    """How the summed reports of an oracle are drawn.
+
+    ``size`` ones in every report, which depend on each other, a share ``blanket`` of the reports
+    whatever the user's cell; or size 0 for independent bits with the given chances.
+    """
+
+    domain: int
+    size: int
+    blanket: float
+    chances: Chances
+
+
 @kernel
 def step_state(states: IntArray, h: int, S: int) -> int:
     """State at step h, clipped into range; a missing one counts as state 0."""
@@ -62,7 +75,7 @@ def step_reward(rewards: Array, h: int) -> int:
 @kernel
 def cell_index(kind: int, s: int, rho: int, following: int, S: int) -> int:
     """Number of the cell in the domain of that kind of question."""
-    if kind == JOINT:
+    if kind == STEP:
         return (2 * s + rho) * S + following
     return s * S + following if kind == MOVE else 2 * s + rho
 
@@ -84,7 +97,7 @@ def add_hits(
     ``occupancy`` [H, S] says (``report_weight``).
     """
     S = policy.shape[1]
-    source = 0 if kind == JOINT else 1
+    source = 0 if kind == STEP else 1
     for s in range(S):
         a = policy[h, s]
         heard = 0  # hits of state s
@@ -93,7 +106,7 @@ def add_hits(
             w = report_weight(occupancy[h, s], weighing.moves[source], weighing)
             for following in range(S):
                 count = hits[cell_index(kind, s, 0, following, S)]
-                if kind == JOINT:
+                if kind == STEP:
                     count += hits[cell_index(kind, s, 1, following, S)]
                 sums.moves[source, g, s, a, following] += w * count
                 heard += count
@@ -106,7 +119,7 @@ def add_hits(
             heard = 0
             for rho in range(2):
                 count = 0
-                for following in range(S if kind == JOINT else 1):
+                for following in range(S if kind == STEP else 1):
                     count += hits[cell_index(kind, s, rho, following, S)]
                 sums.rewards[source, g, s, a, rho] += w * count
                 heard += count
@@ -195,7 +208,7 @@ def estimate_cells(
                 out.rewards_unit[g, s, a] = visit_weight(seen, total, squares, weights)
         first[s] = 0.0
         for kind in range(3):
-            oracle = joint if kind == JOINT else (move if kind == MOVE else reward)
-            cells = 2 * S if kind == JOINT else (S if kind == MOVE else 2)
+            oracle = joint if kind == STEP else (move if kind == MOVE else reward)
+            cells = 2 * S if kind == STEP else (S if kind == MOVE else 2)
             hits = float(sums.first[kind, s])
             first[s] += unbiased(hits, float(sums.first_users[kind]), cells, oracle)

@@ -11,7 +11,7 @@ from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
 from tacit.kernels.draws import draw
 
-JOINT, MOVE, REWARD = 0, 1, 2
+STEP, MOVE, REWARD = 0, 1, 2
 """Kinds of questions: about (s, rho, s'), (s, s') or (s, rho)."""
 
 KINDS = 3
@@ -54,7 +54,7 @@ def report_weight(occupancy: int, noise: float, weighing: Weighing) -> int:
 def in_turn(coin: int, H: int) -> int:
     """The question of a report's id where nothing else was published: all steps in turn."""
     h = coin % H
-    return KINDS * h + (REWARD if h == H - 1 else JOINT)
+    return KINDS * h + (REWARD if h == H - 1 else STEP)
 
 
 @kernel

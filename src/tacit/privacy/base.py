@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, NoReturn, Protocol
+from typing import Any, Generic, Literal, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import Blind, InvalidInput
+from tacit.kernels import sums
+from tacit.privacy.events import Event
+from tacit.privacy.finite.channel import Pair
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.noise import Noise, Source
+from tacit.privacy.noise import SOURCES, Noise, Source, weakest
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release, ValueQuery
 from tacit.statistics.base import Layout, Relation, Statistic
 from tacit.task import Task
+from tacit.validate import choice
 
 _NOISE_SPREAD = 50.0
 """Standard deviations of summed noise to leave room for."""
+
+ONE_REPORT = "every participation sends exactly one report, and a retry resends the same bytes"
+"""What the guarantee of every local mechanism rests on."""
+
+TRUSTED = (
+    "the curator is trusted with trajectories and keeps its secret state secret",
+    "each participation falls into one batch",
+)
+"""What the guarantee of every curator rests on."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +48,16 @@ class Report:
     """What leaves a user, on the integer grid of the statistic's layout.
 
     Under local privacy it is already randomized; under joint privacy (and in ``exact``) it is the
-    contribution itself, and travels to the curator only.
+    contribution itself, and travels to the curator only. ``public`` is what its privatizer has to
+    know besides and everybody may: weights that the publication gave it, or its step.
     """
 
-    __slots__ = ("values", "source", "_taken")
+    __slots__ = ("values", "source", "public", "_taken")
 
-    def __init__(self, values: IntArray, source: Source = "none") -> None:
+    def __init__(self, values: IntArray, source: Source = "none", public: Any = None) -> None:
         self.values = values
         self.source: Source = source
+        self.public = public
         self._taken = False
 
     def take(self) -> IntArray:
@@ -77,6 +93,9 @@ class Secret:
         raise Blind("Secret state holds exact user data and cannot be pickled or copied")
 
 
+S = TypeVar("S", bound=Secret)
+
+
 def require_room(statistic: Statistic, task: Task, step: float, noise_std: float = 0.0) -> None:
     """Refuse a task whose sums could leave the 64-bit integers and so become meaningless.
 
@@ -95,6 +114,261 @@ def require_room(statistic: Statistic, task: Task, step: float, noise_std: float
         )
 
 
+@dataclass(eq=False)
+class Record:
+    """One run as only an audit knows it: what was released, beside the exact data of two worlds.
+
+    Attributes:
+        first: what each batch of users contributed, one vector per batch, if the audited person
+            lived the first of two lives.
+        second: the same if it was the second one.
+        released: what was released after each batch but perhaps the last, flat, in natural units.
+        answers: every answered question, how many batches it was about, and the answer.
+        sent: in the local model the audited person's messages, each with the contributions of both
+            lives and the publication it was made under.
+    """
+
+    first: list[IntArray] = field(default_factory=list)
+    second: list[IntArray] = field(default_factory=list)
+    released: list[Array] = field(default_factory=list)
+    answers: list[tuple[ValueQuery, int, Array]] = field(default_factory=list)
+    sent: list[tuple[IntArray, IntArray, IntArray, Publication]] = field(default_factory=list)
+
+
+class Likelihood(NamedTuple):
+    """How much a record speaks for the second world, under the law of noise that is claimed.
+
+    Attributes:
+        log_ratio: of the densities of everything released: second world over first.
+        mu_squared: squared distance of the two worlds; the log ratio is Gaussian of this variance,
+            with mean plus or minus half of it. Not a number where noise is not Gaussian.
+    """
+
+    log_ratio: float
+    mu_squared: float = math.nan
+
+
+class Privatizer(ABC, Generic[S]):
+    """Contribution -> report -> secret state -> release, with a guarantee computed from the noise.
+
+    Local mechanisms add noise in ``encode`` (on the device), joint ones in ``release`` (at the
+    curator); ``Exact`` adds none. Charge before noise, noise before release; a value once released
+    is never drawn again.
+
+    A new mechanism sets ``layout``, ``event`` and ``guarantee`` when it is made, and says
+    ``encode``, ``law``, ``release`` and ``moved``. Everything else has a default that is right for
+    it, or that refuses. One with a state of its own (``S``) says ``init``, ``state`` and
+    ``restore`` too. Most have a class method ``calibrated`` that finds the least noise for an
+    epsilon and a delta.
+    """
+
+    layout: Layout
+    """Blocks of a release."""
+
+    event: Event
+    """What one person's data goes into, over everything that may ever be released."""
+
+    guarantee: Guarantee
+    """What is guaranteed to one user for it."""
+
+    # Learning.
+
+    def init(self) -> S:
+        """State before the first user: zero sums."""
+        return Secret(np.zeros(self.layout.size, dtype=np.int64))  # type: ignore[return-value]
+
+    @abstractmethod
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """On the device: the message about one contribution."""
+
+    def absorb(self, secret: S, report: Report, version: int) -> S:
+        """At the collector: fold one report in, made under that version of the publication."""
+        sums.absorb(secret.sums, report.take())
+        secret.users += 1
+        secret.source = weakest(secret.source, report.source)
+        return secret
+
+    absorbs_sums: bool = False
+    """Whether ``absorb_sums`` is known."""
+
+    def absorb_sums(
+        self, secret: S, total: IntArray, users: int, publication: Publication, noise: Noise
+    ) -> S:
+        """The same for what several users of one publication contributed, added up before."""
+        raise InvalidInput(
+            f"{self.guarantee.mechanism}: these reports cannot be absorbed as one sum"
+        )
+
+    @abstractmethod
+    def law(self, users: int) -> NoiseLaw:
+        """The law of the noise in a release that sums up that many users."""
+
+    @abstractmethod
+    def release(self, secret: S, query: Query, noise: Noise) -> Release:
+        """Publish. Asked again in the same state, the same query gives the same value."""
+
+    # The service.
+
+    served: Literal["local", "joint"] | None = None
+    """Which half of the service can run it: the one that devices send noise to, or the curator."""
+
+    secure: bool = True
+    """Whether there is an exact sampler for its noise, so that it can protect people."""
+
+    @property
+    def device(self) -> LocalPrivatizer[Any] | None:
+        """What runs on devices, where they randomize what they send."""
+        return None
+
+    def draw(self, secret: S, noise: Noise) -> IntArray:
+        """Draw the noise of the next release [nodes, cells] now, so that it can be stored first."""
+        raise InvalidInput(f"{self.guarantee.mechanism}: this noise cannot be drawn ahead")
+
+    def replay(self, secret: S, drawn: IntArray) -> None:
+        """Make the next release use noise that was drawn and stored before."""
+        raise InvalidInput(f"{self.guarantee.mechanism}: this noise cannot be drawn ahead")
+
+    def state(self, secret: S) -> dict[str, npt.NDArray[Any]]:
+        """Everything needed to go on, as plain arrays. Secret: store encrypted, or noisy sums only.
+
+        A mechanism whose state has further parts says so itself; by default it cannot be stored.
+        """
+        if type(secret) is not Secret:
+            raise InvalidInput(f"{self.guarantee.mechanism}: this state cannot be stored")
+        return self._sums(secret)
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> S:
+        """The state that was stored; goes on bit for bit as if never stopped."""
+        secret = self.init()
+        secret.sums[:] = arrays["sums"]
+        secret.users = int(arrays["users"])
+        secret.source = choice(str(arrays["source"]), "source", SOURCES)  # type: ignore[assignment]
+        return secret
+
+    @staticmethod
+    def _sums(secret: Secret) -> dict[str, npt.NDArray[Any]]:
+        """What all states have."""
+        return {
+            "sums": secret.sums,
+            "users": np.array(secret.users),
+            "source": np.array(secret.source),
+        }
+
+    # Audits.
+
+    @abstractmethod
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """How far one contribution in place of another moves things, over what is paid for.
+
+        1 where the two are as far apart as the declared sensitivity allows.
+        """
+
+    explains: bool = False
+    """Whether ``evidence`` is known in closed form."""
+
+    def evidence(self, record: Record) -> Likelihood:
+        """The log-likelihood ratio of a whole record, under the noise that the guarantee claims."""
+        raise InvalidInput(f"{self.guarantee.mechanism}: this likelihood is not known")
+
+    def channels(self) -> tuple[Pair, ...]:
+        """The output laws of a worst pair, for each kind of report with finitely many outputs."""
+        return ()
+
+    answer_cells: int = 0
+    """How many numbers all answers to a planner's questions have at most."""
+
+    def unasked(self, secret: S) -> list[tuple[str, int]]:
+        """Questions (target, stage) that would still be answered."""
+        return []
+
+    def worst(self, first: IntArray, second: IntArray, stage: int) -> Array:
+        """The V [S] to ask about that tells two contributions apart best at a stage."""
+        raise InvalidInput(f"{self.guarantee.mechanism}: no questions are answered")
+
+
+class LocalPrivatizer(Privatizer[S]):
+    """A local privatizer: ``encode`` is cut in two where the message crosses the network.
+
+    ``encode`` is ``collect`` after ``randomize``, bit for bit. What a collector adds to the message
+    follows from the publication and the report's public coin alone: by default nothing, the message
+    is what is added up. Then ``reach`` says which messages are possible.
+    """
+
+    served: Literal["local", "joint"] | None = "local"
+    explains = True
+
+    largest: int
+    """The most that one report adds to one of the collector's sums, in absolute value."""
+
+    @property
+    def device(self) -> LocalPrivatizer[S]:
+        """Itself."""
+        return self
+
+    @abstractmethod
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
+        """On the device: everything that is sent."""
+
+    @abstractmethod
+    def log_ratio(
+        self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
+    ) -> Array:
+        """Log of P(message | second) / P(message | first), one per row, as claimed. For audits."""
+
+    def evidence(self, record: Record) -> Likelihood:
+        """Of the messages: all that anybody sees follows from them."""
+        ratios = [
+            float(self.log_ratio(message[None], first, second, publication)[0])
+            for message, first, second, publication in record.sent
+        ]
+        return Likelihood(sum(ratios))
+
+    def reach(self, publication: Publication) -> IntArray:
+        """Largest size of every entry of an honest message, but for chances below 1e-27."""
+        raise NotImplementedError("say which messages are possible, here or in inspect")
+
+    def report(self, message: IntArray, publication: Publication, source: Source) -> Report:
+        """The message as it is absorbed."""
+        return Report(message, source)
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """The device's half; the collector's leaves the message as it is."""
+        message = self.randomize(contribution, publication, noise)
+        return self.report(message, publication, noise.source)
+
+    def inspect(self, message: IntArray, publication: Publication, coin: int) -> None:
+        """At the collector: refuse a message that no device of ours can have made."""
+        inspect_entries(message, self.reach(publication))
+
+    def inspect_all(
+        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
+    ) -> None:
+        """The same of many messages made under one publication."""
+        for message, coin in zip(messages, coins, strict=True):
+            self.inspect(message, publication, coin)
+
+    def collect(
+        self, message: IntArray, publication: Publication, coin: int, source: Source = "secure"
+    ) -> Report:
+        """At the collector: the report, in the terms of its sums; inspected first."""
+        self.inspect(message, publication, coin)
+        return self.report(message, publication, source)
+
+    def fold(
+        self,
+        secret: S,
+        messages: Sequence[IntArray],
+        publication: Publication,
+        coins: Sequence[int],
+        source: Source = "secure",
+    ) -> S:
+        """Collect and absorb many messages made under one publication, in their order."""
+        for message, coin in zip(messages, coins, strict=True):
+            report = self.collect(message, publication, coin, source)
+            secret = self.absorb(secret, report, publication.version)
+        return secret
+
+
 def inspect_entries(message: IntArray, reach: IntArray) -> None:
     """Refuse a message with another number of entries, or with one beyond its reach."""
     if message.shape != reach.shape:
@@ -108,128 +382,3 @@ def inspect_entries(message: IntArray, reach: IntArray) -> None:
             f"entry {where} of the report is {message[where]}, but no report of this randomizer "
             f"goes beyond {reach[where]}"
         )
-
-
-@dataclass(eq=False)
-class Record:
-    """One run as only an audit knows it: what was released, beside the exact data of two worlds.
-
-    Attributes:
-        first: what each batch of users contributed, one vector per batch, if the audited person
-            lived the first of two lives.
-        second: the same if it was the second one.
-        released: what was released after each batch but perhaps the last, flat, in natural units.
-        answers: every answered question, how many batches it was about, and the answer.
-    """
-
-    first: list[IntArray] = field(default_factory=list)
-    second: list[IntArray] = field(default_factory=list)
-    released: list[Array] = field(default_factory=list)
-    answers: list[tuple[ValueQuery, int, Array]] = field(default_factory=list)
-
-
-class Likelihood(NamedTuple):
-    """How much a record speaks for the second world, under the law of noise that is claimed.
-
-    Attributes:
-        log_ratio: of the densities of everything released: second world over first.
-        mu_squared: squared distance of the two worlds; the log ratio is Gaussian of this variance,
-            with mean plus or minus half of it.
-    """
-
-    log_ratio: float
-    mu_squared: float
-
-
-class Privatizer(Protocol):
-    """Contribution -> report -> secret state -> release, with a guarantee computed from the noise.
-
-    Local mechanisms add noise in ``encode`` (on the device), joint ones in ``release`` (at the
-    curator); ``exact`` adds none. Charge before noise, noise before release; a value once released
-    is never drawn again.
-    """
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is guaranteed to one user, over everything this privatizer may release."""
-
-    @property
-    def layout(self) -> Layout:
-        """Blocks of a release."""
-
-    def law(self, users: int) -> NoiseLaw:
-        """The law of the noise in a release that sums up that many users."""
-
-    def init(self) -> Secret:
-        """State before the first user."""
-
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
-        """On the device: the message about one contribution."""
-
-    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
-        """At the collector: fold one report in, made under that version of the publication."""
-
-    def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
-        """Publish. Asked again in the same state, the same query gives the same value."""
-
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
-        """How far one contribution in place of another moves things, over what is paid for.
-
-        1 where the two are as far apart as the declared sensitivity allows. For audits.
-        """
-
-
-class Curated(ABC):
-    """A joint privatizer whose releases have Gaussian noise: an audit reads them in closed form."""
-
-    @abstractmethod
-    def evidence(self, record: Record) -> Likelihood:
-        """The log-likelihood ratio of a whole record, under the noise that the guarantee claims."""
-
-
-class TwoHalves(ABC):
-    """A local privatizer whose ``encode`` is cut in two where the message crosses the network.
-
-    ``encode`` is ``collect`` after ``randomize``, bit for bit. What a collector adds to the message
-    follows from the publication and the report's public coin alone.
-    """
-
-    largest: int
-    """The most that one report adds to one of the collector's sums, in absolute value."""
-
-    @abstractmethod
-    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
-        """On the device: everything that is sent."""
-
-    @abstractmethod
-    def log_ratio(
-        self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
-    ) -> Array:
-        """Log of P(message | second) / P(message | first), one per row, as claimed. For audits."""
-
-    @abstractmethod
-    def inspect(self, message: IntArray, publication: Publication, coin: int) -> None:
-        """At the collector: refuse a message that no device of ours can have made."""
-
-    @abstractmethod
-    def inspect_all(
-        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
-    ) -> None:
-        """The same of many messages made under one publication."""
-
-    @abstractmethod
-    def collect(
-        self, message: IntArray, publication: Publication, coin: int, source: Source = "secure"
-    ) -> Report:
-        """At the collector: the report, in the terms of its sums; inspected first."""
-
-    @abstractmethod
-    def fold(
-        self,
-        secret: Secret,
-        messages: Sequence[IntArray],
-        publication: Publication,
-        coins: Sequence[int],
-        source: Source = "secure",
-    ) -> Secret:
-        """Collect and absorb many messages made under one publication, in their order."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.kernels import sums
-from tacit.privacy.base import Query, Report, Secret, require_room
+from tacit.privacy.base import Privatizer, Query, Report, Secret, require_room
+from tacit.privacy.events import Disclosure, PureEvent, guaranteed
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
@@ -17,7 +16,7 @@ from tacit.statistics.base import Relation, Statistic
 from tacit.task import Task
 
 
-class Exact:
+class Exact(Privatizer[Secret]):
     """Releases exact sums. Epsilon is infinite, unless the statistic carries no data at all."""
 
     absorbs_sums = True
@@ -27,35 +26,42 @@ class Exact:
         if self.layout.size:
             require_room(statistic, task, self.layout.units.min())
         moves = statistic.sensitivity("l1", Relation.REPLACE_ONE)
-        self.guarantee = _nothing_collected(task) if moves == 0.0 else _no_privacy(task)
+        self.event = Disclosure() if moves else PureEvent(0.0)
+        self.guarantee = self._account(task)
+
+    def _account(self, task: Task) -> Guarantee:
+        if isinstance(self.event, PureEvent):
+            return guaranteed(
+                self.event,
+                task,
+                model="local",
+                mechanism="nothing is collected",
+                accountant="exact: the output does not depend on any user",
+            )
+        return guaranteed(
+            self.event,
+            task,
+            model="none",
+            mechanism="exact",
+            accountant="none: no noise was added",
+            assumptions=(
+                "the learner is trusted with raw trajectories, and so is everybody who sees a "
+                "policy",
+            ),
+        )
 
     def law(self, users: int) -> NoNoise:
         """No noise, however many users."""
         return NoNoise()
 
-    def init(self) -> Secret:
-        """Zero sums."""
-        return Secret(np.zeros(self.layout.size, dtype=np.int64))
-
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """The contribution itself."""
         return Report(contribution.copy())
 
-    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
-        """Add it up."""
-        sums.absorb(secret.sums, report.take())
-        secret.users += 1
-        return secret
-
     def absorb_sums(
-        self,
-        secret: Secret,
-        total: IntArray,
-        users: int,
-        publication: Publication,
-        noise: Noise,
+        self, secret: Secret, total: IntArray, users: int, publication: Publication, noise: Noise
     ) -> Secret:
-        """The same for what several users contributed, added up before."""
+        """Add them up."""
         sums.absorb(secret.sums, total)
         secret.users += users
         return secret
@@ -68,32 +74,4 @@ class Exact:
         """The sums so far, in natural units."""
         values = np.empty(self.layout.size)
         sums.scale(secret.sums, self.layout.units, values)
-        law = self.law(secret.users)
-        return Release(secret.users, self.layout.views(values), law, "none")
-
-
-def _no_privacy(task: Task) -> Guarantee:
-    return Guarantee(
-        model="none",
-        epsilon=math.inf,
-        delta=0.0,
-        mechanism="exact",
-        accountant="none: no noise was added",
-        participations=task.participations,
-        revealed=task.revealed,
-        assumptions=(
-            "the learner is trusted with raw trajectories, and so is everybody who sees a policy",
-        ),
-    )
-
-
-def _nothing_collected(task: Task) -> Guarantee:
-    return Guarantee(
-        model="local",
-        epsilon=0.0,
-        delta=0.0,
-        mechanism="nothing is collected",
-        accountant="exact: the output does not depend on any user",
-        participations=task.participations,
-        revealed=task.revealed,
-    )
+        return Release(secret.users, self.layout.views(values), NoNoise(), "none")

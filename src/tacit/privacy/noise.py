@@ -18,6 +18,8 @@ from tacit.kernels.noise import fill_bounded, fill_gaussian, fill_laplace
 from tacit.validate import finite_array
 
 Source = Literal["secure", "simulated", "replay", "none"]
+SOURCES: tuple[Source, ...] = ("simulated", "replay", "secure", "none")
+"""From the weakest on."""
 Kind = Literal["laplace", "gaussian", "bounded"]
 KINDS = ("laplace", "gaussian", "bounded")
 
@@ -55,8 +57,7 @@ def weakest(*sources: Source) -> Source:
     >>> weakest("secure", "simulated", "none")
     'simulated'
     """
-    order: tuple[Source, ...] = ("simulated", "replay", "secure", "none")
-    return next(source for source in order if source in sources)
+    return next(source for source in SOURCES if source in sources)
 
 
 class FiniteRandomizer(Protocol):

@@ -126,7 +126,7 @@ class Deployment:
     @cached_property
     def model(self) -> Model:
         """Who is trusted, which follows from the agent."""
-        return served_model(self.bound, self.agent.name)
+        return served_model(self.bound, self.agent)
 
     @property
     def unit(self) -> Unit:

@@ -22,13 +22,12 @@ from tacit.arrays import IntArray
 from tacit.driver import Learner
 from tacit.errors import InvalidInput
 from tacit.privacy.base import Report, Secret
-from tacit.privacy.joint.counted import CountedSecret, CountedSums
 from tacit.privacy.noise import Silence
 from tacit.publication import Publication
 from tacit.service import packing, schema
 from tacit.service import store as db
+from tacit.service.answers import Refused
 from tacit.service.deployment import Deployment
-from tacit.service.errors import Refused
 from tacit.service.intake import Entry
 from tacit.service.ledger import NODE, DatabaseLedger, whole_charge
 from tacit.service.publishing import Billboard, Edges
@@ -68,10 +67,9 @@ class JointMode:
         edges: Edges,
         clock: Callable[[], float],
     ) -> None:
-        privatizer, statistic = deployment.bound.privatizer, deployment.bound.statistic
-        assert isinstance(privatizer, CountedSums)
+        statistic = deployment.bound.statistic
         assert isinstance(statistic, BatchStatistic)
-        self._privatizer: CountedSums = privatizer
+        self._privatizer = deployment.bound.privatizer
         self._statistic: BatchStatistic = statistic
         self._deployment = deployment
         self._store = store
@@ -152,7 +150,6 @@ class JointMode:
 
     def ready(self, learner: Learner, version: int) -> None:
         """Charge, then noise (stored, or stored now), then the witness."""
-        assert isinstance(learner.secret, CountedSecret)
         with self._store.read() as connection:
             self._witness.check(_mark(connection))
         DatabaseLedger(self._store, self._clock).spend(
@@ -168,8 +165,8 @@ class JointMode:
         with self._store.read() as connection:
             stored = self._vault.get(connection, name)
         if stored is None:
-            assert isinstance(learner.secret, CountedSecret)
-            scratch = self._fresh(learner.secret)
+            # drawn with a copy of the counter: what is used is read back from the database
+            scratch = self._privatizer.restore(self._privatizer.state(learner.secret))
             drawn = self._privatizer.draw(scratch, learner.noise)
             with self._store.write() as connection:
                 db.progress(connection, lock=True)
@@ -181,10 +178,6 @@ class JointMode:
                     sealed = self._vault.put(connection, name, stored)
                     _set_mark(connection, Mark(version, hashlib.sha256(sealed).hexdigest()))
         return packing.from_bytes(stored)["noise"]
-
-    def _fresh(self, secret: CountedSecret) -> CountedSecret:
-        """A copy of the counter to draw with: what is used is read back from the database."""
-        return self._thaw(self._freeze(secret))
 
     # Verification.
 
@@ -211,7 +204,6 @@ class JointMode:
 
     def recall(self, learner: Learner, connection: sa.Connection, version: int) -> None:
         """Make the learner's next release use the noise that was stored for it."""
-        assert isinstance(learner.secret, CountedSecret)
         stored = self._vault.get(connection, noise_name(version))
         if stored is None:
             raise Refused(f"the noise of release {version} was not kept")
@@ -222,41 +214,11 @@ class JointMode:
     def load(self, connection: sa.Connection) -> Secret | None:
         """Counter and exact sums as they were saved, None before the first publication."""
         stored = self._vault.get(connection, STATE)
-        return None if stored is None else self._thaw(stored)
+        return None if stored is None else self._privatizer.restore(packing.from_bytes(stored))
 
     def save(self, connection: sa.Connection, secret: Secret) -> None:
         """The counter, encrypted; the noise that went into it is forgotten."""
-        assert isinstance(secret, CountedSecret)
-        self._vault.put(connection, STATE, self._freeze(secret))
-
-    def _freeze(self, secret: CountedSecret) -> bytes:
-        counter = {f"counter.{name}": a for name, a in secret.counter.to_arrays().items()}
-        return packing.to_bytes(
-            {
-                **counter,
-                "sums": secret.sums,
-                "users": np.array(secret.users),
-                "open": np.array(secret.open),
-                "source": np.array(secret.source),
-            }
-        )
-
-    def _thaw(self, stored: bytes) -> CountedSecret:
-        arrays = packing.from_bytes(stored)
-        blank = self._privatizer.init()
-        counter = self._privatizer.strategy.from_arrays(
-            {
-                name.removeprefix("counter."): array
-                for name, array in arrays.items()
-                if name.startswith("counter.")
-            },
-            blank.counter.size,
-            blank.counter.largest,
-        )
-        secret = CountedSecret(arrays["sums"], counter)
-        secret.users, secret.open = int(arrays["users"]), int(arrays["open"])
-        secret.source = "secure" if str(arrays["source"]) == "secure" else "none"
-        return secret
+        self._vault.put(connection, STATE, packing.to_bytes(self._privatizer.state(secret)))
 
     def forget(self, connection: sa.Connection, end: int) -> None:
         """Delete sums and noise that went into a release; everything when the task is over."""

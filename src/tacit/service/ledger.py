@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from tacit.errors import TacitError
 from tacit.privacy.book import Bookkeeping, LedgerDamaged, header, line_bytes, read_book
-from tacit.privacy.charges import Charge, GaussianCharge, PureCharge
+from tacit.privacy.charges import Charge
 from tacit.privacy.filter import Budget, BudgetExhausted, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
 from tacit.service import schema
@@ -26,10 +26,7 @@ _HAIR = 1 + 1e-6
 
 def whole_charge(deployment: Deployment) -> Charge:
     """What one unit pays for everything: all its reports, or the whole stream of releases."""
-    stated = deployment.guarantee
-    if stated.mu is None:
-        return PureCharge(stated.epsilon)
-    return GaussianCharge.of(stated.mu, 1.0)
+    return deployment.bound.privatizer.event.charge()
 
 
 def budget(charge: Charge, stated: Guarantee) -> Budget:

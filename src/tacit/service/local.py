@@ -21,7 +21,6 @@ from tacit.service import packing, schema
 from tacit.service.deployment import Deployment
 from tacit.service.intake import Entry
 from tacit.service.publishing import Billboard
-from tacit.validate import choice
 
 AT_ONCE = 10_000
 """Reports in memory at once while a batch is added up, however large it is."""
@@ -69,19 +68,19 @@ class LocalMode:
     def __init__(self, deployment: Deployment, billboard: Billboard) -> None:
         self._deployment = deployment
         self._billboard = billboard
-        self._halves = wire.two_halves(deployment.bound)
+        self._privatizer = wire.local_privatizer(deployment.bound)
 
     def decode(self, sent: Sequence[tuple[Entry, str]], publication: Publication) -> None:
         """Messages as integers; one that no device of ours can have sent is noted as invalid."""
         coins = [wire.coin(self._deployment.task_id, entry.name) for entry, _ in sent]
         try:
             messages = [wire.unpack_message(text) for _, text in sent]
-            self._halves.inspect_all(messages, publication, coins)
+            self._privatizer.inspect_all(messages, publication, coins)
         except InvalidInput:  # at least one of them is wrong
             for (entry, text), coin in zip(sent, coins, strict=True):
                 with entry.judged():
                     entry.payload = wire.unpack_message(text)
-                    self._halves.inspect(entry.payload, publication, coin)
+                    self._privatizer.inspect(entry.payload, publication, coin)
         else:
             for (entry, _), message in zip(sent, messages, strict=True):
                 entry.payload = message
@@ -103,7 +102,7 @@ class LocalMode:
             by_version[report.version].append(report)
         for version, reports in sorted(by_version.items()):
             publication = self._billboard.publication(version)
-            learner.secret = self._halves.fold(
+            learner.secret = self._privatizer.fold(
                 learner.secret,
                 [report.message for report in reports],
                 publication,
@@ -118,7 +117,7 @@ class LocalMode:
         for kept in self.kept(connection, start, end):
             coin = wire.coin(self._deployment.task_id, kept.identity)
             publication = self._billboard.publication(kept.version)
-            yield self._halves.collect(kept.message, publication, coin), kept.version
+            yield self._privatizer.collect(kept.message, publication, coin), kept.version
 
     def recall(self, learner: Learner, connection: sa.Connection, version: int) -> None:
         """Nothing: the noise of a release is in the reports."""
@@ -145,22 +144,12 @@ class LocalMode:
         row = connection.execute(sa.select(schema.learner.c.data)).one_or_none()
         if row is None:
             return None
-        arrays = packing.from_bytes(bytes(row[0]))
-        secret = self._deployment.bound.privatizer.init()
-        secret.sums[:] = arrays["sums"]
-        secret.users = int(arrays["users"])
-        secret.source = choice(str(arrays["source"]), "source", ("secure", "none"))  # type: ignore[assignment]
+        secret: Secret = self._privatizer.restore(packing.from_bytes(bytes(row[0])))
         return secret
 
     def save(self, connection: sa.Connection, secret: Secret) -> None:
         """The sums, for the next batch."""
-        data = packing.to_bytes(
-            {
-                "sums": secret.sums,
-                "users": np.array(secret.users),
-                "source": np.array(secret.source),
-            }
-        )
+        data = packing.to_bytes(self._privatizer.state(secret))
         connection.execute(schema.learner.delete())
         connection.execute(schema.learner.insert(), {"id": 1, "data": data})
 

@@ -9,41 +9,27 @@ from tacit.agents.base import Agent
 from tacit.agents.catalogue import make_agent
 from tacit.driver import AtLeast, BoundAgent
 from tacit.errors import InvalidInput
-from tacit.privacy.joint.counted import CountedSums
-from tacit.privacy.local import DrawnCell, OneCell
-from tacit.privacy.local.additive import LocalAdditive
-from tacit.privacy.local.response import LocalResponse
 from tacit.task import Task
-from tacit.wire import two_halves
+from tacit.wire import local_privatizer
 
 Model = Literal["local", "joint"]
-
-BATCH_PARAMETER = {
-    "tacit-joint": "least",
-    "private-linopt-vi": "every",
-    "private-linopt-po": "every",
-}
-"""Where agents whose noise is calibrated for a fixed schedule take their least batch from."""
 
 _HAIR = 1 + 1e-6
 
 
-def served_model(bound: BoundAgent, name: str) -> Model:
+def served_model(bound: BoundAgent, agent: Agent) -> Model:
     """Whose noise protects: the device's or the curator's; other mechanisms are refused."""
     privatizer = bound.privatizer
-    if isinstance(privatizer, CountedSums) and name in BATCH_PARAMETER:
-        return "joint"
-    if isinstance(privatizer, LocalAdditive) and privatizer.kind == "bounded":
+    if not privatizer.secure:
         raise InvalidInput(
-            "there is no exact sampler for bounded noise, so it cannot protect anybody: choose the "
-            "randomizer laplace, gaussian or randomized-response"
+            f"there is no exact sampler for {privatizer.guarantee.mechanism}, so it cannot protect "
+            "anybody: choose the randomizer laplace, gaussian or randomized-response"
         )
-    one_cell = isinstance(privatizer, OneCell) and not isinstance(privatizer, DrawnCell)
-    if one_cell or isinstance(privatizer, LocalAdditive | LocalResponse):
-        return "local"
+    if privatizer.served == "local" or (privatizer.served == "joint" and agent.batch_parameter):
+        return privatizer.served
     raise InvalidInput(
-        f"{name} cannot be served: the service takes agents whose users send one randomized report "
-        "each (tacit-local, ldp-obi, ldp-psrl) or whose curator publishes counted sums "
+        f"{agent.name} cannot be served: the service takes agents whose users send one randomized "
+        "report each (tacit-local, ldp-obi, ldp-psrl) or whose curator publishes counted sums "
         "(tacit-joint, private-linopt-vi, private-linopt-po)"
     )
 
@@ -54,7 +40,8 @@ def fit(parameters: dict[str, Any], task: Task, minimum_batch: int) -> tuple[Age
     name = given.pop("name")
     if not isinstance(name, str):
         raise InvalidInput(f"name in [agent] = {name!r}, but it must be the name of an agent")
-    own = BATCH_PARAMETER.get(name)
+    agent = make_agent(name, **given)
+    own = agent.batch_parameter
     if own is not None:
         least = given.setdefault(own, minimum_batch)
         if isinstance(least, int) and least < minimum_batch:
@@ -63,7 +50,7 @@ def fit(parameters: dict[str, Any], task: Task, minimum_batch: int) -> tuple[Age
                 f"{minimum_batch} in [updates], and the noise is calibrated for one of them; leave "
                 f"{own} out, or make both equal"
             )
-    agent = make_agent(name, **given)
+        agent = make_agent(name, **given)
     missing = agent.needs - set(task.known)
     if missing:
         raise InvalidInput(
@@ -71,8 +58,8 @@ def fit(parameters: dict[str, Any], task: Task, minimum_batch: int) -> tuple[Age
             "cannot; choose another agent"
         )
     bound = _bind(agent, task)
-    if served_model(bound, name) == "local":
-        two_halves(bound)
+    if served_model(bound, agent) == "local":
+        local_privatizer(bound)
     _check_guarantee(bound, name)
     if own is None:
         bound = dataclasses.replace(bound, schedule=AtLeast(bound.schedule, minimum_batch))

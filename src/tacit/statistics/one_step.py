@@ -11,10 +11,10 @@ from tacit.arrays import Array, IntArray
 from tacit.kernels.cells import step_reward, step_state
 from tacit.kernels.counts import REWARD_STEPS
 from tacit.kernels.questions import (
-    JOINT,
     KINDS,
     MOVE,
     REWARD,
+    STEP,
     in_turn,
     pick_question,
     pick_questions,
@@ -99,7 +99,7 @@ class OneStep:
     def worst_contexts(self) -> dict[str, dict[str, Array]]:
         """Each kind of question alone, about any step that it can be asked of."""
         found = {}
-        for name, kind in (("steps", JOINT), ("moves", MOVE), ("rewards", REWARD)):
+        for name, kind in (("steps", STEP), ("moves", MOVE), ("rewards", REWARD)):
             asked = np.zeros((self.horizon, KINDS))
             asked[: self.horizon if kind == REWARD else self.horizon - 1, kind] = 1.0
             if asked.any():
@@ -135,7 +135,7 @@ class EachStep:
         out[:] = 0
         cells = self.layout.views(out)["cell"]
         for h in range(self.horizon):
-            _mark(trajectory, h, REWARD if h == self.horizon - 1 else JOINT, cells[h])
+            _mark(trajectory, h, REWARD if h == self.horizon - 1 else STEP, cells[h])
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None

@@ -16,7 +16,7 @@ from tacit.wire.formats import (
     task_id,
     task_to_json,
 )
-from tacit.wire.halves import collect, device_message, fold, inspect_message, two_halves
+from tacit.wire.halves import device_message, local_privatizer
 from tacit.wire.messages import (
     coin,
     new_report_id,
@@ -34,10 +34,8 @@ __all__ = [
     "array_to_json",
     "canonical",
     "coin",
-    "collect",
     "device_message",
-    "fold",
-    "inspect_message",
+    "local_privatizer",
     "new_report_id",
     "pack_message",
     "pack_trajectory",
@@ -47,7 +45,6 @@ __all__ = [
     "task_from_json",
     "task_id",
     "task_to_json",
-    "two_halves",
     "unpack_message",
     "unpack_trajectory",
 ]

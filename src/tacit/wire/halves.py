@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.privacy.base import Report, Secret, TwoHalves
+from tacit.privacy.base import LocalPrivatizer
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
 
 
-def two_halves(bound: BoundAgent) -> TwoHalves:
+def local_privatizer(bound: BoundAgent) -> LocalPrivatizer[Any]:
     """The agent's privatizer, if devices can report to it over a network.
 
     Sums must hold whatever devices may send, not only what honest ones do.
     """
-    privatizer, users = bound.privatizer, bound.task.users
-    if bound.guarantee.model != "local" or not isinstance(privatizer, TwoHalves):
+    device, users = bound.privatizer.device, bound.task.users
+    if bound.guarantee.model != "local" or device is None:
         raise InvalidInput(
             f"the agent's mechanism ({bound.guarantee.mechanism}) sends no local reports of one "
             "message; choose tacit-local, ldp-obi or ldp-psrl"
         )
-    if users * privatizer.largest >= 2**63:
+    if users * device.largest >= 2**63:
         raise InvalidInput(
             f"the sums of {users:,} reports could leave the 64-bit integers if devices misbehave; "
             "plan for fewer users, or choose a larger epsilon"
         )
-    return privatizer
+    return device
 
 
 def device_message(
@@ -38,30 +38,7 @@ def device_message(
 
     It is inspected as the collector will: a contribution made with another coin is caught here.
     """
-    halves = two_halves(bound)
-    message = halves.randomize(contribution, publication, noise)
-    halves.inspect(message, publication, coin)
+    privatizer = local_privatizer(bound)
+    message = privatizer.randomize(contribution, publication, noise)
+    privatizer.inspect(message, publication, coin)
     return message
-
-
-def inspect_message(
-    bound: BoundAgent, message: IntArray, publication: Publication, coin: int
-) -> None:
-    """At the collector, on arrival: refuse what no device of ours can have sent."""
-    two_halves(bound).inspect(message, publication, coin)
-
-
-def collect(bound: BoundAgent, message: IntArray, publication: Publication, coin: int) -> Report:
-    """At the collector: the report as the agent absorbs it, inspected first."""
-    return two_halves(bound).collect(message, publication, coin)
-
-
-def fold(
-    bound: BoundAgent,
-    secret: Secret,
-    messages: Sequence[IntArray],
-    publication: Publication,
-    coins: Sequence[int],
-) -> Secret:
-    """Collect and absorb many messages of one publication; sums do not depend on how many."""
-    return two_halves(bound).fold(secret, messages, publication, coins)

@@ -12,7 +12,8 @@ from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.foretell import bind
-from tacit.privacy.local.additive import GRID, LocalAdditive
+from tacit.grid import GRID
+from tacit.privacy.local import LocalAdditive
 from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.problems import TabularMDP
 from tacit.problems.benchmarks import random_mdp

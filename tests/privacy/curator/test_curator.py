@@ -453,7 +453,7 @@ def test_answers_that_could_leave_the_integers_are_refused() -> None:
 
 
 def test_gram_noise_too_fine_for_the_grid_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="Gram noise of 0.001 is too fine for the grid"):
+    with pytest.raises(InvalidInput, match="Gram noise of 0.001 is too small for the grid"):
         curator(gram_std=1e-3)
 
 
@@ -461,7 +461,7 @@ def test_gram_noise_too_fine_for_the_grid_is_refused() -> None:
     ("change", "message"),
     [
         ({"stds": {"value": np.zeros(2)}}, "needs a positive noise std"),
-        ({"stds": {"value": np.full(2, 1e-3)}}, "too fine for the grid"),
+        ({"stds": {"value": np.full(2, 1e-3)}}, "too small for the grid"),
         ({"ranges": {"value": np.full(2, 0.5)}}, "a range of 1 or more"),
         ({"stds": {"other": np.ones(2)}}, "must name the same targets"),
         ({"rounds": -1}, "rounds"),

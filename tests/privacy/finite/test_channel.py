@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contracts import listed
 from tacit.errors import InvalidInput
 from tacit.privacy.finite import (
     BinaryResponse,
@@ -76,7 +77,7 @@ def test_classes_equal_brute_force(epsilon, domain, at):
         UnaryEncoding.calibrate(epsilon, domain),
         UnaryEncoding.calibrate(epsilon, domain, symmetric=True),
     ):
-        classes, brute = oracle.channel(), Channel(oracle.pmf())
+        classes, brute = oracle.channel(), Channel(listed.pmf(oracle))
         assert classes.epsilon == pytest.approx(brute.epsilon, abs=1e-11)
         assert classes.delta(at) == pytest.approx(brute.delta(at), abs=1e-12)
         assert classes.epsilon_at(0.01) == pytest.approx(brute.epsilon_at(0.01), abs=1e-9)
@@ -87,7 +88,7 @@ def test_classes_equal_brute_force_for_bits():
     rows = np.array([[0, 0, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1], [1, 0, 0, 1]])
     response = BinaryResponse.calibrate(1.5, domain=4, differing=2)
     assert max(np.abs(a - b).sum() for a in rows for b in rows) == 2
-    brute = Channel(response.pmf(rows))
+    brute = Channel(listed.pmf(response, rows))
     assert response.channel().epsilon == pytest.approx(brute.epsilon, abs=1e-13)
     assert response.channel().delta(0.4) == pytest.approx(brute.delta(0.4), abs=1e-14)
 
@@ -95,7 +96,7 @@ def test_classes_equal_brute_force_for_bits():
 @pytest.mark.parametrize("make", [SubsetSelection.calibrate, UnaryEncoding.calibrate])
 def test_composition_is_above_the_exact_product_and_close(make):
     oracle = make(0.8, 4)
-    rows = oracle.pmf()
+    rows = listed.pmf(oracle)
     for m in (2, 3):
         several = [
             np.array([math.prod(row[list(outputs)]) for outputs in products(rows.shape[1], m)])

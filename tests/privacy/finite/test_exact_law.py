@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from contracts import listed
 from contracts.entropy import Law, secure_law, simulated_law
 from contracts.randomizer import (
     KnownEpsilonContract,
@@ -22,7 +23,7 @@ from contracts.randomizer import (
 from tacit.kernels import finite as kernels
 from tacit.privacy import SecureNoise, SimulatedNoise
 from tacit.privacy.finite import BinaryResponse, KaryResponse, SubsetSelection, UnaryEncoding
-from tacit.privacy.finite.grid import GRID, happens
+from tacit.privacy.finite.chances import ONE, happens
 from tacit.privacy.finite.oracle import Oracle
 
 
@@ -37,7 +38,7 @@ class OracleContract(KnownEpsilonContract):
         """As few users as that are drawn one by one; see below for the other way."""
         for case in self.cases():
             users = np.resize([*counts, 0, 0, 0], case.domain)
-            found = simulated_law(lambda rng, c=case, u=users: c.aggregate(u, rng))
+            found = simulated_law(lambda rng, c=case, u=users: listed.aggregate(c, u, rng))
             reports = [self.declared(case, x) for x in range(case.domain) for _ in range(users[x])]
             assert close(found, convolved(reports, case.domain))
 
@@ -47,7 +48,7 @@ class OracleContract(KnownEpsilonContract):
             for case in self.cases():
                 if case.domain <= 4:
                     users = np.resize([2, 1, 0, 0], case.domain)
-                    found = simulated_law(lambda rng, c=case, u=users: c.aggregate(u, rng))
+                    found = simulated_law(lambda rng, c=case, u=users: listed.aggregate(c, u, rng))
                     reports = [self.declared(case, x) for x in (0, 0, 1)]
                     assert close(found, convolved(reports, case.domain))
 
@@ -58,7 +59,7 @@ class TestSubsetSelection(OracleContract):
     def cases(self) -> list[SubsetSelection]:
         some = [SubsetSelection.calibrate(0.2, 4), SubsetSelection.calibrate(0.6, 5)]
         assert all(case.size > 1 for case in some)
-        return [*some, SubsetSelection(3, 2, 3 * GRID // 4 + 1), SubsetSelection(4, 3, GRID - 1)]
+        return [*some, SubsetSelection(3, 2, 3 * ONE // 4 + 1), SubsetSelection(4, 3, ONE - 1)]
 
     def declared(self, randomizer: SubsetSelection, value: int) -> Law:
         return subset_law(randomizer, value)
@@ -85,7 +86,7 @@ class TestUnaryEncoding(OracleContract):
         ]
 
     def declared(self, randomizer: UnaryEncoding, value: int) -> Law:
-        keep, flip = Fraction(randomizer.keep, GRID), Fraction(randomizer.flip, GRID)
+        keep, flip = Fraction(randomizer.keep, ONE), Fraction(randomizer.flip, ONE)
         ones = [keep if x == value else flip for x in range(randomizer.domain)]
         return independent_bits(ones)
 
@@ -94,25 +95,25 @@ class TestBinaryResponse(KnownEpsilonContract):
     subject: ClassVar[type] = BinaryResponse
 
     def cases(self) -> list[BinaryResponse]:
-        return [BinaryResponse.calibrate(2.0, 3, 3), BinaryResponse(2, 2, GRID // 2 + 1)]
+        return [BinaryResponse.calibrate(2.0, 3, 3), BinaryResponse(2, 2, ONE // 2 + 1)]
 
     def inputs(self, randomizer: BinaryResponse) -> list[np.ndarray]:
-        return list(randomizer.outputs())
+        return list(listed.outputs(randomizer))
 
     def declared(self, randomizer: BinaryResponse, value: np.ndarray) -> Law:
-        truth = Fraction(randomizer.truth, GRID)
+        truth = Fraction(randomizer.truth, ONE)
         return independent_bits([truth if bit else 1 - truth for bit in value])
 
     def test_batches_have_the_law_of_the_sum_of_their_reports(self) -> None:
         case = self.cases()[0]
         rows = np.array([[1, 0, 1], [0, 0, 1]])
-        found = simulated_law(lambda rng: case.aggregate(rows.sum(axis=0), 2, rng))
+        found = simulated_law(lambda rng: listed.sum_rows(case, rows.sum(axis=0), 2, rng))
         assert close(found, convolved([self.declared(case, row) for row in rows], 3))
 
 
-@pytest.mark.parametrize("threshold", [0, 1, 2**63, GRID - 1, GRID])
+@pytest.mark.parametrize("threshold", [0, 1, 2**63, ONE - 1, ONE])
 def test_a_grid_coin_has_exactly_its_chance(threshold) -> None:
-    assert secure_law(lambda: happens(threshold)).get(True, 0) == Fraction(threshold, GRID)
+    assert secure_law(lambda: happens(threshold)).get(True, 0) == Fraction(threshold, ONE)
 
 
 @pytest.mark.parametrize(("chance", "of"), [(0, 7), (1, 7), (6, 7), (7, 7), (2**24 - 1, 2**24)])

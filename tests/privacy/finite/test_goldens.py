@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from contracts import listed
 from tacit.privacy.finite import (
     BinaryResponse,
     Channel,
@@ -27,7 +28,7 @@ def test_one_step_reports(epsilon, S, H, cell, transition, visits, inside):
     """Cells are (s, rho, s'): column "one step" of docs/papers/tabular_ldp.md#noise-scales."""
     oracle = SubsetSelection.calibrate(epsilon, 2 * S**2)
     assert H * math.sqrt(oracle.variance_outside) == pytest.approx(cell, rel=5e-3)
-    elsewhere = oracle.covariance(0)[-2 * S :, -2 * S :]
+    elsewhere = listed.covariance(oracle, 0)[-2 * S :, -2 * S :]
     assert H * math.sqrt(elsewhere[:2, :2].sum()) == pytest.approx(transition, rel=2e-2)
     assert H * math.sqrt(elsewhere.sum()) == pytest.approx(visits, rel=1e-2)
     assert oracle.variance_inside / oracle.variance_outside == pytest.approx(inside, rel=2e-2)
@@ -58,7 +59,7 @@ def test_subset_selection_against_unary_bits():
 @pytest.mark.parametrize("domain", [8, 10])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.0])
 def test_the_worst_ratio_is_exactly_epsilon(domain, epsilon):
-    pmf = SubsetSelection.calibrate(epsilon, domain).pmf()
+    pmf = listed.pmf(SubsetSelection.calibrate(epsilon, domain))
     assert Channel(pmf).epsilon == pytest.approx(epsilon, abs=1e-12)
     assert len(set(np.round(pmf.ravel(), 14))) == 2  # two values, one ratio
 
@@ -91,7 +92,7 @@ def test_trajectory_bits_over_all_trajectories_one_step():
     """H = 1: all eight rows, all 2^8 outputs; the ratio is (6H - 2) eps0, not 6H eps0."""
     rows = np.array([bits(t) for t in trajectories(1)])
     response = BinaryResponse.calibrate(1.0, rows.shape[1], differing=4)
-    assert Channel(response.pmf(rows)).epsilon == pytest.approx(
+    assert Channel(listed.pmf(response, rows)).epsilon == pytest.approx(
         4 * response.epsilon_per_bit, abs=1e-12
     )
     assert response.epsilon == pytest.approx(1.0, abs=1e-12) and response.epsilon <= 1.0
@@ -107,7 +108,7 @@ def test_trajectory_bits_over_all_trajectories_two_steps():
     for m in apart:
         part = BinaryResponse(m, m, whole.truth)
         pair = np.array([np.zeros(m, dtype=np.int64), np.ones(m, dtype=np.int64)])
-        worst = max(worst, Channel(part.pmf(pair)).epsilon)
+        worst = max(worst, Channel(listed.pmf(part, pair)).epsilon)
     assert worst == pytest.approx(10 * whole.epsilon_per_bit, abs=1e-12)
     assert worst == pytest.approx(whole.epsilon, abs=1e-12)
     assert whole.channel().epsilon == pytest.approx(worst, abs=1e-12)

@@ -10,13 +10,14 @@ from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.privacy import Noise, Privatizer, Query, SimulatedNoise
 from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
-from tacit.privacy.joint import BatchSums, batch_noise_std
+from tacit.privacy.joint import BatchSums
 from tacit.statistics import Relation, Statistic, VisitCounts
 from tacit.task import Task
 
 
 def batched(statistic: Statistic, factor: float = 1.0, task: Task = TASK) -> BatchSums:
-    std = factor * batch_noise_std(statistic, task, 1.0, 1e-5)
+    least = BatchSums(statistic, task, requested_epsilon=1.0, requested_delta=1e-5)
+    std = factor * least.noise_std
     return BatchSums(statistic, task, std, requested_epsilon=1.0, requested_delta=1e-5)
 
 

@@ -121,7 +121,7 @@ def test_a_full_batch_of_the_largest_contributions_is_not_clipped(kind: str) -> 
     with pytest.raises(InvalidInput, match="10 users share a batch at most, and 4 more came after"):
         mechanism.absorb_sums(secret, 4 * most, 4, None, Silence())
     mechanism.absorb_sums(secret, 3 * most, 3, None, Silence())
-    with pytest.raises(InvalidInput, match="this one is full"):
+    with pytest.raises(InvalidInput, match="1 more came after 10"):
         mechanism.absorb(secret, mechanism.encode(most, None, SecureNoise()), 0)
     zeros = ReplayNoise([np.zeros(size, dtype=np.int64)])
     blocks = mechanism.release(secret, Query(1), zeros).blocks
@@ -162,7 +162,7 @@ def test_participations_add_up_linearly() -> None:
         requested_epsilon=1.0,
         requested_delta=1e-5,
     )
-    assert twice.mu == pytest.approx(2 * once.mu)
+    assert twice.event.mu == pytest.approx(2 * once.event.mu)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -211,7 +211,7 @@ def test_a_full_batch_takes_nobody_else() -> None:
     zero = np.zeros(mechanism.layout.size, dtype=np.int64)
     for _ in range(2):
         secret = mechanism.absorb(secret, mechanism.encode(zero, None, noise), 0)
-    with pytest.raises(InvalidInput, match="this one is full; release first"):
+    with pytest.raises(InvalidInput, match="1 more came after 2; release first"):
         mechanism.absorb(secret, mechanism.encode(zero, None, noise), 0)
     mechanism.release(secret, Query(1), noise)
     mechanism.absorb(secret, mechanism.encode(zero, None, noise), 1)
@@ -231,7 +231,7 @@ def test_rounding_is_paid_for() -> None:
         "l2", Relation.REPLACE_ONE
     )
     mechanism = counted(statistic, "toeplitz")
-    assert mechanism.mu * mechanism.noise_std > bare * (1 + 2e-8)
+    assert mechanism.event.mu * mechanism.noise_std > bare * (1 + 2e-8)
 
 
 def test_one_simulated_node_marks_every_later_release() -> None:
@@ -297,5 +297,5 @@ def test_the_whole_learner_is_audited(factor: float, verdict: str) -> None:
 
 
 def test_noise_too_fine_for_the_grid_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="noise_std"):
+    with pytest.raises(InvalidInput, match="too small for the grid"):
         counted(VisitCounts(TASK), "tree", factor=1e-9)

@@ -4,7 +4,7 @@ import numpy as np
 
 from privacy.local.cells import LEAST
 from tacit.kernels.counts import REWARD_STEPS
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, WEIGHT_STEPS
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Report
 from tacit.privacy.finite import best_oracle
@@ -35,7 +35,7 @@ class WrongDomain(OneCell):
     """All questions go through the oracle of joint cells."""
 
     def encode(self, contribution, publication, noise) -> Report:
-        keep, self.oracles = self.oracles, (self.oracles[JOINT],) * KINDS
+        keep, self.oracles = self.oracles, (self.oracles[STEP],) * KINDS
         try:
             return super().encode(contribution, publication, noise)
         finally:

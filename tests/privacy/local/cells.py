@@ -12,7 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, WEIGHT_STEPS
+from contracts import listed
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
 from tacit.privacy import Query
 from tacit.privacy.base import Report
@@ -69,7 +70,7 @@ def contribution(privatizer, trajectory, coin, public) -> np.ndarray:
 
 def weight(privatizer, name: str, kind: int, chance: float) -> float:
     """Signal d over variance d / 4 + v of one report, 1 at most; in steps of 2^-14."""
-    v = getattr(privatizer.weighing, name)[0 if kind == JOINT else 1]
+    v = getattr(privatizer.weighing, name)[0 if kind == STEP else 1]
     least = min(*privatizer.weighing.moves, *privatizer.weighing.rewards)
     exact = (0.25 + least) * chance / (chance / 4 + v)
     return round(exact * WEIGHT_STEPS) / WEIGHT_STEPS
@@ -168,7 +169,7 @@ TABLES: dict = {}
 def table(oracle):
     """Outputs and probabilities of an oracle, computed once."""
     if oracle not in TABLES:
-        TABLES[oracle] = oracle.outputs(), oracle.pmf()
+        TABLES[oracle] = listed.outputs(oracle), listed.pmf(oracle)
     return TABLES[oracle]
 
 
@@ -265,7 +266,7 @@ def expected_moments(privatizer, user, public, coin=0):
             cell = cells_of(kind, S).index((user.states[h], rho, following))
             given = A[:, cell]
             mean = mean + chance * given
-            spread = np.einsum("ij,jk,ik->i", A, oracle.covariance(cell), A)
+            spread = np.einsum("ij,jk,ik->i", A, listed.covariance(oracle, cell), A)
             square = square + chance * (given**2 + spread)
     split = [privatizer.layout.views(m) for m in (mean, square - mean**2)]
     split[0]["first_users"][:] = h == 0

@@ -11,6 +11,7 @@ from contracts.composition import counts_l1, counts_l2, fresh_noise, pure_delta
 from contracts.composition import gaussian_delta as normal_delta
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
+from tacit.grid import FINE, GRID
 from tacit.privacy import (
     Exact,
     GridLaw,
@@ -22,8 +23,7 @@ from tacit.privacy import (
     SimulatedNoise,
 )
 from tacit.privacy.accounting import gaussian_delta
-from tacit.privacy.local import LocalAdditive, gaussian_scales, laplace_scales
-from tacit.privacy.local.additive import FINE, GRID
+from tacit.privacy.local import LocalAdditive, least_scales
 from tacit.statistics import Relation, Statistic, VisitCounts
 from tacit.task import Task
 
@@ -33,12 +33,12 @@ def task(horizon: int, participations: int = 1) -> Task:
 
 
 def laplace(statistic: Statistic, epsilon: float, scales=None, of: Task = TASK) -> LocalAdditive:
-    scales = scales or laplace_scales(statistic, epsilon)
+    scales = scales or least_scales(statistic, "laplace", epsilon)
     return LocalAdditive(statistic, of, "laplace", scales, requested_epsilon=epsilon)
 
 
 def gaussian(statistic, epsilon, delta, scales=None, of: Task = TASK) -> LocalAdditive:
-    scales = scales or gaussian_scales(statistic, epsilon, delta)
+    scales = scales or least_scales(statistic, "gaussian", epsilon, delta)
     return LocalAdditive(
         statistic, of, "gaussian", scales, requested_epsilon=epsilon, requested_delta=delta
     )
@@ -58,12 +58,12 @@ class TestLaplace(PrivatizerContract):
 
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
         """Fresh reports: pure epsilons add up."""
-        scales = laplace_scales(self.statistic(), 1.0, times)
+        scales = least_scales(self.statistic(), "laplace", 1.0, 0.0, times)
         privatizer = laplace(self.statistic(), 1.0, scales, of=taking_part(times))
         return privatizer, times * counts_l1(3) / scales["visits"]
 
     def too_little(self, times: int) -> tuple[Privatizer, float]:
-        scales = laplace_scales(self.statistic(), 1.0)
+        scales = least_scales(self.statistic(), "laplace", 1.0)
         privatizer = laplace(self.statistic(), 0.5, scales, of=taking_part(times))
         return privatizer, pure_delta(times * counts_l1(3) / scales["visits"], 0.5)
 
@@ -86,12 +86,12 @@ class TestGaussian(TestLaplace):
 
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
         """Fresh reports: the squares of mu add up."""
-        scales = gaussian_scales(self.statistic(), 1.0, 1e-5, times)
+        scales = least_scales(self.statistic(), "gaussian", 1.0, 1e-5, times)
         privatizer = gaussian(self.statistic(), 1.0, 1e-5, scales, of=taking_part(times))
         return privatizer, fresh_noise(counts_l2(3) / scales["visits"], times, 1e-5)
 
     def too_little(self, times: int) -> tuple[Privatizer, float]:
-        scales = gaussian_scales(self.statistic(), 1.0, 1e-5)
+        scales = least_scales(self.statistic(), "gaussian", 1.0, 1e-5)
         privatizer = gaussian(self.statistic(), 0.5, 1e-5, scales, of=taking_part(times))
         return privatizer, normal_delta(math.sqrt(times) * counts_l2(3) / scales["visits"], 0.5)
 
@@ -122,11 +122,11 @@ def test_tight_laplace_is_l1_over_epsilon_and_exactly_epsilon(horizon, epsilon) 
 
 def test_the_guarantee_follows_the_noise_not_the_request() -> None:
     statistic = VisitCounts(task(3))
-    halved = {name: scale / 2 for name, scale in laplace_scales(statistic, 1.0).items()}
+    halved = {name: scale / 2 for name, scale in least_scales(statistic, "laplace", 1.0).items()}
     said = laplace(statistic, 1.0, halved, of=task(3)).guarantee
     assert said.epsilon == pytest.approx(2.0) and said.requested_epsilon == 1.0
     assert said.delta_at_requested_epsilon > 0.3
-    halved = {n: s / 2 for n, s in gaussian_scales(statistic, 1.0, 1e-5).items()}
+    halved = {n: s / 2 for n, s in least_scales(statistic, "gaussian", 1.0, 1e-5).items()}
     said = gaussian(statistic, 1.0, 1e-5, halved, of=task(3)).guarantee
     assert said.epsilon > 1.9 and said.delta_at_requested_epsilon > 100e-5
     doubled = {n: 4 * s for n, s in halved.items()}
@@ -172,16 +172,16 @@ def test_the_published_gaussian_gets_its_true_delta(horizon, epsilon, delta0, tr
 @given(st.floats(1e-3, 30.0), st.integers(1, 9), st.integers(1, 20))
 def test_no_request_is_exceeded_by_a_rounding_error(epsilon, times, horizon) -> None:
     of = task(horizon, participations=times)
-    scales = laplace_scales(VisitCounts(of), epsilon, times)
+    scales = least_scales(VisitCounts(of), "laplace", epsilon, 0.0, times)
     said = laplace(VisitCounts(of), epsilon, scales, of=of).guarantee
     assert said.epsilon <= epsilon and said.delta_at_requested_epsilon == 0.0
 
 
 def test_participations_compose() -> None:
     statistic = VisitCounts(task(2, participations=4))
-    scales = laplace_scales(statistic, 1.0)
+    scales = least_scales(statistic, "laplace", 1.0)
     assert laplace(statistic, 1.0, scales, of=task(2, 4)).guarantee.epsilon == pytest.approx(4.0)
-    scales = gaussian_scales(statistic, 1.0, 1e-5)
+    scales = least_scales(statistic, "gaussian", 1.0, 1e-5)
     four = gaussian(statistic, 1.0, 1e-5, scales, of=task(2, 4)).guarantee
     mu = 2 * statistic.sensitivity("l2", Relation.REPLACE_ONE) / scales["visits"]
     assert four.delta_at_requested_epsilon == pytest.approx(gaussian_delta(mu, 1.0))
@@ -253,9 +253,9 @@ def test_secure_draws_differ_every_time() -> None:
 def test_bad_requests_are_refused(bad: float) -> None:
     statistic = VisitCounts(task(2))
     with pytest.raises(InvalidInput, match="epsilon = "):
-        laplace_scales(statistic, bad)
+        least_scales(statistic, "laplace", bad)
     with pytest.raises(InvalidInput, match="epsilon = "):
-        gaussian_scales(statistic, bad, 1e-5)
+        least_scales(statistic, "gaussian", bad, 1e-5)
 
 
 def test_scales_that_do_not_fit_are_refused() -> None:
@@ -302,9 +302,11 @@ def test_one_simulated_report_marks_the_release() -> None:
 def test_calibration_pays_for_every_participation() -> None:
     many = task(2, participations=3)
     statistic = VisitCounts(many)
-    said = laplace(statistic, 1.0, laplace_scales(statistic, 1.0, 3), of=many).guarantee
+    said = laplace(
+        statistic, 1.0, least_scales(statistic, "laplace", 1.0, 0.0, 3), of=many
+    ).guarantee
     assert 1 - 1e-9 < said.epsilon <= 1.0
-    scales = gaussian_scales(statistic, 1.0, 1e-5, 3)
+    scales = least_scales(statistic, "gaussian", 1.0, 1e-5, 3)
     said = gaussian(statistic, 1.0, 1e-5, scales, of=many).guarantee
     assert 1 - 1e-6 < said.epsilon <= 1.0 and said.delta_at_requested_epsilon <= 1e-5
 
@@ -318,7 +320,7 @@ def test_draws_that_would_be_cut_off_are_refused() -> None:
 
 def test_gaussian_noise_has_no_guarantee_at_delta_zero() -> None:
     statistic = VisitCounts(task(2))
-    scales = gaussian_scales(statistic, 1.0, 1e-5)
+    scales = least_scales(statistic, "gaussian", 1.0, 1e-5)
     with pytest.raises(InvalidInput, match="requested_delta = 0"):
         gaussian(statistic, 1.0, 0.0, scales)
     with pytest.raises(InvalidInput, match="requested_epsilon = -1"):

@@ -9,10 +9,10 @@ from scipy import integrate, stats
 
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
+from tacit.grid import GRID
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.bounded import bounded_delta, bounded_epsilon, paper_radius, tabular_delta
-from tacit.privacy.local import LocalAdditive, bounded_scales, proportional_radii
-from tacit.privacy.local.additive import GRID
+from tacit.privacy.local import LocalAdditive, least_scales, proportional_radii
 from tacit.statistics import Statistic, VisitCounts
 from tacit.task import Task
 
@@ -32,7 +32,7 @@ class TestBounded(PrivatizerContract):
 
     def make(self, statistic: Statistic) -> Privatizer:
         assert isinstance(statistic, VisitCounts)
-        return mechanism(bounded_scales(statistic, 2.0, 0.1), 2.0, 0.1, TASK)
+        return mechanism(least_scales(statistic, "bounded", 2.0, 0.1), 2.0, 0.1, TASK)
 
     def noise(self) -> Noise:
         return SimulatedNoise(np.random.default_rng(5))
@@ -46,14 +46,14 @@ class TestBounded(PrivatizerContract):
 
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
         """Fresh reports: all cells that move, H = 3 or H - 1 each way, move that many times."""
-        scales = bounded_scales(VisitCounts(TASK), 1.0, 0.1, times)
+        scales = least_scales(VisitCounts(TASK), "bounded", 1.0, 0.1, times)
         moved = [(scales["visits"], 3.0)] * 4 + [(scales["transitions"], 2.0)] * 2
         radii, shifts = zip(*(moved * times), strict=True)
         privatizer = mechanism(scales, 1.0, 0.1, taking_part(times))
         return privatizer, bounded_epsilon(radii, shifts, 0.1)
 
     def too_little(self, times: int) -> tuple[Privatizer, float]:
-        scales = bounded_scales(VisitCounts(TASK), 1.0, 0.1)
+        scales = least_scales(VisitCounts(TASK), "bounded", 1.0, 0.1)
         moved = [(scales["visits"], 3.0)] * 4 + [(scales["transitions"], 2.0)] * 2
         radii, shifts = map(np.array, zip(*(moved * times), strict=True))
         return mechanism(scales, 0.5, 0.1, taking_part(times)), bounded_delta(radii, shifts, 0.5)
@@ -102,7 +102,7 @@ def test_no_finite_epsilon_is_no_privacy() -> None:
 def test_tight_radii_are_private_and_not_wasteful(epsilon: float) -> None:
     of = task(2)
     statistic = VisitCounts(of)
-    scales = bounded_scales(statistic, epsilon, 0.1)
+    scales = least_scales(statistic, "bounded", epsilon, 0.1)
     said = mechanism(scales, epsilon, 0.1, of).guarantee
     assert epsilon * (1 - 1e-4) < said.epsilon <= epsilon
     assert 0.0999 < said.delta_at_requested_epsilon <= 0.1
@@ -116,7 +116,7 @@ def test_tight_radii_are_private_and_not_wasteful(epsilon: float) -> None:
 def test_participations_are_paid_for() -> None:
     once, twice = task(2), task(2, participations=2)
     statistic = VisitCounts(twice)
-    one, two = (bounded_scales(statistic, 2.0, 0.1, times)["visits"] for times in (1, 2))
+    one, two = (least_scales(statistic, "bounded", 2.0, 0.1, times)["visits"] for times in (1, 2))
     assert 1.3 * one < two < 2 * one
     paid = mechanism(proportional_radii(statistic, two), 2.0, 0.1, twice).guarantee
     assert 0.0999 < paid.delta_at_requested_epsilon <= 0.1 and paid.participations == 2
@@ -133,7 +133,7 @@ def test_the_noise_in_a_report_has_the_declared_law() -> None:
     """KS at 1e-6: the right radius passes, half of it and 3/2 of it are rejected."""
     of = task(3)
     statistic = VisitCounts(of)
-    privatizer = mechanism(bounded_scales(statistic, 2.0, 0.1), 2.0, 0.1, of)
+    privatizer = mechanism(least_scales(statistic, "bounded", 2.0, 0.1), 2.0, 0.1, of)
     noise, zero = SimulatedNoise(np.random.default_rng(2)), np.zeros(16, dtype=np.int64)
     reports = np.array([privatizer.encode(zero, None, noise).values for _ in range(500)]) * GRID
     grid = np.linspace(-1, 1, 4001)
@@ -154,7 +154,7 @@ def test_the_noise_in_a_report_has_the_declared_law() -> None:
 def test_sums_reach_the_release_without_bias() -> None:
     of = task(3)
     statistic = VisitCounts(of)
-    privatizer = mechanism(bounded_scales(statistic, 2.0, 0.1), 2.0, 0.1, of)
+    privatizer = mechanism(least_scales(statistic, "bounded", 2.0, 0.1), 2.0, 0.1, of)
     noise, counts = SimulatedNoise(np.random.default_rng(1)), np.zeros(16, dtype=np.int64)
     statistic.layout.views(counts)["visits"][:] = 1
     secret, users = privatizer.init(), 1000

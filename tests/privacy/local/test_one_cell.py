@@ -24,12 +24,12 @@ from privacy.local.cells import (
 )
 from tacit.errors import InvalidInput
 from tacit.kernels.cells import add_hits
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, WEIGHT_STEPS
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy, uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, ReplayNoise, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.local import OneCell
-from tacit.privacy.local.one_cell import best_oracles
+from tacit.privacy.local.cells import best_oracles
 from tacit.publication import Publication
 from tacit.statistics import OneStep
 
@@ -127,7 +127,7 @@ def test_recorded_draws_are_used_up_exactly() -> None:
     with pytest.raises(InvalidInput, match="all recorded noise was used"):
         recorded.happens(1, 2)
     asked = {privatizer.statistic.question(case.publication(), k)[1] for k in range(12)}
-    assert asked == {JOINT, MOVE, REWARD}
+    assert asked == {STEP, MOVE, REWARD}
 
 
 def test_the_guarantee_names_its_mechanism_and_its_numbers() -> None:
@@ -201,7 +201,7 @@ def test_the_largest_sums_that_are_allowed_do_not_overflow() -> None:
     occupancy, table = np.full((2, 2), WEIGHT_STEPS), np.zeros((2, 2), dtype=np.int64)
     sums = privatizer.cell_sums(privatizer.init().sums)
     best = privatizer.weighing._replace(moves=(0.5, 0.5), rewards=(0.5, 0.5), most=0.75)
-    add_hits(np.full(8, most), most, JOINT, 0, table, occupancy, best, sums)
+    add_hits(np.full(8, most), most, STEP, 0, table, occupancy, best, sums)
     assert int(sums.moves_seen[0, 0, 0, 0]) == most * 4 * WEIGHT_STEPS**2
     assert min(part.min() for part in sums) >= 0
 

@@ -24,7 +24,7 @@ from privacy.local.cells import (
     unbiased,
     weight,
 )
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, WEIGHT_STEPS
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.privacy import Query, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import SubsetSelection, best_oracle
 
@@ -56,7 +56,7 @@ def test_broken_privatizers_are_biased(name) -> None:
         for q in questions(2)
     }
     right = {
-        "wrong domain": {(0, JOINT)},
+        "wrong domain": {(0, STEP)},
         "drops the coin": {(0, MOVE), (1, REWARD)},  # its reward is 1
         "own weights": set(),
     }[name]
@@ -95,9 +95,9 @@ def test_the_law_is_the_variance_for_users_outside_a_cell(epsilon, kind) -> None
             if kind == {"moves": REWARD, "rewards": MOVE}[name]:
                 assert said == 0.0 and not found.any()
                 continue
-            w, cells = weight(privatizer, name, kind, chance), cells if kind == JOINT else 1
+            w, cells = weight(privatizer, name, kind, chance), cells if kind == STEP else 1
             assert said == pytest.approx(w**2 * cells * v, rel=1e-12)
-            if kind == JOINT:
+            if kind == STEP:
                 assert (found <= said * (1 + 1e-9)).all() and (found >= said * 5 / 6).all()
             else:
                 assert found == pytest.approx([said] * len(found), rel=1e-9)
@@ -120,7 +120,7 @@ def test_variances_add_up_by_squared_weights_where_the_reports_went() -> None:
         for s, name in itertools.product(range(2), expected):
             if kind != {"moves": REWARD, "rewards": MOVE}[name]:
                 w = weight(privatizer, name, kind, chances[h, s])
-                v = getattr(privatizer.weighing, name)[0 if kind == JOINT else 1]
+                v = getattr(privatizer.weighing, name)[0 if kind == STEP else 1]
                 expected[name][0, s, table[h, s]] += w**2 * v
         starts[kind] += h == 0
         reports += h == 0

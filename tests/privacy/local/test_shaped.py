@@ -13,7 +13,7 @@ from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.policy import TabularPolicy
 from tacit.privacy import Noise, Query, ReplayNoise, SimulatedNoise, accounting
-from tacit.privacy.local import LocalShaped, shaped_std
+from tacit.privacy.local import LocalShaped
 from tacit.publication import Publication
 from tacit.statistics import Statistic, VisitCounts
 from tacit.statistics.base import Relation
@@ -25,8 +25,7 @@ POLICY = Publication(0, TabularPolicy(np.zeros((4, 3), dtype=np.int64)))
 
 
 def made(statistic: Statistic, task=TASK, epsilon: float = 1.0) -> LocalShaped:
-    std = shaped_std(statistic, epsilon, 1e-5, task.participations)
-    return LocalShaped(statistic, task, std, requested_epsilon=epsilon, requested_delta=1e-5)
+    return LocalShaped(statistic, task, requested_epsilon=epsilon, requested_delta=1e-5)
 
 
 class TestLocalShaped(PrivatizerContract):
@@ -146,7 +145,7 @@ def test_the_law_of_a_release_is_exact_cell_by_cell() -> None:
 
 def test_the_guarantee_follows_the_noise_not_the_request() -> None:
     statistic = PolicyTransitions(RIVER)
-    std = shaped_std(statistic, 1.0, 1e-5)
+    std = made(statistic, RIVER).noise_std
     weak = LocalShaped(statistic, RIVER, std / 2, requested_epsilon=1.0, requested_delta=1e-5)
     assert weak.guarantee.epsilon > 2.0 and "WEAKER" in str(weak.guarantee)
     assert made(statistic, RIVER).guarantee.epsilon <= 1.0

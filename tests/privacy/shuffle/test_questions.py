@@ -6,7 +6,7 @@ import pytest
 import tacit
 from tacit.agents import ShuffleOBI
 from tacit.errors import InvalidInput
-from tacit.kernels.questions import JOINT, KINDS, MOVE, REWARD, WEIGHT_STEPS
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.local import OneCell
@@ -40,7 +40,7 @@ def test_the_statement_names_what_is_asked_only(steps) -> None:
         assert {name.split()[0] for name in said.noise} == {"step", "reward"}
         assert "(move)" not in said.mechanism and "(step)" in said.mechanism
     assert len(bound.privatizer.local.channels()) == 2
-    joint = bound.privatizer.local.oracles[JOINT].variance_outside
+    joint = bound.privatizer.local.oracles[STEP].variance_outside
     assert float(bound.privatizer.law(10).variance("moves")) == pytest.approx(20 * joint)
 
 
@@ -48,12 +48,12 @@ def test_published_shares_of_questions_are_refused() -> None:
     """They would split a batch into crowds of other sizes than those accounted for."""
     shuffler = ShuffleOBI(1.0, batch=50, steps="assigned").bind(TASK).privatizer
     with pytest.raises(InvalidInput, match="asked about alike"):
-        encode(shuffler, asking(JOINT))
+        encode(shuffler, asking(STEP))
 
 
 def test_a_question_beyond_the_guarantee_is_refused() -> None:
-    cell = OneCell(OneStep(TASK), TASK, requested_epsilon=1.0, kinds=(JOINT, REWARD))
-    encode(cell, asking(JOINT))
+    cell = OneCell(OneStep(TASK), TASK, requested_epsilon=1.0, kinds=(STEP, REWARD))
+    encode(cell, asking(STEP))
     encode(cell, asking(REWARD))
     with pytest.raises(InvalidInput, match="a question about moves was asked"):
         encode(cell, asking(MOVE))

@@ -21,17 +21,17 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
+from tacit.grid import GRID, require_coarse
 from tacit.kernels.linear_sums import noisy_answer
 from tacit.privacy import accounting
-from tacit.privacy.base import Curated, Likelihood, Query, Record, Report, Secret
+from tacit.privacy.base import TRUSTED, Likelihood, Privatizer, Query, Record, Report, Secret
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters import Strategy
-from tacit.privacy.curator.answers import Answers, require_coarse
-from tacit.privacy.curator.price import Price, grid_rounding
+from tacit.privacy.curator.answers import Answers, Price, grid_rounding
+from tacit.privacy.events import GaussianEvent, guaranteed
 from tacit.privacy.filter import Budget, BudgetExhausted, Cost, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.joint.counted import CountedSecret, CountedSums, CounterLaw
-from tacit.privacy.local.additive import GRID
+from tacit.privacy.joint import CountedSecret, CountedSums, GaussianLaw
 from tacit.privacy.noise import GridLaw, Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
@@ -80,7 +80,7 @@ class CuratorSecret(Secret):
         self.cost = 0.0
 
 
-class Curator(Curated):
+class Curator(Privatizer[CuratorSecret]):
     """Releases noisy Gram matrices and answers declared regression queries.
 
     Args:
@@ -97,6 +97,7 @@ class Curator(Curated):
     """
 
     absorbs_sums = True
+    explains = True
 
     def __init__(
         self,
@@ -128,8 +129,9 @@ class Curator(Curated):
         d: int = statistic.phi.shape[2]
         self._questions = {name: answers.bounds(*name) for name in answers.questions}
         stds = np.array([answers.stds[target][h] for target, h in self._questions])
-        self._laws = dict(zip(self._questions, map(CounterLaw, stds.tolist()), strict=True))
+        self._laws = dict(zip(self._questions, map(GaussianLaw, stds.tolist()), strict=True))
         self._law = GridLaw("gaussian", np.repeat(stds / GRID, d))
+        self.answer_cells = answers.rounds * len(self._law.scales)
         self._price = price.rounded(grid_rounding(statistic, task, answers.least_range))
         self._gram_load = (strategy.column_norm() / gram_std) ** 2
         self._times = task.participations * (1 + accounting.DISCRETE)
@@ -139,9 +141,10 @@ class Curator(Curated):
         self.mu = exact + self._times * self.stream.rounding / gram_std
         self._rounding_cost = self.mu**2 - exact**2
         self._require_room(task)
-        self.guarantee = self._account(task, float(requested_epsilon), float(requested_delta))
-        needed = accounting.gaussian_epsilon(self.mu, float(requested_delta))
+        self.event = GaussianEvent(self.mu)
+        needed = self.event.epsilon(requested_delta)
         self._budget = Budget(needed * (1 + 1e-6), float(requested_delta))
+        self.guarantee = self._account(task, requested_epsilon, requested_delta)
 
     def _cost(self, rounds: int) -> float:
         """mu^2 of all Gram matrices and of that many rounds of answers."""
@@ -161,24 +164,16 @@ class Curator(Curated):
             )
 
     def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
-        return Guarantee(
+        return guaranteed(
+            self.event,
+            task,
             model="joint",
-            epsilon=accounting.gaussian_epsilon(self.mu, delta),
-            delta=delta,
             mechanism=f"gaussian noise on Gram matrices through a {self.stream.strategy.name} "
             "counter and on answered regression queries, fresh for every release",
-            accountant=f"exact Gaussian trade-off at mu = {self.mu:.6g}, all declared answers",
-            mu=self.mu,
-            requested_epsilon=epsilon,
-            requested_delta=delta,
-            delta_at_requested_epsilon=accounting.gaussian_delta(self.mu, epsilon),
-            participations=task.participations,
+            accountant="all declared answers",
+            requested=(epsilon, delta),
             noise=self._noise_scales(),
-            assumptions=(
-                "the curator is trusted with trajectories and keeps its secret state secret",
-                "each participation falls into one batch",
-            ),
-            revealed=task.revealed,
+            assumptions=TRUSTED,
         )
 
     def _noise_scales(self) -> dict[str, Any]:
@@ -190,14 +185,9 @@ class Curator(Curated):
             "answers per question": self.answers.rounds,
         }
 
-    def law(self, users: int) -> CounterLaw:
+    def law(self, users: int) -> GaussianLaw:
         """The law of the noisiest Gram release."""
         return self.stream.law(users)
-
-    @property
-    def answer_cells(self) -> int:
-        """How many numbers all answers together have at most."""
-        return self.answers.rounds * len(self._law.scales)
 
     def init(self) -> CuratorSecret:
         """Empty tables, fresh counter, full budget."""
@@ -207,9 +197,8 @@ class Curator(Curated):
         """To the curator, over its own channel: the contribution itself."""
         return Report(contribution.copy())
 
-    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
+    def absorb(self, secret: CuratorSecret, report: Report, version: int) -> CuratorSecret:
         """Into the tables, and into the open batch of the Gram stream."""
-        assert isinstance(secret, CuratorSecret)
         values = report.take()
         self.stream.absorb(secret.stream, Report(values[: self.layout.size]), version)
         secret.sums += values
@@ -218,23 +207,21 @@ class Curator(Curated):
 
     def absorb_sums(
         self,
-        secret: Secret,
+        secret: CuratorSecret,
         total: IntArray,
         users: int,
         publication: Publication,
         noise: Noise,
-    ) -> Secret:
+    ) -> CuratorSecret:
         """The same for what several users contributed, added up before."""
-        assert isinstance(secret, CuratorSecret)
         gram = total[: self.layout.size]
         self.stream.absorb_sums(secret.stream, gram, users, publication, noise)
         secret.sums += total
         secret.users += users
         return secret
 
-    def release(self, secret: Secret, query: Query | ValueQuery, noise: Noise) -> Release:
+    def release(self, secret: CuratorSecret, query: Query | ValueQuery, noise: Noise) -> Release:
         """The next Gram matrices, or the answer to a question."""
-        assert isinstance(secret, CuratorSecret)
         if isinstance(query, ValueQuery):
             return self._answer(secret, query, noise)
         if query.id == secret.stream.counter.steps + 1:
@@ -357,56 +344,3 @@ class Curator(Curated):
         drawn = np.empty(len(self._law.scales), dtype=np.int64)
         noise.fill(self._law, drawn)
         return dict(zip(self._questions, drawn.reshape(len(self._questions), -1), strict=True))
-
-
-class _Once:
-    """A noise source that draws once for each number of cells, and repeats itself."""
-
-    def __init__(self, noise: Noise) -> None:
-        self._noise = noise
-        self._kept: dict[int, IntArray] = {}
-        self.source = noise.source
-
-    def fill(self, law: GridLaw, out: IntArray) -> None:
-        """The first draw of this size, again and again, in units of the scale."""
-        if len(out) not in self._kept:
-            self._noise.fill(law, out)
-            self._kept[len(out)] = out.copy()
-        out[:] = self._kept[len(out)]
-
-
-class ReusedNoise(Curator):
-    """The mechanism as printed: one draw for all releases, so no finite epsilon.
-
-    It is docs/papers/linear_jdp.md#e1. Two releases whose targets agree differ by exact user data.
-    Kept so that what is printed can be run; it says what it is.
-    """
-
-    def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
-        return Guarantee(
-            model="none",
-            epsilon=math.inf,
-            delta=delta,
-            delta_at_requested_epsilon=1.0,
-            mechanism="gaussian noise drawn once and added to every release",
-            accountant="none, as the difference of two releases is exact user data",
-            requested_epsilon=epsilon,
-            requested_delta=delta,
-            participations=task.participations,
-            noise=self._noise_scales(),
-            assumptions=("nobody sees more than one release",),
-            revealed=task.revealed,
-        )
-
-    def release(self, secret: Secret, query: Query | ValueQuery, noise: Noise) -> Release:
-        """As the curator, with the first draws repeated."""
-        assert isinstance(secret, CuratorSecret)
-        if secret.once is None:
-            secret.once = _Once(noise)
-        return super().release(secret, query, secret.once)
-
-    def _draw_round(self, noise: Noise) -> dict[tuple[str, int], IntArray]:
-        """One draw for all questions of all rounds."""
-        drawn = np.empty(self.statistic.phi.shape[2], dtype=np.int64)
-        noise.fill(GridLaw("gaussian", self._law.scales[: len(drawn)]), drawn)
-        return dict.fromkeys(self._questions, drawn)

@@ -1,4 +1,7 @@
-"""Randomized response on a row of bits (docs/papers/tabular_ldp.md#randomizers)."""
+"""Randomizers whose bits are flipped one by one: a row of true bits, or one cell among many.
+
+See docs/papers/tabular_ldp.md#randomizers and docs/papers/mixture_ldp.md#b3.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,22 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import finite as kernels
+from tacit.kernels.cells import Sampler
+from tacit.privacy.finite.chances import BITS, ONE, happens, least_noise, log_above, log_ratio
 from tacit.privacy.finite.channel import Pair
-from tacit.privacy.finite.grid import BITS, GRID, happens, least_noise, log_above, log_ratio
 from tacit.privacy.finite.oracle import (
     LARGEST_DOMAIN,
-    MOST_USERS,
+    Oracle,
     Randomizer,
+    domain_size,
     generator,
-    table_size,
     whole_numbers,
 )
 from tacit.validate import integer
@@ -47,8 +52,8 @@ class BinaryResponse(Randomizer):
     def __post_init__(self) -> None:
         domain = integer(self.domain, "domain", low=1, high=LARGEST_DOMAIN)
         integer(self.differing, "differing", low=1, high=domain)
-        truth = integer(self.truth, "truth", low=1, high=GRID - 1)
-        if 2 * truth <= GRID:
+        truth = integer(self.truth, "truth", low=1, high=ONE - 1)
+        if 2 * truth <= ONE:
             raise InvalidInput(f"truth = {truth} / 2^{BITS}, but it must be > 1/2")
 
     @classmethod
@@ -58,14 +63,14 @@ class BinaryResponse(Randomizer):
 
         def make(growth: Fraction) -> BinaryResponse:
             each = Fraction(math.exp(log_ratio(growth) / differing))
-            return cls(domain, differing, GRID - math.ceil(GRID / (each + 1)))
+            return cls(domain, differing, ONE - math.ceil(ONE / (each + 1)))
 
         return least_noise(epsilon, make)
 
     @cached_property
     def chances(self) -> tuple[Fraction, Fraction]:
         """The exact probabilities (p, 1 - p)."""
-        p = Fraction(self.truth, GRID)
+        p = Fraction(self.truth, ONE)
         return p, 1 - p
 
     @cached_property
@@ -89,21 +94,6 @@ class BinaryResponse(Randomizer):
         first = np.array([j * honest + (m - j) * flipped for j in range(m + 1)])
         return Pair(first, first[::-1], tuple(math.comb(m, j) for j in range(m + 1)))
 
-    def covariance(self) -> Array:
-        """Exact covariance of one report's estimates: independent, and alike for both values."""
-        return np.diag(np.full(self.domain, self.variance_outside))
-
-    def outputs(self) -> IntArray:
-        """All rows of that many bits, in binary order."""
-        table_size(1, 2**self.domain)
-        return bit_rows(self.domain)
-
-    def pmf(self, inputs: IntArray) -> Array:
-        """Probability of each output given each of these rows of true bits [inputs, outputs]."""
-        rows = [whole_numbers(row, "inputs", self.domain, high=1) for row in np.asarray(inputs)]
-        table_size(len(rows), 2**self.domain)
-        return product_pmf(np.array(rows), self.outputs(), self.chances)
-
     def encode(self, bits: IntArray, rng: np.random.Generator) -> IntArray:
         """A simulated report on a row of true bits."""
         bits = whole_numbers(bits, "bits", self.domain, high=1)
@@ -117,25 +107,99 @@ class BinaryResponse(Randomizer):
         flips = [not happens(self.truth) for _ in range(self.domain)]
         return bits ^ np.array(flips, dtype=np.int64)
 
-    def aggregate(self, ones: IntArray, n: int, rng: np.random.Generator) -> IntArray:
-        """Simulated sum of n reports when ones[j] of the users hold a one at j, exact in law."""
-        n = integer(n, "n", low=0, high=MOST_USERS)
-        ones = whole_numbers(ones, "ones", self.domain, high=n)
-        hits = np.empty_like(ones)
-        kernels.sum_bits(ones, n, self.p, self.q, generator(rng), hits)
-        return hits
+
+@dataclass(frozen=True)
+class UnaryEncoding(Oracle):
+    """One bit per cell: the own cell's is one with probability p, any other with probability q.
+
+    Two users differ in two bits, so the log ratio is exactly log(p (1 - q) / (q (1 - p))).
+
+    Attributes:
+        domain: number of cells D.
+        keep: p in units of 2^-64.
+        flip: q in units of 2^-64.
+    """
+
+    title: ClassVar[str] = "unary encoding"
+    domain: int
+    keep: int
+    flip: int
+
+    def __post_init__(self) -> None:
+        domain_size(self.domain)
+        keep = integer(self.keep, "keep", low=1, high=ONE - 1)
+        flip = integer(self.flip, "flip", low=1, high=ONE - 1)
+        if keep <= flip:
+            raise InvalidInput(
+                f"keep = {keep} / 2^{BITS}, but it must be > flip = {flip} / 2^{BITS}: "
+                "the own cell has to be the likelier one"
+            )
+
+    @classmethod
+    def calibrate(cls, epsilon: float, domain: int, symmetric: bool = False) -> UnaryEncoding:
+        """The least noise at epsilon.
+
+        Optimised for rare cells by default: p = 1/2, q = 1 / (e^eps + 1). The symmetric variant
+        has p = 1 - q = e^(eps/2) / (e^(eps/2) + 1): better inside a cell, worse outside.
+        """
+        cells = domain_size(domain)
+
+        def optimised(growth: Fraction) -> UnaryEncoding:
+            return cls(cells, ONE // 2, math.ceil(ONE / (growth + 1)))
+
+        def even(growth: Fraction) -> UnaryEncoding:
+            flip = math.ceil(ONE / (Fraction(math.sqrt(growth)) + 1))
+            return cls(cells, ONE - flip, flip)
+
+        return least_noise(epsilon, even if symmetric else optimised)
+
+    @classmethod
+    def candidates(cls, epsilon: float, domain: int) -> tuple[UnaryEncoding, ...]:
+        """Both variants."""
+        return cls.calibrate(epsilon, domain), cls.calibrate(epsilon, domain, symmetric=True)
+
+    @property
+    def sampler(self) -> Sampler:
+        """Given the users' cells all bits are independent."""
+        return Sampler(self.domain, 0, 0.0, self.undo)
+
+    @cached_property
+    def chances(self) -> tuple[Fraction, Fraction]:
+        """The exact probabilities (p, q)."""
+        return Fraction(self.keep, ONE), Fraction(self.flip, ONE)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """log(p (1 - q) / (q (1 - p))), rounded up."""
+        p, q = self.chances
+        return log_above(p * (1 - q) / (q * (1 - p)))
+
+    def channel(self) -> Pair:
+        """The two bits in which the users of a pair differ; the others have the same law."""
+        p, q = self.chances
+        first = [p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)]
+        second = [first[0], first[2], first[1], first[3]]
+        return Pair(_logs(first), _logs(second), (1, 1, 1, 1))
+
+    @property
+    def covariance_outside(self) -> float:
+        """Bits are independent."""
+        return 0.0
+
+    def encode(self, cell: int, rng: np.random.Generator) -> IntArray:
+        """A simulated report: D zeros and ones."""
+        bits = np.zeros(self.domain, dtype=np.int64)
+        bits[self._cell(cell)] = 1
+        report = np.empty_like(bits)
+        kernels.encode_bits(bits, self.p, self.q, generator(rng), report)
+        return report
+
+    def encode_secure(self, cell: int) -> IntArray:
+        """A report for a real person: one exact coin per bit."""
+        cell = self._cell(cell)
+        coins = [happens(self.keep if j == cell else self.flip) for j in range(self.domain)]
+        return np.array(coins, dtype=np.int64)
 
 
-def bit_rows(bits: int) -> IntArray:
-    """All rows of that many bits, in binary order [2^bits, bits]."""
-    return np.arange(2**bits)[:, None] >> np.arange(bits - 1, -1, -1)[None, :] & 1
-
-
-def product_pmf(inputs: IntArray, outputs: IntArray, chances: tuple[Fraction, Fraction]) -> Array:
-    """Probability of each row of independent bits given each row of true bits."""
-    p, q = chances
-    table = np.array([[float(1 - q), float(q)], [float(1 - p), float(p)]])  # [true, reported]
-    pmf = np.ones((inputs.shape[0], outputs.shape[0]))
-    for j in range(inputs.shape[1]):
-        pmf *= table[inputs[:, j]][:, outputs[:, j]]
-    return pmf
+def _logs(chances: list[Fraction]) -> Array:
+    return np.array([log_ratio(chance) for chance in chances])

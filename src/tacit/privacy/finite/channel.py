@@ -107,6 +107,8 @@ class Pair:
         participations = integer(participations, "participations", low=1)
         if epsilon >= participations * self.epsilon:
             return 0.0
+        if participations == 1:
+            return self.delta(epsilon)
         spread = self._losses(participations, step).get_delta_for_epsilon(epsilon)
         return min(1.0, float(spread) + ROUNDING)
 

@@ -5,23 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
+from tacit.kernels.cells import Chances, Sampler
 from tacit.privacy.finite.channel import Pair
 from tacit.validate import integer, number
 
 LARGEST_DOMAIN = 2**20
 """Reports are rows of as many bits as there are cells."""
-
-MOST_USERS = 2**40
-"""In one cell of a batch, so that no sum over the cells can overflow."""
-
-LARGEST_TABLE = 2**20
-"""Entries of a matrix of probabilities that may still be written out."""
 
 
 class Randomizer(ABC):
@@ -29,7 +24,7 @@ class Randomizer(ABC):
 
     A bit is one with probability p where the user's own bit (cell) is one, with probability q
     where it is not; (hits - n q) / (p - q) then estimates without bias how many of n users have a
-    one there. Everything is computed from the exact probabilities, which lie on the grid of 2^-64.
+    one there. Everything is computed from the exact probabilities, whole units of 2^-64.
     """
 
     domain: int
@@ -70,23 +65,38 @@ class Randomizer(ABC):
         p, q = self.chances
         return float(p * (1 - p) / (p - q) ** 2)
 
+    @property
+    def undo(self) -> Chances:
+        """What undoes it, as kernels take it."""
+        return Chances(self.p, self.q, self.variance_outside)
+
     def variance(self, share: float) -> float:
         """Variance per report for a cell that holds this share of the users."""
         share = number(share, "share", low=0.0, high=1.0)
         return share * self.variance_inside + (1.0 - share) * self.variance_outside
-
-    def estimate(self, hits: IntArray, n: int) -> Array:
-        """Unbiased number of users with a one, per bit, from the sum of n reports."""
-        n = integer(n, "n", low=0, high=LARGEST_DOMAIN * MOST_USERS)
-        hits = whole_numbers(hits, "hits", self.domain, high=n)
-        p, q = self.chances
-        return np.asarray((hits - float(n * q)) / float(p - q), dtype=np.float64)
 
 
 class Oracle(Randomizer):
     """A randomizer of one value in {0, ..., domain - 1}: a frequency oracle."""
 
     title: ClassVar[str]
+
+    @property
+    def sampler(self) -> Sampler | None:
+        """How the sum of many reports is drawn at once; None where one by one is the only way."""
+        return None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Reports of another law are never summed up as those of the class they were made from."""
+        super().__init_subclass__(**options)
+        own = cls.__dict__
+        if ("encode" in own or "encode_secure" in own) and "sampler" not in own:
+            cls.sampler = Oracle.sampler  # type: ignore[method-assign]
+
+    @classmethod
+    def candidates(cls, epsilon: float, domain: int) -> tuple[Self, ...]:
+        """All variants that may have the least variance at epsilon; none is not to be chosen."""
+        return ()
 
     @property
     def ones(self) -> int | None:
@@ -99,28 +109,12 @@ class Oracle(Randomizer):
         """Covariance of one report's estimates of two cells, for a user in neither of them."""
 
     @abstractmethod
-    def covariance(self, cell: int) -> Array:
-        """Exact covariance [D, D] of one report's estimates, given the user's cell."""
-
-    @abstractmethod
-    def outputs(self) -> IntArray:
-        """All possible reports [outputs, D], for small domains."""
-
-    @abstractmethod
-    def pmf(self) -> Array:
-        """Probability of each of them given each cell [D, outputs]."""
-
-    @abstractmethod
     def encode(self, cell: int, rng: np.random.Generator) -> IntArray:
         """A simulated report: D zeros and ones."""
 
     @abstractmethod
     def encode_secure(self, cell: int) -> IntArray:
         """A report for a real person: exact chances, the operating system's entropy, no seed."""
-
-    @abstractmethod
-    def aggregate(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
-        """Simulated sum of the reports of counts[x] users in each cell x, exact in joint law."""
 
     def log_ratio(self, reports: IntArray, first: Array, second: Array) -> Array:
         """Log of P(report | second) / P(report | first), one per row of zeros and ones.
@@ -161,12 +155,3 @@ def generator(rng: object) -> np.random.Generator:
     if not isinstance(rng, np.random.Generator):
         raise InvalidInput(f"rng = {rng!r}, but it must be a numpy Generator")
     return rng
-
-
-def table_size(rows: int, outputs: int) -> None:
-    """Refuse to write out what would not fit."""
-    if rows * outputs > LARGEST_TABLE:
-        raise InvalidInput(
-            f"{rows} inputs times {outputs} outputs, but at most {LARGEST_TABLE} probabilities can "
-            "be listed; use channel(), which counts equal outputs"
-        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import secrets
 from dataclasses import dataclass
@@ -12,26 +11,24 @@ from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import finite as kernels
-from tacit.privacy.finite.channel import Pair
-from tacit.privacy.finite.grid import (
+from tacit.kernels.cells import Sampler
+from tacit.privacy.finite.chances import (
     BITS,
-    GRID,
     LEAST_EPSILON,
+    ONE,
     happens,
     least_noise,
     log_above,
     log_ratio,
 )
+from tacit.privacy.finite.channel import Pair
 from tacit.privacy.finite.oracle import (
-    MOST_USERS,
     Oracle,
     domain_size,
     generator,
-    table_size,
-    whole_numbers,
 )
 from tacit.validate import integer, number
 
@@ -60,8 +57,8 @@ class SubsetSelection(Oracle):
     def __post_init__(self) -> None:
         domain = domain_size(self.domain)
         size = integer(self.size, "size", low=1, high=domain - 1)
-        own = integer(self.own, "own", low=1, high=GRID - 1)
-        if own * domain <= size * GRID:
+        own = integer(self.own, "own", low=1, high=ONE - 1)
+        if own * domain <= size * ONE:
             raise InvalidInput(
                 f"own = {own} / 2^{BITS}, but it must be > size / domain = {size} / {domain}: "
                 "the own cell has to be the likelier one"
@@ -72,10 +69,15 @@ class SubsetSelection(Oracle):
         """The least noise at epsilon, with the size that has the least variance outside a cell."""
         return _calibrated(cls, epsilon, domain, best_size(epsilon, domain))
 
+    @classmethod
+    def candidates(cls, epsilon: float, domain: int) -> tuple[Self, ...]:
+        """The best size."""
+        return (cls.calibrate(epsilon, domain),)
+
     @cached_property
     def chances(self) -> tuple[Fraction, Fraction]:
         """p, and q = (size - p) / (D - 1): the ones of a report add up to its size."""
-        p = Fraction(self.own, GRID)
+        p = Fraction(self.own, ONE)
         return p, (self.size - p) / (self.domain - 1)
 
     @property
@@ -88,6 +90,11 @@ class SubsetSelection(Oracle):
         """Share of reports that are a uniform subset of all cells, whatever the user's cell."""
         return float((1 - self.chances[0]) * self.domain / (self.domain - self.size))
 
+    @property
+    def sampler(self) -> Sampler:
+        """Uniform subsets, some of them around the own cell: the ones of a report are dependent."""
+        return Sampler(self.domain, self.size, self.blanket, self.undo)
+
     @cached_property
     def epsilon(self) -> float:
         """log(p (D - size) / ((1 - p) size)), rounded up."""
@@ -95,7 +102,7 @@ class SubsetSelection(Oracle):
 
     @property
     def _rest(self) -> int:
-        return GRID - self.own
+        return ONE - self.own
 
     @property
     def _output_chances(self) -> tuple[Fraction, Fraction]:
@@ -129,32 +136,6 @@ class SubsetSelection(Oracle):
             both = (p * (size - 2) + (1 - p) * size) * (size - 1) / (others * (others - 1))
         return float((both - q * q) / (p - q) ** 2)
 
-    def covariance(self, cell: int) -> Array:
-        """Exact covariance [D, D] of one report's estimates; its rows add up to zero."""
-        cell = self._cell(cell)
-        p, q = self.chances
-        others, size = self.domain - 1, self.size
-        unit = (p - q) ** 2
-        matrix = np.full((self.domain, self.domain), self.covariance_outside)
-        np.fill_diagonal(matrix, self.variance_outside)
-        matrix[cell, :] = matrix[:, cell] = float((p * Fraction(size - 1, others) - p * q) / unit)
-        matrix[cell, cell] = self.variance_inside
-        return matrix
-
-    def outputs(self) -> IntArray:
-        """All subsets of that size, in lexicographic order, as rows of zeros and ones."""
-        count = math.comb(self.domain, self.size)
-        table_size(self.domain, count)
-        rows = np.zeros((count, self.domain), dtype=np.int64)
-        for row, cells in enumerate(itertools.combinations(range(self.domain), self.size)):
-            rows[row, list(cells)] = 1
-        return rows
-
-    def pmf(self) -> Array:
-        """Probability of each subset given each cell [D, outputs]."""
-        with_own, without = (float(chance) for chance in self._output_chances)
-        return np.where(self.outputs().T == 1, with_own, without)
-
     def encode(self, cell: int, rng: np.random.Generator) -> IntArray:
         """A simulated report: D zeros and ones."""
         report = np.empty(self.domain, dtype=np.int64)
@@ -176,13 +157,6 @@ class SubsetSelection(Oracle):
             others[self.size - 1] = cell
         report[others[: self.size]] = 1
         return report
-
-    def aggregate(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
-        """Simulated sum of the reports of counts[x] users in each cell x, exact in joint law."""
-        counts = whole_numbers(counts, "counts", self.domain, high=MOST_USERS)
-        hits = np.empty(self.domain, dtype=np.int64)
-        kernels.sum_subsets(counts, self.size, self.blanket, generator(rng), hits)
-        return hits
 
 
 @dataclass(frozen=True)
@@ -217,7 +191,7 @@ def _calibrated(cls: type[S], epsilon: float, domain: int, size: int) -> S:
     cells = domain_size(domain)
 
     def make(growth: Fraction) -> S:
-        rest = GRID * (cells - size) / (size * growth + cells - size)
-        return cls(cells, size, GRID - math.ceil(rest))
+        rest = ONE * (cells - size) / (size * growth + cells - size)
+        return cls(cells, size, ONE - math.ceil(rest))
 
     return least_noise(epsilon, make)

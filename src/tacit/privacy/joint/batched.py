@@ -7,18 +7,31 @@ were planned from earlier releases (docs/papers/lq_jdp.md#b1; proofs/lq.md).
 
 from __future__ import annotations
 
-import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from tacit.arrays import IntArray
+from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
+from tacit.grid import GRID, least_std, require_coarse, whole_steps
 from tacit.kernels import sums
 from tacit.privacy import accounting
-from tacit.privacy.base import Curated, Likelihood, Query, Record, Report, Secret, require_room
+from tacit.privacy.base import (
+    TRUSTED,
+    Likelihood,
+    Privatizer,
+    Query,
+    Record,
+    Report,
+    Secret,
+    require_room,
+)
+from tacit.privacy.events import GaussianEvent, guaranteed
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.joint.counted import CounterLaw
-from tacit.privacy.local.additive import FINE, GRID
 from tacit.privacy.noise import GridLaw, Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release
@@ -27,18 +40,24 @@ from tacit.task import Task
 from tacit.validate import number
 
 
-def batch_noise_std(statistic: Statistic, task: Task, epsilon: float, delta: float) -> float:
-    """The least standard deviation of a cell's noise for (epsilon, delta)."""
-    sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE) * task.participations
-    mu = accounting.gaussian_mu(epsilon, delta)
-    sigma = sensitivity / mu
-    while sensitivity / sigma > mu:
-        sigma = math.nextafter(sigma, math.inf)
-    return sigma
+@dataclass(frozen=True)
+class GaussianLaw:
+    """Independent Gaussian noise of one standard deviation in every cell."""
+
+    std: float
+    name: str = "gaussian"
+
+    def scale(self, block: str) -> float:
+        """The standard deviation."""
+        return self.std
+
+    def variance(self, block: str) -> Array:
+        """Exact variance of every entry."""
+        return np.asarray(self.std**2)
 
 
 class BatchSecret(Secret):
-    """Exact sums of the open batch, and the last release."""
+    """Exact sums of the open batch, how many users are in it, and the last release."""
 
     __slots__ = ("last", "open")
 
@@ -48,13 +67,118 @@ class BatchSecret(Secret):
         self.open = 0
 
 
-class BatchSums(Curated):
+B = TypeVar("B", bound=BatchSecret)
+
+
+class NoisySums(Privatizer[B]):
+    """A curator that adds up batches of users and releases noisy sums, Gaussian on the grid.
+
+    Args:
+        statistic: what each user contributes; asked for its own sensitivity.
+        noise_std: standard deviation of one draw in every cell, natural units.
+    """
+
+    absorbs_sums = True
+    explains = True
+    batch: int | None = None
+    """Most users of one batch, where the noise is calibrated for it."""
+
+    def __init__(self, statistic: Statistic, noise_std: float) -> None:
+        self.layout = statistic.layout
+        self.factors = whole_steps(self.layout.units)
+        self.noise_std = number(noise_std, "noise_std", low=0.0, low_open=True)
+        require_coarse("noise", self.noise_std)
+        self._sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE)
+        self._noise_law = GridLaw("gaussian", np.full(self.layout.size, self.noise_std / GRID))
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """To the curator, over its own channel: the contribution on the common grid."""
+        return Report(contribution * self.factors)
+
+    def absorb(self, secret: B, report: Report, version: int) -> B:
+        """Add to the open batch."""
+        self._require_place(secret, 1)
+        secret = super().absorb(secret, report, version)
+        secret.open += 1
+        return secret
+
+    def absorb_sums(
+        self, secret: B, total: IntArray, users: int, publication: Publication, noise: Noise
+    ) -> B:
+        """The same for what several users contributed, added up before."""
+        self._require_place(secret, users)
+        sums.absorb(secret.sums, total * self.factors)
+        secret.users += users
+        secret.open += users
+        return secret
+
+    def _require_place(self, secret: B, users: int) -> None:
+        if self.batch is not None and secret.open + users > self.batch:
+            raise InvalidInput(
+                f"{self.batch} users share a batch at most, and {users} more came after "
+                f"{secret.open}; release first"
+            )
+
+    def release(self, secret: B, query: Query, noise: Noise) -> Release:
+        """Close the batch as release ``query.id`` and publish.
+
+        Asked again for the last release, the same one comes back; earlier ones are public already
+        and are not kept.
+        """
+        if secret.last is not None and secret.last[0] == query.id:
+            return secret.last[1]
+        release = self._next(secret, query.id, noise)
+        secret.last = (query.id, release)
+        return release
+
+    @abstractmethod
+    def _next(self, secret: B, number: int, noise: Noise) -> Release:
+        """The release of that number, if it is its turn."""
+
+    def state(self, secret: B) -> dict[str, npt.NDArray[Any]]:
+        """The open batch; the last release is public, and stored as such."""
+        return {**self._sums(secret), "open": np.array(secret.open)}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> B:
+        """Go on with the open batch."""
+        secret = super().restore(arrays)
+        secret.open = int(arrays["open"])
+        return secret
+
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """L2 distance over the declared one."""
+        apart = float(np.linalg.norm((second - first) * self.layout.units))
+        return apart / self._sensitivity
+
+    def evidence(self, record: Record) -> Likelihood:
+        """Of all releases together: their noise has covariance sigma^2 times a public matrix."""
+        count = len(record.released)
+        first, second = (
+            self._exact(np.array(batches[:count])) * self.layout.units
+            for batches in (record.first, record.second)
+        )
+        shift = self._unmixed(second - first) / self.noise_std**2
+        mu_squared = float((shift * (second - first)).sum())
+        ratio = float((shift * (np.array(record.released) - first)).sum()) - mu_squared / 2
+        return Likelihood(ratio, mu_squared)
+
+    @abstractmethod
+    def _exact(self, batches: IntArray) -> IntArray:
+        """What is released about these batches [releases, cells], without noise."""
+
+    @abstractmethod
+    def _unmixed(self, apart: Array) -> Array:
+        """A difference of releases, multiplied by the inverse of the noise's matrix."""
+
+
+class BatchSums(NoisySums[BatchSecret]):
     """A curator that adds up a batch, publishes its noisy sum, and begins the next one at zero.
 
     Args:
         statistic: what each user contributes; asked for its own sensitivity.
         task: the public task.
-        noise_std: standard deviation of the noise in every cell of every release, natural units.
+        noise_std: standard deviation of the noise in every cell of every release, natural units; by
+            default the least for what is requested.
         requested_epsilon: what was asked for; the guarantee is computed from ``noise_std``.
         requested_delta: likewise, and the delta at which epsilon is stated.
     """
@@ -65,125 +189,62 @@ class BatchSums(Curated):
         self,
         statistic: Statistic,
         task: Task,
-        noise_std: float,
+        noise_std: float | None = None,
         *,
         requested_epsilon: float,
         requested_delta: float,
     ) -> None:
-        self.layout = statistic.layout
-        self.noise_std = number(noise_std, "noise_std", low=FINE["gaussian"] * GRID)
-        factors = self.layout.units / GRID
-        if not np.array_equal(factors, np.rint(factors)):
-            raise InvalidInput("the statistic's grid must be made of whole steps of 2^-24")
-        self.factors = factors.astype(np.int64)
+        moved = statistic.sensitivity("l2", Relation.REPLACE_ONE) * task.participations
+        if noise_std is None:
+            mu = accounting.gaussian_mu(requested_epsilon, requested_delta)
+            noise_std = least_std(moved, mu)
+        super().__init__(statistic, noise_std)
         require_room(statistic, task, GRID, self.noise_std)
-        self._sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE)
-        moved = task.participations * self._sensitivity
-        self.mu = moved / self.noise_std * (1 + accounting.DISCRETE)
-        self._noise_law = GridLaw("gaussian", np.full(self.layout.size, self.noise_std / GRID))
-        self.guarantee = self._account(
-            task,
-            number(requested_epsilon, "requested_epsilon", low=0.0, low_open=True),
-            number(requested_delta, "requested_delta", low=0.0, high=1.0, low_open=True),
-        )
+        self.event = GaussianEvent.of(moved, self.noise_std)
+        self.guarantee = self._account(task, requested_epsilon, requested_delta)
 
     def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
-        return Guarantee(
+        return guaranteed(
+            self.event,
+            task,
             model="joint",
-            epsilon=accounting.gaussian_epsilon(self.mu, delta),
-            delta=delta,
             mechanism="gaussian noise on the sum of every batch, each user in one batch",
-            accountant=f"exact Gaussian trade-off at mu = {self.mu:.6g}, one release per user",
-            mu=self.mu,
-            requested_epsilon=epsilon,
-            requested_delta=delta,
-            delta_at_requested_epsilon=accounting.gaussian_delta(self.mu, epsilon),
-            participations=task.participations,
+            accountant="one release per user",
+            requested=(epsilon, delta),
             noise={"batch std": self.noise_std},
-            assumptions=(
-                "the curator is trusted with trajectories and keeps its secret state secret",
-                "each participation falls into one batch",
-            ),
-            revealed=task.revealed,
+            assumptions=TRUSTED,
         )
 
-    def law(self, users: int) -> CounterLaw:
+    def law(self, users: int) -> GaussianLaw:
         """The same in every release."""
-        return CounterLaw(self.noise_std)
+        return GaussianLaw(self.noise_std)
 
     def init(self) -> BatchSecret:
         """An empty batch."""
         return BatchSecret(np.zeros(self.layout.size, dtype=np.int64))
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
-        """To the curator, over its own channel: the contribution on the common grid."""
-        return Report(contribution * self.factors)
-
-    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
-        """Add to the open batch."""
-        assert isinstance(secret, BatchSecret)
-        sums.absorb(secret.sums, report.take())
-        secret.users += 1
-        secret.open += 1
-        return secret
-
-    def absorb_sums(
-        self,
-        secret: Secret,
-        total: IntArray,
-        users: int,
-        publication: Publication,
-        noise: Noise,
-    ) -> Secret:
-        """The same for what several users contributed, added up before."""
-        assert isinstance(secret, BatchSecret)
-        sums.absorb(secret.sums, total * self.factors)
-        secret.users += users
-        secret.open += users
-        return secret
-
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
-        """L2 distance over the declared one."""
-        apart = float(np.linalg.norm((second - first) * self.layout.units))
-        return apart / self._sensitivity
-
-    def evidence(self, record: Record) -> Likelihood:
-        """Of all batches: their noise is independent."""
-        count, units = len(record.released), self.layout.units
-        first, second = (
-            np.array(batches[:count]) * units for batches in (record.first, record.second)
-        )
-        shift = (second - first) / self.noise_std**2
-        mu_squared = float((shift * (second - first)).sum())
-        return Likelihood(
-            float((shift * (record.released - first)).sum()) - mu_squared / 2, mu_squared
-        )
-
-    def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
-        """Close the batch as release ``query.id`` and publish its noisy sum.
-
-        A batch without users is published as exact zeros. Asked again for the last release, the
-        same one comes back; earlier ones are public already and are not kept.
-        """
-        assert isinstance(secret, BatchSecret)
-        if secret.last is not None:
-            if secret.last[0] == query.id:
-                return secret.last[1]
-            if query.id < secret.last[0]:
-                raise InvalidInput(
-                    f"release {query.id} was asked for after release {secret.last[0]}; a release "
-                    "is made once, in order"
-                )
-        values = secret.sums.astype(np.float64)
-        law = CounterLaw(0.0)
+    def _next(self, secret: BatchSecret, number: int, noise: Noise) -> Release:
+        """The noisy sum of the batch; one without users is published as exact zeros."""
+        if secret.last is not None and number < secret.last[0]:
+            raise InvalidInput(
+                f"release {number} was asked for after release {secret.last[0]}; a release is made "
+                "once, in order"
+            )
+        values, law = secret.sums.astype(np.float64), GaussianLaw(0.0)
         if secret.open:
             drawn = np.empty(self.layout.size, dtype=np.int64)
             noise.fill(self._noise_law, drawn)
-            values = (secret.sums + drawn).astype(np.float64)
-            law = self.law(secret.open)
+            values, law = (secret.sums + drawn).astype(np.float64), self.law(secret.open)
             secret.source = weakest(secret.source, noise.source)
         release = Release(secret.open, self.layout.views(values * GRID), law, secret.source)
         secret.sums[:] = 0
         secret.open = 0
-        secret.last = (query.id, release)
         return release
+
+    def _exact(self, batches: IntArray) -> IntArray:
+        """The batches themselves."""
+        return batches
+
+    def _unmixed(self, apart: Array) -> Array:
+        """Their noise is independent."""
+        return apart

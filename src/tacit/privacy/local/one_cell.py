@@ -8,74 +8,40 @@ weight, follows from the step and the publication, which are public.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels import sums
-from tacit.kernels.cells import (
-    CellSums,
-    Chances,
-    add_hits,
-    cell_index,
-    estimate_cells,
-)
-from tacit.kernels.counts import REWARD_STEPS
+from tacit.grid import STEPS
+from tacit.kernels.cells import CellSums, add_hits, cell_index, estimate_cells
 from tacit.kernels.noisy_posterior import NoisyCounts
-from tacit.kernels.questions import (
-    JOINT,
-    KINDS,
-    MOVE,
-    REWARD,
-    SPREAD,
-    WEIGHT_STEPS,
-    Weighing,
-)
+from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
-from tacit.privacy.base import Query, Report, Secret, TwoHalves
-from tacit.privacy.finite import Oracle, Pair, best_oracle, packing
+from tacit.privacy.base import ONE_REPORT, LocalPrivatizer, Query, Report, Secret
+from tacit.privacy.events import FiniteEvent, guaranteed
+from tacit.privacy.finite import Oracle, Pair, packing
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.local.cells import (
+    CellLaw,
+    Oracles,
+    best_oracles,
+    cell_law,
+    layouts,
+    weighing,
+)
 from tacit.privacy.noise import Noise, Source, weakest
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics import Block, EachStep, Layout, OneStep
+from tacit.statistics import EachStep, OneStep
 from tacit.task import Task
 from tacit.validate import number
-
-
-@dataclass(frozen=True)
-class CellLaw:
-    """Variance of the estimates for users outside a cell: v times the sum of squared weights.
-
-    A user inside a cell adds p (1-p) / (p-q)^2 instead of v; which users are inside is not public,
-    so this is the law but for that correction (docs/papers/tabular_ldp.md#b3). Cells of one (s, a)
-    share one variance: the arrays have the shape of the block without its cells. Of the ``*_unit``,
-    which are ratios, no law is stated.
-    """
-
-    name: str
-    per_report: Mapping[str, float]
-    variances: Mapping[str, Array]
-
-    def scale(self, block: str) -> float:
-        """Standard deviation of one report of weight 1."""
-        return math.sqrt(self.per_report[block])
-
-    def variance(self, block: str) -> Array:
-        """Of every cell, by (s, a)."""
-        return self.variances[block]
-
-
-Oracles = tuple[Oracle, Oracle, Oracle]
-"""One for each kind of question: joint cells, moves, rewards."""
 
 _NAMES = ("step", "move", "reward")
 
 
-class OneCell(TwoHalves):
+class OneCell(LocalPrivatizer[Secret]):
     """Randomizes the cell that was asked for; releases unbiased weighted counts.
 
     Released are ``moves`` [G, S, A, S] (weighted counts of (s, a, s'), steps before the last; G is
@@ -91,6 +57,11 @@ class OneCell(TwoHalves):
         kinds: of questions that are ever asked; the last step is asked for its reward only.
     """
 
+    public_step = True
+    """Whether the report's id decides which step it is about, so that everybody knows it."""
+
+    question_owner = "the question, the policy and the weights do not depend on the user's data"
+
     def __init__(
         self,
         statistic: OneStep | EachStep,
@@ -98,7 +69,7 @@ class OneCell(TwoHalves):
         *,
         requested_epsilon: float,
         oracles: Oracles | None = None,
-        kinds: tuple[int, ...] = (JOINT, MOVE, REWARD),
+        kinds: tuple[int, ...] = (STEP, MOVE, REWARD),
     ) -> None:
         epsilon = number(requested_epsilon, "requested_epsilon", low=0.0, low_open=True)
         self.statistic = statistic
@@ -107,7 +78,7 @@ class OneCell(TwoHalves):
             _share(epsilon, task.participations), statistic.states
         )
         self.weighing = weighing(self.oracles, statistic.states)
-        self.layout, self.sums = _layouts(statistic, task)
+        self.layout, self.sums = layouts(statistic, task)
         self.largest = 2 * statistic.states * WEIGHT_STEPS**2  # all ones about one state
         if task.users * self.largest >= 2**63:
             raise InvalidInput(
@@ -117,34 +88,24 @@ class OneCell(TwoHalves):
         self.guarantee = self._account(task, epsilon)
 
     def _account(self, task: Task, requested: float) -> Guarantee:
-        oracles = self._used()
-        times = task.participations
-        epsilon = times * max(oracle.epsilon for oracle in oracles.values())
-        beyond = 0.0
-        if epsilon > requested:
-            beyond = max(pair.composed_delta(times, requested) for pair in self.channels())
-        return Guarantee(
+        oracles, times = self._used(), task.participations
+        worst = max(oracle.epsilon for oracle in oracles.values())
+        self.event = FiniteEvent(times * worst, self.channels(), times)
+        return guaranteed(
+            self.event,
+            task,
             model="local",
-            epsilon=epsilon,
-            delta=0.0,
             mechanism="one question about one step of the trajectory, answered by "
-            + ", ".join(f"{_words(oracle)} ({name})" for name, oracle in oracles.items()),
+            + ", ".join(f"{o.title} over {o.domain} cells ({name})" for name, o in oracles.items()),
             accountant="exact: largest log ratio over all outputs of each randomizer, enumerated "
             "by classes of equal probability",
-            requested_epsilon=requested,
-            requested_delta=0.0,
-            delta_at_requested_epsilon=beyond,
-            participations=times,
+            requested=(requested, 0.0),
             noise={
                 f"{name} {what}": value
                 for name, oracle in oracles.items()
                 for what, value in (("domain", oracle.domain), ("p", oracle.p), ("q", oracle.q))
             },
-            assumptions=(
-                "every participation sends exactly one report, and a retry resends the same bytes",
-                "the question, the policy and the weights do not depend on the user's data",
-            ),
-            revealed=task.revealed,
+            assumptions=(ONE_REPORT, self.question_owner),
         )
 
     def channels(self) -> tuple[Pair, ...]:
@@ -161,31 +122,18 @@ class OneCell(TwoHalves):
 
     def _per_report(self) -> tuple[float, float]:
         """Noise variance of one report's count of moves and of rewards, asked for alone if ever."""
-        joint_only = JOINT in self.kinds and MOVE not in self.kinds
-        return self.weighing.moves[0 if joint_only else 1], self.weighing.rewards[1]
+        whole_only = STEP in self.kinds and MOVE not in self.kinds
+        return self.weighing.moves[0 if whole_only else 1], self.weighing.rewards[1]
 
     def _law(self, moves: Array, rewards: Array, first_users: IntArray) -> CellLaw:
         S = self.statistic.states
-        cells = (2 * S, S, 2)  # of one state, by kind of question
-        starts = [_sum_variance(*pair) for pair in zip(self.oracles, cells, strict=True)]
-        exact = np.zeros(())
-        v, w = self._per_report()
-        return CellLaw(
-            "one-cell",
-            {"moves": v, "rewards": w, "first": starts[REWARD]},
-            {
-                "moves": moves,
-                "rewards": rewards,
-                "moves_unit": exact,
-                "rewards_unit": exact,
-                "first": np.asarray(first_users @ np.array(starts)),
-                "first_users": exact,
-            },
-        )
+        return cell_law(self.oracles, S, self._per_report(), moves, rewards, first_users)
 
     def init(self) -> Secret:
         """Zero sums."""
         return Secret(np.zeros(self.sums.size, dtype=np.int64))
+
+    # On the device.
 
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """The device's half and the collector's: randomize the cell, then address the report."""
@@ -209,17 +157,26 @@ class OneCell(TwoHalves):
 
     def _answer(self, mass: IntArray, kind: int, noise: Noise) -> IntArray:
         """Round the reward, randomize the cell: the oracle's row of zeros and ones."""
-        self._covered(kind)
+        self._require_covered(kind)
         S = self.statistic.states
         s, following = np.unravel_index(np.argmax(mass.sum(axis=1)), (S, S))
-        rho = int(noise.happens(int(mass[s, 1, following]), REWARD_STEPS))
+        rho = int(noise.happens(int(mass[s, 1, following]), STEPS))
         cell = cell_index(kind, int(s), rho, int(following), S)
         return noise.randomize(self.oracles[kind], cell)
+
+    def _require_covered(self, kind: int) -> None:
+        if kind not in self.kinds:
+            raise InvalidInput(
+                f"a question about {_NAMES[kind]}s was asked, but the guarantee covers only "
+                f"{', '.join(_NAMES[k] for k in self.kinds)}; publish other questions"
+            )
+
+    # Audits.
 
     def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """Share of the answer's chances that moves to other cells."""
         _, kind, _ = self._marked(first)
-        self._covered(kind)
+        self._require_covered(kind)
         one, two = (self._chances(*self._marked(life)[1:]) for life in (first, second))
         return float(np.abs(two - one).sum()) / 2
 
@@ -237,37 +194,17 @@ class OneCell(TwoHalves):
 
     def _chances(self, kind: int, mass: IntArray) -> Array:
         """Chance of every cell of the oracle to be the one that is randomized."""
-        S, chances = self.statistic.states, np.zeros(self.oracles[kind].domain)
+        S, found = self.statistic.states, np.zeros(self.oracles[kind].domain)
         for s, rho, following in np.argwhere(mass):
             cell = cell_index(kind, int(s), int(rho), int(following), S)
-            chances[cell] += mass[s, rho, following] / REWARD_STEPS
-        return chances
+            found[cell] += mass[s, rho, following] / STEPS
+        return found
 
-    def _covered(self, kind: int) -> None:
-        if kind not in self.kinds:
-            raise InvalidInput(
-                f"a question about {_NAMES[kind]}s was asked, but the guarantee covers only "
-                f"{', '.join(_NAMES[k] for k in self.kinds)}; publish other questions"
-            )
-
-    def _question(
-        self, message: IntArray, publication: Publication, coin: int
-    ) -> tuple[int, int, IntArray]:
-        """Step and kind a message is about, and the oracle's packed report in it."""
-        h, kind = self.statistic.question(publication, coin)  # type: ignore[union-attr]
-        return h, kind, message
-
-    def _inspected(
-        self, message: IntArray, publication: Publication, coin: int
-    ) -> tuple[int, int, IntArray]:
-        h, kind, packed = self._question(message, publication, coin)
-        self._covered(kind)
-        packing.inspect(packed, self.oracles[kind].domain, self.oracles[kind].ones)
-        return h, kind, packed
+    # At the collector.
 
     def inspect(self, message: IntArray, publication: Publication, coin: int) -> None:
         """Refuse what the oracle of this report's question cannot have said."""
-        self._inspected(message, publication, coin)
+        self._sorted([message], publication, [coin])
 
     def inspect_all(
         self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
@@ -277,18 +214,20 @@ class OneCell(TwoHalves):
 
     def _sorted(
         self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
-    ) -> list[tuple[int, IntArray, IntArray]]:
-        """Kind of question, steps [n] and packed reports [n, words], inspected."""
+    ) -> list[tuple[int, int, IntArray]]:
+        """Kind of question, step and the oracle's packed reports [n, words] on it, inspected."""
+        if len(messages) != len(coins):
+            raise InvalidInput(f"{len(messages)} messages came with {len(coins)} coins")
         steps, kinds, packed = self._questions(messages, publication, coins)
         found = []
         for kind in np.unique(kinds).tolist():
-            self._covered(kind)
-            chosen = np.flatnonzero(kinds == kind)
-            oracle = self.oracles[kind]
+            self._require_covered(kind)
+            chosen, oracle = np.flatnonzero(kinds == kind), self.oracles[kind]
             rows = packing.inspect_all(
                 [packed[i] for i in chosen.tolist()], oracle.domain, oracle.ones
             )
-            found.append((kind, steps[chosen], rows))
+            for h in np.unique(steps[chosen]).tolist():
+                found.append((kind, h, rows[steps[chosen] == h]))
         return found
 
     def _questions(
@@ -302,8 +241,8 @@ class OneCell(TwoHalves):
         self, message: IntArray, publication: Publication, coin: int, source: Source = "secure"
     ) -> Report:
         """At the collector: the report, addressed by the question that its coin asked."""
-        h, kind, packed = self._inspected(message, publication, coin)
-        row = packing.unpack(packed[None], self.oracles[kind].domain)[0]
+        ((kind, h, rows),) = self._sorted([message], publication, [coin])
+        row = packing.unpack(rows, self.oracles[kind].domain)[0]
         return Report(self.address(row, h, kind, publication), source)
 
     def fold(
@@ -315,13 +254,9 @@ class OneCell(TwoHalves):
         source: Source = "secure",
     ) -> Secret:
         """Many reports at once: those about one question are added up before they are addressed."""
-        if len(messages) != len(coins):
-            raise InvalidInput(f"{len(messages)} messages came with {len(coins)} coins")
-        for kind, steps, rows in self._sorted(messages, publication, coins):
-            for h in np.unique(steps).tolist():
-                group = rows[steps == h]
-                hits = packing.unpack(group, self.oracles[kind].domain).sum(axis=0)
-                self._add(hits, len(group), h, kind, publication, secret.sums)
+        for kind, h, rows in self._sorted(messages, publication, coins):
+            hits = packing.unpack(rows, self.oracles[kind].domain).sum(axis=0)
+            self._add(hits, len(rows), h, kind, publication, secret.sums)
         secret.users += len(messages)
         secret.source = weakest(secret.source, source)
         return secret
@@ -354,32 +289,16 @@ class OneCell(TwoHalves):
                 f"predicts, both {shape}; draw a stochastic policy into a table before publishing "
                 "it"
             )
-        add_hits(
-            hits,
-            reports,
-            kind,
-            step,
-            policy.actions,
-            occupancy,
-            self.weighing,
-            self.cell_sums(into),
-        )
+        at = self.cell_sums(into)
+        add_hits(hits, reports, kind, step, policy.actions, occupancy, self.weighing, at)
 
     def cell_sums(self, flat: IntArray) -> CellSums:
         """Views of a flat vector of sums, as kernels take them."""
         return CellSums(**self.sums.views(flat))
 
-    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
-        """Add up what is already randomized."""
-        sums.absorb(secret.sums, report.take())
-        secret.users += 1
-        secret.source = weakest(secret.source, report.source)
-        return secret
-
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """Unbiased weighted counts (hits - q sum w n) / (p - q), and the law of their noise."""
-        values = np.zeros(self.layout.size)
-        blocks = self.layout.views(values)
+        blocks = self.layout.views(np.zeros(self.layout.size))
         exact = self.cell_sums(secret.sums)
         blocks["first_users"][:] = exact.first_users.sum()
         counts = NoisyCounts(
@@ -390,77 +309,72 @@ class OneCell(TwoHalves):
             blocks["moves_unit"],
             blocks["rewards_unit"],
         )
-        joint, move, reward = (chances(oracle) for oracle in self.oracles)
-        estimate_cells(exact, joint, move, reward, counts, blocks["first"])
+        step, move, reward = (oracle.undo for oracle in self.oracles)
+        estimate_cells(exact, step, move, reward, counts, blocks["first"])
         law = self._law(counts.moves_variance, counts.rewards_variance, exact.first_users)
         return Release(secret.users, blocks, law, secret.source)
 
 
-def best_oracles(epsilon: float, states: int) -> Oracles:
-    """The oracle of least variance at epsilon for each kind of question."""
-    S = states
-    return (
-        best_oracle(epsilon, 2 * S * S),
-        best_oracle(epsilon, max(S * S, 2)),
-        best_oracle(epsilon, 2 * S),
-    )
+class DrawnCell(OneCell):
+    """The same for a step that the user draws with a fair coin of its own, and sends along.
 
-
-def weighing(oracles: Oracles, states: int) -> Weighing:
-    """The noise in one count by kind of question, and the scale of weights that follows.
-
-    A count of moves adds up two joint cells, a count of rewards as many as there are states.
+    The step says nothing about the user; that nobody else knows it beforehand is what lets users of
+    all steps hide each other behind a shuffler (docs/papers/tabular_ldp.md#b8-crowd).
     """
-    joint, move, reward = (oracle.variance_outside for oracle in oracles)
-    moves, rewards = (2 * joint, move), (states * joint, reward)
-    return Weighing(moves, rewards, SPREAD + min(*moves, *rewards))
 
-
-def chances(oracle: Oracle) -> Chances:
-    """An oracle as kernels undo it."""
-    return Chances(oracle.p, oracle.q, oracle.variance_outside)
-
-
-def _layouts(statistic: OneStep | EachStep, task: Task) -> tuple[Layout, Layout]:
-    """Of releases, and of the sums behind them."""
-    S, A, H = statistic.states, task.sizes["actions"], statistic.horizon
-    G, every = (1, 1) if task.homogeneous else (max(H - 1, 1), H)
-    moves, rewards = (G, S, A), (every, S, A)
-    w, w2 = 1.0 / WEIGHT_STEPS, 1.0 / WEIGHT_STEPS**2
-    released = Layout(
-        [
-            Block("moves", (*moves, S)),
-            Block("rewards", (*rewards, 2)),
-            Block("moves_unit", moves),
-            Block("rewards_unit", rewards),
-            Block("first", (S,)),
-            Block("first_users", (1,)),
-        ]
+    served = None
+    public_step = False
+    question_owner = (
+        "the user's own coin decides the step; policy and weights do not depend on the user's data"
     )
-    summed = Layout(
-        [
-            Block("moves", (2, *moves, S), w),
-            Block("rewards", (2, *rewards, 2), w),
-            Block("moves_weight", (2, *moves), w),
-            Block("rewards_weight", (2, *rewards), w),
-            Block("moves_square", (2, *moves), w2),
-            Block("rewards_square", (2, *rewards), w2),
-            Block("moves_seen", (2, *moves), w2),
-            Block("rewards_seen", (2, *rewards), w2),
-            Block("first", (KINDS, S)),
-            Block("first_users", (KINDS,)),
+
+    def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
+        """On the device: the step, then the oracle's report on its cell."""
+        h, kind, mass = self._asked(contribution, noise)
+        return np.append(np.int64(h), packing.pack(self._answer(mass, kind, noise)))
+
+    def _asked(self, contribution: IntArray, noise: Noise) -> tuple[int, int, IntArray]:
+        """A step drawn with a fair coin."""
+        H, h = self.statistic.horizon, 0
+        while h < H - 1 and not noise.happens(1, H - h):
+            h += 1
+        mass = self.statistic.layout.views(contribution)["cell"][h]
+        return h, self._kind(h), mass
+
+    def _kind(self, h: int) -> int:
+        return REWARD if h == self.statistic.horizon - 1 else STEP
+
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """The worst of all steps, any of which may be drawn."""
+        cells = [self.statistic.layout.views(life)["cell"] for life in (first, second)]
+        apart = [
+            np.abs(self._chances(self._kind(h), two) - self._chances(self._kind(h), one)).sum()
+            for h, (one, two) in enumerate(zip(*cells, strict=True))
         ]
-    )
-    return released, summed
+        return float(max(apart)) / 2
 
+    def log_ratio(
+        self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
+    ) -> Array:
+        """That of the oracle for the step that was drawn; the step itself says nothing."""
+        one, two = (self.statistic.layout.views(life)["cell"] for life in (first, second))
+        ratio = np.zeros(len(messages))
+        for h in np.unique(messages[:, 0]):
+            rows, kind = messages[:, 0] == h, self._kind(int(h))
+            words = packing.words(self.oracles[kind].domain)
+            ratio[rows] = self._ratio(messages[rows, 1 : 1 + words], kind, one[h], two[h])
+        return ratio
 
-def _sum_variance(oracle: Oracle, cells: int) -> float:
-    """Variance of the summed estimates of that many cells, for a user in none of them."""
-    return cells * (oracle.variance_outside + (cells - 1) * oracle.covariance_outside)
-
-
-def _words(oracle: Oracle) -> str:
-    return f"{oracle.title} over {oracle.domain} cells"
+    def _questions(
+        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
+    ) -> tuple[IntArray, IntArray, Sequence[IntArray]]:
+        H = self.statistic.horizon
+        for message in messages:
+            if message.ndim != 1 or not message.size or not 0 <= message[0] < H:
+                raise InvalidInput(f"the report must begin with the number of its step, below {H}")
+        steps = np.array([message[0] for message in messages], dtype=np.int64)
+        kinds = np.where(steps == H - 1, REWARD, STEP)
+        return steps, kinds, [message[1:] for message in messages]
 
 
 def _share(epsilon: float, times: int) -> float:

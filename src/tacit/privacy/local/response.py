@@ -19,10 +19,10 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels.response import debias, respond, round_sums
-from tacit.privacy.base import Query, Secret
+from tacit.privacy.base import ONE_REPORT, LocalPrivatizer, Query, Secret
+from tacit.privacy.events import FiniteEvent, guaranteed
 from tacit.privacy.finite import BinaryResponse, Pair
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.local.whole import WholeReport
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
 from tacit.release import Release
@@ -117,13 +117,14 @@ def _row_length(statistic: VisitCounts) -> int:
     return sum(statistic.masses[block.name] * block.size for block in statistic.layout.blocks)
 
 
-class LocalResponse(WholeReport):
+class LocalResponse(LocalPrivatizer[Secret]):
     """Every user flips the bits of their steps and sends the sums; the collector adds up.
 
     Args:
         statistic: what is sent, pooled over stages.
         task: the public task.
-        bits: the randomizer; the guarantee is computed from its exact probabilities.
+        bits: the randomizer; by default the one of least noise for what is requested. The guarantee
+            is computed from its exact probabilities.
         requested_epsilon: what was asked for.
     """
 
@@ -131,7 +132,7 @@ class LocalResponse(WholeReport):
         self,
         statistic: VisitCounts,
         task: Task,
-        bits: BinaryResponse,
+        bits: BinaryResponse | None = None,
         *,
         requested_epsilon: float,
     ) -> None:
@@ -139,44 +140,30 @@ class LocalResponse(WholeReport):
         self.trials = {b.name: statistic.masses[b.name] for b in self.layout.blocks}
         cells = [np.full(b.size, self.trials[b.name]) for b in self.layout.blocks]
         steps = np.rint(1.0 / self.layout.units).astype(np.int64)
+        bits = bits or response_bits(statistic, requested_epsilon, task.participations)
         self.randomizer = PooledResponse(bits, np.concatenate(cells), steps)
         self.largest = max(self.trials.values())
         self.guarantee = self._account(task, requested_epsilon)
 
     def _account(self, task: Task, epsilon: float) -> Guarantee:
         bits, times = self.randomizer.bits, task.participations
-        epsilon = number(epsilon, "requested_epsilon", low=0.0, low_open=True)
-        true = bits.epsilon if times == 1 else math.nextafter(times * bits.epsilon, math.inf)
-        return Guarantee(
+        total = bits.epsilon if times == 1 else math.nextafter(times * bits.epsilon, math.inf)
+        self.event = FiniteEvent(total, self.channels(), times)
+        stds = {f"{n} std": math.sqrt(float(self.law(1).variance(n))) for n in self.trials}
+        return guaranteed(
+            self.event,
+            task,
             model="local",
-            epsilon=true,
-            delta=0.0,
             mechanism="randomized response on every step's cells, one report per user",
             accountant=f"pure: {bits.differing} bits can differ, exact probabilities",
-            requested_epsilon=epsilon,
-            requested_delta=0.0,
-            delta_at_requested_epsilon=self._delta(true, epsilon, times),
-            unit="user",
-            participations=times,
+            requested=(epsilon, 0.0),
             noise={
                 "chance of a true bit": bits.p,
                 "epsilon per bit": bits.epsilon_per_bit,
-                **{
-                    f"{name} std": math.sqrt(float(self.law(1).variance(name)))
-                    for name in self.trials
-                },
+                **stds,
             },
-            assumptions=(
-                "every participation sends exactly one report, and a retry resends the same bytes",
-            ),
-            revealed=task.revealed,
+            assumptions=(ONE_REPORT,),
         )
-
-    def _delta(self, true: float, epsilon: float, times: int) -> float:
-        if epsilon >= true:
-            return 0.0
-        pair = self.randomizer.bits.channel()
-        return pair.delta(epsilon) if times == 1 else pair.composed_delta(times, epsilon)
 
     def channels(self) -> tuple[Pair, ...]:
         """The output laws of a worst pair of trajectories, bit by bit (before they are summed)."""
@@ -185,10 +172,6 @@ class LocalResponse(WholeReport):
     def law(self, users: int) -> ResponseLaw:
         """The flips of that many users, summed."""
         return ResponseLaw(self.randomizer.bits, self.trials, users)
-
-    def init(self) -> Secret:
-        """Zero sums."""
-        return Secret(np.zeros(self.layout.size, dtype=np.int64))
 
     def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """On the device: how many flipped bits of every cell are set."""

@@ -9,19 +9,19 @@ contribution divided by the weights, for every publication, so one mu covers all
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput
-from tacit.kernels import sums
+from tacit.grid import FINE, GRID, TAIL, least_std, require_coarse, whole_steps
 from tacit.privacy import accounting
-from tacit.privacy.base import Query, Report, Secret, require_room
-from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.local.additive import FINE, GRID, TAIL
-from tacit.privacy.local.whole import WholeReport
+from tacit.privacy.base import ONE_REPORT, LocalPrivatizer, Query, Report, Secret, require_room
+from tacit.privacy.events import GaussianEvent, guaranteed
 from tacit.privacy.noise import GridLaw, Noise, Source, weakest
 from tacit.publication import Publication
 from tacit.release import Release
@@ -67,46 +67,25 @@ class ShapedSecret(Secret):
         self.spread: Array = np.zeros(len(sums))
 
 
-class ShapedReport(Report):
-    """A randomized report with the public weights it was made under."""
-
-    __slots__ = ("weights",)
-
-    def __init__(self, values: IntArray, source: Source, weights: Array) -> None:
-        super().__init__(values, source)
-        self.weights = weights
-
-
-def shaped_std(
-    statistic: Statistic, epsilon: float, delta: float, participations: int = 1
-) -> float:
-    """The least standard deviation in a cell of weight 1 for (epsilon, delta)."""
-    mu = accounting.gaussian_mu(epsilon, delta) / math.sqrt(participations)
-    sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE)
-    sigma = sensitivity / mu
-    while sensitivity / sigma > mu:
-        sigma = math.nextafter(sigma, math.inf)
-    return sigma
-
-
-class LocalShaped(WholeReport):
+class LocalShaped(LocalPrivatizer[ShapedSecret]):
     """Every user adds Gaussian noise of std sigma w_i to cell i and sends nothing where w_i = 0.
 
     Args:
         statistic: what is sent; asked for its own sensitivity and, if it has some, its weights.
         task: the public task.
-        noise_std: sigma, natural units.
+        noise_std: sigma, natural units; by default the least for what is requested.
         requested_epsilon: what was asked for; the guarantee is computed from ``noise_std`` alone.
         requested_delta: likewise, and the delta at which epsilon is stated.
     """
 
+    served = None
     absorbs_sums = True
 
     def __init__(
         self,
         statistic: Statistic,
         task: Task,
-        noise_std: float,
+        noise_std: float | None = None,
         *,
         requested_epsilon: float,
         requested_delta: float,
@@ -117,46 +96,28 @@ class LocalShaped(WholeReport):
             raise InvalidInput(
                 "there is nothing to report: with horizon 1 there are no transitions to learn"
             )
+        self._sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE)
+        times = task.participations
+        if noise_std is None:
+            mu = accounting.gaussian_mu(requested_epsilon, requested_delta) / math.sqrt(times)
+            noise_std = least_std(self._sensitivity, mu)
         self.noise_std = number(noise_std, "noise_std", low=0.0, low_open=True)
+        require_coarse("noise", self.noise_std)
         self.least = FINE["gaussian"] * GRID / self.noise_std
-        if self.least > 1.0:
-            raise InvalidInput(
-                f"noise of std {noise_std:g} is too small for the grid of 2^-24; choose a smaller "
-                "epsilon"
-            )
-        factors = self.layout.units / GRID
-        if not np.array_equal(factors, np.rint(factors)):
-            raise InvalidInput("the statistic's grid must be made of whole steps of 2^-24")
-        self.factors = factors.astype(np.int64)
+        self.factors = whole_steps(self.layout.units)
         require_room(statistic, task, GRID, self.noise_std)
         self._own = statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE) / GRID
         self.largest = int(self._reach(np.ones(self.layout.size)).max())
-        self.guarantee = self._account(
+        self.event = GaussianEvent.of(math.sqrt(times) * self._sensitivity, self.noise_std)
+        self.guarantee = guaranteed(
+            self.event,
             task,
-            number(requested_epsilon, "requested_epsilon", low=0.0, low_open=True),
-            number(requested_delta, "requested_delta", low=0.0, high=1.0, low_open=True),
-        )
-
-    def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
-        times = task.participations
-        sensitivity = self.statistic.sensitivity("l2", Relation.REPLACE_ONE)
-        mu = math.sqrt(times) * sensitivity / self.noise_std * (1 + accounting.DISCRETE)
-        return Guarantee(
             model="local",
-            epsilon=accounting.gaussian_epsilon(mu, delta),
-            delta=delta,
             mechanism="gaussian noise on one report per user, in proportion to public weights",
-            accountant=f"exact Gaussian trade-off at mu = {mu:.6g}, joint over all blocks",
-            mu=mu,
-            requested_epsilon=epsilon,
-            requested_delta=delta,
-            delta_at_requested_epsilon=accounting.gaussian_delta(mu, epsilon),
-            participations=times,
-            noise={"std at weight 1": self.noise_std, "sensitivity": sensitivity},
-            assumptions=(
-                "every participation sends exactly one report, and a retry resends the same bytes",
-            ),
-            revealed=task.revealed,
+            accountant="joint over all blocks",
+            requested=(requested_epsilon, requested_delta),
+            noise={"std at weight 1": self.noise_std, "sensitivity": self._sensitivity},
+            assumptions=(ONE_REPORT,),
         )
 
     def weights(self, publication: Publication) -> Array:
@@ -191,8 +152,7 @@ class LocalShaped(WholeReport):
     def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """L2 distance over the public weights, over the declared one."""
         apart, _ = self._apart(first, second, publication)
-        most = float(self.guarantee.noise["sensitivity"]) / self.noise_std
-        return float(np.linalg.norm(apart)) / most
+        return float(np.linalg.norm(apart)) / (self._sensitivity / self.noise_std)
 
     def log_ratio(
         self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
@@ -224,31 +184,27 @@ class LocalShaped(WholeReport):
 
     def report(self, message: IntArray, publication: Publication, source: Source) -> Report:
         """The message, with the weights that its publication gave it."""
-        return ShapedReport(message, source, frozen(self.weights(publication)))
+        return Report(message, source, frozen(self.weights(publication)))
 
-    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
+    def absorb(self, secret: ShapedSecret, report: Report, version: int) -> ShapedSecret:
         """Add up what is already randomized, and how much noise is in it."""
-        assert isinstance(secret, ShapedSecret) and isinstance(report, ShapedReport)
-        sums.absorb(secret.sums, report.take())
-        secret.spread += report.weights**2
-        secret.users += 1
-        secret.source = weakest(secret.source, report.source)
+        secret = super().absorb(secret, report, version)
+        secret.spread += report.public**2
         return secret
 
     def absorb_sums(
         self,
-        secret: Secret,
+        secret: ShapedSecret,
         total: IntArray,
         users: int,
         publication: Publication,
         noise: Noise,
-    ) -> Secret:
-        """The same for many users at once, as a simulation can, which knows their contributions.
+    ) -> ShapedSecret:
+        """The same for many users at once, as only a simulation can, which sees contributions.
 
         The noise of n users under one publication is drawn once, with standard deviation sqrt(n)
         times that of one: its law, up to how draws are rounded to the grid.
         """
-        assert isinstance(secret, ShapedSecret)
         weights = self.weights(publication)
         live = np.flatnonzero(weights > 0.0)
         drawn = np.empty(len(live), dtype=np.int64)
@@ -259,9 +215,18 @@ class LocalShaped(WholeReport):
         secret.source = weakest(secret.source, noise.source)
         return secret
 
-    def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
+    def state(self, secret: ShapedSecret) -> dict[str, npt.NDArray[Any]]:
+        """The sums, and how much noise is in them."""
+        return {**self._sums(secret), "spread": secret.spread}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> ShapedSecret:
+        """Go on with both."""
+        secret = super().restore(arrays)
+        secret.spread[:] = arrays["spread"]
+        return secret
+
+    def release(self, secret: ShapedSecret, query: Query, noise: Noise) -> Release:
         """The sums so far; their noise was added by the users."""
-        assert isinstance(secret, ShapedSecret)
         values = secret.sums * GRID
         law = ShapedLaw(self.noise_std, frozen(secret.spread), self.layout)
         return Release(secret.users, self.layout.views(values), law, secret.source)

@@ -8,7 +8,6 @@ from tacit.privacy.shuffle.shuffled import (
     Shuffled,
     hidden_among,
     open_batch,
-    shuffled_cells,
     useful_crowd,
 )
 
@@ -22,6 +21,5 @@ __all__ = [
     "calibrate",
     "hidden_among",
     "open_batch",
-    "shuffled_cells",
     "useful_crowd",
 ]

@@ -12,38 +12,26 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import sums
-from tacit.kernels.questions import JOINT, KINDS, REWARD
-from tacit.privacy.base import Query, Report, Secret
+from tacit.kernels.questions import KINDS, REWARD, STEP
+from tacit.privacy.base import Privatizer, Query, Report, Secret
+from tacit.privacy.events import Event, guaranteed
 from tacit.privacy.finite import KaryResponse, SubsetSelection
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.local import DrawnCell, OneCell
-from tacit.privacy.local.one_cell import CellLaw
-from tacit.privacy.noise import Noise, Source, weakest
+from tacit.privacy.local import CellLaw, DrawnCell, OneCell
+from tacit.privacy.noise import Noise, weakest
 from tacit.privacy.shuffle.blanket import Blanket, Crowd, calibrate
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics import EachStep, OneStep
 from tacit.task import Task
 from tacit.validate import integer, number
-
-
-class SealedReport(Report):
-    """A report on its way to the shuffler, and in which crowd of its batch it hides.
-
-    The crowd is public: it is the step that the report's id assigns (0 where users draw it).
-    """
-
-    __slots__ = ("crowd",)
-
-    def __init__(self, values: IntArray, source: Source, crowd: int) -> None:
-        super().__init__(values, source)
-        self.crowd = crowd
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +50,40 @@ class OpenedBatch:
     reports: IntArray
 
 
+@dataclass(frozen=True)
+class CrowdEvent(Event):
+    """Reports of one person, each hidden in a crowd that ran the same randomizer.
+
+    Attributes:
+        blankets: what hides a report, for each crowd that differs from the others.
+        hidden: users of a crowd who hide each other.
+        reports: how many one person sends.
+        near: an epsilon near which the search begins.
+    """
+
+    blankets: tuple[Blanket, ...]
+    hidden: int
+    reports: int
+    near: float
+    needs_delta: ClassVar[bool] = False
+
+    def epsilon(self, delta: float) -> float:
+        """Of all reports of a person: what each may cost such that all keep delta together."""
+        each, bound = 0.0, self.near / self.reports
+        while each < bound:
+            each = bound
+            share = delta / grouped(self.reports, each)
+            near = self.near / self.reports
+            bound = max(b.epsilon_at(self.hidden, share, near) for b in self.blankets)
+        return self.reports * bound
+
+    def delta(self, epsilon: float) -> float:
+        """Of all of them, as a group."""
+        each = epsilon / self.reports
+        worst = max(blanket.delta(self.hidden, each) for blanket in self.blankets)
+        return min(1.0, grouped(self.reports, each) * worst)
+
+
 class Pile(Secret):
     """The sums of opened batches, and the reports that still wait (``held`` of them per crowd).
 
@@ -72,13 +94,13 @@ class Pile(Secret):
 
     def __init__(self, size: int, crowds: int) -> None:
         super().__init__(np.zeros(size, dtype=np.int64))
-        self.waiting: list[SealedReport] = []
+        self.waiting: list[Report] = []
         self.held = [0] * crowds
         self.version = 0
         self.opened: OpenedBatch | None = None
 
 
-class Shuffled:
+class Shuffled(Privatizer[Pile]):
     """Holds one-cell reports back until a batch is full, and opens it all at once.
 
     A batch has a fixed size, all under one publication. Where steps are assigned in public only
@@ -109,32 +131,71 @@ class Shuffled:
         self.layout = local.layout
         self.statistic = local.statistic
         self.crowd = integer(crowd, "crowd", low=1)
-        self.crowds = 1 if isinstance(local, DrawnCell) else self.statistic.horizon
+        self.crowds = self.statistic.horizon if local.public_step else 1
         self.hidden = hidden_among(crowd, colluders)
         self.batch = self.crowd * self.crowds
         self.guarantee = self._account(task, colluders, requested_epsilon, requested_delta)
 
+    @classmethod
+    def calibrated(
+        cls,
+        statistic: OneStep | EachStep,
+        task: Task,
+        *,
+        epsilon: float,
+        delta: float,
+        crowd: int,
+        colluders: int,
+        most: float,
+    ) -> Shuffled:
+        """With the least noise whose shuffled batches keep the asked central guarantee.
+
+        Args:
+            statistic: the assigned step, or each of them for users who draw one.
+            task: the public task.
+            epsilon: central, over all participations.
+            delta: likewise.
+            crowd: users of a batch who hide each other.
+            colluders: among them.
+            most: local epsilon that one report never exceeds.
+        """
+        S, times, before = statistic.states, task.participations, statistic.horizon - 1
+        share = delta / grouped(times, epsilon / times)
+        each = Crowd(hidden_among(crowd, colluders), epsilon / times, share)
+        make: type[OneCell]
+        if isinstance(statistic, EachStep):
+            make, domains = DrawnCell, (2 * S * S,) * before + (2 * S,)
+            reports = calibrate(each, domains, most)
+            step, reward = reports[0], reports[-1]
+        else:
+            make = OneCell
+            step, reward = (calibrate(each, (cells,), most)[0] for cells in (2 * S * S, 2 * S))
+        spent = times * max(step.epsilon, reward.epsilon)
+        never_asked = KaryResponse.calibrate(min(step.epsilon, reward.epsilon), max(S * S, 2))
+        oracles = (step, never_asked, reward)
+        return cls(
+            make(statistic, task, requested_epsilon=spent, oracles=oracles, kinds=(STEP, REWARD)),
+            task,
+            crowd=crowd,
+            colluders=colluders,
+            requested_epsilon=epsilon,
+            requested_delta=delta,
+        )
+
     def _account(self, task: Task, colluders: int, epsilon: float, delta: float) -> Guarantee:
-        times = task.participations
-        epsilon = number(epsilon, "requested_epsilon", low=0.0, low_open=True)
-        delta = number(delta, "requested_delta", low=0.0, high=1.0, high_open=True)
-        blankets = self.blankets()
-        worst, near = self._each(blankets, times, epsilon, delta), epsilon / times
-        at_request = max(b.delta(self.hidden, near) for b in blankets)
-        view = self.local.guarantee
+        times, view = task.participations, self.local.guarantee
+        asked = number(epsilon, "requested_epsilon", low=0.0, low_open=True)
+        self.event = CrowdEvent(tuple(self.blankets()), self.hidden, times, asked)
         who = "policy and step, worst step" if self.crowds > 1 else "policy and unknown steps"
-        return Guarantee(
+        stated = guaranteed(
+            self.event,
+            task,
             model="shuffle",
-            epsilon=times * worst,
-            delta=delta,
             mechanism=f"{view.mechanism}; opened in batches of {self.batch:,} users",
             accountant=f"privacy blanket of {self.hidden:,} users with the same {who}, by tilted "
             "convolution, rounded up"
             + (f"; {times} participations as a group" if times > 1 else ""),
-            requested_epsilon=epsilon,
-            requested_delta=delta,
-            delta_at_requested_epsilon=min(1.0, grouped(times, near) * at_request),
-            participations=times,
+            requested=(epsilon, delta),
             noise=dict(view.noise),
             assumptions=(
                 *view.assumptions,
@@ -144,22 +205,17 @@ class Shuffled:
                 f"at most {colluders:,} other users of a batch work together with whoever looks "
                 "at it",
             ),
-            revealed=task.revealed,
-            also=(_unasked(view),),
         )
+        return dataclasses.replace(stated, also=(_unasked(view),))
 
-    def _each(self, blankets: list[Blanket], times: int, epsilon: float, delta: float) -> float:
-        """Epsilon of one of that many reports of a person, such that all keep delta together."""
-        each, bound = 0.0, epsilon / times
-        while each < bound:
-            each = bound
-            share = delta / grouped(times, each)
-            bound = max(b.epsilon_at(self.hidden, share, epsilon / times) for b in blankets)
-        return bound
+    @property
+    def device(self) -> OneCell:
+        """What makes the reports; each keeps its local guarantee besides."""
+        return self.local
 
     def blankets(self) -> list[Blanket]:
         """What hides a report, for each crowd of a batch that differs from the others."""
-        step, last = self.local.oracles[JOINT], self.local.oracles[REWARD]
+        step, last = self.local.oracles[STEP], self.local.oracles[REWARD]
         if not isinstance(step, SubsetSelection) or not isinstance(last, SubsetSelection):
             raise InvalidInput("shuffled reports must be subset selection or k-ary response")
         before = self.statistic.horizon - 1
@@ -175,10 +231,11 @@ class Shuffled:
         """Zero sums, nobody waiting."""
         return Pile(self.local.sums.size, self.crowds)
 
-    def encode(
-        self, contribution: IntArray, publication: Publication, noise: Noise
-    ) -> SealedReport:
-        """On the device: the one-cell report."""
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """On the device: the one-cell report, and in which crowd of its batch it hides.
+
+        The crowd is public: it is the step that the report's id assigns (0 where users draw it).
+        """
         if "questions" in publication.context:
             raise InvalidInput("behind a shuffler all steps are asked about alike, jointly")
         report = self.local.encode(contribution, publication, noise)
@@ -186,25 +243,24 @@ class Shuffled:
         if self.crowds > 1:
             question = self.statistic.layout.views(contribution)["question"]
             crowd = int(np.argmax(question)) // KINDS
-        return SealedReport(report.values, report.source, crowd)
+        return Report(report.values, report.source, crowd)
 
-    def absorb(self, secret: Secret, report: Report, version: int) -> Pile:
+    def absorb(self, secret: Pile, report: Report, version: int) -> Pile:
         """Let a report wait, and open the batch if it was the last one missing."""
-        if not isinstance(secret, Pile) or not isinstance(report, SealedReport):
-            raise InvalidInput("a shuffler takes its own reports into a state of its own")
+        crowd = integer(report.public, "crowd", low=0, high=self.crowds - 1)
         if secret.waiting and version != secret.version:
             raise InvalidInput(
                 f"the open batch is made under version {secret.version}, this report under "
                 f"{version}: only reports under one policy hide each other"
             )
-        if secret.held[report.crowd] >= self.crowd:
+        if secret.held[crowd] >= self.crowd:
             raise InvalidInput(
                 f"the open batch already has its {self.crowd:,} reports about step "
-                f"{report.crowd}; report ids must take the steps in turn"
+                f"{crowd}; report ids must take the steps in turn"
             )
         report.take()
         secret.waiting.append(report)
-        secret.held[report.crowd] += 1
+        secret.held[crowd] += 1
         secret.version = version
         if len(secret.waiting) == self.batch:
             self._open(secret)
@@ -223,7 +279,7 @@ class Shuffled:
         """That of the reports: shuffling changes no sum."""
         return self.local.moved(first, second, publication)
 
-    def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
+    def release(self, secret: Pile, query: Query, noise: Noise) -> Release:
         """The counts of opened batches; reports that wait do not move it."""
         return self.local.release(secret, query, noise)
 
@@ -252,51 +308,6 @@ def grouped(reports: int, epsilon: float) -> float:
     different batches delta only adds up, which is less.
     """
     return sum(math.exp(i * epsilon) for i in range(reports))
-
-
-def shuffled_cells(
-    statistic: OneStep | EachStep,
-    task: Task,
-    *,
-    epsilon: float,
-    delta: float,
-    crowd: int,
-    colluders: int,
-    most: float,
-) -> Shuffled:
-    """The least noise whose shuffled batches keep the asked central guarantee.
-
-    Args:
-        statistic: the assigned step, or each of them for users who draw one.
-        task: the public task.
-        epsilon: central, over all participations.
-        delta: likewise.
-        crowd: users of a batch who hide each other.
-        colluders: among them.
-        most: local epsilon that one report never exceeds.
-    """
-    S, times, before = statistic.states, task.participations, statistic.horizon - 1
-    share = delta / grouped(times, epsilon / times)
-    each = Crowd(hidden_among(crowd, colluders), epsilon / times, share)
-    make: type[OneCell]
-    if isinstance(statistic, EachStep):
-        make, domains = DrawnCell, (2 * S * S,) * before + (2 * S,)
-        reports = calibrate(each, domains, most)
-        joint, reward = reports[0], reports[-1]
-    else:
-        make = OneCell
-        joint, reward = calibrate(each, (2 * S * S,), most)[0], calibrate(each, (2 * S,), most)[0]
-    spent = times * max(joint.epsilon, reward.epsilon)
-    never_asked = KaryResponse.calibrate(min(joint.epsilon, reward.epsilon), max(S * S, 2))
-    oracles = (joint, never_asked, reward)
-    return Shuffled(
-        make(statistic, task, requested_epsilon=spent, oracles=oracles, kinds=(JOINT, REWARD)),
-        task,
-        crowd=crowd,
-        colluders=colluders,
-        requested_epsilon=epsilon,
-        requested_delta=delta,
-    )
 
 
 def _unasked(view: Guarantee) -> Guarantee:

@@ -1,4 +1,4 @@
-"""The grid of probabilities that can be drawn exactly, and logarithms that are never too small.
+"""Probabilities that can be drawn exactly, and logarithms that are never too small.
 
 Every probability of a secure sampler is k / 2^64 for an integer k: a uniform 64-bit integer from
 the operating system is compared with k. Nothing is rounded after that, so the guarantee of a
@@ -16,10 +16,12 @@ from typing import Protocol, TypeVar
 from tacit.validate import number
 
 BITS = 64
-GRID: int = 1 << BITS
+
+ONE: int = 1 << BITS
+"""Probability 1, in the units in which chances are drawn."""
 
 LEAST_EPSILON = 1e-9
-"""Below this a report says next to nothing and its probabilities run into the grid."""
+"""Below this a report says next to nothing and its probabilities run into that unit."""
 
 _ULPS = 8
 """Outward steps: correct rounding of the argument and two ulps of the library's log need four."""
@@ -62,9 +64,9 @@ def log_above(ratio: Fraction) -> float:
 def least_noise(epsilon: object, make: Callable[[Fraction], T]) -> T:
     """The randomizer ``make(growth)`` of the largest growth near e^epsilon that keeps to epsilon.
 
-    ``make`` rounds its own probabilities to the grid; what it reports as its epsilon is compared
+    ``make`` rounds its own probabilities to whole units; what it reports as its epsilon is compared
     with the request, and growth is lowered until it fits: the search errs on the private side.
-    Requests above 64 get what the grid can give, which is less.
+    Requests above 64 get what whole units can give, which is less.
     """
     epsilon = number(epsilon, "epsilon", low=LEAST_EPSILON)
     growth = Fraction(math.exp(min(epsilon, float(BITS))))

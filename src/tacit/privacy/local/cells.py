@@ -1,0 +1,126 @@
+"""What one-cell reports are added to: the sums, what is released of them, and the law of its noise.
+
+See docs/papers/tabular_ldp.md#b3 and B4 there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.arrays import Array, IntArray
+from tacit.kernels.questions import KINDS, REWARD, SPREAD, WEIGHT_STEPS, Weighing
+from tacit.privacy.finite import Oracle, best_oracle
+from tacit.statistics import Block, EachStep, Layout, OneStep
+from tacit.task import Task
+
+Oracles = tuple[Oracle, Oracle, Oracle]
+"""One for each kind of question: whole steps, moves, rewards."""
+
+
+@dataclass(frozen=True)
+class CellLaw:
+    """Variance of the estimates for users outside a cell: v times the sum of squared weights.
+
+    A user inside a cell adds p (1-p) / (p-q)^2 instead of v; which users are inside is not public,
+    so this is the law but for that correction (docs/papers/tabular_ldp.md#b3). Cells of one (s, a)
+    share one variance: the arrays have the shape of the block without its cells. Of the ``*_unit``,
+    which are ratios, no law is stated.
+    """
+
+    name: str
+    per_report: Mapping[str, float]
+    variances: Mapping[str, Array]
+
+    def scale(self, block: str) -> float:
+        """Standard deviation of one report of weight 1."""
+        return math.sqrt(self.per_report[block])
+
+    def variance(self, block: str) -> Array:
+        """Of every cell, by (s, a)."""
+        return self.variances[block]
+
+
+def cell_law(
+    oracles: Oracles,
+    states: int,
+    per_report: tuple[float, float],
+    moves: Array,
+    rewards: Array,
+    first_users: IntArray,
+) -> CellLaw:
+    """The law of a release.
+
+    Args:
+        oracles: by kind of question.
+        states: S.
+        per_report: variance of one report's count of moves, and of rewards.
+        moves: variances of all reports together, by (s, a).
+        rewards: likewise.
+        first_users: reports about step 1, by kind of question.
+    """
+    cells = (2 * states, states, 2)  # of one state, by kind of question
+    starts = [_sum_variance(*pair) for pair in zip(oracles, cells, strict=True)]
+    v, w = per_report
+    exact = np.zeros(())
+    return CellLaw(
+        "one-cell",
+        {"moves": v, "rewards": w, "first": starts[REWARD]},
+        {
+            "moves": moves,
+            "rewards": rewards,
+            "moves_unit": exact,
+            "rewards_unit": exact,
+            "first": np.asarray(first_users @ np.array(starts)),
+            "first_users": exact,
+        },
+    )
+
+
+def _sum_variance(oracle: Oracle, cells: int) -> float:
+    """Variance of the summed estimates of that many cells, for a user in none of them."""
+    return cells * (oracle.variance_outside + (cells - 1) * oracle.covariance_outside)
+
+
+def best_oracles(epsilon: float, states: int) -> Oracles:
+    """The oracle of least variance at epsilon for each kind of question."""
+    S = states
+    return (
+        best_oracle(epsilon, 2 * S * S),
+        best_oracle(epsilon, max(S * S, 2)),
+        best_oracle(epsilon, 2 * S),
+    )
+
+
+def weighing(oracles: Oracles, states: int) -> Weighing:
+    """The noise in one count by kind of question, and the scale of weights that follows.
+
+    A count of moves adds up two cells of a whole step, a count of rewards as many as there are
+    states.
+    """
+    step, move, reward = (oracle.variance_outside for oracle in oracles)
+    moves, rewards = (2 * step, move), (states * step, reward)
+    return Weighing(moves, rewards, SPREAD + min(*moves, *rewards))
+
+
+def layouts(statistic: OneStep | EachStep, task: Task) -> tuple[Layout, Layout]:
+    """Of releases, and of the sums behind them."""
+    S, A, H = statistic.states, task.sizes["actions"], statistic.horizon
+    G, every = (1, 1) if task.homogeneous else (max(H - 1, 1), H)
+    shapes = {"moves": (G, S, A), "rewards": (every, S, A)}
+    outcomes = {"moves": S, "rewards": 2}
+    w, w2 = 1.0 / WEIGHT_STEPS, 1.0 / WEIGHT_STEPS**2
+    released = [
+        *(Block(name, (*shape, outcomes[name])) for name, shape in shapes.items()),
+        *(Block(f"{name}_unit", shape) for name, shape in shapes.items()),
+        Block("first", (S,)),
+        Block("first_users", (1,)),
+    ]
+    summed = [Block(name, (2, *shape, outcomes[name]), w) for name, shape in shapes.items()]
+    for what, unit in (("weight", w), ("square", w2), ("seen", w2)):
+        summed += [Block(f"{name}_{what}", (2, *shape), unit) for name, shape in shapes.items()]
+    summed += [Block("first", (KINDS, S)), Block("first_users", (KINDS,))]
+    return Layout(released), Layout(summed)
