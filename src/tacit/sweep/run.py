@@ -99,12 +99,8 @@ def run(
     planned = plan(spec)
     prepare(out, resume=resume)
     (out / SPEC).write_text(spec.text)
-    choosing = [task for item in planned for task in tasks_of(item, spec.choose)]
-    total = len(choosing) + sum(len(item.seeds) for item in planned)
-    work = SweepProgress(Finished(out / TASKS), backend, Estimate(workers), watch, total)
-    work.finish(choosing + _seed_by_seed([item for item in planned if not item.candidates]))
-    reported = [_decide(spec.choose, item, work) for item in planned]
-    work.finish(_seed_by_seed([item for item in reported if item.chosen]))
+    work = SweepProgress(Finished(out / TASKS), backend, Estimate(workers), watch)
+    reported = settle(planned, spec.choose, work)
     files = write(out, spec.name, reported, work.finished, work.failures)
     return Swept(
         sweep=load(out),
@@ -115,6 +111,16 @@ def run(
         failures=tuple(work.failures),
         seconds=time.perf_counter() - began,
     )
+
+
+def settle(planned: Sequence[Planned], choose: Choose | None, work: SweepProgress) -> list[Planned]:
+    """Run what a choice needs, choose, and run what is reported."""
+    choosing = [task for item in planned for task in tasks_of(item, choose)]
+    work.total = len(choosing) + sum(len(item.seeds) for item in planned)
+    work.finish(choosing + _seed_by_seed([item for item in planned if not item.candidates]))
+    reported = [_decide(choose, item, work) for item in planned]
+    work.finish(_seed_by_seed([item for item in reported if item.chosen]))
+    return reported
 
 
 def prepare(out: Path, *, resume: bool) -> None:
@@ -170,7 +176,7 @@ class SweepProgress:
     backend: Backend[Task]
     estimate: Estimate
     watch: Watch | None
-    total: int
+    total: int = 0
     kept: int = 0
     ran: int = 0
     failures: list[dict[str, Any]] = field(default_factory=list)
