@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -153,8 +153,7 @@ def _decide(choose: Choose | None, item: Planned, work: SweepProgress) -> Planne
         why = f"{choose.parameter} was not chosen: {len(missing)} of its tasks failed"
         work.give_up([Task(item.configuration, seed) for seed in item.seeds], why)
         return item
-    chosen = pick(item, choose, work.finished)
-    return replace(item, configuration=chosen.configuration, chosen=chosen.to_json())
+    return pick(item, choose, work.finished)
 
 
 @dataclass
