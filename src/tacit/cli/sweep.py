@@ -135,7 +135,7 @@ def _bar() -> Iterator[Watch]:
 
         def watch(now: SweepProgress) -> None:
             left = "" if now.seconds_left is None else f"about {duration(now.seconds_left)} left"
-            failed = f", {now.failed:,} failed" if now.failed else ""
+            failed = f", {len(now.failures):,} failed" if now.failures else ""
             drawn.update(line, total=now.total, completed=now.done, left=left, failed=failed)
 
         yield watch
