@@ -6,7 +6,7 @@ import pytest
 import tacit
 import tacit.simulation.compiled  # knows every statistic
 from tacit.driver import Learner
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.privacy import SimulatedNoise
 from tacit.simulation.score import new_score
 from tacit.simulation.streams import planner_streams
