@@ -11,13 +11,8 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels.counts import (
-    REWARD_STEPS,
-    add_joint_counts,
-    add_policy_transitions,
-    add_visits,
-)
-from tacit.kernels.targets import STEPS
+from tacit.grid import STEPS
+from tacit.kernels.counts import add_joint_counts, add_policy_transitions, add_visits
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
@@ -54,13 +49,13 @@ class VisitCounts(BatchStatistic):
         self.stages = G
         self.masses = {"reward": H, "visits": H, "transitions": H - 1}
         blocks = [
-            Block("reward", (G, S, A), 1.0 / REWARD_STEPS),
+            Block("reward", (G, S, A), 1.0 / STEPS),
             Block("visits", (G, S, A)),
             Block("transitions", (G, S, A, S)),
         ]
         if squares:
             self.masses["reward_squares"] = H
-            blocks.append(Block("reward_squares", (G, S, A), 1.0 / REWARD_STEPS))
+            blocks.append(Block("reward_squares", (G, S, A), 1.0 / STEPS))
         self.layout = Layout(blocks)
         self._sizes = (S, A)
         self._no_squares = np.zeros((0, S, A), dtype=np.int64)

@@ -18,7 +18,8 @@ from functools import cached_property
 import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
-from tacit.kernels.linear_sums import STEPS, Weights, add_steps, add_weighted_steps
+from tacit.grid import STEPS
+from tacit.kernels.linear_sums import Weights, add_steps, add_weighted_steps
 from tacit.policy import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (

@@ -13,7 +13,8 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.features import geometry
-from tacit.kernels.targets import STEPS, StepTables, add_multi_targets
+from tacit.grid import STEPS
+from tacit.kernels.targets import StepTables, add_multi_targets
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.statistics.distances import ISOMETRIC, squared_diameter
