@@ -75,10 +75,10 @@ def styles(arms: Sequence[Arm]) -> dict[str, Style]:
     learners = list(dict.fromkeys(arm.learner for arm in arms))
     found = {}
     for place, learner in enumerate(learners):
-        epsilons = sorted({arm.epsilon or 0.0 for arm in arms if arm.learner == learner})
+        epsilons = sorted({arm.level for arm in arms if arm.learner == learner})
         for arm in arms:
             if arm.learner == learner:
-                rank = len(epsilons) - 1 - epsilons.index(arm.epsilon or 0.0)
+                rank = len(epsilons) - 1 - epsilons.index(arm.level)
                 colour = _lighter(HUES[place % len(HUES)], 0.42 * rank / max(len(epsilons) - 1, 1))
                 found[arm.label] = Style(colour, DASHES[min(rank, len(DASHES) - 1)])
     return found
