@@ -5,7 +5,6 @@ See docs/papers/mixture_ldp.md.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -192,7 +191,7 @@ class LdpBandit(CheckedAgent):
         std = None
         if as_paper:
             rule = PaperLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
-            std = 4 * math.sqrt(2 * math.log(2.5 / self.delta)) / self.epsilon
+            std = paper.mixture_local(1, self.epsilon, self.delta, small_values=True)
         privatizer = LocalShaped(statistic, task, std, **self.requested())
         planner = targeted_planner(statistic, rule)
         return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
