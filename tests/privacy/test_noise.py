@@ -6,8 +6,8 @@ from scipy import stats
 
 from contracts.sampler import misfits
 from tacit.errors import InvalidInput
+from tacit.kernels.noise import draw_bounded
 from tacit.privacy import GridLaw, ReplayNoise, SecureNoise, Silence, SimulatedNoise
-from tacit.privacy.bounded import _draw_all
 from tacit.privacy.finite import KaryResponse, UnaryEncoding
 
 KARY = KaryResponse.calibrate(1.5, 4)
@@ -116,8 +116,8 @@ def test_the_exact_sampler_is_asked_for_the_scale_of_the_law(kind, monkeypatch):
 def test_simulated_draws_are_the_generators_times_the_scale():
     """Every cell its own scale and fresh draws, rounded to the grid and nothing else."""
     scales = np.array([3.0, 0.7, 65536.0, 1e6 + 1 / 3, 12.5] * 40)
-    bounded = np.empty(len(scales))
-    _draw_all(1.0, np.random.default_rng(6), bounded)
+    source = np.random.default_rng(6)
+    bounded = np.array([draw_bounded(source) for _ in scales])
     rng = {kind: np.random.default_rng(6) for kind in ("laplace", "gaussian")}
     exponentials = rng["laplace"].standard_exponential((len(scales), 2))
     draws = {

@@ -16,10 +16,10 @@ from contracts.moments import moments_fit
 from tacit.agents import ShuffleOBI, TacitLocal
 from tacit.driver import CappedBatches, drive
 from tacit.kernels.cells import CellSums, estimate_cells
-from tacit.kernels.noisy_posterior import NoisyCounts
+from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
 from tacit.planners import DirectionalPlanner
-from tacit.planners.noisy_posterior import released_counts
+from tacit.planners.tacit_local import released_counts
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.finite import KaryResponse, Oracle, SubsetSelection, UnaryEncoding
 from tacit.privacy.local import OneCell

@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+import typing
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.task import Task
+from tacit.validate import choice, flag, integer, number
+
+RANGES: Mapping[str, Mapping[str, Any]] = {
+    "epsilon": {"low": 0.0, "low_open": True},
+    "delta": {"low": 0.0, "high": 1.0, "low_open": True, "high_open": True},
+    "beta": {"low": 1e-100, "high": 1.0, "high_open": True},
+    "bonus_scale": {"low": 0.0, "high": 1e9},
+    "ridge": {"low": 1e-9, "high": 1e9},
+    "every": {"low": 1},
+}
+"""What the parameters that many agents have may be."""
+
+
+class Requested(TypedDict):
+    """What was asked of a private agent, as privatizers take it."""
+
+    requested_epsilon: float
+    requested_delta: float
 
 
 class Agent(ABC):
@@ -59,3 +80,35 @@ class Agent(ABC):
             raise InvalidInput(
                 f"{self.name} adds up the stages, so it needs a problem declared homogeneous"
             )
+
+    def requested(self) -> Requested:
+        """What was asked of a private agent, for the privatizers whose guarantee says it."""
+        asked: Any = self
+        return Requested(requested_epsilon=float(asked.epsilon), requested_delta=float(asked.delta))
+
+
+def check_parameters(agent: Agent, **own: Mapping[str, Any]) -> None:
+    """Refuse parameters of the wrong kind or out of range, by the fields of an agent's dataclass.
+
+    Words must be among those of their ``Literal``; numbers within ``own`` or, where many agents
+    have the same parameter, within ``RANGES``.
+    """
+    hints, ranges = typing.get_type_hints(type(agent)), {**RANGES, **own}
+    for field in dataclasses.fields(typing.cast(Any, agent)):
+        name, value = field.name, getattr(agent, field.name)
+        kinds = typing.get_args(hints[name]) if _union(hints[name]) else (hints[name],)
+        kind = next(kind for kind in kinds if kind is not NoneType)
+        if value is None and NoneType in kinds:
+            continue
+        if typing.get_origin(kind) is Literal:
+            choice(value, name, typing.get_args(kind))
+        elif kind is bool:
+            flag(value, name)
+        elif kind is int:
+            integer(value, name, **ranges.get(name, {}))
+        else:
+            number(value, name, **ranges.get(name, {}))
+
+
+def _union(hint: object) -> bool:
+    return typing.get_origin(hint) in (typing.Union, UnionType)

@@ -6,30 +6,21 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.agents.base import Agent
+from tacit.agents.base import Agent, check_parameters
 from tacit.driver import BoundAgent
-from tacit.planners.lsvi import LsviPlanner, Switching
-from tacit.planners.lsvi_plus import LsviPlusPlanner, PlusBonus
+from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner, PlusBonus, Switching
 from tacit.privacy import Exact
-from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task, feature_table
-from tacit.validate import number
 
 
 def dimension(task: Task) -> int:
-    """D."""
+    """d, the length of a feature vector."""
     return int(feature_table(task).shape[2])
 
 
-def check_bonus(bonus_scale: float | None, beta: float) -> None:
-    """The two parameters that every agent of this family has."""
-    if bonus_scale is not None:
-        number(bonus_scale, "bonus_scale", low=0.0, high=1e9)
-    number(beta, "beta", low=1e-100, high=1.0, high_open=True)
-
-
 def lsvi_bonus(task: Task, beta: float) -> float:
-    """D H sqrt(log(2 d K H / beta)) (docs/papers/linear_jdp.md#lsvi-ucb)."""
+    """d H sqrt(log(2 d K H / beta)) (docs/papers/linear_jdp.md#lsvi-ucb)."""
     d, H, K = dimension(task), task.horizon, task.users
     return d * H * math.sqrt(math.log(2 * d * K * H / beta))
 
@@ -48,7 +39,7 @@ def plus_bonus(d: int, H: int, K: int, beta: float) -> PlusBonus:
 
 
 def tuned_plus(scale: float, H: int) -> PlusBonus:
-    """C H for both values, weights from variances alone."""
+    """c H for both values, weights from variances alone."""
     return PlusBonus(scale * H, scale * H, 0.0, theory=False)
 
 
@@ -86,7 +77,7 @@ class LsviUCB(Agent):
     beta: float = 0.01
 
     def __post_init__(self) -> None:
-        check_bonus(self.bonus_scale, self.beta)
+        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact tables, a new plan after every user."""
@@ -123,7 +114,7 @@ class LsviUCBPlusPlus(Agent):
     beta: float = 0.01
 
     def __post_init__(self) -> None:
-        check_bonus(self.bonus_scale, self.beta)
+        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact tables, a new plan when a determinant has doubled."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents.base import Agent
+from tacit.agents.base import Agent, check_parameters
 from tacit.driver import BoundAgent, CappedBatches
 from tacit.kernels.questions import Weighing
 from tacit.planners import DirectionalPlanner, NoisyPosteriorPlanner, Planner
 from tacit.privacy.local import OneCell
 from tacit.statistics import OneStep
 from tacit.task import Task
-from tacit.validate import choice, integer, number
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,7 @@ class TacitLocal(Agent):
     batch: int = 300
 
     def __post_init__(self) -> None:
-        number(self.epsilon, "epsilon", low=0.0, low_open=True)
-        choice(self.exploration, "exploration", ("posterior", "optimistic"))
-        number(self.bonus_scale, "bonus_scale", low=0.0, high=1e6)
-        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
-        integer(self.batch, "batch", low=1)
+        check_parameters(self, batch={"low": 1})
 
     def bind(self, task: Task) -> BoundAgent:
         """Randomized cells, a fresh posterior draw after every batch."""

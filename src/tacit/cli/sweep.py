@@ -177,10 +177,8 @@ def _rows(done: Swept) -> list[dict[str, Any]]:
         n = len(regret)
         mean = float(regret.mean()) if n else None
         std = float(regret.std(ddof=1)) if n > 1 else None
-        interval: list[float | None] = [None, None]
-        if n > 1:
-            found = mean_interval(regret)
-            interval = [found.low, found.high]
+        found = mean_interval(regret) if n > 1 else None
+        interval = [None, None] if found is None else [found.low, found.high]
         rows.append({"mean": mean, "std": std, "ci95": interval})
     return rows
 

@@ -29,6 +29,23 @@ class Weights(NamedTuple):
 
 
 @kernel
+def add_outer(x: Array, factor: float, row: IntArray) -> None:
+    """Add factor x x^T in whole steps: packed, or its diagonal where the row is that short."""
+    d = x.shape[0]
+    packed = row.shape[0] > d
+    root2 = math.sqrt(2.0)
+    k = 0
+    for i in range(d):
+        xi = factor * x[i]
+        row[k] += np.int64(np.rint(xi * x[i]))
+        k += 1
+        if packed:
+            for j in range(i + 1, d):
+                row[k] += np.int64(np.rint(root2 * xi * x[j]))
+                k += 1
+
+
+@kernel
 def add_steps(
     states: IntArray,
     actions: IntArray,
@@ -50,23 +67,13 @@ def add_steps(
     is a step whose next state is missing.
     """
     S, A, d = phi.shape
-    root2 = math.sqrt(2.0)
-    packed = gram.shape[1] > d
     H = min(horizon, states.shape[1], actions.shape[1], rewards.shape[1])
     for row in range(states.shape[0]):
         for h in range(H):
             g = 0 if pooled else h
             x = phi[clip_index(states[row, h], S), clip_index(actions[row, h], A)]
             if g < gram.shape[0]:
-                k = 0
-                for i in range(d):
-                    xi = weights.gram * STEPS * x[i]
-                    gram[g, k] += np.int64(np.rint(xi * x[i]))
-                    k += 1
-                    if packed:
-                        for j in range(i + 1, d):
-                            gram[g, k] += np.int64(np.rint(root2 * xi * x[j]))
-                            k += 1
+                add_outer(x, weights.gram * STEPS, gram[g])
             if g < reward.shape[0]:
                 centred = weights.reward * STEPS * (clip_reward(rewards[row, h]) - 0.5)
                 for i in range(d):
@@ -121,7 +128,7 @@ def noisy_answer(
     noise: IntArray,
     out: Array,
 ) -> None:
-    """Sum w phi (r + V(s') - m) of one stage from the tables, put on the grid, plus noise.
+    """sum w phi (r + V(s') - m) of one stage from the tables, put on the grid, plus noise.
 
     Args:
         table: weights of transitions [H, S, A, S].
@@ -163,8 +170,6 @@ def add_weighted_steps(
     rounded down.
     """
     S, A, d = phi.shape
-    root2 = math.sqrt(2.0)
-    packed = gram.shape[1] > d
     H = min(weights.shape[0], states.shape[1] - 1, actions.shape[1], rewards.shape[1])
     for row in range(states.shape[0]):
         for h in range(H):
@@ -174,13 +179,4 @@ def add_weighted_steps(
             steps = math.floor(min(max(w, 0.0), largest) * STEPS) if w == w else 0.0
             table[h, s, a, clip_index(states[row, h + 1], S)] += np.int64(steps)
             reward[h, s, a] += np.int64(np.rint(steps * clip_reward(rewards[row, h])))
-            x = phi[s, a]
-            k = 0
-            for i in range(d):
-                xi = steps * x[i]
-                gram[h, k] += np.int64(np.rint(xi * x[i]))
-                k += 1
-                if packed:
-                    for j in range(i + 1, d):
-                        gram[h, k] += np.int64(np.rint(root2 * xi * x[j]))
-                        k += 1
+            add_outer(phi[s, a], steps, gram[h])

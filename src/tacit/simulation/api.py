@@ -12,7 +12,7 @@ import numpy as np
 from tacit.agents.base import Agent
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.problems.base import Problem
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
 from tacit.simulation.compiled import compiled_run

@@ -17,7 +17,6 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, CappedBatches
 from tacit.kernels import kernel
-from tacit.kernels.asking import share_questions, stakes
 from tacit.kernels.cells import (
     CellSums,
     Sampler,
@@ -27,10 +26,9 @@ from tacit.kernels.cells import (
     step_reward,
 )
 from tacit.kernels.counts import REWARD_STEPS
-from tacit.kernels.directional import directional_induction, directional_z, mean_model
 from tacit.kernels.finite import sum_bits, sum_subsets
-from tacit.kernels.noisy_posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.planning import backward_induction, greedy
+from tacit.kernels.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.questions import (
     KINDS,
     MOVE,
@@ -42,8 +40,15 @@ from tacit.kernels.questions import (
     pick_question,
 )
 from tacit.kernels.rollout import Truth, rollout
+from tacit.kernels.tacit_local import (
+    directional_induction,
+    directional_z,
+    mean_model,
+    share_questions,
+    stakes,
+)
 from tacit.planners import DirectionalPlanner
-from tacit.planners.noisy_posterior import FLOOR
+from tacit.planners.tacit_local import FLOOR
 from tacit.privacy.local import DrawnCell, OneCell
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.runs import FusedRun

@@ -26,8 +26,7 @@ from tacit.kernels.noise import fill_gaussian
 from tacit.kernels.rollout import Truth, rollout
 from tacit.kernels.sums import scale
 from tacit.kernels.tree import close_block, cover, trailing_zeros
-from tacit.planners.lsvi import LsviPlanner
-from tacit.planners.lsvi_plus import LsviPlusPlanner
+from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner
 from tacit.policy import TabularPolicy
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.counters import Tree
@@ -35,7 +34,7 @@ from tacit.privacy.curator import Curator, CuratorSecret
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, record
-from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import CuratedTransitions
 
 
 class CuratedSums(NamedTuple):

@@ -17,21 +17,22 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, Every
-from tacit.features import known_rewards, pairs, value_caps
+from tacit.features import known_rewards, value_caps
 from tacit.kernels import kernel
 from tacit.kernels.mixture import Regression, Widths, Work, value_targeted_induction, work_space
 from tacit.kernels.planning import greedy
 from tacit.kernels.rollout import Truth, rollout
 from tacit.kernels.targets import STEPS, TargetFeatures, TargetScales, add_value_targets
-from tacit.kernels.widths import fill_tight, printed_terms, stage_noise
-from tacit.planners.targeted import ValueTargetedPlanner
-from tacit.planners.widths import PrintedLocal, TightWidths, block_theta
+from tacit.kernels.widths import fill_tight, paper_terms, stage_noise
+from tacit.planners.vtr import ValueTargetedPlanner
+from tacit.planners.widths import PaperLocal, TightWidths, block_theta
 from tacit.privacy import Exact, Query, Silence
 from tacit.privacy.local import LocalShaped
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.targets import FAMILIES, LEAST_SHARE, ValueTargets
+from tacit.task import table_sizes
 
 STEP = 1.0 / STEPS
 """Of the grid."""
@@ -145,7 +146,7 @@ def update_widths(terms: Terms, public: PublicTargets) -> None:
         widths = public.p_widths if family == 0 else public.r_widths
         f = terms.p if family == 0 else terms.r
         if terms.paper:
-            shift, radius = printed_terms(
+            shift, radius = paper_terms(
                 public.clock[1], std, f.d, f.paper_theta, f.most, H, terms.alpha
             )
             widths.shift[:] = shift
@@ -258,7 +259,7 @@ class ValueTargetedRun(FusedRun):
         super().__init__(problem, agent, root, run, checkpoints)
         statistic, planner = agent.statistic, agent.planner
         assert isinstance(statistic, ValueTargets) and isinstance(planner, ValueTargetedPlanner)
-        H, S, A = pairs(agent.task)
+        H, S, A = table_sizes(agent.task)
         self._statistic = statistic
         p, r = statistic.transitions, statistic.rewards
         self._work = work_space(S * A, p.blocks, p.width), work_space(S * A, r.blocks, r.width)
@@ -272,7 +273,7 @@ class ValueTargetedRun(FusedRun):
         assert isinstance(agent.planner, ValueTargetedPlanner)
         rule = type(agent.planner.rule)
         noisy = type(agent.privatizer) is not Exact
-        return rule is TightWidths or (rule is PrintedLocal and noisy)
+        return rule is TightWidths or (rule is PaperLocal and noisy)
 
     def _episodes(self, uniforms: Array) -> None:
         value_targeted_episodes(
@@ -310,8 +311,8 @@ def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPla
         shaped=statistic.shape.public and noisy,
         every=int(agent.schedule.users),
         sizes=(sizes[0], sizes[1], sizes[2], sizes[3]),
-        paper=isinstance(rule, PrintedLocal),
-        alpha=float(rule.beta) if isinstance(rule, PrintedLocal) else 1.0,
+        paper=isinstance(rule, PaperLocal),
+        alpha=float(rule.beta) if isinstance(rule, PaperLocal) else 1.0,
         p=families[0],
         r=families[1],
     )
@@ -339,14 +340,14 @@ def _raw(statistic: ValueTargets, H: int, S: int) -> RawTargets:
 def _public(agent: BoundAgent, planner: ValueTargetedPlanner) -> PublicTargets:
     """Before the first user: widths of an empty release, whose noise terms the loop fills in."""
     task, layout = agent.task, agent.statistic.layout
-    H, S, A = pairs(task)
-    p, r, u = planner.transitions, planner.rewards, planner.units
+    H, S, A = table_sizes(task)
+    p, r, u = planner.sums
     release = np.zeros(layout.size)
     views, none = layout.views(release), np.zeros((0, r.blocks, 1))
     empty = agent.privatizer.release(agent.privatizer.init(), Query(0), Silence())
     p_widths, r_widths = (
         widths._replace(scale=float(widths.scale))
-        for widths in planner.rule.widths(task, empty, p, r, u)
+        for widths in planner.rule.widths(task, empty, planner.sums)
     )
     reward_gram, reward_target = (views.get(name, none) for name in FAMILIES[2:])
     return PublicTargets(

@@ -21,17 +21,24 @@ from tacit.driver import BoundAgent
 from tacit.grid import GRID
 from tacit.kernels import kernel
 from tacit.kernels.counts import add_visits
+from tacit.kernels.finite import debias, respond, round_sums
 from tacit.kernels.noise import add_scaled, fill_bounded, fill_gaussian, fill_laplace
-from tacit.kernels.obi import BOUNDED, EXACT, GAUSSIAN, LAPLACE, RESPONSE, CellNoise
-from tacit.kernels.obi_values import Rule, obi_values
-from tacit.kernels.optimism import optimistic_model
-from tacit.kernels.planning import backward_induction, greedy
+from tacit.kernels.obi import (
+    BOUNDED,
+    EXACT,
+    GAUSSIAN,
+    LAPLACE,
+    RESPONSE,
+    CellNoise,
+    Rule,
+    obi_values,
+)
+from tacit.kernels.planning import backward_induction, greedy, optimistic_model
 from tacit.kernels.posterior import Prior, sample_model
-from tacit.kernels.response import debias, respond, round_sums
 from tacit.kernels.rollout import Truth, rollout
 from tacit.kernels.sums import absorb, scale
 from tacit.planners import ObiPlanner, PosteriorPlanner, UcbViPlanner
-from tacit.planners.base import Planner, known_rewards
+from tacit.planners.base import Planner, rewards_or_nan
 from tacit.planners.obi import cell_noise
 from tacit.privacy import Privatizer
 from tacit.privacy.local import LocalAdditive, LocalResponse
@@ -220,7 +227,7 @@ class VisitRun(FusedRun):
             units=np.full(layout.size, GRID) if additive else layout.units,
             release=release,
             blocks=_blocks(agent, release),
-            known_reward=known_rewards(agent.task),
+            known_reward=rewards_or_nan(agent.task),
         )
         stages = 1 if agent.task.homogeneous else H
         self.plan = Plan(

@@ -53,7 +53,7 @@ class ControlMoments(BatchStatistic):
         task: a task of the family "lq".
         weight: b, the factor on N.
         isometric: pack M so that Euclidean distance is Frobenius distance (entries off the diagonal
-            times sqrt 2). False keeps its upper triangle as it is, as published.
+            times sqrt 2). False keeps its upper triangle as it is, as in the paper.
         energy: bound on the total energy of the states (docs/papers/lq_jdp.md#b2); by default H,
             which per-step clipping gives anyway.
     """

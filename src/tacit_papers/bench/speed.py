@@ -18,7 +18,7 @@ from typing import Any
 
 from tacit.agents.catalogue import make_agent
 from tacit.errors import InvalidInput
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.problems.benchmarks import random_mdp, river_swim
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.checkpoints import checkpoints

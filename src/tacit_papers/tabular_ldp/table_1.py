@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.agents.catalogue import make_agent
 from tacit.arrays import Array
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Query
 from tacit.privacy.noise import SimulatedNoise
