@@ -73,6 +73,7 @@ def question(version: int, h: int, values=(0.0, 1.0), target: str = "value") -> 
 
 class TestCurator(PrivatizerContract):
     subject: ClassVar[type] = Curator
+    stored: ClassVar[bool] = False
     answers: ClassVar[int] = 2  # of a round that have noise of their own
     least_distance: ClassVar[float] = 0.7  # what is declared holds for any noise; audits search
 

@@ -101,6 +101,7 @@ def filled(privatizer: Shuffled, waiting: list[Report]) -> Pile:
 
 
 class TestShuffled(PrivatizerContract):
+    stored: ClassVar[bool] = False
     """One step, a crowd of one: every report opens a batch, so the contract's counts hold."""
 
     subject: ClassVar[type] = Shuffled
@@ -455,6 +456,7 @@ class TestShuffledDrawn(TestShuffled):
 
 
 class TestDrawnCell(TestShuffledDrawn):
+    stored: ClassVar[bool] = True
     """The local part on its own, without a shuffler."""
 
     subject: ClassVar[type] = DrawnCell
