@@ -13,6 +13,7 @@ import pytest
 from contracts.audited import STEP, AuditedContract
 from contracts.entropy import Law, secure_law, simulated_law
 from contracts.randomizer import close
+from contracts.replay import ReplayNoise
 from tacit.errors import Blind, InvalidInput
 from tacit.planners.base import Streams
 from tacit.policy import uniform_policy
@@ -22,7 +23,6 @@ from tacit.privacy import (
     Noise,
     Privatizer,
     Query,
-    ReplayNoise,
     Secret,
     SecureNoise,
     Silence,

@@ -9,10 +9,11 @@ import pytest
 import tacit
 from contracts.composition import bits_delta
 from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
+from contracts.replay import ReplayNoise
 from tacit.agents import ShuffleOBI
 from tacit.errors import InvalidInput
 from tacit.kernels.counts import REWARD_STEPS
-from tacit.privacy import Query, ReplayNoise, SimulatedNoise, published
+from tacit.privacy import Query, SimulatedNoise, published
 from tacit.privacy.finite import BinaryResponse
 from tacit.privacy.shuffle import ReshuffledBits, open_batch
 from tacit.statistics import Statistic, VisitCounts

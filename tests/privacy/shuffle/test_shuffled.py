@@ -10,11 +10,12 @@ from scipy import optimize, stats
 from contracts import listed
 from contracts.composition import repeated_delta, subset_loss
 from contracts.privatizer import PrivatizerContract, Question
+from contracts.replay import ReplayNoise
 from privacy.shuffle.exact import worst_delta
 from tacit.errors import InvalidInput
 from tacit.kernels.questions import MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
 from tacit.policy import TabularPolicy
-from tacit.privacy import Privatizer, Query, ReplayNoise, Report, SecureNoise, SimulatedNoise
+from tacit.privacy import Privatizer, Query, Report, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import KaryResponse, UnaryEncoding
 from tacit.privacy.local import DrawnCell, OneCell
 from tacit.privacy.local.cells import best_oracles
