@@ -13,7 +13,7 @@ from typing import Any
 
 from PIL import Image
 
-from tacit.experiments import Figure, figures
+from tacit_papers import Figure, figures
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAPERS = {

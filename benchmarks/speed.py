@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import tacit
-from tacit.bench.plain_ucb_vi import microseconds_per_episode
 from tacit.simulation.compiled import compiled_run
+from tacit_papers.bench.by_hand import ucb_vi
 
 CASES = {
     "river-swim S=6 A=2 H=20": tacit.problem("river-swim"),
@@ -53,7 +53,7 @@ def simulator(marks: list[int]) -> list[dict[str, object]]:
             row: dict[str, object] = {"problem": case, "agent": agent}
             row |= {f"at {m:.0e}": round(c, 3) for m, c in zip(marks, measured, strict=True)}
             if agent == "ucb-vi":
-                plain = microseconds_per_episode(problem, 300)
+                plain = ucb_vi(problem, 300)
                 row["plain numpy"] = round(plain, 1)
                 row["ratio"] = round(plain / measured[-1])
             rows.append(row)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import tacit
-from tacit.bench import plain_obi
 from tacit.simulation.compiled import compiled_run
+from tacit_papers.bench import by_hand
 
 SEEDS = (1, 2, 3, 4, 5, 8, 9, 10)
 EPSILONS = (0.2, 2.0, 20.0)
@@ -89,7 +89,7 @@ def speed(rounds: int) -> None:
         }
         best = dict.fromkeys(["plain loop", *agents], np.inf)
         for _ in range(rounds):
-            plain = plain_obi.microseconds_per_episode(problem, episodes)
+            plain = by_hand.ldp_obi(problem, episodes)
             best["plain loop"] = min(best["plain loop"], plain)
             for name, agent in agents.items():
                 best[name] = min(best[name], microseconds(problem, agent, episodes))
@@ -120,7 +120,7 @@ def regret(episodes: int, wanted: str) -> None:
             print(f"  {name:36s} {measure(tacit.agent(name))}  {_spec(name)}", flush=True)
     if wanted in "plain loop":
         found = [
-            np.mean([plain_obi.regret(problem, epsilon, episodes) for problem in problems])
+            np.mean([by_hand.ldp_obi_regret(problem, epsilon, episodes) for problem in problems])
             for epsilon in EPSILONS
         ]
         print(

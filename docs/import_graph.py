@@ -1,12 +1,12 @@
-"""The folders of ``src/tacit`` and the imports between them, written into docs/architecture.md.
+"""The folders of ``src`` and the imports between them, written into docs/architecture.md.
 
     python docs/import_graph.py
 
 ``tests/test_architecture.py`` compares the page with the code and walks the same imports. A *part*
-is a folder directly under ``src/tacit`` or a module beside them. Imports count wherever they stand:
-at the top of a file, inside a function, for type checkers only, or as the name of a module in a
-string that is imported on first use. The package's own ``__init__`` is no part: it is the lazy
-front door, and nobody inside goes through it.
+is a folder directly under ``src/tacit``, a module beside them, or the package ``tacit_papers``.
+Imports count wherever they stand: at the top of a file, inside a function, for type checkers only,
+or as the name of a module in a string that is imported on first use. The package's own ``__init__``
+is no part: it is the lazy front door, and nobody inside goes through it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "src" / "tacit"
+SOURCE = ROOT / "src"
+PACKAGE = SOURCE / "tacit"
 PAGE = ROOT / "docs" / "architecture.md"
 MODULES = {
-    ".".join(("tacit", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
-        ".__init__"
-    ): path
-    for path in sorted(PACKAGE.rglob("*.py"))
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(SOURCE.rglob("*.py"))
 }
 
 Edge = tuple[str, str]
@@ -46,52 +45,54 @@ def imports(path: Path, everywhere: bool = True) -> frozenset[str]:
     return frozenset(name for name in found if name in MODULES and name != "tacit")
 
 
+def part(module: str) -> str:
+    """The part a module belongs to."""
+    package, _, rest = module.partition(".")
+    return rest.partition(".")[0] if package == "tacit" else package
+
+
 def edges(everywhere: bool = True) -> set[Edge]:
     """Which part imports which other part."""
     found = set()
     for name, path in MODULES.items():
         if name != "tacit":
-            part = name.split(".")[1]
-            found |= {(part, other.split(".")[1]) for other in imports(path, everywhere)}
+            found |= {(part(name), part(other)) for other in imports(path, everywhere)}
     return {(one, other) for one, other in found if one != other}
 
 
 def parts() -> list[str]:
     """All parts, sorted."""
-    return sorted({name.split(".")[1] for name in MODULES if name != "tacit"})
+    return sorted({part(name) for name in MODULES if name != "tacit"})
 
 
 def reach(graph: set[Edge]) -> dict[str, set[str]]:
     """What every part leads to, over any number of imports."""
     found: dict[str, set[str]] = {}
-    for part in parts():
+    for start in parts():
         seen: set[str] = set()
-        frontier = [part]
+        frontier = [start]
         while frontier:
             here = frontier.pop()
             new = {other for one, other in graph if one == here} - seen
             seen |= new
             frontier += new
-        found[part] = seen
+        found[start] = seen
     return found
 
 
 def on_a_cycle(graph: set[Edge]) -> set[Edge]:
-    """The imports that lead back to where they start."""
+    """The imports that lead back to where they start; there must be none."""
     leads = reach(graph)
     return {(one, other) for one, other in graph if one in leads[other]}
 
 
 def layers(graph: set[Edge]) -> dict[str, int]:
-    """Height of every part: one above all that it imports, parts on one cycle side by side."""
-    straight = graph - on_a_cycle(graph)
-    leads = reach(graph)
-    ring = {part: {part} | {p for p in leads[part] if part in leads[p]} for part in parts()}
+    """Height of every part: one above all that it imports."""
     height = dict.fromkeys(parts(), 0)
     for _ in height:
-        for part in height:
-            below = [height[other] + 1 for one, other in straight if one in ring[part]]
-            height[part] = max([height[part], *below, *(height[p] for p in ring[part])])
+        for here in height:
+            below = [height[other] + 1 for one, other in graph if one == here]
+            height[here] = max([0, *below])
     return height
 
 
@@ -104,17 +105,18 @@ def summary(path: Path) -> str:
 def folder_table() -> str:
     """Every folder and every module beside them, with what it says of itself."""
     rows = ["| part | what it is |", "|---|---|"]
-    for name, path in sorted(MODULES.items(), key=lambda item: (_depth(item[1]), item[0])):
+    for name, path in sorted(MODULES.items(), key=lambda item: _place(*item)):
         where = path.parent if path.name == "__init__.py" else path
         if name != "tacit" and (path.name == "__init__.py" or path.parent == PACKAGE):
+            shown = where.relative_to(PACKAGE if where.is_relative_to(PACKAGE) else SOURCE)
             slash = "/" if where.is_dir() else ""
-            rows.append(f"| `{where.relative_to(PACKAGE)}{slash}` | {summary(path)} |")
+            rows.append(f"| `{shown}{slash}` | {summary(path)} |")
     return "\n".join(rows)
 
 
-def _depth(path: Path) -> bool:
-    """Folders first, then the modules beside them."""
-    return path.parent == PACKAGE
+def _place(name: str, path: Path) -> tuple[bool, bool, str]:
+    """The library's folders first, then the modules beside them, then the other package."""
+    return not path.is_relative_to(PACKAGE), path.parent == PACKAGE, name
 
 
 def import_table() -> str:
@@ -122,12 +124,11 @@ def import_table() -> str:
     graph, loaded = edges(), edges(everywhere=False)
     height = layers(graph)
     rows = ["| layer | part | imports | only later, or for types |", "|---|---|---|---|"]
-    for part in sorted(height, key=lambda p: (height[p], p)):
-        now = _names(other for one, other in loaded if one == part)
-        late = _names(other for one, other in graph - loaded if one == part)
-        rows.append(f"| {height[part]} | `{part}` | {now} | {late} |")
-    around = "; ".join(f"`{one}` imports `{other}`" for one, other in sorted(on_a_cycle(graph)))
-    return "\n".join([*rows, "", f"On a cycle: {around or 'nothing'}."])
+    for here in sorted(height, key=lambda p: (height[p], p)):
+        now = _names(other for one, other in loaded if one == here)
+        late = _names(other for one, other in graph - loaded if one == here)
+        rows.append(f"| {height[here]} | `{here}` | {now} | {late} |")
+    return "\n".join(rows)
 
 
 def _names(names: Iterable[str]) -> str:

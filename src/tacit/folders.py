@@ -1,18 +1,60 @@
-"""Folders that results go into."""
+"""Folders that results go into, and what is said in them about how they were made."""
 
 from __future__ import annotations
 
+import json
 import os
+import platform
+from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from tacit.errors import InvalidInput
 
 
 def make_folder(folder: Path) -> None:
     """Make a folder, with its parents, and see that it can be written to."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is a file, but results need a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(f"cannot make the folder {folder}: {error.strerror}") from None
     if not os.access(folder, os.W_OK):
         raise InvalidInput(f"the folder {folder} cannot be written to")
+
+
+def read_json(path: Path, missing: str) -> dict[str, Any]:
+    """Read the JSON object in a file; ``missing`` is said where there is no such file."""
+    try:
+        found = json.loads(path.read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidInput(missing) from None
+    except ValueError as error:
+        raise InvalidInput(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{path} does not describe results")
+    return found
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write a JSON file that appears complete or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(data, indent=2) + "\n")
+    part.replace(path)
+
+
+def made_with() -> dict[str, Any]:
+    """Versions and machine, for manifests."""
+    return {
+        "versions": {
+            "python": platform.python_version(),
+            **{name: metadata.version(name) for name in ("numpy", "numba", "scipy")},
+        },
+        "machine": {
+            "system": platform.system(),
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+        },
+    }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.experiments import figures
+from tacit_papers import figures
 
 WORDS = ("reproduce", "tabular-ldp/figure-9", "--quick")
 

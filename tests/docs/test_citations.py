@@ -35,7 +35,7 @@ BARE = (
 UNNAMED = r"\(E\d+\)|, E\d+\)"
 """The same, allowed in what ``tacit reproduce`` prints: a note below it names the page."""
 
-PRINTED = ("src/tacit/experiments/", "docs/results.md")
+PRINTED = ("src/tacit_papers/", "docs/results.md")
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -131,7 +131,7 @@ def test_bad_citations_are_found(text: str) -> None:
     "text",
     [
         "docs/papers/tabular_ldp.md#e4, and E5, E8 there",
-        "from tacit.experiments.tabular_ldp import curves",
+        "from tacit_papers.tabular_ldp import learners",
         "read a spec from a file",
         "Algorithm 5 of the paper, (113)",
         "by design",

@@ -14,9 +14,9 @@ from service.devices import trajectories
 from service.http.running import small_collector
 from tacit.cli.main import app
 from tacit.service import schema
+from tacit.service.answers import Refused
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
-from tacit.service.errors import Refused
 from tacit.service.http.errors import CODES
 from tacit.service.http.metrics import Metrics
 from tacit.service.planning import LEASE_SECONDS, PlannerLoop

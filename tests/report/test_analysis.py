@@ -2,16 +2,17 @@ import numpy as np
 import pytest
 
 from report import made_up
+from tacit.intervals import Interval
 from tacit.report.analysis import (
-    budgets,
     contests,
-    finals,
     in_epsilon,
     in_users,
     prices,
+    users_needed,
     winnings,
 )
 from tacit.report.study import paired
+from tacit.report.words import share
 
 STUDY = made_up.study()
 LONG = [arm for arm in STUDY.arms if arm.users == 100_000]
@@ -68,14 +69,16 @@ def test_who_beats_the_baseline_and_from_when_on() -> None:
 
 
 def test_final_regret_as_a_share_of_the_baseline() -> None:
-    rows = {row.arm.label: row for row in finals(LONG)}
-    assert rows["psrl"].share.value == pytest.approx(rows["psrl"].regret.value / 3e5)
+    found = Interval(3e4, 1.5e4, 4.5e4)
+    assert share(found, 3e5) == "10.00% (5.00% to 15.00%)"
+    assert share(Interval(6e6, -np.inf, np.inf), 3e5) == "20"
+    assert share(found, 0.0) == "nothing to lose here"
 
 
 def test_comparisons_are_corrected_together() -> None:
     rows = contests(LONG)
     assert len(rows) == 3 + 3 + 4
-    assert all(row.adjusted >= row.p for row in rows)
+    assert all(row.adjusted >= row.result.p for row in rows)
     verdicts = {(row.first.label, row.second.label): row.verdict for row in rows}
     couple = ("tacit-local, ε = 1", "ldp-obi, ε = 1")
     assert verdicts[couple] == "not decided" or verdicts[couple].endswith("is better")
@@ -84,8 +87,8 @@ def test_comparisons_are_corrected_together() -> None:
     assert verdict == "not decided: 4 seeds are too few for any verdict"
 
 
-def test_budgets_say_what_is_measured_and_what_is_not() -> None:
-    rows = {row.name: row for row in budgets(LONG)}
+def test_users_needed_say_what_is_measured_and_what_is_not() -> None:
+    rows = {row.name: row for row in users_needed(LONG)}
     good, bad = rows["tacit-local"], rows["ldp-obi"]
     assert [epsilon for epsilon, _, _ in good.measured] == [1, 2, 4, 8]
     (ahead,) = good.forecasts

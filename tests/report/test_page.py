@@ -9,7 +9,6 @@ from report import made_up
 from tacit.errors import InvalidInput
 from tacit.report.page import render, write_report
 from tacit.report.study import read_study
-from tacit.report.words import METHODS
 
 
 class Outline(HTMLParser):
@@ -83,7 +82,7 @@ def test_everything_a_reader_needs_is_there(outline) -> None:
         "python 3.11",
         "root 0 to 7; run 0",
         "# <spec>",
-        METHODS[2],
+        "Bands are simultaneous: with 95% confidence",
     ):
         assert words in text, words
 

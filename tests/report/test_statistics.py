@@ -61,22 +61,6 @@ def test_half_the_band_would_not_cover() -> None:
     assert misses(wandering, 10, shrink=0.5) > 3 * MOST_MISSES
 
 
-def test_between_knots_the_band_is_what_monotone_curves_allow() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        regret = proportional(rng, 6)
-        band = regret_band(regret, EPISODES)
-        at_knots = TRUTH[np.searchsorted(EPISODES, band.episodes)]
-        low, high = band.between(EPISODES)
-        assert (low <= regret.mean(axis=0)).all() and (regret.mean(axis=0) <= high).all()
-        if ((band.low <= at_knots) & (at_knots <= band.high)).all():
-            assert (low <= TRUTH).all() and (TRUTH <= high).all()
-    inside = band.between(band.episodes)
-    assert np.array_equal(inside[0], band.low) and np.array_equal(inside[1], band.high)
-    with pytest.raises(InvalidInput, match="the band ends at episode 100000"):
-        band.between(np.array([100_001]))
-
-
 def test_knots_do_not_look_at_the_curves_and_end_at_the_end() -> None:
     chosen = EPISODES[knots(EPISODES)]
     assert len(chosen) <= 16 and chosen[-1] == 100_000 and chosen[0] <= 200
@@ -91,19 +75,14 @@ def test_a_band_needs_two_runs_and_is_never_negative() -> None:
     assert (band.low >= 0).all() and (np.diff(band.high) >= 0).all()
 
 
-def test_sign_flips_equal_scipys_enumeration() -> None:
+def test_sign_flips_go_through_all_signs() -> None:
     rng = np.random.default_rng(1)
-    for n in (2, 5, 8):
+    for n in (1, 2, 5, 8):
         x, y = rng.normal(0.5, 1, n), rng.normal(0, 1, n)
-        expected = stats.permutation_test(
-            (x - y,),
-            lambda d, axis: d.mean(axis=axis),
-            permutation_type="samples",
-            n_resamples=10**6,
-            vectorized=True,
-        )
+        sums = [abs(np.dot(s, x - y)) for s in itertools.product((1, -1), repeat=n)]
         found = compare(x, y)
-        assert found.p == pytest.approx(expected.pvalue) and found.pairs == n
+        expected = np.mean(np.array(sums) >= abs((x - y).sum()) - 1e-12)
+        assert found.p == pytest.approx(expected) and found.pairs == n
         assert found.least_p == 2.0 ** (1 - n) <= found.p
 
 
@@ -123,7 +102,7 @@ def test_many_pairs_are_sampled_and_pairing_pays() -> None:
     first, second = users + rng.normal(5, 3, 40), users + rng.normal(0, 3, 40)
     paired, shuffled = compare(first, second), compare(first, rng.permutation(second))
     assert paired.p < 1e-3 < shuffled.p and paired.difference.low > 0
-    assert paired.least_p == pytest.approx(1 / 20_001)
+    assert paired.least_p == pytest.approx(2 / 20_001)
     with pytest.raises(InvalidInput, match="equally long"):
         compare(first, second[:3])
 

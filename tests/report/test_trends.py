@@ -93,7 +93,6 @@ def test_forecast_of_a_power_law_with_its_mark() -> None:
     assert outside.extrapolated and not inside.extrapolated
     assert outside.exponent.value == pytest.approx(-2)
     assert outside.users.low < 4000 < outside.users.high
-    assert outside.measured == (1.0, 2.0, 4.0)
     with pytest.raises(InvalidInput, match="at least two epsilons .* there is 1"):
         forecast({1.0: factors, 2.0: np.full(6, np.nan)}, 0.5)
     with pytest.raises(InvalidInput, match="there are none"):

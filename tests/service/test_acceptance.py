@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, trajectories
-from tacit.service.acceptance import Acceptance
 from tacit.service.collector import Collector
+from tacit.service.intake import Acceptance
 from tacit.service.planning import PlannerLoop
 
 DAY = 86400.0
@@ -89,9 +89,7 @@ def test_the_oldest_version_follows_the_rule(times, now, sort) -> None:
     times = sorted(times) if sort else times
     rows = [(version, 0, time) for version, time in enumerate(times)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "tacit.service.acceptance.timeline", lambda connection, after: rows[after + 1 :]
-        )
+        patch.setattr("tacit.service.intake.timeline", lambda connection, after: rows[after + 1 :])
         newest = len(times) - 1
         rule = Acceptance(Times, lambda: now)
         rule.oldest(None, newest // 2)  # later publications are read when they are needed

@@ -14,8 +14,8 @@ from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, trajectories
 from tacit.service import schema
 from tacit.service import store as db
+from tacit.service.answers import Refused, Unavailable
 from tacit.service.collector import Collector
-from tacit.service.errors import Refused, Unavailable
 from tacit.service.planning import LEASE_SECONDS, PlannerLoop
 
 

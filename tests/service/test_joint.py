@@ -15,9 +15,8 @@ from service.devices import trajectories
 from tacit import wire
 from tacit.privacy.noise import SecureNoise
 from tacit.service import schema
-from tacit.service.answers import IncomingReport
+from tacit.service.answers import IncomingReport, Refused
 from tacit.service.collector import Collector
-from tacit.service.errors import Refused
 from tacit.service.planning import PlannerLoop, Planning
 from tacit.service.publishing import Billboard
 from tacit.service.witness import Witness
@@ -51,7 +50,7 @@ def test_a_task_runs_to_its_end_and_forgets(deploy, opened, joint_text, draws) -
             pass
     published = collector.history()
     assert [p.users for p in published] == [0, 40, 80, 120, 180]
-    assert [p.source for p in published] == ["none"] + ["secure"] * 4
+    assert [p.release.source for p in published] == ["none"] + ["secure"] * 4
     assert len(draws) == 4  # one node per release of this counter
     assert collector.status().finished
     with collector._store.read() as connection:

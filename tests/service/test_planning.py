@@ -11,8 +11,8 @@ from service.devices import local_reports, report_under
 from tacit.privacy.charges import PureCharge
 from tacit.privacy.filter import BudgetExhausted
 from tacit.service import local, schema
+from tacit.service.answers import Unavailable
 from tacit.service.collector import Collector
-from tacit.service.errors import Unavailable
 from tacit.service.ledger import DatabaseLedger
 from tacit.service.planning import PlannerLoop
 from tacit.service.store import Store

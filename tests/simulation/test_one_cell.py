@@ -91,11 +91,11 @@ def closed(samplers, counts, rng, weigh):
         *(np.zeros(x) for x in ((*pairs, S), (*pairs, 2), pairs, pairs, pairs, pairs))
     )
     first = np.zeros(S)
-    estimate_cells(sums, *(one.chances for one in samplers), out, first)
+    estimate_cells(sums, *(sampler.chances for sampler in samplers), out, first)
     return sums, {"moves": out.moves.ravel(), "rewards": out.rewards.ravel(), "first": first}
 
 
-def sampled(oracles, counts, seed=1, change=lambda one: one):
+def sampled(oracles, counts, seed=1, change=lambda sampler: sampler):
     """What many batches say of everything released, as one row each."""
     samplers, rng = tuple(change(o.sampler) for o in oracles), np.random.default_rng(seed)
     weigh = weighing(oracles, S)
@@ -167,7 +167,7 @@ def test_so_has_every_question_alone(only):
 def test_cells_drawn_one_by_one_would_not_pass(name, only):
     """Right means and right variances of cells, but independent: the covariance refuses it."""
     oracles, counts = ORACLES[name], alone("many", only)
-    drawn = sampled(oracles, counts, change=lambda one: one._replace(size=0))
+    drawn = sampled(oracles, counts, change=lambda sampler: sampler._replace(size=0))
     mean, covariance = exact(oracles, counts)
     mean_off, covariance_off = fits(drawn, mean, covariance)
     assert mean_off < 6 < covariance_off
@@ -471,6 +471,10 @@ class Foreign(Oracle):
 
     def channel(self):
         return self.own.channel()
+
+    @classmethod
+    def calibrate(cls, epsilon, domain):
+        return cls(SubsetSelection.calibrate(epsilon, domain))
 
     def encode(self, cell, rng):
         return self.own.encode(cell, rng)

@@ -14,7 +14,7 @@ import tacit
 from tacit.errors import InvalidInput
 from tacit.sweep import load
 from tacit.sweep.pool import Done, run_on_processes
-from tacit.sweep.run import Progress, run
+from tacit.sweep.run import SweepProgress, run
 from tacit.sweep.spec import parse
 from tacit.sweep.tasks import Task, perform
 
@@ -126,7 +126,7 @@ def test_a_sweep_that_stops_anywhere_goes_on_to_the_same_bytes(whole: Path, tmp_
 
     steps: list[int] = []
 
-    def watch(now: Progress) -> None:
+    def watch(now: SweepProgress) -> None:
         steps.append(now.done)
         assert now.total == 32 + 4 * 2 * 2
 

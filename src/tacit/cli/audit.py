@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-import tacit
 from tacit.cli.display import speaker
 from tacit.cli.options import Case, Json, Seed, count, number, on_case
 
@@ -42,9 +41,11 @@ def audit(
     Exits with status 1 if the claim is refuted, and says so where nothing could be concluded.
     Example: tacit audit random-mdp ldp-obi --epsilon 1
     """
+    from tacit.auditing.agent import audit as audit_agent
+
     problem, agent = case.problem(), case.agent()
     with Console(stderr=True).status("preparing") as status:
-        found = tacit.audit(
+        found = audit_agent(
             agent,
             problem,
             participations=participations,

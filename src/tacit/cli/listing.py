@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
@@ -29,8 +30,9 @@ def list_(
 
     Example: tacit list agents
     """
-    if what == "figures":
-        _print_figures(as_json=as_json)
+    others = entry_points(group="tacit.lists")
+    if what in others.names:
+        others[what].load()(as_json=as_json)
         return
     rows = [_row(entry) for entry in entries(what)]
     rows += [_foreign(entry, registry(what)) for entry in registry(what).installed]
@@ -53,7 +55,7 @@ def registry(what: str) -> Registry[Any]:
 
     kinds: dict[str, Registry[Any]] = {"agents": agents, "problems": problems}
     if what not in kinds:
-        raise UnknownName("list", what, [*kinds, "figures"])
+        raise UnknownName("list", what, [*kinds, *entry_points(group="tacit.lists").names])
     return kinds[what]
 
 
@@ -98,29 +100,3 @@ def _type_name(annotation: Any) -> str:
     if get_origin(annotation) is Literal:
         return " | ".join(str(option) for option in get_args(annotation))
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
-
-
-def _print_figures(*, as_json: bool) -> None:
-    from tacit.experiments import figures
-
-    if as_json:
-        rows = [
-            {
-                "name": figure.id,
-                "summary": figure.title,
-                "paper": figure.paper,
-                "quick": figure.quick_time,
-                "full": figure.full_time,
-                "paper_size": figure.paper_time or figure.full_time,
-            }
-            for figure in figures
-        ]
-        print(json.dumps({"figures": rows}))
-        return
-    say = speaker()
-    for figure in figures:
-        say(f"[bold]{figure.id}[/bold]  {escape(figure.title)}", markup=True)
-        say(f"    --quick: {figure.quick_time}")
-        say(f"    full: {figure.full_time}")
-        if figure.paper_size is not None:
-            say(f"    --size paper: {figure.paper_time}")

@@ -6,8 +6,9 @@ command is run: ``tacit --help`` is quick.
 
 from __future__ import annotations
 
+import functools
 import sys
-from pathlib import Path
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
@@ -48,63 +49,23 @@ def root(
 
 app.command()(demo)
 app.command("list")(list_)
-for _command in (run, guarantee, audit):
+for _command in (run, guarantee, audit, sweep, serve, fleet, tokens, report):
     app.command()(_command)
 
 
-@app.command()
-def reproduce(
-    figure: Annotated[str, typer.Argument(metavar="FIGURE", help="See: tacit list figures")],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Same as --size quick: less than two minutes.")
-    ] = False,
-    size: Annotated[
-        str, typer.Option(metavar="WORD", help="quick, full, or paper: as long as in the paper.")
-    ] = "full",
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for pictures, claims and finished parts.")
-    ] = Path("tacit-figures"),
-    workers: given.Workers = None,
-    as_json: given.Json = False,
-) -> None:
-    """Run a figure of a paper, draw it, and say of each claim whether it holds.
-
-    A claim that does not hold is a finding, not a failure: the status is 0. Interrupted, the same
-    command goes on where it stopped.
-
-    Example: tacit reproduce tabular-ldp/figure-1 --quick
-    """
-    from tacit.cli.reproduce import reproduce_and_print
-
-    size = "quick" if quick else size
-    reproduce_and_print(figure, size=size, out=out, workers=workers, as_json=as_json)
-
-
-for _command in (sweep, serve, fleet, tokens, report):
-    app.command()(_command)
-
-
-@app.command()
-def bench(
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, one round.")] = False,
-    peer_python: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="A Python that has rlberry-scool, to time it as well."),
-    ] = None,
-    workers: given.Processes = None,
-    as_json: given.Json = False,
-) -> None:
-    """Speed and utility side by side: tacit, loops by hand, rlberry-scool; all agents.
-
-    Example: tacit bench --quick
-    """
-    from tacit.cli.bench import bench_and_print
-
-    bench_and_print(quick=quick, peer_python=peer_python, workers=workers, as_json=as_json)
+@functools.cache
+def add_commands() -> None:
+    """Commands of other packages: functions for Typer, named by their entry points."""
+    for point in entry_points(group="tacit.commands"):
+        try:
+            app.command(point.name)(point.load())
+        except ImportError as error:  # what is left of a removed package must not stop the others
+            print(f"tacit: no command {point.name}: {error}", file=sys.stderr)
 
 
 def main() -> None:
     """Entry point: a person's mistake is one line on stderr and status 2, never a traceback."""
+    add_commands()
     try:
         status = app(prog_name="tacit", standalone_mode=False)
     except TacitError as error:

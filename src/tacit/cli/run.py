@@ -14,7 +14,6 @@ import typer
 from rich.box import SIMPLE
 from rich.table import Table
 
-import tacit
 from tacit.cli.display import progress_bar, speaker, summary
 from tacit.cli.options import (
     Case,
@@ -79,8 +78,9 @@ def run(
 
     Example: tacit run river-swim psrl --episodes 1e5 --seeds 4
     """
-    from tacit.report.plot import check_target
-    from tacit.simulation.storage import prepare
+    from tacit.simulation import simulate
+    from tacit.simulation.plot import check_target
+    from tacit.simulation.result import prepare
 
     with one_interrupt():
         problem, agent = case.problem(), case.agent()
@@ -89,7 +89,7 @@ def run(
         if plot is not None:
             check_target(plot)
         with progress_bar(f"{agent.name} on {problem.name}", episodes) as progress:
-            result = tacit.simulate(
+            result = simulate(
                 problem,
                 agent,
                 episodes,
@@ -141,11 +141,14 @@ def demo(
 
     Example: tacit demo
     """
+    from tacit.agents.catalogue import make_agent
     from tacit.privacy.sentences import meaning
-    from tacit.report.plot import check_target, plot_regret
+    from tacit.problems.catalogue import make_problem
+    from tacit.simulation import simulate
+    from tacit.simulation.plot import check_target, plot_regret
 
     check_target(out / "regret.png")
-    problem = tacit.problem("river-swim")
+    problem = make_problem("river-swim")
     say = speaker(quiet=as_json)
     say("tacit demo: swim upstream (river-swim, 6 states, 20 steps)", style="bold")
     say(
@@ -158,9 +161,9 @@ def demo(
     )
     results = []
     for name, parameters in AGENTS:
-        agent = tacit.agent(name, **parameters)
+        agent = make_agent(name, **parameters)
         with progress_bar(name, EPISODES) as progress:
-            results.append(tacit.simulate(problem, agent, EPISODES, RUNS, progress=progress))
+            results.append(simulate(problem, agent, EPISODES, RUNS, progress=progress))
         if results[-1].interrupted:
             raise KeyboardInterrupt
     promised = next(r.guarantee for r in results if r.guarantee.requested_epsilon == STRICT)
@@ -191,7 +194,7 @@ def demo(
 
 
 def _demo_table(results: list[Result]) -> Table:
-    from tacit.report.plot import label
+    from tacit.simulation.plot import label
 
     table = Table(title=f"Regret per user, mean of {RUNS} runs", title_justify="left", box=SIMPLE)
     table.add_column("agent")

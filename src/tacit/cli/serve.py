@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import sys
@@ -17,8 +16,6 @@ from tacit.cli.options import DeploymentFile, Json, count, one_of, whole, write_
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from socket import socket
-
     from tacit.service.answers import Role
     from tacit.service.collector import Collector
     from tacit.service.deployment import Deployment
@@ -50,6 +47,7 @@ def serve(
 
     Example: tacit serve coach.toml --init && tacit serve coach.toml
     """
+    from tacit.privacy import sentences
     from tacit.service.deployment import Deployment
     from tacit.validate import integer
 
@@ -60,25 +58,26 @@ def serve(
     if init:
         write_new(deployment, Deployment.example())
         print(f"wrote {deployment}; read it, then start: tacit serve {deployment}")
-    elif check:
-        _check(deployment, as_json=as_json)
+        return
+    read = Deployment.load(deployment)
+    if check:
+        _check(deployment, read, as_json=as_json)
     elif verify:
-        _verify(deployment, as_json=as_json)
+        _verify(read, as_json=as_json)
     elif consent:
-        _print_consent(deployment)
+        name, steps, kept = read.name, read.task.horizon, read.settings.storage.keep_reports
+        print(sentences.consent(read.guarantee, name=name, steps=steps, kept=kept))
     else:
         if port is not None:
             integer(port, "--port", low=0, high=65535)
-        _serve(deployment, host, port, integer(workers, "--workers", low=1, high=256))
+        _serve(deployment, read, host, port, integer(workers, "--workers", low=1, high=256))
 
 
-def _check(path: Path, *, as_json: bool) -> None:
+def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
     """Say what would run, what it would guarantee and what to expect; touch nothing."""
     from tacit.cli.guarantee import lines_of
     from tacit.foretell import forecast
-    from tacit.service.deployment import Deployment
 
-    deployment = Deployment.load(path)
     expected = forecast(deployment.bound)
     if as_json:
         checked = {
@@ -102,64 +101,44 @@ def _check(path: Path, *, as_json: bool) -> None:
         print(f"  {line}")
 
 
-def _verify(path: Path, *, as_json: bool) -> None:
+def _verify(deployment: Deployment, *, as_json: bool) -> None:
     """Work every policy out again from kept reports; status 1 if one of them differs."""
     from tacit.service.collector import Collector
-    from tacit.service.deployment import Deployment
 
-    with Collector.open(Deployment.load(path)) as collector:
+    with Collector.open(deployment) as collector:
         verdict = collector.verify()
     print(json.dumps(verdict.to_json()) if as_json else str(verdict))
     if not verdict.sound:
         raise typer.Exit(1)
 
 
-def _print_consent(path: Path) -> None:
-    """What to tell people before they take part, with the numbers of this deployment."""
-    from tacit.privacy.sentences import consent
-    from tacit.service.deployment import Deployment
-
-    d = Deployment.load(path)
-    print(
-        consent(
-            d.guarantee, name=d.name, steps=d.task.horizon, kept=d.settings.storage.keep_reports
-        )
-    )
-
-
-def _serve(path: Path, host: str | None, port: int | None, workers: int) -> None:
+def _serve(
+    path: Path, deployment: Deployment, host: str | None, port: int | None, workers: int
+) -> None:
     """Run it until it is told to stop."""
-    from tacit.service.deployment import Deployment
-    from tacit.service.http.server import bind
+    from tacit.service.collector import Collector
+    from tacit.service.http.app import create_app
+    from tacit.service.http.server import bind, configure_logging, run, run_workers
+    from tacit.service.planning import PlannerLoop
 
-    deployment = Deployment.load(path)
-    server = deployment.settings.server
-    host, port = host or server.host, server.port if port is None else port
     if workers > 1 and deployment.database.startswith("sqlite"):
         raise InvalidInput(
             f"--workers {workers} needs PostgreSQL, because SQLite has one writer; leave it "
             "out, or set database in [storage]"
         )
-    with bind(host, port) as listening:
-        _run(path, deployment, host, workers, listening)
-
-
-def _run(path: Path, deployment: Deployment, host: str, workers: int, listening: socket) -> None:
-    from tacit.service.collector import Collector
-    from tacit.service.http.app import create_app
-    from tacit.service.http.server import configure_logging, run, run_workers
-    from tacit.service.planning import PlannerLoop
-
-    configure_logging()
-    collector = Collector.open(deployment)
-    try:
-        _announce(path, deployment, collector, host, listening.getsockname()[1])
-        if workers == 1:
-            run(create_app(collector, PlannerLoop(collector)), listening)
-    finally:
-        collector.close()
-    if workers > 1:
-        run_workers(path, workers, listening)
+    server = deployment.settings.server
+    host = host or server.host
+    with bind(host, server.port if port is None else port) as listening:
+        configure_logging()
+        collector = Collector.open(deployment)
+        try:
+            _announce(path, deployment, collector, host, listening.getsockname()[1])
+            if workers == 1:
+                run(create_app(collector, PlannerLoop(collector)), listening)
+        finally:
+            collector.close()
+        if workers > 1:
+            run_workers(path, workers, listening)
 
 
 def _facts(deployment: Deployment) -> list[str]:
@@ -187,12 +166,14 @@ def _announce(
     path: Path, deployment: Deployment, collector: Collector, host: str, port: int
 ) -> None:
     """Where it is, what it guarantees, and on the first start the tokens, shown this once."""
+    from tacit.client.transport import this_machine
+
     shown = f"[{host}]" if ":" in host else host
     say = sys.stdout.write
     say(f"tacit {__version__} serves {deployment.name} at http://{shown}:{port} (dashboard: /)\n")
     for line in [*_facts(deployment), *deployment.guarantee.statement().split("\n")[:3]]:
         say(f"  {line}\n")
-    if not _is_loopback(host):
+    if not this_machine(host):
         say("  Others can reach this address: put TLS in front of it, tokens travel in the clear\n")
     if not collector.tokens.list():
         say(f"  Operator token, shown once: {collector.tokens.issue('operator', 1, 'first')[0]}\n")
@@ -202,13 +183,6 @@ def _announce(
         say(f"  Device tokens: tacit tokens {path} issue --count 1000 --out tokens.txt\n")
     say("  Stop with Ctrl-C; uploads under way are finished first\n")
     sys.stdout.flush()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def tokens(

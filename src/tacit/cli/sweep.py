@@ -23,7 +23,8 @@ from tacit.cli.run import one_interrupt
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tacit.sweep.run import Backend, Progress, Swept, Watch
+    from tacit.sweep.run import Backend, SweepProgress, Swept, Watch
+    from tacit.sweep.tasks import Task
 
 OUT = Path("tacit-sweeps")
 _MOST_ROWS = 60
@@ -107,7 +108,7 @@ def report(
 
 
 @contextmanager
-def _backend(address: str | None, count: int) -> Iterator[tuple[Backend, int]]:
+def _backend(address: str | None, count: int) -> Iterator[tuple[Backend[Task], int]]:
     """Where tasks run, and how many at once."""
     from tacit.sweep import pool, ray_backend
 
@@ -132,7 +133,7 @@ def _bar() -> Iterator[Watch]:
     with bar(*columns) as drawn:
         line = drawn.add_task("", total=1, left="", failed="")
 
-        def watch(now: Progress) -> None:
+        def watch(now: SweepProgress) -> None:
             left = "" if now.seconds_left is None else f"about {duration(now.seconds_left)} left"
             failed = f", {now.failed:,} failed" if now.failed else ""
             drawn.update(line, total=now.total, completed=now.done, left=left, failed=failed)

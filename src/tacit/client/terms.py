@@ -73,7 +73,11 @@ class Terms:
 
     def state(self, value: int | str) -> int:
         """Number of a state given by number or name."""
-        return _index(value, "state", self.states, self.task.sizes["states"])
+        if isinstance(value, str):
+            if self.states is None or value not in self.states:
+                raise InvalidInput(f"there is no state called {value!r} in this task")
+            return self.states.index(value)
+        return integer(value, "state", low=0, high=self.task.sizes["states"] - 1)
 
 
 def read_terms(answer: object) -> Terms:
@@ -191,11 +195,3 @@ def _names(value: object, size: int) -> tuple[str, ...] | None:
     if value is None:
         return None
     return tuple(text(name, "a label") for name in _list(value, size))
-
-
-def _index(value: int | str, what: str, names: tuple[str, ...] | None, size: int) -> int:
-    if isinstance(value, str):
-        if names is None or value not in names:
-            raise InvalidInput(f"there is no {what} called {value!r} in this task")
-        return names.index(value)
-    return integer(value, what, low=0, high=size - 1)

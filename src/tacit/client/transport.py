@@ -173,7 +173,7 @@ def safe_address(address: str) -> str:
             f"{address!r} is not the address of a collector; write for example "
             "https://coach.example.org"
         )
-    if parts.scheme == "http" and not _this_machine(host):
+    if parts.scheme == "http" and not this_machine(host):
         raise Declined(
             f"{address} would send reports and tokens readable by everybody on the way; use https "
             "(plain http is accepted to this very machine only)"
@@ -181,7 +181,8 @@ def safe_address(address: str) -> str:
     return address.rstrip("/")
 
 
-def _this_machine(host: str) -> bool:
+def this_machine(host: str) -> bool:
+    """Whether an address cannot be reached from elsewhere."""
     if host == "localhost":
         return True
     try:

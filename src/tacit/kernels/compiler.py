@@ -24,9 +24,7 @@ import platformdirs
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[1]
-ABOVE = frozenset(
-    {"auditing", "bench", "cli", "client", "experiments", "report", "service", "sweep", "wire"}
-)
+ABOVE = frozenset({"auditing", "cli", "client", "report", "service", "sweep", "wire"})
 """Folders that hold no kernels and that no kernel's module imports."""
 _KEEP_SECONDS = 30 * 24 * 3600
 

@@ -11,7 +11,7 @@ from tacit.kernels import kernel
 
 
 @kernel
-def lowest_bit(t: int) -> int:
+def trailing_zeros(t: int) -> int:
     """Level i of the largest dyadic block that ends at t."""
     level = 0
     while (t >> level) & 1 == 0:
@@ -22,7 +22,7 @@ def lowest_bit(t: int) -> int:
 @kernel
 def close_block(blocks: IntArray, t: int, item: IntArray) -> None:
     """Make item t the sum of the block that ends at t: all blocks of lower levels join it."""
-    for level in range(lowest_bit(t)):
+    for level in range(trailing_zeros(t)):
         for i in range(item.shape[0]):
             item[i] += blocks[level, i]
 
@@ -31,7 +31,7 @@ def close_block(blocks: IntArray, t: int, item: IntArray) -> None:
 def cover(public: IntArray, t: int, newest: IntArray, out: IntArray) -> None:
     """Prefix t: the noisy block that ends at t, and the earlier ones that cover the rest."""
     out[:] = newest
-    for level in range(lowest_bit(t) + 1, public.shape[0]):
+    for level in range(trailing_zeros(t) + 1, public.shape[0]):
         if (t >> level) & 1:
             for i in range(out.shape[0]):
                 out[i] += public[level, i]

@@ -5,7 +5,8 @@ Arms on one problem with one K are compared with each other; nothing is averaged
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,13 +14,13 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.intervals import Interval, mean_interval
-from tacit.report.statistics import compare, holm, price
+from tacit.report.statistics import Comparison, compare, holm, price
 from tacit.report.study import Arm, paired
 from tacit.report.theory import COUNTERPARTS, Theorem, theorem
 from tacit.report.trends import (
     Beats,
-    Forecast,
     Slope,
+    UsersAt,
     first_reaching,
     forecast,
     growth,
@@ -41,25 +42,10 @@ def grouped(arms: Iterable[Arm], key: Callable[[Arm], T]) -> dict[T, list[Arm]]:
     return groups
 
 
-@dataclass(frozen=True)
-class Final:
-    """Regret of an arm at its end."""
-
-    arm: Arm
-    regret: Interval
-    share: Interval | None
-
-
-def finals(arms: Sequence[Arm]) -> list[Final]:
-    """Final regret of each, and as a share of what the baseline policy would have lost, if any."""
-    rows = []
-    for arm in arms:
-        regret = mean_interval(arm.final)
-        lost = arm.gap * arm.result.completed
-        ends = (regret.value, regret.low, regret.high)
-        share = Interval(*(end / lost for end in ends)) if lost > 0 else None
-        rows.append(Final(arm, regret, share))
-    return rows
+def by_level(arms: Sequence[Arm]) -> dict[str, list[Arm]]:
+    """Private arms by learner, each with its epsilons increasing."""
+    groups = grouped((arm for arm in arms if arm.private), lambda arm: arm.learner)
+    return {name: sorted(same, key=lambda arm: arm.level) for name, same in groups.items()}
 
 
 @dataclass(frozen=True)
@@ -132,22 +118,19 @@ class Exponent:
     stated: float | None
     bound: Theorem
     points: str
-    xs: tuple[float, ...]
-    means: tuple[Interval, ...]
+    xs: Sequence[float]
+    means: Sequence[Interval]
 
 
 def in_epsilon(arms: Sequence[Arm]) -> list[Exponent]:
     """Final regret against epsilon, learner by learner; arms on one problem with one K."""
     rows = []
-    for name, same in grouped((arm for arm in arms if arm.private), lambda a: a.learner).items():
-        ordered = sorted(same, key=lambda arm: arm.epsilon or 0.0)
-        if len(ordered) < 2:
-            continue
-        found = _over(ordered, [float(arm.epsilon or 0.0) for arm in ordered])
-        bound = theorem(ordered[0].result.agent)
-        points = f"{len(ordered)} epsilons"
-        xs, means = _points(ordered, lambda arm: float(arm.epsilon or 0.0))
-        rows.append(Exponent(name, found, bound.privacy, bound, points, xs, means))
+    for name, ordered in by_level(arms).items():
+        if len(ordered) > 1:
+            xs, points = [arm.level for arm in ordered], f"{len(ordered)} epsilons"
+            bound = theorem(ordered[0].result.agent)
+            fit = _over(ordered, xs)
+            rows.append(Exponent(name, fit, bound.privacy, bound, points, xs, _means(ordered)))
     return rows
 
 
@@ -156,53 +139,43 @@ def in_users(arms: Sequence[Arm]) -> list[Exponent]:
     rows = []
     for name, same in grouped((a for a in arms if not a.reference), lambda a: a.label).items():
         ordered = sorted(same, key=lambda arm: arm.users)
-        bound = theorem(ordered[0].result.agent)
+        bound, xs = theorem(ordered[0].result.agent), [float(arm.users) for arm in ordered]
         if len(ordered) > 1:
-            found = _over(ordered, [float(arm.users) for arm in ordered])
-            points = f"runs of {len(ordered)} lengths"
+            fit, points = _over(ordered, xs), f"runs of {len(ordered)} lengths"
         else:
-            found = growth(ordered[0].result.regret, ordered[0].result.episodes)
+            fit = growth(ordered[0].result.regret, ordered[0].result.episodes)
             points = "the last decade of one curve"
-        xs, means = _points(ordered, lambda arm: float(arm.users))
-        rows.append(Exponent(name, found, bound.users, bound, points, xs, means))
+        rows.append(Exponent(name, fit, bound.users, bound, points, xs, _means(ordered)))
     return rows
 
 
-def _points(
-    arms: Sequence[Arm], x: Callable[[Arm], float]
-) -> tuple[tuple[float, ...], tuple[Interval, ...]]:
-    return tuple(map(x, arms)), tuple(mean_interval(arm.final) for arm in arms)
+def _means(arms: Sequence[Arm]) -> list[Interval]:
+    return [mean_interval(arm.final) for arm in arms]
 
 
-def _over(arms: Sequence[Arm], xs: list[float]) -> Slope | None:
+def _over(arms: Sequence[Arm], xs: Sequence[float]) -> Slope | None:
     """A slope over arms, on the seeds that all of them have."""
-    common = sorted(set.intersection(*(set(arm.pairs) for arm in arms)))
-    if not common:
-        return None
-    samples = [[arm.final[arm.pairs.index(pair)] for arm in arms] for pair in common]
-    return slope(np.array(xs), np.array(samples))
+    samples = paired(*arms)
+    return slope(np.array(xs), samples.T.copy()) if samples.size else None
 
 
 @dataclass(frozen=True)
 class Contest:
-    """Two arms on the same users."""
+    """Two arms on the same users; ``adjusted`` is p corrected for all comparisons of the table."""
 
     first: Arm
     second: Arm
-    difference: Interval
-    p: float
+    result: Comparison
     adjusted: float
-    least_p: float
-    pairs: int
 
     @property
     def verdict(self) -> str:
         """What is shown at 5%, over all comparisons of the table together."""
         if self.adjusted <= 0.05:
-            better = self.first if self.difference.value < 0 else self.second
+            better = self.first if self.result.difference.value < 0 else self.second
             return f"{better.label} is better"
-        if self.least_p > 0.05:
-            return f"not decided: {self.pairs} seeds are too few for any verdict"
+        if self.result.least_p > 0.05:
+            return f"not decided: {self.result.pairs} seeds are too few for any verdict"
         return "not decided"
 
 
@@ -212,47 +185,46 @@ def contests(arms: Sequence[Arm]) -> list[Contest]:
     All of them are corrected together (Holm).
     """
     couples: list[tuple[Arm, Arm]] = []
-    private = [arm for arm in arms if arm.private]
-    for same in grouped(private, lambda arm: arm.learner).values():
-        ordered = sorted(same, key=lambda arm: arm.epsilon or 0.0)
-        couples += zip(ordered, ordered[1:], strict=False)
-    for equal in grouped(private, lambda arm: arm.epsilon).values():
+    for ordered in by_level(arms).values():
+        couples += itertools.pairwise(ordered)
+    for equal in grouped((arm for arm in arms if arm.private), lambda arm: arm.epsilon).values():
         best = min(equal, key=lambda arm: float(arm.final.mean()))
         couples += [(best, other) for other in equal if other is not best]
     found = [(a, b, compare(*paired(a, b))) for a, b in couples if set(a.pairs) & set(b.pairs)]
     adjusted = holm([comparison.p for _, _, comparison in found])
-    return [
-        Contest(a, b, c.difference, c.p, p, c.least_p, c.pairs)
-        for (a, b, c), p in zip(found, adjusted, strict=True)
-    ]
+    return [Contest(*each, p) for each, p in zip(found, adjusted, strict=True)]
 
 
 @dataclass(frozen=True)
-class Budget:
-    """Users until regret is AIM of the baseline's, measured and forecast."""
+class UsersNeeded:
+    """Users until regret is AIM of the baseline's, of one learner.
+
+    Attributes:
+        name: the learner.
+        measured: by epsilon, how many (None where some run did not get there), and by how many runs
+            it was reached.
+        forecasts: at other epsilons, and where it was not measured.
+        why_not: why nothing can be forecast.
+    """
 
     name: str
     measured: tuple[tuple[float, Interval | None, int], ...]
-    forecasts: tuple[Forecast, ...]
-    why_not: str
+    forecasts: tuple[UsersAt, ...] = ()
+    why_not: str = ""
 
 
-def budgets(arms: Sequence[Arm]) -> list[Budget]:
-    """Users needed at each epsilon and at others, learner by learner; one problem, one K."""
+def users_needed(arms: Sequence[Arm]) -> list[UsersNeeded]:
+    """At each epsilon and at others, learner by learner; one problem, one K."""
     rows = []
-    for name, same in grouped((a for a in arms if a.private), lambda a: a.learner).items():
-        ordered = sorted(same, key=lambda arm: arm.epsilon or 0.0)
-        if ordered[0].gap <= 0 or len(ordered) < 2 or len({arm.pairs for arm in ordered}) > 1:
-            continue
-        rows.append(_budget(name, ordered))
+    for name, ordered in by_level(arms).items():
+        if ordered[0].gap > 0 and len(ordered) > 1 and len({arm.pairs for arm in ordered}) == 1:
+            rows.append(_users_needed(name, ordered))
     return rows
 
 
-def _budget(name: str, arms: Sequence[Arm]) -> Budget:
+def _users_needed(name: str, arms: Sequence[Arm]) -> UsersNeeded:
     needed = {
-        float(arm.epsilon or 0.0): first_reaching(
-            arm.result.regret, arm.result.episodes, AIM * arm.gap
-        )
+        arm.level: first_reaching(arm.result.regret, arm.result.episodes, AIM * arm.gap)
         for arm in arms
     }
     measured = tuple(
@@ -263,15 +235,9 @@ def _budget(name: str, arms: Sequence[Arm]) -> Budget:
         )
         for epsilon, runs in needed.items()
     )
-    asked = [epsilon for epsilon, reached, _ in measured if reached is None]
-    asked += [min(needed) / 2]
+    asked = {epsilon for epsilon, reached, _ in measured if reached is None} | {min(needed) / 2}
     try:
-        forecasts = tuple(forecast(needed, epsilon) for epsilon in sorted(set(asked)))
+        forecasts = tuple(forecast(needed, epsilon) for epsilon in sorted(asked))
     except InvalidInput as error:
-        return Budget(name, measured, (), str(error))
-    return Budget(name, measured, forecasts, "")
-
-
-def statements(arms: Sequence[Arm]) -> Iterator[tuple[str, list[Arm]]]:
-    """Arms by what they guarantee, word for word."""
-    yield from grouped(arms, lambda arm: arm.result.guarantee.digest()).items()
+        return UsersNeeded(name, measured, why_not=str(error))
+    return UsersNeeded(name, measured, forecasts)

@@ -13,10 +13,10 @@ from tacit._version import __version__
 from tacit.errors import InvalidInput
 from tacit.folders import make_folder
 from tacit.privacy.sentences import NOBODY
-from tacit.report.analysis import grouped, prices, statements, winnings
+from tacit.report.analysis import grouped, prices, winnings
 from tacit.report.sections import by_length, section
 from tacit.report.study import Arm, Study, read_study
-from tacit.report.words import METHODS, number, with_range
+from tacit.report.words import number, with_range
 
 
 def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
@@ -54,7 +54,6 @@ def render(study: Study) -> str:
         simulated=_simulated(study.arms),
         chosen=_chosen(study.arms),
         failures=[[f["label"], f"{f['seed']}", f["error"]] for f in study.failures],
-        methods=METHODS,
         made=list(_made(study)),
         css=_asset("page.css"),
         js=_asset("page.js"),
@@ -112,14 +111,14 @@ def _headlines(study: Study) -> Iterator[str]:
             f"{problem}, K = {users:,}: least regret by {best.label} "
             f"({number(float(best.final.mean()))}{share})."
         )
-        known = [row for row in prices(same) if row.ratio is not None]
-        for epsilon, rows in grouped_prices(known).items():
-            row = min(rows, key=lambda r: r.ratio.value if r.ratio else math.inf)
-            if row.ratio:
-                yield (
-                    f"Privacy at ε = {epsilon:g} costs {with_range(row.ratio)} times the regret of "
-                    f"{row.against.label}, with {row.arm.learner}."
-                )
+        known = [(row.arm.level, row.ratio, row) for row in prices(same) if row.ratio is not None]
+        for epsilon in sorted({level for level, _, _ in known}):
+            at = [(ratio, row) for level, ratio, row in known if level == epsilon]
+            ratio, row = min(at, key=lambda pair: pair[0].value)
+            yield (
+                f"Privacy at ε = {epsilon:g} costs {with_range(ratio)} times the regret of "
+                f"{row.against.label}, with {row.arm.learner}."
+            )
         found = winnings(arms)
         beaten = sum(row.answer.verdict == "beats" for row in found)
         if found:
@@ -131,17 +130,9 @@ def _headlines(study: Study) -> Iterator[str]:
         yield f"{_many(len(study.failures), 'task')} failed; see below."
 
 
-def grouped_prices(rows: Sequence[Any]) -> dict[float, list[Any]]:
-    """Prices by epsilon, increasing."""
-    groups: dict[float, list[Any]] = {}
-    for row in sorted(rows, key=lambda row: row.arm.epsilon or 0.0):
-        groups.setdefault(float(row.arm.epsilon or 0.0), []).append(row)
-    return groups
-
-
 def _guarantees(arms: Sequence[Arm]) -> list[dict[str, Any]]:
     found = []
-    for _, same in statements(arms):
+    for same in grouped(arms, lambda arm: arm.result.guarantee.digest()).values():
         guarantee = same[0].result.guarantee
         who = list(dict.fromkeys(f"{arm.label} on {arm.result.problem['name']}" for arm in same))
         lengths = sorted({arm.users for arm in same})

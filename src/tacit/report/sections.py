@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from tacit.intervals import mean_interval
 from tacit.report.analysis import (
     AIM,
     Exponent,
-    budgets,
     contests,
-    finals,
     grouped,
     in_epsilon,
     in_users,
     prices,
+    users_needed,
     winnings,
 )
 from tacit.report.figures import (
@@ -47,23 +49,15 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class More:
-    """A table of the same columns that is folded away at first."""
-
-    title: str
-    rows: Sequence[Sequence[Any]]
-
-
-@dataclass(frozen=True)
 class Part:
-    """A heading with what is below it."""
+    """A heading with what is below it; ``more`` are tables that are folded away at first."""
 
     title: str
     text: Sequence[str] = ()
     figure: Shown | None = None
     names: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
-    more: Sequence[More] = ()
+    more: Sequence[Part] = ()
     notes: Sequence[str] = ()
 
 
@@ -75,7 +69,7 @@ class Section:
     title: str
     short: str
     facts: str
-    parts: Sequence[Part] = field(default_factory=tuple)
+    parts: Sequence[Part]
 
 
 def section(place: int, problem: str, arms: Sequence[Arm]) -> Section:
@@ -88,19 +82,19 @@ def section(place: int, problem: str, arms: Sequence[Arm]) -> Section:
         f"{number(first['optimal_value'])} per user, the {arms[0].baseline} "
         f"{number(first['baseline']['value'])}."
     )
-    parts = [
+    longest_private = next(iter(by_length([arm for arm in arms if arm.private]).items()), (0, []))
+    parts = (
         _curves(arms, style, name),
         _finals(arms),
-        _epsilon(arms, style, name),
+        _epsilon(*longest_private, style, name),
         _users(arms, style, name),
         _prices(arms),
         _winnings(arms),
-        _contests(arms),
-        _budgets(arms),
-    ]
-    return Section(
-        name, problem, str(first["name"]), facts, [part for part in parts if part is not None]
+        _contests(*longest_private),
+        _users_needed(*longest_private),
     )
+    shown = [part for part in parts if part.rows or part.figure]
+    return Section(name, problem, str(first["name"]), facts, shown)
 
 
 def longest(arms: Sequence[Arm]) -> list[Arm]:
@@ -159,28 +153,34 @@ def _apart(curves: Sequence[Curve]) -> bool:
 
 def _finals(arms: Sequence[Arm]) -> Part:
     names = ["learner", "final regret", f"of the {arms[0].baseline}'s", "guarantee", "runs"]
-    tables = {
-        users: [
+
+    def rows(same: Sequence[Arm]) -> list[list[Any]]:
+        return [
             [
-                row.arm.label,
-                row.regret,
-                share(row.share),
-                row.arm.result.guarantee.brief(),
-                str(len(row.arm.pairs)),
+                arm.label,
+                mean_interval(arm.final),
+                share(mean_interval(arm.final), arm.gap * arm.result.completed),
+                arm.result.guarantee.brief(),
+                str(len(arm.pairs)),
             ]
-            for row in sorted(finals(same), key=lambda row: row.regret.value)
+            for arm in sorted(same, key=lambda arm: float(np.mean(arm.final)))
         ]
-        for users, same in by_length(arms).items()
-    }
-    return _by_users("Final regret", names, tables)
+
+    return _by_users("Final regret", names, arms, rows)
 
 
-def _by_users(title: str, names: Sequence[str], tables: dict[int, list[list[Any]]]) -> Part:
+def _by_users(
+    title: str,
+    names: Sequence[str],
+    arms: Sequence[Arm],
+    table: Callable[[Sequence[Arm]], list[list[Any]]],
+) -> Part:
     """A table for the largest K, and for others below it, folded."""
-    filled = [(users, rows) for users, rows in tables.items() if rows]
-    (users, rows), *others = filled
-    more = [More(f"{title}, K = {k:,}", found) for k, found in others]
-    return Part(f"{title}, K = {users:,}", names=names, rows=rows, more=more)
+    tables = {f"{title}, K = {users:,}": table(same) for users, same in by_length(arms).items()}
+    filled = [Part(name, names=names, rows=rows) for name, rows in tables.items() if rows]
+    if not filled:
+        return Part(title)
+    return replace(filled[0], more=filled[1:])
 
 
 def _exponent_part(
@@ -221,101 +221,81 @@ def _lightness(style: Style) -> int:
     return sum(int(style.colour[i : i + 2], 16) for i in (1, 3, 5))
 
 
-def _epsilon(arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part | None:
-    users, same = next(iter(by_length([arm for arm in arms if arm.private]).items()), (0, []))
-    rows = in_epsilon(same)
+def _epsilon(users: int, arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part:
+    title = f"Regret against ε, at K = {users:,}"
+    rows = in_epsilon(arms)
     if not rows:
-        return None
-    return _exponent_part(
-        rows, style, f"{name}-epsilon", "ε asked for", f"Regret against ε, at K = {users:,}"
-    )
+        return Part(title)
+    return _exponent_part(rows, style, f"{name}-epsilon", "ε asked for", title)
 
 
-def _users(arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part | None:
-    rows = in_users(arms)
-    if not rows:
-        return None
+def _users(arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part:
+    rows, title = in_users(arms), "Regret against K"
     several = [row for row in rows if len(row.xs) > 1]
-    part = _exponent_part(several or rows, style, f"{name}-users", "K", "Regret against K")
-    if several:
-        return part
-    return Part(part.title, names=part.names, rows=part.rows)
+    part = (
+        _exponent_part(several or rows, style, f"{name}-users", "K", title) if rows else Part(title)
+    )
+    return part if several else replace(part, figure=None)
 
 
-def _prices(arms: Sequence[Arm]) -> Part | None:
-    tables = {
-        users: [
-            [
-                row.arm.label,
-                row.ratio or "none: no common seeds, or a regret of zero",
-                price_words(row),
-                str(row.pairs),
-            ]
+def _prices(arms: Sequence[Arm]) -> Part:
+    names = ["learner", "times the regret", "of", "common seeds"]
+
+    def rows(same: Sequence[Arm]) -> list[list[Any]]:
+        none = "none: no common seeds, or a regret of zero"
+        return [
+            [row.arm.label, row.ratio or none, price_words(row), str(row.pairs)]
             for row in prices(same)
         ]
-        for users, same in by_length(arms).items()
-    }
-    if not any(tables.values()):
-        return None
-    names = ["learner", "times the regret", "of", "common seeds"]
-    return _by_users("The price of privacy", names, tables)
+
+    return _by_users("The price of privacy", names, arms, rows)
 
 
-def _winnings(arms: Sequence[Arm]) -> Part | None:
-    rows = [
-        [row.arm.label, winning(row), "runs of several K" if row.several else "one curve"]
-        for row in winnings(arms)
-    ]
-    if not rows:
-        return None
+def _winnings(arms: Sequence[Arm]) -> Part:
     return Part(
         f"The smallest K that beats the {arms[0].baseline}",
         names=["learner", f"beats the {arms[0].baseline}", "judged by"],
-        rows=rows,
+        rows=[
+            [row.arm.label, winning(row), "runs of several K" if row.several else "one curve"]
+            for row in winnings(arms)
+        ],
     )
 
 
-def _contests(arms: Sequence[Arm]) -> Part | None:
-    users, same = next(iter(by_length([arm for arm in arms if arm.private]).items()), (0, []))
-    rows = [
-        [
-            f"{row.first.label} or {row.second.label}",
-            row.difference,
-            f"{row.p:.2g}",
-            f"{row.adjusted:.2g}",
-            {"kind": "good" if row.adjusted <= 0.05 else "open", "text": row.verdict},
-        ]
-        for row in contests(same)
-    ]
-    if not rows:
-        return None
+def _contests(users: int, arms: Sequence[Arm]) -> Part:
     return Part(
         f"Who is better, at K = {users:,}",
         text=["Neighbouring epsilons of each learner, and the best learner at each epsilon."],
         names=["pair", "difference of regret", "p", "p, corrected", "verdict at 5%"],
-        rows=rows,
+        rows=[
+            [
+                f"{row.first.label} or {row.second.label}",
+                row.result.difference,
+                f"{row.result.p:.2g}",
+                f"{row.adjusted:.2g}",
+                {"kind": "good" if row.adjusted <= 0.05 else "open", "text": row.verdict},
+            ]
+            for row in contests(arms)
+        ],
     )
 
 
-def _budgets(arms: Sequence[Arm]) -> Part | None:
-    users, same = next(iter(by_length([arm for arm in arms if arm.private]).items()), (0, []))
+def _users_needed(users: int, arms: Sequence[Arm]) -> Part:
     rows: list[list[Any]] = []
     notes = []
-    for row in budgets(same):
+    for row in users_needed(arms):
         for epsilon, reached, count in row.measured:
             said = reached or f"not within {users:,} by all runs ({count} got there)"
             rows.append([row.name, f"{epsilon:g}", said, "measured"])
         for ahead in row.forecasts:
-            exponent = with_range(ahead.exponent)
             kind = "EXTRAPOLATED" if ahead.extrapolated else "interpolated"
-            note = {"kind": "open", "text": f"{kind}: users ~ ε^{exponent}"}
+            note = {"kind": "open", "text": f"{kind}: users ~ ε^{with_range(ahead.exponent)}"}
             rows.append([row.name, f"{ahead.epsilon:g}", ahead.users, note])
         if row.why_not:
             notes.append(f"No forecast for {row.name}: {row.why_not}.")
-    if not rows:
-        return None
+    baseline = arms[0].baseline if arms else ""
     return Part(
-        f"Users needed until regret is {AIM:.0%} of the {arms[0].baseline}'s",
+        f"Users needed until regret is {AIM:.0%} of the {baseline}'s",
         names=["learner", "ε", "users", "how it is known"],
         rows=rows,
         notes=notes,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import permutation_test
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
@@ -18,6 +19,9 @@ from tacit.intervals import Interval, half_width, mean_interval
 
 KNOTS = 16
 """Episodes at which a band is computed. Bonferroni over more would widen it for little to see."""
+
+CONFIDENCE = 0.95
+"""Probability that a whole band is right."""
 
 EXACT_UP_TO = 16
 """Sign-flip tests of up to that many pairs go through all 2^n flips; beyond, through a sample."""
@@ -30,50 +34,33 @@ FLIPS = 20_000
 class Band:
     """A simultaneous confidence band for a mean regret curve.
 
-    With probability at least ``confidence``, the expected cumulative regret lies between ``low``
+    With probability at least ``CONFIDENCE``, the expected cumulative regret lies between ``low``
     and ``high`` at every knot together (Student t at each, Bonferroni over the knots). Expected
     cumulative regret never falls, so on that event it also lies, between two knots, above the
-    earlier ``low`` and below the later ``high``: see :meth:`between`. Measured over simulated
-    curves at nominal 95%: 96% where increments are independent, 99% where runs differ by a factor,
-    95% where that factor is as skewed as a lognormal with sigma 1 (6 and 10 seeds).
+    earlier ``low`` and below the later ``high``. Measured over simulated curves at nominal 95%:
+    96% where increments are independent, 99% where runs differ by a factor, 95% where that factor
+    is as skewed as a lognormal with sigma 1 (6 and 10 seeds).
     """
 
     episodes: IntArray
     mean: Array
     low: Array
     high: Array
-    confidence: float
-
-    def between(self, episodes: IntArray) -> tuple[Array, Array]:
-        """The band at any episodes up to the last knot, by monotonicity alone."""
-        if len(episodes) and episodes.max() > self.episodes[-1]:
-            raise InvalidInput(
-                f"the band ends at episode {self.episodes[-1]}, and says nothing about "
-                f"{episodes.max()}"
-            )
-        before = np.searchsorted(self.episodes, episodes, side="right")
-        after = np.searchsorted(self.episodes, episodes, side="left")
-        low: Array = np.concatenate([[0.0], self.low])[before]
-        return low, self.high[after]
 
 
-def knots(episodes: IntArray, number: int = KNOTS) -> IntArray:
-    """Indices of up to ``number`` checkpoints, the last among them.
+def knots(episodes: IntArray) -> IntArray:
+    """Indices of up to KNOTS checkpoints, the last among them.
 
     Half of them equally spaced in k, half equally spaced in log k over the last three decades, so
     that a band can be read on linear and on logarithmic axes. They depend on the checkpoints only:
     knots chosen after looking at the curves would void the band.
     """
-    last = episodes[-1]
-    even = last * np.arange(1, number // 2 + 1) / (number // 2)
-    steps = number - number // 2
-    wanted = np.concatenate([even, last * 10.0 ** (-3 * np.arange(1, steps + 1) / steps)])
+    last, steps = episodes[-1], np.arange(1, KNOTS // 2 + 1) / (KNOTS // 2)
+    wanted = np.concatenate([last * steps, last * 10.0 ** (-3 * steps)])
     return np.unique(np.searchsorted(episodes, np.clip(wanted, episodes[0], last)))
 
 
-def regret_band(
-    regret: Array, episodes: IntArray, confidence: float = 0.95, number: int = KNOTS
-) -> Band | None:
+def regret_band(regret: Array, episodes: IntArray) -> Band | None:
     """The simultaneous band of a mean regret curve; None for a single run.
 
     The t intervals at the knots are tightened by what is known anyway: regret is not negative and
@@ -83,17 +70,15 @@ def regret_band(
     Args:
         regret: cumulative regret [seeds, checkpoints].
         episodes: the checkpoints.
-        confidence: probability that the whole band is right.
-        number: how many knots at most.
     """
     if len(regret) < 2:
         return None
-    at = knots(episodes, number)
+    at = knots(episodes)
     samples = regret[:, at]
-    mean, half = samples.mean(axis=0), half_width(samples, (1 - confidence) / len(at))
+    mean, half = samples.mean(axis=0), half_width(samples, (1 - CONFIDENCE) / len(at))
     low = np.maximum.accumulate(np.maximum(mean - half, 0.0))
     high = np.minimum.accumulate((mean + half)[::-1])[::-1]
-    return Band(episodes[at], mean, low, high, confidence)
+    return Band(episodes[at], mean, low, high)
 
 
 @dataclass(frozen=True)
@@ -113,7 +98,7 @@ class Comparison:
     pairs: int
 
 
-def compare(first: Array, second: Array, confidence: float = 0.95) -> Comparison:
+def compare(first: Array, second: Array) -> Comparison:
     """Paired comparison of two samples in the same order of seeds.
 
     The test flips the signs of the differences. If the two configurations do the same, a
@@ -125,23 +110,20 @@ def compare(first: Array, second: Array, confidence: float = 0.95) -> Comparison
         raise InvalidInput("a paired comparison needs two equally long, non-empty samples")
     differences = np.asarray(first - second, dtype=np.float64)
     n = len(differences)
-    flips = _signs(n)
-    observed, flipped = differences.sum() ** 2, (flips @ differences) ** 2
-    extreme = int(np.count_nonzero(flipped >= observed * (1 - 1e-12)))
     exact = n <= EXACT_UP_TO
-    p = extreme / len(flips) if exact else (extreme + 1) / (len(flips) + 1)
-    least = 2.0 ** (1 - n) if exact else 1 / (len(flips) + 1)
-    return Comparison(mean_interval(differences, confidence), float(p), float(least), n)
-
-
-def _signs(n: int) -> Array:
-    """All sign vectors of length n, or a fixed sample of them."""
-    if n > EXACT_UP_TO:
-        bits = np.random.default_rng(n).integers(0, 2, size=(FLIPS, n))
-    else:
-        bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-    signs: Array = (1 - 2 * bits).astype(np.float64)
-    return signs
+    p = 1.0  # of a single pair, which scipy refuses: both flips are equally far from zero
+    if n > 1:
+        flips = permutation_test(
+            (differences,),
+            np.sum,
+            permutation_type="samples",
+            vectorized=True,
+            n_resamples=2**n if exact else FLIPS,
+            rng=np.random.default_rng(n),
+        )
+        p = float(flips.pvalue)
+    least = 2.0 ** (1 - n) if exact else 2 / (FLIPS + 1)
+    return Comparison(mean_interval(differences), p, least, n)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -160,7 +142,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def price(private: Array, free: Array, confidence: float = 0.95) -> Interval | None:
+def price(private: Array, free: Array) -> Interval | None:
     """Regret of a private agent over that of its non-private counterpart, on the same seeds.
 
     The geometric mean of the ratios with the paired t interval of their logarithms: ratios of
@@ -168,4 +150,4 @@ def price(private: Array, free: Array, confidence: float = 0.95) -> Interval | N
     """
     if private.shape != free.shape or (private <= 0).any() or (free <= 0).any():
         return None
-    return mean_interval(np.log(private / free), confidence).exponential()
+    return mean_interval(np.log(private / free)).exponential()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +14,11 @@ import numpy as np
 from tacit.agents.catalogue import agents
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.privacy.guarantee import Guarantee
+from tacit.folders import read_json
 from tacit.problems.catalogue import problems
 from tacit.registry import Registry
-from tacit.simulation.result import Result
-from tacit.simulation.storage import MANIFEST
+from tacit.simulation.result import MANIFEST, Result
+from tacit.sweep.dataset import SPEC, load
 
 Pair = tuple[int, int]
 """Root seed and run: runs of different agents with the same pair met the same users."""
@@ -53,6 +52,11 @@ class Arm:
     def epsilon(self) -> float | None:
         """The epsilon that was asked for; None for agents that take none."""
         return self.result.guarantee.requested_epsilon
+
+    @property
+    def level(self) -> float:
+        """The same as a number to sort by: 0 for agents that take none."""
+        return float(self.epsilon or 0.0)
 
     @property
     def label(self) -> str:
@@ -118,13 +122,10 @@ def said(name: str, parameters: Mapping[str, Any]) -> str:
     return f"{name} ({values})" if values else name
 
 
-def paired(first: Arm, second: Arm) -> tuple[Array, Array]:
-    """Final regrets of the runs that both arms have, in one order."""
-    common = sorted(set(first.pairs) & set(second.pairs))
-    return (
-        first.final[[first.pairs.index(pair) for pair in common]],
-        second.final[[second.pairs.index(pair) for pair in common]],
-    )
+def paired(*arms: Arm) -> Array:
+    """Final regrets of the runs that all arms have, in one order [arms, common runs]."""
+    common = sorted(set.intersection(*(set(arm.pairs) for arm in arms)))
+    return np.array([arm.final[[arm.pairs.index(pair) for pair in common]] for arm in arms])
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,13 +166,7 @@ def read_study(folder: Path) -> Study:
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
-    try:
-        found = json.loads((folder / MANIFEST).read_text())
-    except ValueError as error:
-        raise InvalidInput(f"{folder / MANIFEST} is not valid JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise InvalidInput(f"{folder / MANIFEST} does not describe results")
-    return found
+    return read_json(folder / MANIFEST, f"{folder} holds no results: it has no {MANIFEST}")
 
 
 def _is_sweep(folder: Path) -> bool:
@@ -193,42 +188,30 @@ def _runs(folder: Path, found: list[Path]) -> Study:
 
 
 def _sweep(folder: Path) -> Study:
-    from tacit.sweep.dataset import SPEC, load
-
-    sweep = load(folder)
+    sweep, spec = load(folder), folder / SPEC
     curves = dict(list(sweep.curves.groupby("configuration", sort=False)))
     seconds = sweep.timings.groupby("configuration")["run_seconds"].sum()
     arms = []
     for facts in sweep.configurations:
-        number = facts["configuration"]
-        if not facts["seeds"]:
-            continue
-        frame = curves[number]
-        seeds = tuple(int(seed) for seed in facts["seeds"])
-        points = len(frame) // len(seeds)
-        took = float(seconds[number])
-        result = Result(
-            problem=facts["problem"],
-            agent=facts["agent"],
-            guarantee=Guarantee.from_json(facts["guarantee"]),
-            seed=seeds[0],
-            seeds=seeds,
-            requested_episodes=int(facts["episodes"]),
-            episodes=frame["episode"].to_numpy(dtype=np.int64)[:points],
-            regret=frame["regret"].to_numpy(dtype=np.float64).reshape(len(seeds), -1),
-            reward=frame["reward"].to_numpy(dtype=np.float64).reshape(len(seeds), -1),
-            interrupted=False,
-            seconds=took,
-            episodes_per_second=len(seeds) * int(facts["episodes"]) / max(took, 1e-9),
-        )
-        arms.append(Arm(result, tuple((seed, 0) for seed in seeds), facts["chosen"]))
-    manifest = sweep.manifest
-    spec = folder / SPEC
+        number, seeds, users = facts["configuration"], facts["seeds"], int(facts["episodes"])
+        if seeds:
+            took = float(seconds[number])
+            more = {
+                "seed": seeds[0],
+                "requested_episodes": users,
+                "interrupted": False,
+                "timing": {
+                    "seconds": took,
+                    "episodes_per_second": len(seeds) * users / max(took, 1e-9),
+                },
+            }
+            result = Result.from_json({**facts, **more}, curves[number])
+            arms.append(Arm(result, tuple((seed, 0) for seed in result.seeds), facts["chosen"]))
     return Study(
-        name=str(manifest["name"]),
+        name=str(sweep.manifest["name"]),
         arms=tuple(arms),
-        failures=tuple(manifest["failures"]),
-        made_with=tuple(manifest["made_with"]),
-        versions=(str(manifest["tacit"]),),
+        failures=tuple(sweep.manifest["failures"]),
+        made_with=tuple(sweep.manifest["made_with"]),
+        versions=(str(sweep.manifest["tacit"]),),
         spec=spec.read_text() if spec.exists() else "",
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,7 +36,14 @@ class Slope:
         return line
 
 
-def slope(x: Array, samples: Array, confidence: float = 0.95) -> Slope | None:
+def _exponents(log_x: Array, log_y: Array) -> Array:
+    """Least squares on log-log axes: the slope of every row of ``log_y``."""
+    centred = log_x - log_x.mean()
+    slopes: Array = log_y @ centred / (centred @ centred)
+    return slopes
+
+
+def slope(x: Array, samples: Array) -> Slope | None:
     """Exponent of y ~ x^e: least squares on log-log axes for every seed, then mean and t interval.
 
     Points of one seed depend on each other (a cumulative curve, common users), seeds do not; so one
@@ -45,7 +53,6 @@ def slope(x: Array, samples: Array, confidence: float = 0.95) -> Slope | None:
     Args:
         x: positive abscissae, at least two different ones.
         samples: values [seeds, points].
-        confidence: of the interval.
 
     Returns:
         None where a value is not positive and has no logarithm, or x does not vary.
@@ -53,24 +60,20 @@ def slope(x: Array, samples: Array, confidence: float = 0.95) -> Slope | None:
     if (samples <= 0).any() or (x <= 0).any() or len(np.unique(x)) < 2:
         return None
     log_x, log_y = np.log(x), np.log(samples)
-    centred = log_x - log_x.mean()
-    exponents = log_y @ centred / (centred @ centred)
-    found = mean_interval(exponents, confidence)
+    found = mean_interval(_exponents(log_x, log_y))
     scale = float(np.exp(log_y.mean() - found.value * log_x.mean()))
     return Slope(found, scale, float(x.min()), float(x.max()))
 
 
-def growth(
-    regret: Array, episodes: IntArray, share: float = 0.1, confidence: float = 0.95
-) -> Slope | None:
-    """Exponent of regret in k over the last part of the curve, from ``share`` of K to K.
+def growth(regret: Array, episodes: IntArray) -> Slope | None:
+    """Exponent of regret in k over the last decade of the curve.
 
     Fitted at eight points equally spaced in log k, so that the density of checkpoints is no weight.
     """
     last = episodes[-1]
-    wanted = last * share ** (np.arange(8) / 7)
+    wanted = last * 0.1 ** (np.arange(8) / 7)
     at = np.unique(np.searchsorted(episodes, np.clip(wanted, episodes[0], last)))
-    return slope(episodes[at].astype(np.float64), regret[:, at], confidence)
+    return slope(episodes[at].astype(np.float64), regret[:, at])
 
 
 @dataclass(frozen=True)
@@ -101,70 +104,58 @@ class Beats:
         return f"not decided within K = {self.last:,} (means are below from {self.seen:,} on)"
 
 
-def smallest_winning(
-    episodes: IntArray, samples: Sequence[Array], rate: float, confidence: float = 0.95
-) -> Beats:
+def smallest_winning(episodes: IntArray, samples: Sequence[Array], rate: float) -> Beats:
     """The smallest K from which on expected regret stays below ``rate * K``.
 
     Tested from the last K backwards, one-sided t at each, stopping at the first that does not
     reject. Such a fixed sequence needs no correction: a wrong K can be shown only if the first
-    false statement it meets is rejected, which happens with probability at most 1 - confidence.
-    "Worse" is one test of its own at the last K.
+    false statement it meets is rejected, which happens with probability at most 5%. "Worse" is one
+    test of its own at the last K.
 
     Args:
         episodes: increasing K, checkpoints of one curve or ends of several runs.
         samples: regret over seeds at each of them.
         rate: regret per episode of the baseline.
-        confidence: of the verdict.
     """
-    shown: int | None = None
-    seen: int | None = None
-    for k, values in zip(reversed(episodes), reversed(samples), strict=True):
-        if _t_statistic(values, rate * k) > -_critical(values, confidence):
-            break
-        shown = int(k)
-    for k, values in zip(reversed(episodes), reversed(samples), strict=True):
-        if values.mean() >= rate * k:
-            break
-        seen = int(k)
-    last = int(episodes[-1])
+    backwards = [(int(k), values) for k, values in zip(episodes, samples, strict=True)][::-1]
+
+    def first_of_the_last(holds: Callable[[int, Array], bool]) -> int | None:
+        ks = [k for k, _ in itertools.takewhile(lambda pair: holds(*pair), backwards)]
+        return ks[-1] if ks else None
+
+    shown = first_of_the_last(lambda k, values: _surely_above(-values, -rate * k))
+    seen = first_of_the_last(lambda k, values: bool(values.mean() < rate * k))
+    last = backwards[0][0]
     if shown is not None:
         return Beats("beats", shown, seen, last)
-    worse = _t_statistic(samples[-1], rate * last) > _critical(samples[-1], confidence)
+    worse = _surely_above(samples[-1], rate * last)
     return Beats("worse" if worse else "not decided", None, seen, last)
 
 
-def _critical(values: Array, confidence: float) -> float:
-    """One-sided critical value; infinite for a single run, which shows nothing."""
-    return float(stdtrit(len(values) - 1, confidence)) if len(values) > 1 else np.inf
-
-
-def _t_statistic(values: Array, limit: float) -> float:
-    """How many standard errors the mean is above the limit."""
-    gap = float(values.mean() - limit)
-    if len(values) < 2:
-        return 0.0
-    error = float(values.std(ddof=1) / np.sqrt(len(values)))
-    return gap / error if error > 0 else float(np.sign(gap)) * np.inf if gap else 0.0
+def _surely_above(values: Array, limit: float) -> bool:
+    """Whether a one-sided t test at 5% puts the mean above a limit; a single run shows nothing."""
+    n, gap = len(values), float(values.mean() - limit)
+    if n < 2:
+        return False
+    error = float(values.std(ddof=1) / np.sqrt(n))
+    return gap > 0 if error == 0 else bool(gap / error >= stdtrit(n - 1, 0.95))
 
 
 @dataclass(frozen=True)
-class Forecast:
-    """Users needed at some epsilon for a stated aim.
+class UsersAt:
+    """Users needed at some epsilon for a stated aim, by a power law.
 
     Attributes:
         epsilon: the privacy asked about.
         users: how many, with an interval; the interval covers the spread over seeds if the power
             law holds, and nothing else.
         exponent: of users in epsilon.
-        measured: epsilons that the law was fitted to.
-        extrapolated: True if ``epsilon`` lies outside them.
+        extrapolated: True if ``epsilon`` lies outside those that the law was fitted to.
     """
 
     epsilon: float
     users: Interval
     exponent: Interval
-    measured: tuple[float, ...]
     extrapolated: bool
 
 
@@ -189,13 +180,12 @@ def first_reaching(regret: Array, episodes: IntArray, rate: float) -> Array:
     return found
 
 
-def forecast(needed: Mapping[float, Array], epsilon: float, confidence: float = 0.95) -> Forecast:
+def forecast(needed: Mapping[float, Array], epsilon: float) -> UsersAt:
     """Users needed at another epsilon, by a power law through the measured ones.
 
     Args:
         needed: for each measured epsilon, the users needed by every seed (same seeds, same order).
         epsilon: the epsilon asked about.
-        confidence: of the intervals over seeds.
     """
     usable = {e: runs for e, runs in sorted(needed.items()) if np.isfinite(runs).all()}
     if len(usable) < 2:
@@ -205,13 +195,8 @@ def forecast(needed: Mapping[float, Array], epsilon: float, confidence: float = 
         )
     log_e = np.log(np.array(list(usable)))
     log_k = np.log(np.column_stack(list(usable.values())))
-    centred = log_e - log_e.mean()
-    exponents = log_k @ centred / (centred @ centred)
+    exponents = _exponents(log_e, log_k)
     ends = log_k.mean(axis=1) + exponents * (np.log(epsilon) - log_e.mean())
-    return Forecast(
-        epsilon,
-        mean_interval(ends, confidence).exponential(),
-        mean_interval(exponents, confidence),
-        tuple(usable),
-        not min(usable) <= epsilon <= max(usable),
-    )
+    users = mean_interval(ends).exponential()
+    outside = not min(usable) <= epsilon <= max(usable)
+    return UsersAt(epsilon, users, mean_interval(exponents), outside)

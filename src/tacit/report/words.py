@@ -7,30 +7,6 @@ import math
 from tacit.intervals import Interval
 from tacit.report.analysis import Exponent, Price, Winning
 
-METHODS = (
-    "Regret is exact: what the optimal policy would have earned minus what the played policies "
-    "earn on average, summed over users. It needs the true problem, so it exists in simulation "
-    "only.",
-    "Runs with the same seed met the same users whoever learned, so agents are compared seed by "
-    "seed (common random numbers).",
-    "Bands are simultaneous: with 95% confidence the expected curve is inside at all of up to 16 "
-    "knots together (Student t, Bonferroni). Between knots lines are drawn for the eye; expected "
-    "regret never falls, so there it lies above the earlier lower end and below the later upper "
-    "end.",
-    "Numbers in brackets are 95% Student t intervals over seeds, each for itself.",
-    "Prices are geometric means of paired ratios with the paired t interval of their logarithms.",
-    "Comparisons flip signs of paired differences: an exact test, whatever the law of regret. "
-    "With n seeds no p-value is below 2 / 2^n. All comparisons of a table are corrected together "
-    "(Holm).",
-    "Exponents are fitted on log-log axes seed by seed; the interval is the t interval over seeds. "
-    "It says how sharply the slope is known, not that the law is a power law. Theorems hold for K "
-    "large enough; at the sizes that can be run their bounds are often far above the curves.",
-    "The K that beats the baseline is tested from the last K backwards, one-sided at 5%, stopping "
-    "at the first that is not shown; such a sequence needs no further correction.",
-    "Forecasts draw a power law through the users needed at the measured epsilons. Outside these "
-    "they are extrapolations and marked; their interval holds only if the law does.",
-)
-
 
 def number(x: float | None) -> str:
     """Three digits, with commas, or powers of ten where that is shorter.
@@ -58,13 +34,14 @@ def with_range(found: Interval) -> str:
     return f"{number(found.value)} ({number(found.low)} to {number(found.high)})"
 
 
-def share(found: Interval | None) -> str:
-    """A part of the whole, in percent, with its interval."""
-    if found is None:
+def share(part: Interval, whole: float) -> str:
+    """Regret over what the baseline policy would have lost, in percent, with its interval."""
+    if whole <= 0:
         return "nothing to lose here"
-    if not math.isfinite(found.low):
-        return f"{found.value:.3g}" if found.value > 10 else f"{found.value:.2%}"
-    return f"{found.value:.2%} ({found.low:.2%} to {found.high:.2%})"
+    value, low, high = part.value / whole, part.low / whole, part.high / whole
+    if not math.isfinite(low):
+        return f"{value:.3g}" if value > 10 else f"{value:.2%}"
+    return f"{value:.2%} ({low:.2%} to {high:.2%})"
 
 
 def against_theorem(row: Exponent) -> dict[str, str]:

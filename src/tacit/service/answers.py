@@ -1,4 +1,4 @@
-"""What callers of the collector give and get: plain values, all of them public but messages."""
+"""What callers of the collector give, get and catch: plain values, public all but messages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,28 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
+from tacit.errors import InvalidInput, TacitError
 from tacit.publication import Publication
 
 OutcomeName = Literal["accepted", "duplicate", "stale", "invalid", "refused"]
 Reason = Literal["population_reached", "token_spent", "not_open", "closed"]
 Role = Literal["device", "operator"]
+
+
+class UnknownTask(InvalidInput):
+    """A request names a task that is not served here."""
+
+
+class UnknownVersion(InvalidInput):
+    """A request names a policy version that was never published."""
+
+
+class Unavailable(TacitError):
+    """The database cannot be used now; nothing was lost, and the same request may be repeated."""
+
+
+class Refused(TacitError):
+    """The stored state must not be used as it is; the message says what to do."""
 
 
 @dataclass(slots=True)
@@ -83,11 +100,6 @@ class Published:
     published_at: float
     release: PublicRelease
     publication: Publication
-
-    @property
-    def source(self) -> str:
-        """Where the noise in the release came from."""
-        return self.release.source
 
 
 @dataclass(frozen=True)

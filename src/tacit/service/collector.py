@@ -15,16 +15,24 @@ from tacit.errors import InvalidInput
 from tacit.publication import Publication
 from tacit.service import schema
 from tacit.service import store as db
-from tacit.service.acceptance import Acceptance
-from tacit.service.answers import IncomingReport, PolicyBody, Published, Status, Token, UploadAnswer
+from tacit.service.answers import (
+    IncomingReport,
+    PolicyBody,
+    Published,
+    Refused,
+    Status,
+    Token,
+    UnknownTask,
+    UnknownVersion,
+    UploadAnswer,
+)
 from tacit.service.deployment import Deployment
-from tacit.service.errors import Refused, UnknownTask, UnknownVersion
-from tacit.service.intake import Entry, Intake, Upload
+from tacit.service.intake import Acceptance, Entry, Intake, Mode, Upload
 from tacit.service.joint import JointMode
 from tacit.service.ledger import NODE, DatabaseLedger, statement, whole_charge
 from tacit.service.local import LocalMode
 from tacit.service.planning import LEASE, Lease, Planning
-from tacit.service.publishing import Billboard, Edges
+from tacit.service.publishing import Billboard, Edges, timeline
 from tacit.service.settings import iso
 from tacit.service.store import Store
 from tacit.service.tokens import Tokens
@@ -51,7 +59,7 @@ class Collector:
         self._store = store
         self._billboard = Billboard(deployment, store)
         self._edges = Edges(deployment.bound)
-        self._mode: LocalMode | JointMode
+        self._mode: Mode
         if deployment.model == "local":
             self._mode = LocalMode(deployment, self._billboard)
         else:
@@ -197,7 +205,8 @@ class Collector:
 
     def timeline(self, after: int = -1) -> list[tuple[int, int, float]]:
         """Version, users and time of every publication after a version, oldest first."""
-        return self._billboard.timeline(after)
+        with self._store.read() as connection:
+            return timeline(connection, after)
 
     def schema(self) -> str:
         """Version of the database's tables."""
@@ -210,9 +219,7 @@ class Collector:
 
     def verify(self) -> Verdict:
         """Work every policy out again from kept reports, and compare it with what was sent."""
-        return verify(
-            self.deployment, self._store, self._mode, self._billboard, self._edges, self.planning
-        )
+        return verify(self.planning)
 
     def close(self) -> None:
         """Let go of the database."""

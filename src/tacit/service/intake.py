@@ -7,7 +7,9 @@ each other in a circle.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,15 +17,17 @@ from typing import Any, Protocol
 
 import sqlalchemy as sa
 
+from tacit.driver import Learner
 from tacit.errors import InvalidInput
+from tacit.privacy.base import Report, Secret
+from tacit.publication import Publication
 from tacit.service import store as db
-from tacit.service.acceptance import Acceptance
-from tacit.service.answers import Outcome, Token
+from tacit.service.answers import Outcome, Token, Unavailable
 from tacit.service.deployment import Deployment
-from tacit.service.errors import Unavailable
+from tacit.service.publishing import timeline
 from tacit.service.store import Store
 
-_DOUBTFUL = ("stale", "invalid", "refused")
+_NOT_ACCEPTED = ("stale", "invalid", "refused")
 
 
 @dataclass(slots=True, eq=False)
@@ -54,11 +58,40 @@ class Entry:
         self.outcome = Outcome(self.name, outcome, reason, detail)
 
 
-class Keeper(Protocol):
-    """What a privacy model does with accepted reports, inside the transaction that counts them."""
+class Mode(Protocol):
+    """What the two privacy models do differently with a report, from its arrival to a release."""
+
+    def decode(self, sent: Sequence[tuple[Entry, str]], publication: Publication) -> None:
+        """Read the messages of reports under one publication, noting what is wrong with each."""
 
     def keep(self, connection: sa.Connection, first: int, entries: list[Entry]) -> None:
-        """Store entries, which are numbers ``first``, ``first + 1``, ... of the task."""
+        """Store accepted reports, numbers ``first``, ``first + 1``, ... of the task.
+
+        This happens in the transaction that counts them.
+        """
+
+    def fold(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
+        """Absorb the reports with numbers in [start, end)."""
+
+    def ready(self, learner: Learner, version: int) -> None:
+        """Whatever must be on disk before this version is released."""
+
+    def load(self, connection: sa.Connection) -> Secret | None:
+        """The privatizer's saved state, None before the first publication."""
+
+    def save(self, connection: sa.Connection, secret: Secret) -> None:
+        """Save it, in the transaction that publishes."""
+
+    def forget(self, connection: sa.Connection, end: int) -> None:
+        """Delete what was absorbed."""
+
+    def reports(
+        self, connection: sa.Connection, start: int, end: int
+    ) -> Iterator[tuple[Report, int]]:
+        """Kept reports with numbers in [start, end), and the versions they name."""
+
+    def recall(self, learner: Learner, connection: sa.Connection, version: int) -> None:
+        """Make the learner's next release use stored noise, if the curator added some."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,26 +102,53 @@ class Upload:
     token: Token | None
 
 
+class Acceptance:
+    """Which versions of the policy a report may name, by time or by number.
+
+    A device that fetched version v did so before version v + 1 was published, and its report is due
+    at most duration + delay later. So a task with a duration takes v until
+
+        (moment v + 1 was published) + duration + delay + grace
+
+    on the server's clock, however many versions have come out since. Without a duration nobody
+    knows how long an episode takes, and the newest ``accepted_versions`` are taken.
+
+    Times of publications never change, so they are remembered.
+    """
+
+    def __init__(self, deployment: Deployment, clock: Callable[[], float]) -> None:
+        self._versions = deployment.accepted_versions
+        self._window = deployment.task.duration + deployment.delay + deployment.grace
+        self._clock = clock
+        self._published: list[float] = []
+        self._lock = threading.Lock()
+
+    def oldest(self, connection: sa.Connection, newest: int) -> int:
+        """The oldest version that a report may name now."""
+        if self._versions is not None:
+            return newest - self._versions + 1
+        with self._lock:
+            if len(self._published) <= newest:
+                for _, _, time in timeline(connection, len(self._published) - 1):
+                    # Never decreasing: a clock that was set back makes no version end sooner.
+                    self._published.append(max([time, *self._published[-1:]]))
+            still = bisect.bisect_left(self._published, self._clock() - self._window)
+            return max(0, min(still - 1, newest))
+
+
 class _NotPlain(Exception):
     """Ends a transaction that has to be done carefully."""
 
 
+@dataclass(frozen=True, eq=False)
 class Intake:
     """Decides about uploads, one transaction for all that come together."""
 
-    def __init__(
-        self,
-        deployment: Deployment,
-        store: Store,
-        keeper: Keeper,
-        accepted: Acceptance,
-        clock: Callable[[], float],
-    ) -> None:
-        self._deployment = deployment
-        self._store = store
-        self._keeper = keeper
-        self._accepted = accepted
-        self._clock = clock
+    _deployment: Deployment
+    _store: Store
+    _mode: Mode
+    _accepted: Acceptance
+    _clock: Callable[[], float]
 
     def settle(self, group: Sequence[Upload]) -> int:
         """Decide about every entry; durable when this returns. The newest version is returned.
@@ -125,7 +185,7 @@ class Intake:
                     raise _NotPlain
                 if not self._use_all_tokens(connection, group):
                     raise _NotPlain
-                self._keeper.keep(connection, accepted - len(entries), entries)
+                self._mode.keep(connection, accepted - len(entries), entries)
         except _NotPlain:
             return None
         for entry in entries:
@@ -157,7 +217,7 @@ class Intake:
                     entry.decide("refused", "population_reached", self._full())
                 refused += entries[room:]
                 if room:
-                    self._keeper.keep(connection, first, entries[:room])
+                    self._mode.keep(connection, first, entries[:room])
             db.forget_ids(connection, [entry.identity for entry in refused])
             self._recognise(connection, group)
         for entry in entries:
@@ -165,7 +225,7 @@ class Intake:
                 entry.decide("accepted")
         return now.version
 
-    def _judge(self, group: Sequence[Upload], now: db.Progress, oldest: int) -> list[Entry]:
+    def _judge(self, group: Sequence[Upload], now: db.Standing, oldest: int) -> list[Entry]:
         """Settle what can be settled without the database; the first of equal ids goes on."""
         waiting: dict[bytes, Entry] = {}
         closed = self._closed()
@@ -215,15 +275,15 @@ class Intake:
     @staticmethod
     def _recognise(connection: sa.Connection, group: Sequence[Upload]) -> None:
         """A report that was accepted earlier is a duplicate, whatever else could be said of it."""
-        doubtful = [
+        uncounted = [
             entry
             for upload in group
             for entry in upload.entries
-            if entry.outcome is not None and entry.outcome.outcome in _DOUBTFUL
+            if entry.outcome is not None and entry.outcome.outcome in _NOT_ACCEPTED
         ]
-        if doubtful:
-            seen = db.known_ids(connection, [entry.identity for entry in doubtful])
-            for entry in doubtful:
+        if uncounted:
+            seen = db.known_ids(connection, [entry.identity for entry in uncounted])
+            for entry in uncounted:
                 if entry.identity in seen:
                     entry.decide("duplicate")
 

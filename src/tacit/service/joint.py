@@ -26,8 +26,8 @@ from tacit.privacy.noise import Silence
 from tacit.publication import Publication
 from tacit.service import packing, schema
 from tacit.service import store as db
+from tacit.service.answers import Refused
 from tacit.service.deployment import Deployment
-from tacit.service.errors import Refused
 from tacit.service.intake import Entry
 from tacit.service.ledger import NODE, DatabaseLedger, whole_charge
 from tacit.service.publishing import Billboard, Edges

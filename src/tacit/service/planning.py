@@ -10,17 +10,18 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from tacit.driver import Learner
 from tacit.errors import TacitError
-from tacit.privacy.base import Secret
 from tacit.privacy.noise import SecureNoise
 from tacit.service import schema
 from tacit.service import store as db
 from tacit.service.deployment import Deployment
+from tacit.service.intake import Mode
 from tacit.service.publishing import Billboard, Edges
 from tacit.service.store import Store
 from tacit.simulation.streams import planner_streams
@@ -32,25 +33,7 @@ LEASE = "planner"
 LEASE_SECONDS = 15.0
 
 
-class Mode(Protocol):
-    """What the two privacy models do differently when a batch is full."""
-
-    def load(self, connection: sa.Connection) -> Secret | None:
-        """The privatizer's saved state, None before the first publication."""
-
-    def save(self, connection: sa.Connection, secret: Secret) -> None:
-        """Save it, in the transaction that publishes."""
-
-    def fold(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
-        """Absorb the reports with numbers in [start, end)."""
-
-    def ready(self, learner: Learner, version: int) -> None:
-        """Whatever must be on disk before this version is released."""
-
-    def forget(self, connection: sa.Connection, end: int) -> None:
-        """Delete what was absorbed."""
-
-
+@dataclass(eq=False)
 class Planning:
     """One step of the planner, as a function of the database.
 
@@ -58,94 +41,84 @@ class Planning:
         root: of the planner's random streams; version v is planned with those of (root, v).
     """
 
-    def __init__(
-        self,
-        deployment: Deployment,
-        store: Store,
-        billboard: Billboard,
-        mode: Mode,
-        edges: Edges,
-        root: int,
-        clock: Callable[[], float],
-    ) -> None:
-        self._deployment = deployment
-        self._store = store
-        self._billboard = billboard
-        self._mode = mode
-        self._edges = edges
-        self.root = root
-        self._clean = True
-        self._clock = clock
+    deployment: Deployment
+    store: Store
+    billboard: Billboard
+    mode: Mode
+    edges: Edges
+    root: int
+    clock: Callable[[], float]
+    _clean: bool = True
 
     def first(self) -> None:
         """Version 0, before anybody took part: planned from an empty release."""
-        learner = Learner(self._deployment.bound, SecureNoise())
+        learner = Learner(self.deployment.bound, SecureNoise())
         learner.publish(planner_streams(self.root, 0))
         self._commit(learner, -1)
 
     def step(self) -> bool:
         """Plan the next version if its batch is full and its time has come."""
         if not self._clean:
-            self._clean = self._store.checkpoint()
-        with self._store.read() as connection:
+            self._clean = self.store.checkpoint()
+        with self.store.read() as connection:
             now = db.progress(connection)
-        end = self._edges[now.version + 1]
+        end = self.edges[now.version + 1]
         if now.finished or now.accepted < end:
             return False
-        if end >= self._deployment.task.users:
+        if end >= self.deployment.task.users:
             self._finish(now.version, end)
             return True
-        if self._clock() < now.published_at + self._deployment.settings.updates.cadence:
+        if self.clock() < now.published_at + self.deployment.settings.updates.cadence:
             return False
         learner = self._restore(now)
-        with self._store.read() as connection:
-            self._mode.fold(learner, connection, now.served, end)
-        self._mode.ready(learner, now.version + 1)
+        with self.store.read() as connection:
+            self.mode.fold(learner, connection, now.served, end)
+        self.mode.ready(learner, now.version + 1)
         learner.publish(planner_streams(self.root, now.version + 1))
         self._commit(learner, now.version)
-        self._clean = self._store.checkpoint()
+        self._clean = self.store.checkpoint()
         return True
 
-    def _restore(self, now: db.Progress) -> Learner:
-        with self._store.read() as connection:
-            secret = self._mode.load(connection)
+    def _restore(self, now: db.Standing) -> Learner:
+        with self.store.read() as connection:
+            secret = self.mode.load(connection)
         return Learner(
-            self._deployment.bound,
+            self.deployment.bound,
             SecureNoise(),
             secret=secret,
-            publication=self._billboard.publication(now.version),
+            publication=self.billboard.publication(now.version),
             served=now.served,
         )
 
     def _commit(self, learner: Learner, previous: int) -> None:
         """Publication, state and the deletion of what was absorbed: all of it or nothing."""
-        time = self._clock()
-        with self._store.write() as connection:
+        time = self.clock()
+        with self.store.write() as connection:
             if db.progress(connection, lock=True).version != previous:
                 return  # another process was faster, with the same result
-            self._billboard.put(connection, learner, time)
-            self._mode.save(connection, learner.secret)
-            self._mode.forget(connection, learner.served)
+            self.billboard.put(connection, learner, time)
+            self.mode.save(connection, learner.secret)
+            self.mode.forget(connection, learner.served)
             db.set_progress(
                 connection, version=previous + 1, served=learner.served, published_at=time
             )
 
     def _finish(self, version: int, end: int) -> None:
         """The last batch leads to no policy, for nobody acts on it: it is deleted."""
-        with self._store.write() as connection:
+        with self.store.write() as connection:
             if db.progress(connection, lock=True).version == version:
-                self._mode.forget(connection, end)
+                self.mode.forget(connection, end)
                 db.set_progress(connection, finished=True)
-        self._clean = self._store.checkpoint()
+        self._clean = self.store.checkpoint()
 
 
+@dataclass(frozen=True)
 class Lease:
     """Who plans. Held for some seconds, renewed while alive, taken over when it ran out."""
 
-    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
-        self._store = store
-        self._clock = clock
-        self._holder = secrets.token_hex(16)
+    _store: Store
+    _clock: Callable[[], float]
+    _holder: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def take(self) -> bool:
         """Get or renew it; False while somebody else has it."""

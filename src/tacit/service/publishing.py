@@ -15,9 +15,8 @@ from tacit import wire
 from tacit.driver import BoundAgent, Learner
 from tacit.publication import Publication
 from tacit.service import packing, schema
-from tacit.service.answers import PolicyBody, Published
+from tacit.service.answers import PolicyBody, Published, UnknownVersion
 from tacit.service.deployment import Deployment
-from tacit.service.errors import UnknownVersion
 from tacit.service.store import Store
 
 REMEMBERED = 64
@@ -67,12 +66,6 @@ def timeline(connection: sa.Connection, after: int) -> list[tuple[int, int, floa
     return [(row.version, row.users, row.published_at) for row in rows]
 
 
-def _published_once(version: int) -> None:
-    """Refuse numbers that no version can have, before they reach the database."""
-    if not 0 <= version < 2**31:
-        raise UnknownVersion(f"policy version {version} was never published")
-
-
 class Billboard:
     """Reads and writes publications; entries never change, so they are remembered."""
 
@@ -84,19 +77,11 @@ class Billboard:
 
     def entry(self, version: int) -> tuple[Publication, PolicyBody]:
         """A publication, and the bytes it is sent as."""
-        _published_once(version)
         with self._lock:
             if version in self._memory:
                 self._memory.move_to_end(version)
                 return self._memory[version]
-        column = schema.publications.c
-        with self._store.read() as connection:
-            row = connection.execute(
-                sa.select(column.body).where(column.version == version)
-            ).one_or_none()
-        if row is None:
-            raise UnknownVersion(f"policy version {version} was never published")
-        found = self._decode(bytes(row[0]))
+        found = self._decode(bytes(self._row(version).body))
         with self._lock:
             self._memory[version] = found
             while len(self._memory) > REMEMBERED:
@@ -138,20 +123,18 @@ class Billboard:
 
     def published(self, version: int) -> Published:
         """One version, with the release it was planned on."""
-        _published_once(version)
-        table = schema.publications
-        with self._store.read() as connection:
-            row = connection.execute(
-                sa.select(table).where(table.c.version == version)
-            ).one_or_none()
+        return self._published(self._row(version))
+
+    def _row(self, version: int) -> Any:
+        """What is stored of a version; numbers that none can have do not reach the database."""
+        table, row = schema.publications, None
+        if 0 <= version < 2**31:
+            with self._store.read() as connection:
+                wanted = sa.select(table).where(table.c.version == version)
+                row = connection.execute(wanted).one_or_none()
         if row is None:
             raise UnknownVersion(f"policy version {version} was never published")
-        return self._published(row)
-
-    def timeline(self, after: int = -1) -> list[tuple[int, int, float]]:
-        """Version, users and time of every publication after a version: without their arrays."""
-        with self._store.read() as connection:
-            return timeline(connection, after)
+        return row
 
     def _published(self, row: Any) -> Published:
         return Published(

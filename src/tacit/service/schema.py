@@ -14,7 +14,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from tacit.service.errors import Refused
+from tacit.service.answers import Refused
 
 metadata = sa.MetaData()
 

@@ -18,14 +18,14 @@ from sqlalchemy.dialects.postgresql import ARRAY, BYTEA
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from tacit.service import schema
-from tacit.service.errors import Unavailable
+from tacit.service.answers import Unavailable
 
 BUSY_SECONDS = 30
 CHUNK = 500
 """Ids in one statement of SQLite."""
 
 
-class Progress(NamedTuple):
+class Standing(NamedTuple):
     """Where the task stands: public numbers."""
 
     population: int
@@ -37,7 +37,7 @@ class Progress(NamedTuple):
 
 
 _ONE = schema.progress.c.id == 1
-_PROGRESS = sa.select(*(schema.progress.c[name] for name in Progress._fields)).where(_ONE)
+_PROGRESS = sa.select(*(schema.progress.c[name] for name in Standing._fields)).where(_ONE)
 _ADMIT = (
     schema.progress.update()
     .where(_ONE, schema.progress.c.accepted + sa.bindparam("more") <= schema.progress.c.population)
@@ -96,7 +96,7 @@ class Store:
             max_overflow=32,
         )
         alone = {} if self.sqlite else {"isolation_level": "AUTOCOMMIT"}
-        self._looking = self.engine.execution_options(**alone)
+        self._reading = self.engine.execution_options(**alone)
         setup = _setup_sqlite if self.sqlite else _setup_postgresql
         sa.event.listen(self.engine, "connect", setup)
         if self.sqlite:
@@ -104,8 +104,8 @@ class Store:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """A connection that only looks; on PostgreSQL every statement by itself, in one trip."""
-        with _reachable(), self._looking.connect() as connection, connection.begin():
+        """A connection that only reads; on PostgreSQL every statement by itself, in one trip."""
+        with _reachable(), self._reading.connect() as connection, connection.begin():
             yield connection
 
     @contextlib.contextmanager
@@ -170,10 +170,10 @@ def _setup_postgresql(connection: Any, entry: ConnectionPoolEntry) -> None:
     connection.commit()
 
 
-def progress(connection: sa.Connection, *, lock: bool = False) -> Progress:
+def progress(connection: sa.Connection, *, lock: bool = False) -> Standing:
     """The one row; with ``lock`` nobody else may change it until the transaction ends."""
     statement = _PROGRESS.with_for_update() if lock else _PROGRESS
-    return Progress(*connection.execute(statement).one())
+    return Standing(*connection.execute(statement).one())
 
 
 def set_progress(connection: sa.Connection, **values: Any) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 
@@ -24,12 +25,12 @@ def digest(bearer: str) -> bytes:
     return hashlib.sha256(bearer.encode("utf-8", "surrogatepass")).digest()
 
 
+@dataclass(frozen=True)
 class Tokens:
     """Issues, recognises and revokes tokens."""
 
-    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
-        self._store = store
-        self._clock = clock
+    _store: Store
+    _clock: Callable[[], float]
 
     def issue(self, role: Role, count: int = 1, label: str = "") -> list[str]:
         """New tokens. They are returned here and never again."""

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from tacit.errors import Blind
 from tacit.service import schema
-from tacit.service.errors import Refused
+from tacit.service.answers import Refused
 
 NONCE = 12
 

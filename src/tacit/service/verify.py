@@ -7,35 +7,17 @@ integers, so neither the order nor the way may change a single bit of what was p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-import sqlalchemy as sa
+from typing import Any
 
 from tacit.driver import Learner
 from tacit.errors import InvalidInput
-from tacit.privacy.base import Report
 from tacit.privacy.noise import Silence
 from tacit.service import ledger, packing
 from tacit.service import store as db
-from tacit.service.deployment import Deployment
 from tacit.service.planning import Planning
-from tacit.service.publishing import Billboard, Edges, body
-from tacit.service.store import Store
+from tacit.service.publishing import body
 from tacit.simulation.streams import planner_streams
-
-
-class Kept(Protocol):
-    """What a privacy model has kept."""
-
-    def reports(
-        self, connection: sa.Connection, start: int, end: int
-    ) -> Iterator[tuple[Report, int]]:
-        """Reports with numbers in [start, end), and the versions they name."""
-
-    def recall(self, learner: Learner, connection: sa.Connection, version: int) -> None:
-        """Make the learner's next release use stored noise, if the curator added some."""
 
 
 @dataclass(frozen=True)
@@ -67,48 +49,39 @@ class Verdict:
         )
 
 
-def verify(
-    deployment: Deployment,
-    store: Store,
-    kept: Kept,
-    billboard: Billboard,
-    edges: Edges,
-    planning: Planning,
-) -> Verdict:
+def verify(planning: Planning) -> Verdict:
     """Compare every publication with what the simulator's step makes of the kept reports."""
-    if not deployment.settings.storage.keep_reports:
+    if not planning.deployment.settings.storage.keep_reports:
         raise InvalidInput(
             "nothing can be worked out again, because reports are deleted once they are absorbed; "
             "set keep_reports = true in [storage] before the first report arrives"
         )
-    learner = Learner(deployment.bound, Silence())
-    with store.read() as connection:
+    learner, edges = Learner(planning.deployment.bound, Silence()), planning.edges
+    with planning.store.read() as connection:
         newest = db.progress(connection).version
         for version in range(newest + 1):
             if version:
-                batch = list(kept.reports(connection, edges[version - 1], edges[version]))
+                batch = list(planning.mode.reports(connection, edges[version - 1], edges[version]))
                 missing = edges[version] - edges[version - 1] - len(batch)
                 if missing:
                     problem = f"{missing} reports of the batch before version {version} are missing"
                     return Verdict(False, problem, version, learner.served)
                 for report, named in reversed(batch):
                     learner.absorb(report, named)
-                kept.recall(learner, connection, version)
-            problem = _differs(learner, deployment, billboard, planning.root, version)
+                planning.mode.recall(learner, connection, version)
+            problem = _difference(learner, planning, version)
             if problem:
                 return Verdict(False, problem, version, learner.served)
-    said = ledger.statement(store)
+    said = ledger.statement(planning.store)
     if not said["verified"]:
         return Verdict(False, str(said["problem"]), newest + 1, learner.served)
     return Verdict(True, "", newest + 1, learner.served)
 
 
-def _differs(
-    learner: Learner, deployment: Deployment, billboard: Billboard, root: int, version: int
-) -> str:
+def _difference(learner: Learner, planning: Planning, version: int) -> str:
     """What is different about a version, as a sentence; nothing if nothing is."""
-    stored = billboard.published(version)
-    publication = learner.publish(planner_streams(root, version))
+    stored = planning.billboard.published(version)
+    publication = learner.publish(planner_streams(planning.root, version))
     assert learner.release is not None
     again = packing.release_from_bytes(packing.release_to_bytes(learner.release))
     same = stored.users == learner.served and all(
@@ -117,6 +90,7 @@ def _differs(
     )
     if not same:
         return f"the release of version {version} does not follow from the kept reports"
-    if body(publication, deployment.task_id) != billboard.entry(version)[1].body:
+    sent = planning.billboard.entry(version)[1].body
+    if body(publication, planning.deployment.task_id) != sent:
         return f"the policy of version {version} does not follow from its release"
     return ""

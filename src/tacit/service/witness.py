@@ -14,10 +14,11 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from tacit.service.errors import Refused
+from tacit.service.answers import Refused
 
 
 class Mark(NamedTuple):
@@ -30,17 +31,12 @@ class Mark(NamedTuple):
 START = Mark(0, "")
 
 
+@dataclass(frozen=True)
 class Witness:
-    """The file, and its judgement about a database.
+    """The file of one task, and its judgement about a database."""
 
-    Args:
-        path: where it lies.
-        task_id: of the task it belongs to.
-    """
-
-    def __init__(self, path: Path, task_id: str) -> None:
-        self._path = path
-        self._task = task_id
+    _path: Path
+    _task: str
 
     def read(self) -> Mark | None:
         """The mark in the file, None if there is no file."""

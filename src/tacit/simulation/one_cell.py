@@ -4,7 +4,8 @@ The loop follows ``driver.drive``, but the reports of a batch are not drawn one 
 its users sit in each cell is counted, and the sum of their reports is drawn from its joint law
 (``kernels.finite``). So a run equals a stepwise run in law, not bit by bit.
 
-Why it is fused: MEASURED
+Measured beside the driver in one process: 500 times as fast at S = A = H = 2, 100 times on
+river-swim (S = 6, A = 2, H = 20).
 """
 
 from __future__ import annotations
@@ -43,7 +44,6 @@ from tacit.kernels.questions import (
 from tacit.kernels.rollout import Truth, rollout
 from tacit.planners import DirectionalPlanner
 from tacit.planners.noisy_posterior import FLOOR
-from tacit.privacy.finite import Oracle
 from tacit.privacy.local import DrawnCell, OneCell
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.runs import FusedRun
@@ -258,7 +258,8 @@ class OneCellRun(FusedRun):
         assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)
         moves, rewards = mechanism.layout.blocks[0].shape, mechanism.layout.blocks[1].shape
         largest = 2 * S * S
-        joint, move, reward = (_sampler(oracle) for oracle in mechanism.oracles)
+        joint, move, reward = (oracle.sampler for oracle in mechanism.oracles)
+        assert joint is not None and move is not None and reward is not None
         self._oracles = joint, move, reward
         self._schedule = BatchSizes(schedule.least, schedule.most, schedule.share)
         self._sums = mechanism.cell_sums(mechanism.init().sums)
@@ -294,13 +295,13 @@ class OneCellRun(FusedRun):
             rewards=np.zeros(H),
             hits=np.zeros(largest, dtype=np.int64),
         )
-        self._drawn = not mechanism.public_step
+        self._drawn = isinstance(mechanism, DrawnCell)
         self._explore = _explore(agent, mechanism.weighing)
 
     @staticmethod
     def knows(agent: BoundAgent) -> bool:
-        """Whether the sums of the oracles can be drawn at once; others go through the driver."""
-        mechanism = agent.privatizer.device
+        """Whether it can draw the sums of the oracles; one of any other type has its own law."""
+        mechanism = agent.privatizer.device  # shuffling changes no sum, and batches open when full
         if type(mechanism) is not OneCell and type(mechanism) is not DrawnCell:
             return False
         return all(oracle.sampler is not None for oracle in mechanism.oracles)
@@ -332,8 +333,3 @@ def _explore(agent: BoundAgent, weighing: Weighing) -> Explore:
         asks = planner.weighing is not None
         return Explore(True, scale, beta, weighing, asks, FLOOR)
     return Explore(False, 0.0, 0.0, weighing, True, FLOOR)
-
-
-def _sampler(oracle: Oracle) -> Sampler:
-    assert oracle.sampler is not None  # else the driver runs it
-    return oracle.sampler

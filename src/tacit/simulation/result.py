@@ -1,4 +1,4 @@
-"""What a simulation returns: curves, guarantee, and how they were made."""
+"""What a simulation returns: curves, guarantee, and how they were made; and its folder on disk."""
 
 from __future__ import annotations
 
@@ -11,11 +11,25 @@ import numpy as np
 
 from tacit._version import __version__
 from tacit.arrays import Array, IntArray
+from tacit.errors import InvalidInput
+from tacit.folders import made_with, make_folder, read_json, write_json
 from tacit.intervals import half_width
 from tacit.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+FORMAT = 1
+"""Version of a result's folder; unknown ones are refused."""
+
+CURVES, MANIFEST, RESULT = "curves.parquet", "manifest.json", "result.json"
+
+FACTS = (
+    *("problem", "agent", "episodes", "requested_episodes", "interrupted", "seed", "seeds"),
+    *("guarantee", "timing"),
+)
+"""What a manifest holds of a result besides its curves: keys of :meth:`Result.to_json`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,23 +136,86 @@ class Result:
         }
 
     def plot(self, path: str | Path, *, log: bool = False, baseline: bool = True) -> Path:
-        """Draw the regret curve into a file; see :func:`tacit.report.plot.plot_regret`."""
-        from tacit.report.plot import plot_regret
+        """Draw the regret curve into a file; see :func:`tacit.simulation.plot.plot_regret`."""
+        from tacit.simulation.plot import plot_regret
 
         return plot_regret([self], path, log=log, baseline=baseline)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
-        """Write curves.parquet, manifest.json and result.json into a folder."""
-        from tacit.simulation.storage import save
+        """Write curves.parquet, result.json and manifest.json into a folder.
 
-        return save(self, Path(folder), overwrite=overwrite)
+        Each file appears complete or not at all, the manifest last.
+        """
+        target = Path(folder)
+        prepare(target, overwrite=overwrite)
+        unfinished = target / (CURVES + ".part")
+        self.frame().to_parquet(unfinished, index=False)
+        unfinished.replace(target / CURVES)
+        report = self.to_json()
+        write_json(target / RESULT, report)
+        manifest = {
+            "format": FORMAT,
+            "tacit": __version__,
+            **{key: report[key] for key in FACTS},
+            "guarantee_digest": self.guarantee.digest(),
+            **made_with(),
+        }
+        write_json(target / MANIFEST, manifest)
+        return target
 
     @classmethod
     def load(cls, folder: str | Path) -> Result:
         """Read a folder written by :meth:`save`."""
-        from tacit.simulation.storage import load
+        import pandas as pd
 
-        return load(Path(folder))
+        source = Path(folder)
+        missing = f"{source} holds no result: it has no {MANIFEST}"
+        manifest = read_json(source / MANIFEST, missing)
+        if manifest.get("format") != FORMAT:
+            raise InvalidInput(
+                f"{source} has format {manifest.get('format')!r}, but this version reads {FORMAT}"
+            )
+        return cls.from_json(manifest, pd.read_parquet(source / CURVES))
+
+    @classmethod
+    def from_json(
+        cls, facts: Mapping[str, Any], curves: Mapping[str, Any] | pd.DataFrame
+    ) -> Result:
+        """A result from plain values as in a manifest, and its curves.
+
+        Args:
+            facts: what :data:`FACTS` lists.
+            curves: columns episode, regret and reward, run after run.
+        """
+        seeds = tuple(int(seed) for seed in facts["seeds"])
+        regret, reward = (
+            np.asarray(curves[name], dtype=np.float64).reshape(len(seeds), -1)
+            for name in ("regret", "reward")
+        )
+        return cls(
+            problem=facts["problem"],
+            agent=facts["agent"],
+            guarantee=Guarantee.from_json(facts["guarantee"]),
+            seed=int(facts["seed"]),
+            seeds=seeds,
+            requested_episodes=int(facts["requested_episodes"]),
+            episodes=np.asarray(curves["episode"], dtype=np.int64)[: regret.shape[1]],
+            regret=regret,
+            reward=reward,
+            interrupted=facts["interrupted"],
+            seconds=facts["timing"]["seconds"],
+            episodes_per_second=facts["timing"]["episodes_per_second"],
+        )
+
+
+def prepare(folder: Path, *, overwrite: bool) -> None:
+    """Make a folder ready for a result; refuse one that cannot be written or already holds one."""
+    if (folder / MANIFEST).exists() and not overwrite:
+        raise InvalidInput(
+            f"{folder} already holds a result; choose another folder, or overwrite it on purpose "
+            "(--overwrite, overwrite=True)"
+        )
+    make_folder(folder)
 
 
 def _numbers(values: Array) -> list[float | None]:

@@ -5,7 +5,8 @@ policy, serve one user, randomize the contribution where a device would, absorb,
 the driver bit by bit. The raw sums and the release are separate buffers: planning reads ``Public``
 only, and only ``sums.scale`` and ``response.debias`` write there.
 
-Why it is fused: MEASURED
+Measured beside the segment run and the driver in one process: 90 to 150 times as fast at
+S = A = H = 2, 13 to 19 times on river-swim (S = 6, A = 2, H = 20), for all of its agents.
 """
 
 from __future__ import annotations

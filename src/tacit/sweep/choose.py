@@ -80,9 +80,10 @@ class Chosen:
         )
 
 
-def tasks_of(planned: Planned, choose: Choose) -> list[Task]:
+def tasks_of(planned: Planned, choose: Choose | None) -> list[Task]:
     """What must be run before a value can be chosen."""
-    return [Task(c, seed) for seed in choose.seeds for c in planned.candidates]
+    seeds = choose.seeds if choose is not None else ()
+    return [Task(c, seed) for seed in seeds for c in planned.candidates]
 
 
 def pick(planned: Planned, choose: Choose, finished: Finished) -> Chosen:

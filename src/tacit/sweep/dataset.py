@@ -9,13 +9,13 @@ nothing to them but the manifest.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InvalidInput
+from tacit.folders import read_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,15 +82,11 @@ class Sweep:
 def load(folder: str | Path) -> Sweep:
     """Read the folder of a sweep."""
     path = Path(folder)
-    try:
-        manifest = json.loads((path / MANIFEST).read_text())
-    except (FileNotFoundError, NotADirectoryError):
-        raise InvalidInput(
-            f"{path} holds no finished sweep: it has no {MANIFEST} (tacit sweep writes it at the "
-            "end; --resume goes on with an interrupted one)"
-        ) from None
-    except ValueError as error:
-        raise InvalidInput(f"{path / MANIFEST} is not valid JSON: {error}") from None
+    missing = (
+        f"{path} holds no finished sweep: it has no {MANIFEST} (tacit sweep writes it at the "
+        "end; --resume goes on with an interrupted one)"
+    )
+    manifest = read_json(path / MANIFEST, missing)
     if manifest.get("format") != FORMAT or "configurations" not in manifest:
         raise InvalidInput(f"{path} holds something else than a sweep of format {FORMAT}")
     return Sweep(path, manifest)

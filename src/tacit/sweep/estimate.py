@@ -29,7 +29,7 @@ class Estimate:
             self._expected[_kind(task)] += task.configuration.episodes
         self._listed += len(tasks)
 
-    def note(self, done: Done) -> None:
+    def note(self, done: Done[Task]) -> None:
         """This one is over."""
         kind, episodes = _kind(done.task), done.task.configuration.episodes
         self._expected[kind] -= episodes

@@ -15,9 +15,8 @@ from tacit.agents.catalogue import PRIVACY_PARAMETERS, agents, make_agent
 from tacit.errors import InvalidInput
 from tacit.problems.catalogue import make_problem, problem_entry
 from tacit.registry import Registered
-from tacit.simulation.naming import Named
 from tacit.sweep.spec import Case, Spec, axis
-from tacit.sweep.tasks import Configuration, Modules
+from tacit.sweep.tasks import Configuration, Modules, Named
 
 
 @dataclass(frozen=True)
@@ -26,13 +25,15 @@ class Planned:
 
     Attributes:
         configuration: without the parameter that is still to be chosen, if there is one.
-        seeds: root seeds.
+        seeds: root seeds, whether finished or not.
         candidates: the configuration with each candidate of that parameter.
+        chosen: how the parameter was chosen, for the manifest.
     """
 
     configuration: Configuration
     seeds: tuple[int, ...]
     candidates: tuple[Configuration, ...] = ()
+    chosen: Mapping[str, Any] | None = None
 
 
 def plan(spec: Spec) -> list[Planned]:

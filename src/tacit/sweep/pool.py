@@ -1,9 +1,12 @@
-"""Tasks on local processes.
+"""Tasks on this machine: on processes of their own, or on threads of this one.
 
 The processes are started afresh (not forked), keep one thread each, and load compiled kernels from
 the cache on disk. Each has a pipe of its own, so that when one dies it is known which task it took
 along: that task is tried again, and nobody else notices. (The executors of the standard library
 give up every task when one process dies.)
+
+Threads start at once, tell how far each task is and raise its errors as they are; compiled loops
+release the GIL. They suit a few long tasks, processes many short ones.
 """
 
 from __future__ import annotations
@@ -14,12 +17,17 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for_threads
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from tacit.sweep.store import Job
 from tacit.sweep.tasks import Task, perform
+
+J = TypeVar("J", bound=Job)
 
 TRIES = 3
 """How often a task is tried before it is reported as failed."""
@@ -30,8 +38,11 @@ ONE_THREAD = dict.fromkeys(
 """Environment of a worker: n workers use n cores, and sums are added up in one order."""
 
 
+_GLANCE_SECONDS = 0.1
+
+
 @dataclass(frozen=True)
-class Done:
+class Done(Generic[J]):
     """A task that will not be tried again now.
 
     Attributes:
@@ -40,9 +51,9 @@ class Done:
         tries: how often it was tried.
     """
 
-    task: Task
+    task: J
     outcome: dict[str, Any]
-    tries: int
+    tries: int = 1
 
     @property
     def failed(self) -> bool:
@@ -50,34 +61,69 @@ class Done:
         return "error" in self.outcome
 
 
-def run_on_processes(tasks: Iterable[Task], workers: int) -> Iterator[Done]:
+def run_on_threads(
+    tasks: Sequence[Task], workers: int, watch: Callable[[float], None]
+) -> Generator[Done[Task], None, None]:
+    """Run tasks side by side on so many threads; yields them as they finish.
+
+    An error of one task, Ctrl-C, or closing the iterator stops the others early.
+
+    Args:
+        tasks: what to run.
+        workers: threads; tasks share those that would be idle.
+        watch: told now and then which share of all tasks is done.
+    """
+    stop, shares = threading.Event(), [0.0] * len(tasks)
+
+    def run(place: int, task: Task) -> dict[str, Any]:
+        def note(episodes: int, regret: float) -> None:
+            shares[place] = episodes / task.configuration.episodes
+
+        return task.run(max(1, workers // len(tasks)), note, stop)
+
+    with ThreadPoolExecutor(workers, thread_name_prefix="tacit-task") as pool:
+        try:
+            pending = {pool.submit(run, i, task): task for i, task in enumerate(tasks)}
+            while pending:
+                done = wait_for_threads(pending, _GLANCE_SECONDS, FIRST_COMPLETED).done
+                watch(sum(shares) / len(shares))
+                for future in done:
+                    yield Done(pending.pop(future), future.result())
+        finally:  # the executor waits for its threads: let them end now
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def run_on_processes(tasks: Iterable[Task], workers: int) -> Generator[Done[Task], None, None]:
     """Run tasks as they come, on at most that many processes; yields them as they finish."""
     waiting, again = iter(tasks), deque[tuple[Task, int]]()
     pool: list[Worker] = []
-    try:
-        while True:
-            for worker in pool:
-                _occupy(worker, waiting, again)
-            while len(pool) < workers and all(worker.busy for worker in pool):
-                following = _next(waiting, again)
-                if following is None:
-                    break
-                pool.append(Worker())
-                pool[-1].give(*following)
-            busy = [worker for worker in pool if worker.busy]
-            if not busy:
+
+    def occupy() -> None:
+        """Give tasks to idle workers, and start more of these while there are tasks for them."""
+        idle = [worker for worker in pool if not worker.busy]
+        while idle or len(pool) < workers:
+            following = _next(waiting, again)
+            if following is None:
                 return
+            if not idle:
+                pool.append(Worker())
+                idle = pool[-1:]
+            idle.pop().give(*following)
+
+    try:
+        occupy()
+        while busy := [worker for worker in pool if worker.busy]:
             ready = wait([worker.pipe for worker in busy])
-            for worker in [worker for worker in busy if worker.pipe in ready]:
-                done = worker.take()
-                if not worker.alive:
-                    pool.remove(worker)
-                else:
-                    _occupy(worker, waiting, again)
+            over = []
+            for done in [worker.take() for worker in busy if worker.pipe in ready]:
                 if done.failed and done.outcome["again"] and done.tries < TRIES:
                     again.append((done.task, done.tries))
                 else:
-                    yield done
+                    over.append(done)
+            pool[:] = [worker for worker in pool if worker.alive]
+            occupy()  # before anybody looks at what is over: workers should not wait for that
+            yield from over
     finally:
         for worker in pool:
             worker.stop()
@@ -89,13 +135,6 @@ def _next(waiting: Iterator[Task], again: deque[tuple[Task, int]]) -> tuple[Task
     if task is not None:
         return task, 0
     return again.popleft() if again else None
-
-
-def _occupy(worker: Worker, waiting: Iterator[Task], again: deque[tuple[Task, int]]) -> None:
-    if not worker.busy:
-        following = _next(waiting, again)
-        if following is not None:
-            worker.give(*following)
 
 
 class Worker:
@@ -126,7 +165,7 @@ class Worker:
         with contextlib.suppress(BrokenPipeError):  # it died meanwhile: take() will say so
             self.pipe.send(task.order())
 
-    def take(self) -> Done:
+    def take(self) -> Done[Task]:
         """What became of its task; a process that died leaves an error."""
         assert self._now is not None
         task, tries = self._now

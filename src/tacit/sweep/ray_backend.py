@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from itertools import islice
 from pathlib import Path
@@ -75,7 +75,7 @@ def connected(address: str, processes: int) -> Iterator[int]:
             ray.shutdown()
 
 
-def run_on_ray(tasks: Iterable[Task], slots: int) -> Iterator[Done]:
+def run_on_ray(tasks: Iterable[Task], slots: int) -> Generator[Done[Task], None, None]:
     """Run tasks as they come; yields them as they finish. Needs a connection."""
     ray: Any = importlib.import_module("ray")
     remote = ray.remote(num_cpus=1, max_retries=TRIES - 1, retry_exceptions=[TryAgain])(attempt)
@@ -90,10 +90,10 @@ def run_on_ray(tasks: Iterable[Task], slots: int) -> Iterator[Done]:
         yield _done(running.pop(ready[0]), ready[0])
 
 
-def _done(task: Task, reference: Any) -> Done:
+def _done(task: Task, reference: Any) -> Done[Task]:
     ray: Any = importlib.import_module("ray")
     try:
-        return Done(task, ray.get(reference), 1)
+        return Done(task, ray.get(reference))
     except TryAgain as error:  # Ray's error is of this kind as well, and holds ours as its cause
         message, trace = error.cause.args  # type: ignore[attr-defined]
     except ray.exceptions.RayError as error:  # a node or a process was lost, more than once

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tacit.errors import InvalidInput
 from tacit.folders import make_folder
@@ -15,17 +16,42 @@ from tacit.sweep.dataset import MANIFEST, SPEC, TASKS, Sweep, load
 from tacit.sweep.estimate import Estimate
 from tacit.sweep.grid import Planned, plan
 from tacit.sweep.pool import Done
-from tacit.sweep.spec import Spec
-from tacit.sweep.store import Finished
+from tacit.sweep.spec import Choose, Spec
+from tacit.sweep.store import Finished, Job
 from tacit.sweep.tasks import Task
-from tacit.sweep.writing import Reported, write
+from tacit.sweep.writing import write
 
-Backend = Callable[[Iterable[Task]], Iterator[Done]]
-"""Runs tasks somewhere, takes them as it can, yields each when it will not be tried again."""
+J = TypeVar("J", bound=Job)
+Backend = Callable[[Sequence[J]], Generator[Done[J], None, None]]
+"""Runs jobs somewhere, takes them as it can, yields each when it will not be tried again."""
+
+
+def finish(
+    jobs: Sequence[J],
+    finished: Finished,
+    backend: Backend[J],
+    note: Callable[[Done[J]], object] = lambda done: None,
+) -> None:
+    """Bring jobs to their end: what is stored is not run again, what is done is stored at once.
+
+    Args:
+        jobs: what is wanted.
+        finished: where it is kept.
+        backend: where the missing ones are run.
+        note: told of each that was run, after it was stored or has failed.
+    """
+    missing = [job for job in jobs if job not in finished]
+    if not missing:
+        return
+    with contextlib.closing(backend(missing)) as running:  # an interrupted backend ends now
+        for done in running:
+            if not done.failed:
+                finished.keep(done.task, done.outcome)
+            note(done)
 
 
 @dataclass(frozen=True)
-class Progress:
+class SweepProgress:
     """How far a sweep is.
 
     Attributes:
@@ -41,7 +67,7 @@ class Progress:
     seconds_left: float | None
 
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[SweepProgress], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +96,7 @@ class Swept:
 def run(
     spec: Spec,
     out: Path,
-    backend: Backend,
+    backend: Backend[Task],
     *,
     workers: int,
     resume: bool = False,
@@ -91,20 +117,11 @@ def run(
     prepare(out, resume=resume)
     (out / SPEC).write_text(spec.text)
     work = _Work(Finished(out / TASKS), backend, Estimate(workers), watch, _count(spec, planned))
-    ready = [item for item in planned if not item.candidates]
-    undecided = [item for item in planned if item.candidates]
-    first = _reported_tasks([(i.configuration, i.seeds) for i in ready])
-    if spec.choose is not None:
-        choosing = [tasks_of(item, spec.choose) for item in undecided]
-        first = [task for tasks in choosing for task in tasks] + first
-    work.finish(first)
-    reported = {item.configuration.key: Reported(item.configuration, item.seeds) for item in ready}
-    for item in undecided:
-        reported[item.configuration.key] = _decide(spec, item, work)
-    decided = [reported[i.configuration.key] for i in undecided]
-    work.finish(_reported_tasks([(r.configuration, r.seeds) for r in decided if r.chosen]))
-    ordered = [reported[item.configuration.key] for item in planned]
-    files = write(out, spec.name, ordered, work.finished, work.failures)
+    choosing = [task for item in planned for task in tasks_of(item, spec.choose)]
+    work.finish(choosing + _seed_by_seed([item for item in planned if not item.candidates]))
+    reported = [_decide(spec.choose, item, work) for item in planned]
+    work.finish(_seed_by_seed([item for item in reported if item.chosen]))
+    files = write(out, spec.name, reported, work.finished, work.failures)
     return Swept(
         sweep=load(out),
         files=tuple(files),
@@ -118,8 +135,6 @@ def run(
 
 def prepare(out: Path, *, resume: bool) -> None:
     """Make a folder ready; refuse one that holds something, unless it is to be gone on with."""
-    if out.exists() and not out.is_dir():
-        raise InvalidInput(f"{out} is a file, but results need a folder")
     ours = (out / SPEC).exists()
     if ours and not resume:
         state = "a sweep" if (out / MANIFEST).exists() else "an unfinished sweep"
@@ -134,26 +149,27 @@ def _count(spec: Spec, planned: Sequence[Planned]) -> int:
     return sum(len(item.seeds) + choosing * len(item.candidates) for item in planned)
 
 
-def _reported_tasks(items: Iterable[tuple[Any, tuple[int, ...]]]) -> list[Task]:
-    """Seed by seed, so that early on something is known about every configuration."""
+def _seed_by_seed(items: Iterable[Planned]) -> list[Task]:
+    """In this order something is known early on about every configuration."""
     listed = [
-        (place, Task(configuration, seed))
-        for configuration, seeds in items
-        for place, seed in enumerate(seeds)
+        (place, Task(item.configuration, seed))
+        for item in items
+        for place, seed in enumerate(item.seeds)
     ]
     return [task for _, task in sorted(listed, key=lambda pair: pair[0])]
 
 
-def _decide(spec: Spec, item: Planned, work: _Work) -> Reported:
+def _decide(choose: Choose | None, item: Planned, work: _Work) -> Planned:
     """A configuration with its chosen parameter; without one if the choice was not possible."""
-    assert spec.choose is not None
-    missing = [task for task in tasks_of(item, spec.choose) if task not in work.finished]
+    if choose is None or not item.candidates:
+        return item
+    missing = [task for task in tasks_of(item, choose) if task not in work.finished]
     if missing:
-        why = f"{spec.choose.parameter} was not chosen: {len(missing)} of its tasks failed"
+        why = f"{choose.parameter} was not chosen: {len(missing)} of its tasks failed"
         work.give_up([Task(item.configuration, seed) for seed in item.seeds], why)
-        return Reported(item.configuration, item.seeds)
-    chosen = pick(item, spec.choose, work.finished)
-    return Reported(chosen.configuration, item.seeds, chosen.to_json())
+        return item
+    chosen = pick(item, choose, work.finished)
+    return replace(item, configuration=chosen.configuration, chosen=chosen.to_json())
 
 
 @dataclass
@@ -161,7 +177,7 @@ class _Work:
     """The tasks of one sweep: what is finished, what failed, and who is told."""
 
     finished: Finished
-    backend: Backend
+    backend: Backend[Task]
     estimate: Estimate
     watch: Watch | None
     total: int
@@ -170,19 +186,20 @@ class _Work:
     failures: list[dict[str, Any]] = field(default_factory=list)
 
     def finish(self, tasks: Sequence[Task]) -> None:
-        """Bring tasks to their end, each stored as soon as it is finished."""
+        """Bring tasks to their end, as far as they can be."""
         missing = [task for task in tasks if task not in self.finished]
         self.kept += len(tasks) - len(missing)
         self.estimate.expect(missing)
         self._tell()
-        for done in self.backend(missing):
-            self.estimate.note(done)
-            if done.failed:
-                self._fail(done.task, done.outcome, done.tries)
-            else:
-                self.finished.keep(done.task, done.outcome)
-                self.ran += 1
-            self._tell()
+        finish(missing, self.finished, self.backend, self._note)
+
+    def _note(self, done: Done[Task]) -> None:
+        self.estimate.note(done)
+        if done.failed:
+            self._fail(done.task, done.outcome, done.tries)
+        else:
+            self.ran += 1
+        self._tell()
 
     def give_up(self, tasks: Sequence[Task], why: str) -> None:
         """Report tasks that cannot be tried."""
@@ -205,7 +222,7 @@ class _Work:
         if self.watch is not None:
             left = self.total - self.kept - self.ran - len(self.failures)
             self.watch(
-                Progress(
+                SweepProgress(
                     total=self.total,
                     done=self.kept + self.ran,
                     failed=len(self.failures),

@@ -8,14 +8,15 @@ own before anything is reported. See ``tacit sweep --init`` for an example with 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput, suggestion
 from tacit.simulation.api import MOST_EPISODES, MOST_SEEDS
-from tacit.simulation.naming import Named
+from tacit.sweep.tasks import Named
 from tacit.validate import integer, number
 
 CHOOSING_SEEDS_FROM = 1_000_000
@@ -137,10 +138,11 @@ def _case(data: Mapping[str, Any]) -> Case:
     for key in ("problems", "agents", "episodes"):
         if key not in data:
             raise InvalidInput(f"{key} is missing: say what is to be run")
-    privacy = {}
-    for key, check in (("epsilon", _epsilon), ("delta", _delta), ("calibration", _calibration)):
-        if key in data:
-            privacy[key] = tuple(check(value) for value in axis(data[key], key))
+    privacy = {
+        key: tuple(check(value, key) for value in axis(data[key], key))
+        for key, check in _PRIVACY.items()
+        if key in data
+    }
     return Case(
         problems=_named(data["problems"], "problems"),
         agents=_named(data["agents"], "agents"),
@@ -211,18 +213,6 @@ def _seeds(value: Any, start: int, name: str) -> tuple[int, ...]:
     return tuple(range(start, start + integer(value, name, low=1, high=MOST_SEEDS)))
 
 
-def _epsilon(value: Any) -> float:
-    return number(value, "epsilon", low=0.0, low_open=True)
-
-
-def _delta(value: Any) -> float:
-    return number(value, "delta", low=0.0, high=1.0, high_open=True)
-
-
-def _calibration(value: Any) -> str:
-    return _word(value, "calibration")
-
-
 def _word(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"{name} = {value!r}, but it must be a word")
@@ -231,6 +221,13 @@ def _word(value: Any, name: str) -> str:
 
 def _words(value: Any, name: str) -> list[str]:
     return [_word(item, name) for item in (value if isinstance(value, list) else [value])]
+
+
+_PRIVACY: Mapping[str, Callable[[Any, str], Any]] = {
+    "epsilon": partial(number, low=0.0, low_open=True),
+    "delta": partial(number, low=0.0, high=1.0, high_open=True),
+    "calibration": _word,
+}
 
 
 def _tables(value: Any, name: str) -> list[dict[str, Any]]:

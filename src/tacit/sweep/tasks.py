@@ -1,6 +1,6 @@
 """One task: one agent on one problem under one root seed, named by all that determines it.
 
-The same function runs it in a local process and on a cluster. It takes and returns plain JSON
+The same function runs it here, in a local process and on a cluster. What it returns are plain JSON
 values, so nothing but numbers and words crosses between processes and machines.
 """
 
@@ -11,20 +11,39 @@ import hashlib
 import importlib
 import json
 import sys
+import threading
 import time
 import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tacit.agents.catalogue import make_agent
 from tacit.errors import InvalidInput, TacitError
+from tacit.folders import made_with
+from tacit.kernels.compiler import source_hash
 from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem
 from tacit.simulation import simulate
-from tacit.simulation.naming import Named, digest, sources
-from tacit.simulation.storage import made_with
+from tacit.simulation.result import FACTS
+
+sources = functools.cache(source_hash)
+"""Digest of the code that determines a run: an edit there makes stored runs unknown."""
+
+
+def digest(facts: dict[str, Any]) -> str:
+    """Names what is determined by these facts (plain JSON values) and by our sources."""
+    text = json.dumps({**facts, "sources": sources()}, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A registered problem or agent, and the parameters that make it."""
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -72,6 +91,7 @@ class Configuration:
         checkpoints: which episodes are recorded.
         reveal: facts told to the learner.
         modules: a person's own modules.
+        runs: independent runs under each root seed.
     """
 
     problem: Named
@@ -80,6 +100,7 @@ class Configuration:
     checkpoints: int | str = "log"
     reveal: tuple[str, ...] = ()
     modules: Modules = Modules()
+    runs: int = 1
 
     def facts(self) -> dict[str, Any]:
         """What determines its runs, as plain values."""
@@ -90,6 +111,7 @@ class Configuration:
             "checkpoints": self.checkpoints,
             "reveal": list(self.reveal),
             "modules": dict(self.modules.sources or {}),
+            "runs": self.runs,
         }
 
     @functools.cached_property
@@ -140,6 +162,37 @@ class Task:
             "sources": sources(),
         }
 
+    def run(
+        self,
+        workers: int = 1,
+        progress: Callable[[int, float], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> dict[str, Any]:
+        """Its outcome: what :meth:`tacit.simulation.result.Result.from_json` reads, and times."""
+        began = time.perf_counter()
+        what = self.configuration
+        result = simulate(
+            _problem(json.dumps([what.problem.name, dict(what.problem.parameters)])),
+            make_agent(what.agent.name, **what.agent.parameters),
+            what.episodes,
+            what.runs,
+            seed=self.seed,
+            workers=workers,
+            checkpoints=what.checkpoints,
+            reveal=what.reveal,
+            progress=progress,
+            stop=stop,
+        )
+        report = result.to_json()
+        return {
+            **{key: report[key] for key in FACTS},
+            "episode": result.episodes.tolist(),
+            "regret": result.regret.ravel().tolist(),
+            "reward": result.reward.ravel().tolist(),
+            "made_with": _made_with(),
+            "timing": {**report["timing"], "task": time.perf_counter() - began},
+        }
+
 
 def perform(order: Mapping[str, Any]) -> dict[str, Any]:
     """Run a task; returns its outcome, or ``{"error", "again", "traceback"}``.
@@ -148,7 +201,7 @@ def perform(order: Mapping[str, Any]) -> dict[str, Any]:
     the machine's fault.
     """
     try:
-        return _outcome(order)
+        return _task(order).run()
     except TacitError as error:
         return {"error": " ".join(str(error).split()), "again": False, "traceback": ""}
     except Exception as error:
@@ -156,34 +209,17 @@ def perform(order: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": words, "again": True, "traceback": traceback.format_exc()}
 
 
-def _outcome(order: Mapping[str, Any]) -> dict[str, Any]:
-    began = time.perf_counter()
+def _task(order: Mapping[str, Any]) -> Task:
+    """The task that was ordered, if this machine has the same code as the one that sent it."""
     modules = Modules(order["folder"], order["modules"])
     if sources() != order["sources"] or modules.load() != order["modules"]:
         raise InvalidInput(
             "this worker has another version of tacit, or of the sweep's own modules, than the "
             "machine that sent the task; install the same on all of them"
         )
-    name, parameters = order["agent"]
-    result = simulate(
-        _problem(json.dumps(order["problem"])),
-        make_agent(name, **parameters),
-        order["episodes"],
-        seed=order["seed"],
-        workers=1,
-        checkpoints=order["checkpoints"],
-        reveal=order["reveal"],
-    )
-    return {
-        "problem": dict(result.problem),
-        "agent": dict(result.agent),
-        "guarantee": result.guarantee.to_json(),
-        "episode": result.episodes.tolist(),
-        "regret": result.regret[0].tolist(),
-        "reward": result.reward[0].tolist(),
-        "made_with": _made_with(),
-        "timing": {"run": result.seconds, "task": time.perf_counter() - began},
-    }
+    names = Named(*order["problem"]), Named(*order["agent"])
+    how = {key: order[key] for key in ("episodes", "checkpoints", "reveal", "runs")}
+    return Task(Configuration(*names, **how, modules=modules), order["seed"])
 
 
 _made_with = functools.cache(made_with)

@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit._version import __version__
 from tacit.agents.catalogue import PRIVACY_PARAMETERS
-from tacit.simulation.naming import sources
-from tacit.simulation.storage import write_json
+from tacit.folders import write_json
 from tacit.sweep.dataset import CSV, CURVES, FORMAT, MANIFEST, RUNS, TIMINGS
+from tacit.sweep.grid import Planned
 from tacit.sweep.store import Finished
-from tacit.sweep.tasks import Configuration, Task
+from tacit.sweep.tasks import Configuration, Task, sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,25 +52,10 @@ Outcomes = Mapping[int, Mapping[str, Any]]
 """Of one configuration, by seed."""
 
 
-@dataclass(frozen=True)
-class Reported:
-    """A configuration as it is reported.
-
-    Attributes:
-        configuration: with its chosen parameter, if there is one.
-        seeds: root seeds, whether finished or not.
-        chosen: how the parameter was chosen, for the manifest.
-    """
-
-    configuration: Configuration
-    seeds: tuple[int, ...]
-    chosen: Mapping[str, Any] | None = None
-
-
 def write(
     folder: Path,
     name: str,
-    reported: Sequence[Reported],
+    reported: Sequence[Planned],
     finished: Finished,
     failures: Sequence[Mapping[str, Any]],
 ) -> list[Path]:
@@ -98,10 +83,10 @@ def write(
                 continue
             made_with |= {json.dumps(o["made_with"]): o["made_with"] for o in outcomes.values()}
             row = _row(described[-1], item.configuration, types)
-            table = _points(row, outcomes, schema, last_only=False)
+            table, points = _points(row, outcomes, schema)
             curves.add(table)
             text.write_table(table)
-            runs.add(_points(row, outcomes, schema, last_only=True))
+            runs.add(table.take(list(range(points - 1, table.num_rows, points))))
             timings.add(_times(number, tasks, outcomes, timing))
     for part, file in zip(parts, files, strict=True):
         part.replace(file)
@@ -152,17 +137,15 @@ class _Parquet:
         self._tables, self._rows = [], 0
 
 
-def _described(number: int, item: Reported, outcomes: Outcomes) -> dict[str, Any]:
+def _described(number: int, item: Planned, outcomes: Outcomes) -> dict[str, Any]:
     """A configuration in the manifest; facts of an unfinished one are not known."""
     first: Mapping[str, Any] = next(iter(outcomes.values()), {})
     configuration = item.configuration
-    unknown = {"name": configuration.problem.name, "parameters": configuration.problem.parameters}
-    learner = {"name": configuration.agent.name, "parameters": configuration.agent.parameters}
     return {
         "configuration": number,
         "label": configuration.label,
-        "problem": dict(first.get("problem", unknown)),
-        "agent": dict(first.get("agent", learner)),
+        "problem": dict(first.get("problem", asdict(configuration.problem))),
+        "agent": dict(first.get("agent", asdict(configuration.agent))),
         "given": {
             "problem": dict(configuration.problem.parameters),
             "agent": dict(configuration.agent.parameters),
@@ -234,24 +217,24 @@ def _schema(types: Mapping[str, str]) -> pa.Schema:
     return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in types.items()])
 
 
-def _points(
-    row: Mapping[str, Any], outcomes: Outcomes, schema: pa.Schema, *, last_only: bool
-) -> pa.Table:
+def _points(row: Mapping[str, Any], outcomes: Outcomes, schema: pa.Schema) -> tuple[pa.Table, int]:
+    """All curves of a configuration, one below the other, and the length of each."""
     import pyarrow as pa
 
-    columns: dict[str, list[Any]] = {name: [] for name in _POINT}
-    for seed, outcome in outcomes.items():
-        for name in ("episode", "regret", "reward"):
-            columns[name] += outcome[name][-1:] if last_only else outcome[name]
-        columns["seed"] += [seed] * (len(columns["episode"]) - len(columns["seed"]))
-    length = len(columns["seed"])
+    points = len(next(iter(outcomes.values()))["episode"])
+    columns = {
+        name: [value for outcome in outcomes.values() for value in outcome[name]]
+        for name in ("episode", "regret", "reward")
+    }
+    columns["seed"] = [seed for seed in outcomes for _ in range(points)]
+    length = points * len(outcomes)
     arrays = [
         pa.array(columns[field.name], field.type)
         if field.name in columns
         else pa.repeat(pa.scalar(row[field.name], field.type), length)
         for field in schema
     ]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.Table.from_arrays(arrays, schema=schema), points
 
 
 def _times(number: int, tasks: Sequence[Task], outcomes: Outcomes, schema: pa.Schema) -> pa.Table:
@@ -262,7 +245,7 @@ def _times(number: int, tasks: Sequence[Task], outcomes: Outcomes, schema: pa.Sc
             "configuration": number,
             "seed": task.seed,
             "task": task.digest,
-            "run_seconds": outcomes[task.seed]["timing"]["run"],
+            "run_seconds": outcomes[task.seed]["timing"]["seconds"],
             "task_seconds": outcomes[task.seed]["timing"]["task"],
         }
         for task in tasks

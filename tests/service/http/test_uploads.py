@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tacit import wire
-from tacit.service.answers import Outcome, UploadAnswer
-from tacit.service.errors import Unavailable
+from tacit.service.answers import Outcome, Unavailable, UploadAnswer
 from tacit.service.http.uploads import Writer
 from tacit.service.intake import Entry, Upload
 
@@ -207,7 +206,10 @@ class SlowCollector:
 
 
 def upload_of(size: int, mark: str) -> Upload:
-    return Upload([Entry(mark, b"", 0, fault=Outcome(mark, "accepted")) for _ in range(size)], None)
+    return Upload(
+        [Entry(mark, b"", 0, fault=Outcome(mark, "accepted", None, None)) for _ in range(size)],
+        None,
+    )
 
 
 async def hand_in(writer: Writer, sizes: list[int]) -> list[Any]:

@@ -14,14 +14,9 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.tree import close_block, cover, lowest_bit
+from tacit.kernels.tree import close_block, cover, trailing_zeros
 from tacit.privacy.counters.base import ExactRows
 from tacit.privacy.counters.state import Buffers
-
-
-def trailing_zeros(t: int) -> int:
-    """Level of the largest dyadic block that ends at t."""
-    return (t & -t).bit_length() - 1
 
 
 def levels_of(t: int) -> list[int]:
@@ -62,14 +57,14 @@ class Tree(ExactRows):
         """The block that ends at t: the item and all current blocks of lower levels."""
         blocks = secret["blocks"]
         close_block(blocks, t, item)
-        blocks[lowest_bit(t)] = item
+        blocks[trailing_zeros(t)] = item
         return item[None]
 
     def decode(self, public: Buffers, t: int, published: IntArray) -> Array:
         """Sum of the published blocks that cover [1, t]."""
         blocks, prefix = public["blocks"], np.empty_like(published[0])
         cover(blocks, t, published[0], prefix)
-        blocks[lowest_bit(t)] = published[0]
+        blocks[trailing_zeros(t)] = published[0]
         natural: Array = prefix.astype(np.float64)
         return natural
 

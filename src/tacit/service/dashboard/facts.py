@@ -129,9 +129,8 @@ class FactReader:
             del self._estimates[forgotten]
         started = time.monotonic()
         for version in wanted:
-            if version not in self._estimates and version == wanted[0]:
-                self._estimates[version] = self._estimate(version)
-            elif version not in self._estimates and time.monotonic() - started < PATIENCE:
+            now = version == wanted[0] or time.monotonic() - started < PATIENCE
+            if now and version not in self._estimates:
                 self._estimates[version] = self._estimate(version)
 
     def _estimate(self, version: int) -> Estimate:

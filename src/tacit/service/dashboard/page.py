@@ -21,7 +21,6 @@ from tacit.privacy.sentences import at_most
 from tacit.service.dashboard import plots, words
 from tacit.service.dashboard.facts import FactReader, Facts, Version
 from tacit.service.dashboard.outlook import outlook_of
-from tacit.service.dashboard.plots import BandPoint
 from tacit.service.dashboard.view import ActionMap, View, build, thinned
 from tacit.service.http.routes import documented
 
@@ -175,10 +174,7 @@ def _users_plot(facts: Facts) -> Markup | None:
 def _value_plot(view: View) -> Markup | None:
     if len(view.value.points) < 2:
         return None
-    points = [
-        BandPoint(int(p["users"]), p["low"], p["middle"], p["high"]) for p in view.value.points
-    ]
-    return plots.value_over_users(points, view.value.span)
+    return plots.value_over_users(view.value.points, view.value.span)
 
 
 def _map(shown: ActionMap, versions: Any, window: Window) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -90,13 +89,15 @@ WIDE, TALL = 480, 270
 LEFT, RIGHT, TOP, BOTTOM = 54, 16, 30, 48
 
 
-class BandPoint(NamedTuple):
-    """An estimate with its band, after so many users."""
+@dataclass(frozen=True)
+class BandPoint:
+    """An estimate with its band, after so many users, of one version of the policy."""
 
     users: int
     low: float
     middle: float
     high: float
+    version: int = 0
 
 
 def users_over_time(

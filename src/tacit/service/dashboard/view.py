@@ -20,6 +20,7 @@ from tacit.publication import Publication
 from tacit.service.dashboard.estimate import COVERAGE, Estimate
 from tacit.service.dashboard.facts import Facts, Version
 from tacit.service.dashboard.outlook import Outlook, Spending, outlook_of, spending
+from tacit.service.dashboard.plots import BandPoint
 from tacit.service.dashboard.words import counted, iso, length
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Value:
     meaning: str
     band: float | None
     span: tuple[float, float]
-    points: tuple[dict[str, float], ...]
+    points: tuple[BandPoint, ...]
     states: tuple[dict[str, Any], ...]
 
 
@@ -175,6 +176,7 @@ def _value(facts: Facts) -> Value:
     def natural(value: float) -> float:
         return low * task.horizon + (high - low) * value
 
+    names = d.states or [str(s) for s in range(task.sizes["states"])]
     users = {v.version: v.users for v in facts.versions}
     known = [(v, facts.estimates[v]) for v in sorted(facts.estimates) if v in users]
     known = [(v, e) for v, e in known if e.kind != "none"]
@@ -185,23 +187,12 @@ def _value(facts: Facts) -> Value:
         band=COVERAGE if newest.kind in ("start", "even") else None,
         span=(natural(0.0), natural(float(task.horizon))),
         points=tuple(
-            {
-                "version": v,
-                "users": users[v],
-                "low": natural(e.low),
-                "middle": natural(e.middle),
-                "high": natural(e.high),
-            }
+            BandPoint(users[v], natural(e.low), natural(e.middle), natural(e.high), v)
             for v, e in known
         ),
         states=tuple(
-            {
-                "state": state_name(d, s),
-                "low": natural(ends[0]),
-                "middle": natural(ends[1]),
-                "high": natural(ends[2]),
-            }
-            for s, ends in enumerate(newest.states)
+            {"state": names[s], "low": natural(a), "middle": natural(b), "high": natural(c)}
+            for s, (a, b, c) in enumerate(newest.states)
         ),
     )
 
@@ -231,12 +222,6 @@ def _value_meaning(kind: str, facts: Facts) -> str:
     return (
         "The releases of this agent hold no tables to evaluate a policy in: no estimate is shown."
     )
-
-
-def state_name(deployment: Any, state: int) -> str:
-    """The operator's name of a state, or its number."""
-    names = deployment.states
-    return str(state) if names is None else str(names[state])
 
 
 def _forecast_json(ahead: Outlook) -> dict[str, Any]:

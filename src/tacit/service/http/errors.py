@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from tacit.errors import InvalidInput, TacitError
-from tacit.service.errors import Refused, Unavailable, UnknownTask, UnknownVersion
+from tacit.service.answers import Refused, Unavailable, UnknownTask, UnknownVersion
 
 log = logging.getLogger("tacit.service")
 

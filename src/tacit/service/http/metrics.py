@@ -23,7 +23,6 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector as Source
 
 if TYPE_CHECKING:
-    from tacit.service.answers import Status
     from tacit.service.collector import Collector
 
 CONTENT_DEPENDENT = frozenset({"invalid"})
@@ -90,7 +89,11 @@ class _State(Source):
             ("released_users", "Users in the newest release.", now.users),
             ("published_time", "Unix time of the newest policy.", now.last_published),
             ("planner_alive", "Whether a process holds the planner's lease.", now.planner_alive),
-            ("ledger_verified", "Whether every line of the ledger is sound.", _sound(now)),
+            (
+                "ledger_verified",
+                "Whether every line of the ledger is sound.",
+                bool(now.budget["verified"]),
+            ),
         ):
             yield GaugeMetricFamily(f"tacit_{name}", text, value=float(value))
         budget = GaugeMetricFamily(
@@ -102,7 +105,3 @@ class _State(Source):
             for amount, value in (now.budget[part] or {}).items():
                 budget.add_metric([part, amount], float(value))
         yield budget
-
-
-def _sound(now: Status) -> bool:
-    return bool(now.budget["verified"])

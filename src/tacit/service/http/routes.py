@@ -6,7 +6,6 @@ Bearer tokens have a role, which is checked before a body is read.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +22,7 @@ from tacit.service.answers import UploadAnswer
 from tacit.service.http import models, uploads
 from tacit.service.http.edge import read_json
 from tacit.service.http.errors import CODES, ApiError
+from tacit.service.tokens import digest
 
 if TYPE_CHECKING:
     from tacit.service.answers import Token
@@ -73,7 +73,7 @@ class Door:
         return token
 
     async def _recognise(self, secret: str) -> Token | None:
-        key = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+        key = digest(secret)
         until, known = self._seen.get(key, (0.0, None))
         now = time.monotonic()
         if known is not None and now < until:

@@ -23,7 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
 from tacit.errors import InvalidInput, TacitError
-from tacit.service.errors import Unavailable
+from tacit.service.answers import Unavailable
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

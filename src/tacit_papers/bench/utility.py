@@ -1,0 +1,281 @@
+"""Utility side by side: every agent that fits, on a few problems, at one (epsilon, delta).
+
+Regret is given as a share of what the baseline policy loses (uniform actions, or no input): 0 is
+the optimum, 1 learns nothing that the baseline does not know, more than 1 is worse than not trying.
+Every agent with a bonus scale has it chosen from one grid, on seeds that are not reported; an
+agent's own default, which for some is the theorem's constant, is always among the candidates.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from tacit.agents.catalogue import agents
+from tacit.arrays import Array
+from tacit.intervals import Interval, mean_interval
+from tacit.policy import StochasticPolicy
+from tacit.privacy.guarantee import Guarantee
+from tacit.problems.catalogue import make_problem
+from tacit.problems.tabular import TabularMDP
+from tacit.sweep.choose import Chosen, pick, tasks_of
+from tacit.sweep.estimate import Estimate, duration
+from tacit.sweep.grid import Planned, plan
+from tacit.sweep.pool import Done, run_on_processes
+from tacit.sweep.run import finish
+from tacit.sweep.spec import CHOOSING_SEEDS_FROM, Case, Choose, Spec
+from tacit.sweep.store import Finished
+from tacit.sweep.tasks import Configuration, Named, Task
+
+EPSILON, DELTA = 3.0, 1e-5
+SCALE = "bonus_scale"
+SCALES = (1.0, 0.1, 0.01, 0.001)
+
+
+@dataclass(frozen=True)
+class Arena:
+    """A problem that stands for a family, and how many users it has."""
+
+    family: str
+    problem: Named
+    episodes: int
+    quick_episodes: int
+
+
+_RANDOM = {"states": 4, "actions": 2, "horizon": 5, "seed": 0}
+ARENAS = (
+    Arena("tables", Named("random-mdp", _RANDOM), 5_000, 200),
+    Arena("tables, far goal", Named("river-swim", {"states": 4, "horizon": 10}), 5_000, 200),
+    Arena("linear mixtures", Named("remap-walk"), 5_000, 200),
+    Arena("linear MDPs", Named("synthetic-linear", {"actions": 20, "horizon": 5}), 5_000, 200),
+    Arena("linear control", Named("lq-scalar"), 2_000, 100),
+)
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Root seeds: of the choice of scales, and of the report."""
+
+    choosing: tuple[int, ...]
+    reported: tuple[int, ...]
+
+    @classmethod
+    def of(cls, quick: bool) -> Seeds:
+        """One and two, or two and five."""
+        choosing, reported = (1, 2) if quick else (2, 5)
+        begin = CHOOSING_SEEDS_FROM
+        return cls(tuple(range(begin, begin + choosing)), tuple(range(reported)))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One agent in one arena.
+
+    Attributes:
+        agent: its name.
+        guarantee: what it guaranteed.
+        share: regret over the baseline's, one number per reported seed, in order.
+        seconds: processor-bound time per run, on average.
+        chosen: the choice of its bonus scale; None if it has none.
+    """
+
+    agent: str
+    guarantee: Guarantee
+    share: Array
+    seconds: float
+    chosen: Chosen | None
+
+    @property
+    def mean(self) -> Interval:
+        """Mean share with its 95% interval."""
+        return mean_interval(self.share)
+
+    @property
+    def scale(self) -> str:
+        """The chosen bonus scale in words."""
+        if self.chosen is None:
+            return ""
+        if (self.chosen.regret == self.chosen.regret[0]).all():
+            return "no effect"
+        return "default" if self.chosen.value is None else f"{self.chosen.value:g}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        mean = self.mean
+        return {
+            "agent": self.agent,
+            "model": self.guarantee.model,
+            "guarantee": self.guarantee.brief(),
+            "told": list(self.guarantee.revealed),
+            "scale": self.scale,
+            "chosen": None if self.chosen is None else self.chosen.to_json(),
+            "regret_over_baseline": mean.value,
+            "ci95": [mean.low, mean.high],
+            "per_seed": self.share.tolist(),
+            "seconds_per_run": self.seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An arena after the runs.
+
+    Attributes:
+        scored: agents that fit, best first.
+        myopic: share lost by acting on the immediate reward alone; None where that means nothing.
+        does_not_fit: why the others do not.
+        failed: agents that broke down, and how; nobody should be here.
+    """
+
+    scored: list[Scored]
+    myopic: float | None
+    does_not_fit: dict[str, str]
+    failed: dict[str, str]
+
+
+def report(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> dict[str, Any]:
+    """An arena in plain values, as ``tacit bench --json`` prints it."""
+    seeds, outcome = Seeds.of(quick), measure(arena, quick, workers, watch)
+    return {
+        "family": arena.family,
+        "problem": asdict(arena.problem),
+        "episodes": arena.quick_episodes if quick else arena.episodes,
+        "seeds": asdict(seeds),
+        "asked": {"epsilon": EPSILON, "delta": DELTA},
+        "myopic": outcome.myopic,
+        "agents": [one.to_json() for one in outcome.scored],
+        "does_not_fit": outcome.does_not_fit,
+        "failed": outcome.failed,
+    }
+
+
+def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> Outcome:
+    """Choose scales, run every agent, and score those that fit."""
+    seeds = Seeds.of(quick)
+    choose = Choose(SCALE, SCALES, seeds.choosing, None)
+    planned = _planned(arena, arena.quick_episodes if quick else arena.episodes, seeds, choose)
+    result = Outcome([], myopic_share(arena.problem), {}, {})
+    with TemporaryDirectory() as folder:
+        work = _Work(arena, Finished(Path(folder)), workers, watch, result)
+        work.finish(
+            "choosing scales", [task for item in planned for task in tasks_of(item, choose)]
+        )
+        entrants = [_decided(item, choose, work.finished) for item in planned if work.fits(item)]
+        tasks = [[Task(entrant, seed) for entrant, _ in entrants] for seed in seeds.reported]
+        work.finish("reported", [task for one_seed in tasks for task in one_seed])
+        for runs, (_, chosen) in zip(zip(*tasks, strict=True), entrants, strict=True):
+            if all(task in work.finished for task in runs):
+                result.scored.append(_score(runs, work.finished, chosen))
+    result.scored.sort(key=lambda one: one.mean.value)
+    return result
+
+
+def myopic_share(named: Named) -> float | None:
+    """Regret share of the policy that knows all mean rewards and looks one step ahead.
+
+    Near 0 says that nobody needs to plan on this problem, and that it says little. Ties are broken
+    uniformly.
+    """
+    problem = make_problem(named.name, **named.parameters)
+    if not isinstance(problem, TabularMDP):
+        return None
+    best = problem.R == problem.R.max(axis=2, keepdims=True)
+    greedy = best / best.sum(axis=2, keepdims=True)
+    shape = (problem.horizon, problem.states, problem.actions)
+    value = problem.value(StochasticPolicy(np.ascontiguousarray(np.broadcast_to(greedy, shape))))
+    optimum = problem.optimal_value()
+    return round((optimum - value) / (optimum - problem.baseline()[1]), 9) + 0.0  # no -0
+
+
+def _contenders() -> list[Named]:
+    return [Named(entry.name) for entry in agents]
+
+
+def _planned(arena: Arena, episodes: int, seeds: Seeds, choose: Choose) -> list[Planned]:
+    """All registered agents at one (epsilon, delta), with candidates where they have a scale."""
+    case = Case(
+        problems=(arena.problem,),
+        agents=tuple(_contenders()),
+        privacy={"epsilon": (EPSILON,), "delta": (DELTA,)},
+        episodes=(episodes,),
+        seeds=seeds.reported,
+        reveal=(),
+    )
+    spec = Spec(arena.family, "", Path(), (), "log", (case,), choose)
+    return [_with_default(item) for item in plan(spec)]
+
+
+def _with_default(item: Planned) -> Planned:
+    """The agent's own scale as the last candidate, if the grid does not have it."""
+    agent = item.configuration.agent
+    if not item.candidates:
+        return item
+    default = agents.entry(agent.name).parameters[SCALE].default
+    if default in SCALES:
+        return item
+    own = Named(agent.name, {**agent.parameters, SCALE: default})
+    return replace(item, candidates=(*item.candidates, replace(item.configuration, agent=own)))
+
+
+def _decided(
+    item: Planned, choose: Choose, finished: Finished
+) -> tuple[Configuration, Chosen | None]:
+    """What is reported, and how its scale was chosen, if it has one."""
+    if not item.candidates:
+        return item.configuration, None
+    chosen = pick(item, choose, finished)
+    return chosen.configuration, chosen
+
+
+@dataclass
+class _Work:
+    """The runs of one arena: where they are kept, who is told, and who failed."""
+
+    arena: Arena
+    finished: Finished
+    workers: int
+    watch: Callable[[str], None]
+    result: Outcome
+
+    def finish(self, what: str, tasks: list[Task]) -> None:
+        """Run them all; an agent that fails is noted once."""
+        estimate = Estimate(self.workers)
+        estimate.expect(tasks)
+        number = itertools.count(1)
+
+        def note(done: Done[Task]) -> None:
+            estimate.note(done)
+            if done.failed:
+                bad = self.result.failed if done.outcome["again"] else self.result.does_not_fit
+                bad[done.task.configuration.agent.name] = done.outcome["error"]
+            so_far = next(number)
+            left = estimate.seconds_left(len(tasks) - so_far)
+            guess = "" if left is None else f", about {duration(left)} left"
+            self.watch(f"{self.arena.family}, {what}: {so_far:,} of {len(tasks):,} runs{guess}")
+
+        finish(tasks, self.finished, partial(run_on_processes, workers=self.workers), note)
+
+    def fits(self, item: Planned) -> bool:
+        """Whether nothing of this agent has failed."""
+        name = item.configuration.agent.name
+        return name not in self.result.failed and name not in self.result.does_not_fit
+
+
+def _score(runs: Iterable[Task], finished: Finished, chosen: Chosen | None) -> Scored:
+    outcomes = [finished.outcome(task) for task in runs]
+    facts, users = outcomes[0]["problem"], outcomes[0]["episode"][-1]
+    lost = users * (facts["optimal_value"] - facts["baseline"]["value"])
+    return Scored(
+        agent=outcomes[0]["agent"]["name"],
+        guarantee=Guarantee.from_json(outcomes[0]["guarantee"]),
+        share=np.array([outcome["regret"][-1] / lost for outcome in outcomes]),
+        seconds=float(np.mean([outcome["timing"]["seconds"] for outcome in outcomes])),
+        chosen=chosen,
+    )
