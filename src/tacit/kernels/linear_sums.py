@@ -11,11 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.counts import clip_index, clip_reward
-
-STEPS = 2.0**24
-"""Contributions are counted in whole steps of 2^-24."""
 
 UNIT = 1.0 / STEPS
 

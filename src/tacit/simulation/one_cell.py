@@ -16,6 +16,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, CappedBatches
+from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.asking import share_questions, stakes
 from tacit.kernels.cells import (
@@ -26,7 +27,6 @@ from tacit.kernels.cells import (
     estimate_cells,
     step_reward,
 )
-from tacit.kernels.counts import REWARD_STEPS
 from tacit.kernels.directional import directional_induction, directional_z, mean_model
 from tacit.kernels.finite import sum_bits, sum_subsets
 from tacit.kernels.noisy_posterior import NoisyCounts, predict_occupancy, sample_noisy_model
@@ -229,9 +229,9 @@ def one_cell_episodes(
         rho = 0
         if kind != MOVE:
             share = step_reward(rewards, h)
-            rho = 1 if share == REWARD_STEPS else 0
-            if 0 < share < REWARD_STEPS:
-                rho = 1 if rng.random() * REWARD_STEPS < share else 0
+            rho = 1 if share == STEPS else 0
+            if 0 < share < STEPS:
+                rho = 1 if rng.random() * STEPS < share else 0
         counts[KINDS * h + kind, cell_index(kind, states[h], rho, states[h + 1], S)] += 1
         users[KINDS * h + kind] += 1
         left -= 1

@@ -18,11 +18,12 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, Every
 from tacit.features import known_rewards, pairs, value_caps
+from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.mixture import Regression, Widths, Work, value_targeted_induction, work_space
 from tacit.kernels.planning import greedy
 from tacit.kernels.rollout import Truth, rollout
-from tacit.kernels.targets import STEPS, TargetFeatures, TargetScales, add_value_targets
+from tacit.kernels.targets import TargetFeatures, TargetScales, add_value_targets
 from tacit.kernels.widths import fill_tight, printed_terms, stage_noise
 from tacit.planners.targeted import ValueTargetedPlanner
 from tacit.planners.widths import PrintedLocal, TightWidths, block_theta

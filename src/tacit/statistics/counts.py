@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.counts import REWARD_STEPS, add_visits
+from tacit.grid import STEPS
+from tacit.kernels.counts import add_visits
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.task import Task
@@ -37,13 +38,13 @@ class VisitCounts(BatchStatistic):
         self.stages = G
         self.masses = {"reward": H, "visits": H, "transitions": H - 1}
         blocks = [
-            Block("reward", (G, S, A), 1.0 / REWARD_STEPS),
+            Block("reward", (G, S, A), 1.0 / STEPS),
             Block("visits", (G, S, A)),
             Block("transitions", (G, S, A, S)),
         ]
         if squares:
             self.masses["reward_squares"] = H
-            blocks.append(Block("reward_squares", (G, S, A), 1.0 / REWARD_STEPS))
+            blocks.append(Block("reward_squares", (G, S, A), 1.0 / STEPS))
         self.layout = Layout(blocks)
         self._sizes = (S, A)
         self._no_squares = np.zeros((0, S, A), dtype=np.int64)

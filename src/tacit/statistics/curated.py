@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
-from tacit.kernels.linear_sums import STEPS, add_weighted_steps
+from tacit.grid import STEPS
+from tacit.kernels.linear_sums import add_weighted_steps
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.statistics.linear import clipped_features, furthest_pair, is_one_hot

@@ -9,8 +9,8 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.features import pairs
+from tacit.grid import STEPS
 from tacit.kernels.counts import add_joint_counts
-from tacit.kernels.targets import STEPS
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.task import Task

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.linear_sums import STEPS, Weights, add_steps
+from tacit.grid import STEPS
+from tacit.kernels.linear_sums import Weights, add_steps
 from tacit.policy import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (

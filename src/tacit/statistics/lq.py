@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels.lq_moments import LQ_STEPS, moments, responses
+from tacit.grid import STEPS
+from tacit.kernels.lq_moments import moments, responses
 from tacit.policy import LinearPolicy
 from tacit.publication import Publication
 from tacit.statistics.base import (
@@ -75,8 +76,8 @@ class ControlMoments(BatchStatistic):
         D = self.states + self.inputs
         self.layout = Layout(
             [
-                Block("moment", (D * (D + 1) // 2,), 1.0 / LQ_STEPS),
-                Block("target", (D, self.states), 1.0 / LQ_STEPS),
+                Block("moment", (D * (D + 1) // 2,), 1.0 / STEPS),
+                Block("target", (D, self.states), 1.0 / STEPS),
             ]
         )
 
@@ -125,7 +126,7 @@ class ControlMoments(BatchStatistic):
         else:
             exact = 2.0 * target * math.sqrt(most * next_most)
         cells = math.sqrt(self.layout.size)
-        rounded = exact + cells * max(weights.values()) / LQ_STEPS
+        rounded = exact + cells * max(weights.values()) / STEPS
         return rounded if norm == "l2" else cells * rounded
 
     def worst_pair(self) -> tuple[VectorTrajectory, VectorTrajectory]:
@@ -148,7 +149,7 @@ class ControlMoments(BatchStatistic):
         for candidate in candidates:
             out = np.zeros(self.layout.size, dtype=np.int64)
             self._add(candidate.states[None], candidate.actions[None], out)
-            contributions.append(out / LQ_STEPS)
+            contributions.append(out / STEPS)
         table = np.array(contributions)
         distances = ((table[:, np.newaxis] - table) ** 2).sum(axis=2)
         one, two = np.unravel_index(int(distances.argmax()), distances.shape)
@@ -176,7 +177,7 @@ class InstrumentedResponses(BatchStatistic):
     def __init__(self, task: Task) -> None:
         self.horizon = task.horizon
         self.states, self.inputs = task.sizes["states"], task.sizes["inputs"]
-        n, unit = self.states, 1.0 / LQ_STEPS
+        n, unit = self.states, 1.0 / STEPS
         blocks = [
             Block("response", (n, n), unit),
             Block("cross", (n, n), unit),

@@ -13,8 +13,8 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.features import pairs
+from tacit.grid import STEPS
 from tacit.kernels.multi_target import StepTables, add_multi_targets
-from tacit.kernels.targets import STEPS
 from tacit.multi_target import geometry
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights

@@ -18,12 +18,8 @@ from tacit.features import (
     transition_features,
     value_caps,
 )
-from tacit.kernels.targets import (
-    STEPS,
-    TargetFeatures,
-    TargetScales,
-    add_value_targets,
-)
+from tacit.grid import STEPS
+from tacit.kernels.targets import TargetFeatures, TargetScales, add_value_targets
 from tacit.publication import Publication
 from tacit.statistics.base import (
     BatchStatistic,
