@@ -19,7 +19,7 @@ import time
 import numpy as np
 
 import tacit
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.compiled import compiled_run
 

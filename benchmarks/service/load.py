@@ -79,7 +79,7 @@ class Case:
         self.deployment = Deployment.load(path)
         with contextlib.closing(Collector.open(self.deployment)) as collector:
             (self.token,) = collector.tokens.issue("device", 1, "load")
-            self.publication = collector.history()[0].publication
+            self.publication = collector.billboard.history()[0].publication
         self.path = path
         self._pool = self._messages(40)
 

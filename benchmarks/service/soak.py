@@ -38,7 +38,7 @@ from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
 from tacit.service.store import Store
 from tacit.service.vault import Vault
-from tacit.trajectory import Trajectory
+from tacit.trajectory import Lives, Trajectory
 
 sys.path.insert(0, str(Path(__file__).parent))
 from running import Postgres, Service, free_port, postgres  # noqa: E402
@@ -179,11 +179,12 @@ class World:
             total[0] = sum(numbers)
             return total
         with Collector.open(self.deployment) as collector:
-            publication = collector.published(0).publication
+            publication = collector.billboard.published(0).publication
         users = len(numbers)
         rewards = np.stack([np.array(numbers) / 2**24, np.zeros(users)], axis=1)
         states, actions = np.zeros((users, 3), int), np.zeros((users, 2), int)
-        bound.statistic.add_many(states, actions, rewards, publication, np.arange(users), total)
+        lives = Lives(states, actions, rewards)
+        bound.statistic.add_many(lives, publication, np.arange(users), total)
         return total
 
     def counted(self) -> IntArray:
@@ -191,7 +192,7 @@ class World:
         bound = self.deployment.bound
         if self.mode == "local":
             with Collector.open(self.deployment) as collector:
-                blocks = collector.published(collector.status().version).release.blocks
+                blocks = collector.billboard.published(collector.status().version).release.blocks
             flat = np.concatenate([blocks[b.name].ravel() for b in bound.privatizer.layout.blocks])
             return np.rint(flat / GRID).astype(np.int64)
         total = np.zeros(bound.statistic.layout.size, dtype=np.int64)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tacit.agents import make_agent as agent
     from tacit.auditing.agent import audit
     from tacit.errors import InvalidInput, TacitError, UnknownName
-    from tacit.foretell import guarantee
+    from tacit.forecast import guarantee
     from tacit.privacy import Guarantee
     from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
@@ -43,7 +43,7 @@ _PUBLIC = {
     "UnknownName": ("tacit.errors", "UnknownName"),
     "agent": ("tacit.agents", "make_agent"),
     "audit": ("tacit.auditing.agent", "audit"),
-    "guarantee": ("tacit.foretell", "guarantee"),
+    "guarantee": ("tacit.forecast", "guarantee"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
 }

@@ -16,9 +16,9 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput
-from tacit.task import Task
+from tacit.task import Task, table_sizes
 
-Geometry = Literal["one-hot", "box", "generic"]
+FeatureKind = Literal["one-hot", "box", "generic"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class TransitionFeatures:
     phi: Array
     block: IntArray
     blocks: int
-    geometry: Geometry
+    geometry: FeatureKind
     theta_norm: float
     reach: float
 
@@ -94,11 +94,6 @@ class RewardFeatures:
         return max(self.offset, 1.0 - self.offset)
 
 
-def pairs(task: Task) -> tuple[int, int, int]:
-    """H, S, A of a finite task."""
-    return task.horizon, task.sizes["states"], task.sizes["actions"]
-
-
 def transition_features(task: Task, *, whole: bool) -> TransitionFeatures:
     """Features of the task; one-hot where it reveals none.
 
@@ -106,7 +101,7 @@ def transition_features(task: Task, *, whole: bool) -> TransitionFeatures:
         task: the public task.
         whole: treat one-hot features like any other, as one block of S^2 A numbers.
     """
-    _, S, A = pairs(task)
+    _, S, A = table_sizes(task)
     if "features" in task.known:
         return _given_features(task, S, A)
     SA = S * A
@@ -157,7 +152,7 @@ def _given_features(task: Task, S: int, A: int) -> TransitionFeatures:
 
 def reward_features(task: Task, *, whole: bool) -> RewardFeatures:
     """Reward features of the task; a table where it reveals none."""
-    _, S, A = pairs(task)
+    _, S, A = table_sizes(task)
     SA = S * A
     if "reward_features" in task.known:
         return RewardFeatures(
@@ -194,7 +189,88 @@ def value_caps(task: Task) -> Array:
 
 def known_rewards(task: Task) -> Array:
     """Mean rewards [H, S, A] where the task reveals them, else an empty array."""
-    H, S, A = pairs(task)
+    H, S, A = table_sizes(task)
     if "reward" not in task.known:
         return np.zeros((0, S, A))
     return frozen(np.broadcast_to(task.known["reward"], (H, S, A)))
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """The public geometry of V-free regression: all next states are targets at once.
+
+    See docs/papers/mixture_jdp.md#b1. With p_x = phi(x|s,a) the mean of p_{s'} is M(s,a) theta,
+    M(s,a) = sum_x p_x p_x^T. Where all base kernels have rows that sum to one, the entries of theta
+    do too: theta = origin + U vartheta with U an orthonormal basis of the vectors that sum to zero,
+    one dimension less. Rewards are regressed around 1/2 where the features can express a constant.
+
+    Attributes:
+        phi: features in reduced coordinates [SA, S, d].
+        full: features as given [SA, S, d0].
+        origin: the point of the weights that the reduced coordinates are measured from [d0].
+        moments: U^T M(s,a) U [SA, d, d].
+        shifts: U^T (p_x - M(s,a) origin) [SA, S, d].
+        varphi: reward features [SA, d2].
+        offset: rewards are regressed around it.
+        simplex: weights are declared a probability vector.
+        theta_norm: bound on |vartheta|.
+        reward_norm: bound on the norm of the reward parameter, as regressed.
+        rewards: whether rewards have to be learned.
+    """
+
+    phi: Array
+    full: Array
+    origin: Array
+    moments: Array
+    shifts: Array
+    varphi: Array
+    offset: float
+    simplex: bool
+    theta_norm: float
+    reward_norm: float
+    rewards: bool
+
+
+def geometry(task: Task) -> Geometry:
+    """The geometry of a task that reveals features."""
+    p = transition_features(task, whole=True)
+    d0 = p.width
+    summing = bool(np.abs(p.phi.sum(axis=1) - 1.0).max() < 1e-9) and d0 > 1
+    U = _zero_sum_basis(d0) if summing else np.eye(d0)
+    origin = np.full(d0, 1.0 / d0) if summing else np.zeros(d0)
+    M = np.einsum("kxi,kxj->kij", p.phi, p.phi)
+    varphi, offset, reward_norm = _rewards(task)
+    simplex = "simplex" in task.known
+    far = float(np.sqrt(1.0 - 1.0 / d0)) if simplex and summing else p.theta_norm
+    return Geometry(
+        phi=p.phi @ U,
+        full=p.phi,
+        origin=origin,
+        moments=np.einsum("ia,kij,jb->kab", U, M, U),
+        shifts=(p.phi - (M @ origin)[:, None, :]) @ U,
+        varphi=varphi,
+        offset=offset,
+        simplex=simplex,
+        theta_norm=far,
+        reward_norm=reward_norm,
+        rewards="reward" not in task.known,
+    )
+
+
+def _zero_sum_basis(d: int) -> Array:
+    """Orthonormal columns that span the vectors whose entries sum to zero [d, d-1]."""
+    columns = np.zeros((d, d - 1))
+    for j in range(1, d):
+        columns[:j, j - 1] = 1.0
+        columns[j, j - 1] = -j
+        columns[:, j - 1] /= np.sqrt(j * (j + 1.0))
+    return columns
+
+
+def _rewards(task: Task) -> tuple[Array, float, float]:
+    """Features, offset and norm bound; offset 1/2 where <varphi, u> = 1 has a solution u."""
+    r = reward_features(task, whole=True)
+    u = np.linalg.lstsq(r.varphi, np.ones(len(r.varphi)), rcond=None)[0]
+    if np.abs(r.varphi @ u - 1.0).max() > 1e-9:
+        return r.varphi, r.offset, r.theta_norm
+    return r.varphi, 0.5, r.theta_norm + abs(r.offset - 0.5) * float(np.linalg.norm(u))

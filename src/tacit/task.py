@@ -89,12 +89,17 @@ class Task:
         return hash(self.digest())
 
 
+def table_sizes(task: Task) -> tuple[int, int, int]:
+    """H, S, A of a finite task."""
+    return task.horizon, task.sizes["states"], task.sizes["actions"]
+
+
 def feature_table(task: Task) -> npt.NDArray[Any]:
     """phi(s, a) [S, A, d]: the declared features, or one coordinate per pair where there are none.
 
     So a tabular task is a linear one with d = S A (docs/papers/linear_jdp.md#river-swim).
     """
-    S, A = task.sizes["states"], task.sizes["actions"]
+    _, S, A = table_sizes(task)
     if "features" in task.known:
         phi = task.known["features"]
         if phi.ndim != 3:

@@ -13,7 +13,7 @@ from tacit.arrays import Array
 from tacit.kernels.lq import optimal_cost_gradient
 from tacit.planners.lq_model import LinearTask, linear_task
 from tacit.planners.ofu import Ellipsoid, certificate, optimistic
-from tacit.problems.lq_benchmarks import lq_scalar
+from tacit.problems.lq import lq_scalar
 from tacit_papers import draw
 from tacit_papers.draw import Picture
 from tacit_papers.evidence import Evidence
@@ -53,12 +53,11 @@ def grid(facts: LinearTask, region: Ellipsoid, points: int) -> float:
     """The least value on a grid; inf where no point is feasible."""
     gains, P = np.empty((facts.H, 1, 1)), np.empty((facts.H + 1, 1, 1))
     gradient, best = np.empty((2, 1)), float("inf")
-    Q, R, W, X1 = facts.Q, facts.R, facts.W, facts.X1
     for a in np.linspace(-1.0, 1.0, points):
         for b in np.linspace(-1.0, 1.0, points):
             theta = np.array([[a], [b]])
             if a * a + b * b <= 1.0 and region.holds(theta):
-                best = min(best, optimal_cost_gradient(theta, Q, R, W, X1, gains, P, gradient))
+                best = min(best, optimal_cost_gradient(theta, facts.setting, gains, P, gradient))
     return best
 
 

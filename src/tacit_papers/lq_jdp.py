@@ -117,7 +117,7 @@ def _over_idle(evidence: Evidence, calibration: str) -> dict[str, Interval]:
     }
 
 
-def published_is_doing_nothing(evidence: Evidence) -> Claim:
+def paper_mode_is_doing_nothing(evidence: Evidence) -> Claim:
     """X2: paper mode coincides with u = 0."""
     ratios = _over_idle(evidence, "paper")
     return judged(
@@ -154,7 +154,7 @@ OPTIMISM = Figure(
     claims=(
         learns_without_privacy,
         private_is_sublinear,
-        published_is_doing_nothing,
+        paper_mode_is_doing_nothing,
         least_noise_is_no_rescue,
     ),
     notes=lambda size: (

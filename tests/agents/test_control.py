@@ -1,14 +1,16 @@
 """Agents for linear systems: golden facts of docs/papers/lq_jdp.md, calibration, learning."""
 
+import math
+
 import numpy as np
 import pytest
 
 import tacit
 from contracts.planner import publications
+from tacit.agents.paper import control_joint
 from tacit.errors import InvalidInput
 from tacit.planners.lq_model import linear_task
 from tacit.planners.lq_posterior import prior
-from tacit.privacy.published import control_joint
 from tacit.problems import LQSystem
 from tacit.statistics import Relation
 
@@ -42,16 +44,10 @@ def test_the_true_epsilon_of_the_published_noise(asked: float, true: float) -> N
     bound = agent.bind(SCALAR.task(1000, ["start"]))
     assert bound.guarantee.epsilon == pytest.approx(true, rel=0.01)
     levels = (1000 - 1).bit_length()
-    printed = control_joint(10, 0.6, asked, 1e-5, levels)
-    assert bound.privatizer.mu == pytest.approx(printed.mu, rel=1e-5)
-    assert bound.privatizer.noise_std == printed.scales["moment std"]
-
-
-def test_published_scales() -> None:
-    """docs/papers/lq_jdp.md#noise-scales: 800.0 and 500.0 per node, the first row."""
-    noise = control_joint(10, 0.6, 1.0, 1e-5, 10).scales
-    assert noise["moment std"] == pytest.approx(800.0, abs=0.05)
-    assert noise["target std"] == pytest.approx(500.0, abs=0.05)
+    root = math.sqrt(8 * math.log(2 / 1e-5)) / asked
+    q = (1 + 0.6**2) / (1 + 0.6) ** 2
+    assert bound.privatizer.mu == pytest.approx(math.sqrt(2) * (q + 0.5) / root, rel=1e-5)
+    assert bound.privatizer.noise_std == control_joint(10, 0.6, asked, 1e-5, levels)[0]
 
 
 @pytest.mark.parametrize("counter", ["tree", "honaker", "toeplitz"])

@@ -5,11 +5,11 @@ import pytest
 
 import tacit
 from contracts.privatizer import no_questions, streams
-from tacit.agents import LdpOBI
+from tacit.agents import LdpOBI, paper
 from tacit.errors import InvalidInput
 from tacit.kernels.obi import KINDS, CellNoise, Precision, obi_induction, obi_precision
 from tacit.planners.obi import cell_noise
-from tacit.privacy import Query, Silence, published
+from tacit.privacy import Query, Silence
 from tacit.privacy.local.additive import AdditiveLaw
 from tacit.release import Release
 
@@ -191,7 +191,7 @@ def test_break_even_of_river_swim_and_of_what_never_ends() -> None:
 def test_better_widths_break_even_earlier(randomizer: str) -> None:
     task, delta = PROBLEM.task(users=10), 0.1 if randomizer in ("gaussian", "bounded") else 0.0
     found = []
-    for width in ("published", "corrected", "tight"):
+    for width in ("paper", "corrected", "tight"):
         bound = LdpOBI(1.0, delta, randomizer, width=width).bind(task)
         found.append(bound.planner.break_even(task, bound.privatizer.law(1), 1.0))
     published_, corrected, tight = found
@@ -202,7 +202,7 @@ def test_better_widths_break_even_earlier(randomizer: str) -> None:
 
 def test_the_width_follows_the_calibration_and_is_reported() -> None:
     assert LdpOBI(1.0).parameters()["width"] == "corrected"
-    assert LdpOBI(1.0, calibration="paper").parameters()["width"] == "published"
+    assert LdpOBI(1.0, calibration="paper").parameters()["width"] == "paper"
     chosen = LdpOBI(1.0, calibration="paper", width="tight")
     assert (
         chosen.parameters()["width"] == "tight"
@@ -216,7 +216,7 @@ def test_paper_mode_uses_the_published_noise_and_prints_its_true_cost(randomizer
     agent = LdpOBI(2.0, delta, randomizer, "paper")
     said = tacit.guarantee(agent, PROBLEM, 100)
     if randomizer == "laplace":
-        assert said.noise["visits scale"] == published.tabular_laplace(2, 2.0).scales["scale"]
+        assert said.noise["visits scale"] == paper.tabular_laplace(2, 2.0)
         assert said.epsilon == pytest.approx(2.0 * 10 / 12)
     elif randomizer == "randomized-response":
         assert said.noise["epsilon per bit"] == pytest.approx(2.0 / 12, rel=1e-9)

@@ -9,7 +9,7 @@ import pytest
 import tacit
 from tacit.driver import drive
 from tacit.errors import InvalidInput
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.privacy import Exact, Silence, accounting
 from tacit.simulation.streams import planner_streams
 
@@ -160,7 +160,7 @@ def test_ucrl_vtr_learns_and_paper_noise_drowns_it() -> None:
 
 def test_the_widths_of_the_paper_are_those_of_the_spec() -> None:
     """docs/papers/mixture_ldp.md#radius: q1 + q2 + q3, with the numbers given there."""
-    from tacit.planners.widths import PrintedLocal
+    from tacit.planners.widths import PaperLocal
     from tacit.privacy.local.shaped import ShapedLaw
     from tacit.release import Release
 
@@ -173,9 +173,9 @@ def test_the_widths_of_the_paper_are_those_of_the_spec() -> None:
     layout = bound.statistic.layout
     law = ShapedLaw(std, np.zeros(layout.size), layout)
     release = Release(100, layout.views(np.zeros(layout.size)), law, "simulated")
-    p = dataclasses.replace(bound.planner.transitions, theta_norm=math.sqrt(18))
-    widths, _ = PrintedLocal(1.0, 0.01).widths(
-        bound.task, release, p, bound.planner.rewards, bound.planner.units
+    p = dataclasses.replace(bound.planner.sums.transitions, theta_norm=math.sqrt(18))
+    widths, _ = PaperLocal(1.0, 0.01).widths(
+        bound.task, release, bound.planner.sums._replace(transitions=p)
     )
     assert widths.fixed[0] == pytest.approx(6059.8 + 2483.5 + 482.8, abs=0.3)
 

@@ -25,7 +25,7 @@ def test_a_tiny_bonus_needs_no_more_than_one_look_at_a_deterministic_problem() -
 def test_better_widths_learn_faster() -> None:
     regret = [
         tacit.simulate(tacit.problem("random-mdp", seed=3), OBI(width=width), 30_000).regret[0, -1]
-        for width in ("published", "corrected", "tight")
+        for width in ("paper", "corrected", "tight")
     ]
     assert regret[0] > regret[1] > regret[2]
 

@@ -6,7 +6,7 @@ import pytest
 import tacit
 from tacit.driver import Every, Geometric
 from tacit.errors import InvalidInput
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.privacy.local import LocalShaped
 from tacit.simulation.compiled import compiled_run
 from tacit.simulation.value_targeted import ValueTargetedRun

@@ -260,9 +260,9 @@ def test_audit(call) -> None:
 
 def test_a_refuted_claim_exits_with_status_1(call, monkeypatch) -> None:
     from corpus.tabular import HalvedNoise
-    from tacit.agents import ldp_obi
+    from tacit.agents import obi
 
-    monkeypatch.setattr(ldp_obi, "LocalAdditive", HalvedNoise)
+    monkeypatch.setattr(obi, "LocalAdditive", HalvedNoise)
     done = call("audit", "random-mdp", "ldp-obi", "--epsilon", "3", "--trials", "20000", "--json")
     assert done.status == 1 and json.loads(done.out)["verdict"] == "violated"
 
@@ -293,7 +293,7 @@ def test_every_tabular_agent_from_the_command_line(call, words, epsilon) -> None
     text = call("guarantee", "random-mdp", *words, "--episodes", "50").out
     assert ("NO PRIVACY" in text) == (epsilon is None)
     if "ldp-obi" in words:
-        assert ran["agent"]["parameters"]["width"] in ("published", "corrected", "tight")
+        assert ran["agent"]["parameters"]["width"] in ("paper", "corrected", "tight")
         assert "at episode" in ran["agent"]["notes"][0]
 
 
@@ -303,4 +303,4 @@ def test_audits_say_what_is_exact_and_what_cannot_be_audited(call) -> None:
         "exact: the probabilities of what one person sends give epsilon 2"
         in call(*audit, *BITS).out
     )
-    assert "not audited: bounded noise has no exact sampler" in call(*audit, *BOUNDED).out
+    assert "not audited: this noise has no exact sampler" in call(*audit, *BOUNDED).out

@@ -19,7 +19,7 @@ from unittest import mock
 
 import numpy as np
 
-from tacit.kernels import finite, response
+from tacit.kernels import finite
 from tacit.privacy.finite import bits, subset
 
 Law = dict[Hashable, Fraction]
@@ -191,14 +191,13 @@ def secure_law(sample: Callable[[], Any]) -> Law:
 def _plain_kernels() -> Iterator[None]:
     """The plain Python of the kernels, which other tests show to be what is compiled."""
     with contextlib.ExitStack() as stack:
-        for module in (finite, response):
-            for name, item in vars(module).items():
-                if hasattr(item, "py_func"):
-                    stack.enter_context(mock.patch.object(module, name, item.py_func))
+        for name, item in vars(finite).items():
+            if hasattr(item, "py_func"):
+                stack.enter_context(mock.patch.object(finite, name, item.py_func))
         for module in (bits, subset):
             stack.enter_context(mock.patch.object(module, "generator", lambda rng: rng))
         for name in ("respond", "round_sums"):
-            plain = getattr(response, name)
+            plain = getattr(finite, name)
             stack.enter_context(mock.patch(f"tacit.privacy.local.response.{name}", plain))
         yield
 

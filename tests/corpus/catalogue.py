@@ -13,7 +13,7 @@ from tacit.privacy.joint import BatchSums
 from tacit.privacy.local import LocalAdditive, LocalShaped, OneCell
 from tacit.service.ledger import whole_charge
 from tacit.statistics import VisitCounts
-from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import CuratedTransitions
 
 AUDIT = "audit"
 """The name of the detectors that are the auditor itself."""

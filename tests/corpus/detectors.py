@@ -39,7 +39,7 @@ from tacit.publication import Publication
 from tacit.release import ValueQuery
 from tacit.service.deployment import Deployment
 from tacit.statistics import OneStep, Relation, VisitCounts
-from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 

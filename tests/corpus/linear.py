@@ -15,8 +15,7 @@ from tacit.privacy.curator import Curator, CuratorSecret, ReusedNoise
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.release import Release, ValueQuery
-from tacit.statistics.curated import CuratedTransitions
-from tacit.statistics.pairs import FeaturePairs
+from tacit.statistics.linear import CuratedTransitions, FeaturePairs
 from tacit.task import Task
 
 

@@ -122,7 +122,7 @@ Option = tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]
 
 
 def _obi() -> Iterator[Option]:
-    for width in ("published", "corrected", "tight"):
+    for width in ("paper", "corrected", "tight"):
         yield {"epsilon": 20.0, "width": width}, ("pooled",), ()
     for randomizer in ("laplace", "gaussian", "randomized-response", "bounded"):
         delta = {"delta": 0.1} if randomizer in ("gaussian", "bounded") else {}

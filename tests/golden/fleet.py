@@ -91,7 +91,7 @@ def measure_fleet(name: str) -> dict[str, str]:
                 sent += [f"{r.id} {r.version} {r.message}".encode() for r in reports]
                 while collector.planning.step():
                     pass
-                history = collector.history()
+                history = collector.billboard.history()
                 bodies = [collector.policy(published.version).body for published in history]
                 finished = collector.status().finished
         assert finished and len(history) > 2

@@ -18,7 +18,7 @@ from golden.digests import (
 from tacit.agents.base import Agent
 from tacit.driver import BoundAgent, drive
 from tacit.errors import InvalidInput
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.privacy import SimulatedNoise
 from tacit.release import Release
 from tacit.simulation import simulate

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.kernels.asking import IN_TURN, TYPICAL, doubt, share_questions, stakes
-from tacit.kernels.noisy_posterior import NoisyCounts
+from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, Weighing
+from tacit.kernels.tacit_local import IN_TURN, TYPICAL, remaining_variance, share_questions, stakes
 
 A = 2
 CASES = [(4, 3, 1, 1), (3, 3, 2, 3), (2, 2, 1, 2), (2, 2, 1, 1), (1, 3, 1, 1), (3, 1, 1, 1)]
@@ -75,10 +75,14 @@ def test_stakes_are_those_of_the_plain_formula(seed, case):
     assert TYPICAL == 0.1
 
 
-def test_doubt_is_the_prior_variance_and_falls_with_what_is_known():
-    assert doubt(0.0, 1.0) == pytest.approx(0.25) == doubt(0.0, 0.0)
-    assert doubt(10.0, 5.0) == pytest.approx(1 / (4 + 20)) == doubt.py_func(10.0, 5.0)
-    assert doubt(1e6, 0.0) < 1e-20
+def test_what_remains_is_the_prior_variance_and_falls_with_what_is_known():
+    assert remaining_variance(0.0, 1.0) == pytest.approx(0.25) == remaining_variance(0.0, 0.0)
+    assert (
+        remaining_variance(10.0, 5.0)
+        == pytest.approx(1 / (4 + 20))
+        == remaining_variance.py_func(10.0, 5.0)
+    )
+    assert remaining_variance(1e6, 0.0) < 1e-20
 
 
 def test_a_law_without_consequences_is_not_at_stake():

@@ -18,7 +18,7 @@ from tacit.kernels.cells import (
     unbiased,
     visit_weight,
 )
-from tacit.kernels.noisy_posterior import NoisyCounts
+from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, Weighing
 
 ORACLES = Chances(0.7, 0.2, 1.6), Chances(0.55, 0.15, 1.2), Chances(0.6, 0.1, 0.9)

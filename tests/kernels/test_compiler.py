@@ -168,8 +168,8 @@ import sys
 sys.modules["numba"] = None
 import types
 import numpy as np
-from tacit.kernels import planning, rollout, counts, optimism, posterior, sums
-for module in (planning, rollout, counts, optimism, posterior, sums):
+from tacit.kernels import planning, rollout, counts, posterior, sums
+for module in (planning, rollout, counts, posterior, sums):
     for name, value in vars(module).items():
         assert not hasattr(value, "py_func"), name
 assert type(planning.backward_induction) is types.FunctionType

@@ -8,13 +8,13 @@ import math
 import numpy as np
 import pytest
 
-from tacit.kernels.directional import (
+from tacit.kernels.posterior import NoisyCounts
+from tacit.kernels.tacit_local import (
     UNKNOWN,
     directional_induction,
     directional_z,
     mean_model,
 )
-from tacit.kernels.noisy_posterior import NoisyCounts
 
 S, A = 3, 2
 CASES = [(4, 1, 1), (3, 2, 3), (2, 1, 2), (2, 1, 1), (1, 1, 1)]

@@ -17,24 +17,25 @@ def random_model(rng, n=3, d=2):
     return theta / np.linalg.norm(theta)
 
 
-def optimal(theta, H, Q, R, W, X):
+def optimal(theta, H, setting):
     n = theta.shape[1]
     gains, P = np.empty((H, len(theta) - n, n)), np.empty((H + 1, n, n))
     gradient = np.empty_like(theta)
-    return lq.optimal_cost_gradient(theta, Q, R, W, X, gains, P, gradient), gradient, gains
+    return lq.optimal_cost_gradient(theta, setting, gains, P, gradient), gradient, gains
 
 
 def test_the_gradient_is_that_of_the_optimal_cost() -> None:
     rng = np.random.default_rng(0)
     theta, step = random_model(rng), 1e-6
-    Q, R, W, X = np.eye(3), 0.3 * np.eye(2), 0.01 * np.eye(3), np.diag([1.0, 0.2, 0.1])
-    _, gradient, _ = optimal(theta, 7, Q, R, W, X)
+    costs, X = (np.eye(3), 0.3 * np.eye(2)), np.diag([1.0, 0.2, 0.1])
+    setting = lq.Setting(*costs, 0.01 * np.eye(3), X)
+    _, gradient, _ = optimal(theta, 7, setting)
     for i in range(5):
         for j in range(3):
             up, down = theta.copy(), theta.copy()
             up[i, j] += step
             down[i, j] -= step
-            slope = optimal(up, 7, Q, R, W, X)[0] - optimal(down, 7, Q, R, W, X)[0]
+            slope = optimal(up, 7, setting)[0] - optimal(down, 7, setting)[0]
             assert slope / (2 * step) == pytest.approx(gradient[i, j], abs=1e-8)
 
 
@@ -44,7 +45,7 @@ def test_uncertain_models_get_the_gains_of_the_average_cost() -> None:
     theta, sigma = random_model(rng), np.diag([0.1, 0.2, 0.05, 0.3, 0.02])
     Q, R = np.diag([1.0, 2.0, 0.5]), 0.3 * np.eye(2)
     gains, P = np.empty((2, 2, 3)), np.empty((3, 3, 3))
-    lq.riccati(theta, sigma, Q, R, gains, P)
+    lq.riccati(theta, sigma, lq.Setting(Q, R, Q, Q), gains, P)
     G = theta @ Q @ theta.T + np.trace(Q) * sigma
     G[:3, :3] += Q
     G[3:, 3:] += R
@@ -83,15 +84,15 @@ def test_expected_moments_are_those_of_simulated_users() -> None:
 def test_curvature_predicts_the_cost_of_small_errors() -> None:
     system, rng = THERMAL, np.random.default_rng(4)
     gamma, size = np.empty((6, 6)), 1e-3
-    Q, R, W, X = system.Q, system.R, system.noise_covariance, system.start_moment
-    regret_curvature(system.theta, 24, Q, R, W, X, 1e-5, gamma)
+    setting = system.setting
+    regret_curvature(system.theta, 24, setting, 1e-5, gamma)
     root = rng.normal(size=(6, 6))
     sigma, losses, none = size**2 * root @ root.T, [], np.zeros(24)
     for _ in range(400):
         off = size * root @ rng.normal(size=(6, 4))
-        _, _, gains = optimal(system.theta + off, 24, Q, R, W, X)
+        _, _, gains = optimal(system.theta + off, 24, setting)
         moments = np.empty((25, 4, 4))
-        cost = lq.policy_cost(system.theta, Q, R, W, X, gains, 1.0, none, moments)
+        cost = lq.policy_cost(system.theta, setting, gains, 1.0, none, moments)
         losses.append(cost - system.optimal_cost())
     assert np.mean(losses) == pytest.approx(np.trace(gamma @ sigma), rel=0.25)
 

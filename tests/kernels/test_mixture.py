@@ -16,10 +16,10 @@ from tacit.kernels.mixture import (
     Regression,
     Widths,
     mirror_step,
+    transition_induction,
     value_targeted_induction,
     work_space,
 )
-from tacit.kernels.transitions import transition_induction
 from tacit.statistics.distances import ISOMETRIC, packed
 
 

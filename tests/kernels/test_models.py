@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.kernels.optimism import optimistic_model
+from tacit.kernels.planning import optimistic_model
 from tacit.kernels.posterior import Prior, sample_model
 
 # ---- optimism -----------------------------------------------------------------------------------

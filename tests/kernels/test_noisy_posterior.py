@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.kernels.noisy_posterior import (
+from tacit.kernels.posterior import (
     FULL,
-    QUIET,
-    SURE,
+    LESS_NOISE,
+    MORE_VISITS,
     NoisyCounts,
     predict_occupancy,
     project,
@@ -146,20 +146,20 @@ def drawn(given, wanted, count=DRAWS):
     return [np.array(part) for part in zip(*draws, strict=True)]
 
 
-KINDS_OF_DRAWS = [(True, 1.0, 1.0), (False, QUIET, SURE)]
+KINDS_OF_DRAWS = [(True, 1.0, 1.0), (False, LESS_NOISE, MORE_VISITS)]
 STAGES = [(1, 1), (2, 3), (1, 2)]
 
 
 def test_the_share_of_full_draws_and_what_the_others_do():
-    """Of a cell with nothing but noise: variance 1 in a tenth of the draws, QUIET^2 in the others.
+    """Of a cell with nothing but noise: variance 1 in a tenth of the draws, less in the others.
 
     The variance of all draws together, within 6 standard errors.
     """
-    assert (FULL, QUIET, SURE) == (0.1, 0.5, 2.0)
+    assert (FULL, LESS_NOISE, MORE_VISITS) == (0.1, 0.5, 2.0)
     N, v = 1e8, 1e12
     rng = np.random.default_rng(5)
     p = np.array([sampled(large(N, v, v, 1.0), rng)[0][0, 0, 0, 0] for _ in range(DRAWS)])
-    shares = FULL + (1 - FULL) * QUIET**2
+    shares = FULL + (1 - FULL) * LESS_NOISE**2
     assert p.var() == pytest.approx(shares * v / 2 / N**2, rel=0.2)
     assert np.mean((p - 0.5) ** 4) / p.var() ** 2 > 3.5  # a mixture of two normal laws
 

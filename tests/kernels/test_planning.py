@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tacit.kernels.counts import count_visits
-from tacit.kernels.optimism import optimistic_model
+from tacit.kernels.counts import add_visits
 from tacit.kernels.planning import (
     backward_induction,
     greedy,
+    optimistic_model,
     policy_values,
     start_value,
     stochastic_policy_values,
@@ -249,7 +249,7 @@ def test_a_deterministic_problem_is_recovered_from_one_visit_each(seed):
     for s, a in np.ndindex(S, A):  # one short trajectory (s, a, r, s') per pair
         parts = [np.zeros(shape, dtype=np.int64) for shape in shapes]
         after = P[0, s, a].argmax()
-        count_visits(np.array([s, after]), np.array([a]), R[0, s, a : a + 1], H + 1, *parts)
+        add_visits(np.array([[s, after]]), np.array([[a]]), R[:, s, a : a + 1], H + 1, *parts)
         sums = [total + part for total, part in zip(sums, parts, strict=True)]
     reward, _, visits, transitions = sums
     P_hat, R_hat = np.full(P.shape, np.nan), np.full((H, S, A), np.nan)

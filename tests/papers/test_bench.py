@@ -17,8 +17,10 @@ from tacit_papers.bench import by_hand, peer_rlberry, speed, utility
 SMALL = random_mdp(seed=1)
 
 
-def contest(algorithm: str, episodes: int) -> speed.Contest:
-    return speed.Contest(algorithm, SMALL, "random-mdp", 20 * episodes, episodes, False, ("all",))
+def contest(algorithm: str, episodes: int) -> speed.SpeedContest:
+    return speed.SpeedContest(
+        algorithm, SMALL, "random-mdp", 20 * episodes, episodes, False, ("all",)
+    )
 
 
 def test_contenders_take_turns_and_ratios_are_per_round() -> None:
@@ -84,7 +86,7 @@ def test_loops_by_hand_learn() -> None:
 
 
 @pytest.fixture(scope="module")
-def arena_of_six() -> tuple[utility.Outcome, list[str]]:
+def arena_of_six() -> tuple[utility.ArenaOutcome, list[str]]:
     """A small arena, who did what in it, and what was told meanwhile."""
     names = ("uniform", "optimal", "thompson", "ucb-vi", "lsvi-ucb", "tacit-local")
     arena = utility.Arena("tables", Named("random-mdp", {"seed": 1}), 4_000, 40)
@@ -109,14 +111,16 @@ def test_scales_are_chosen_on_seeds_that_are_not_reported(arena_of_six) -> None:
     seeds = utility.Seeds.of(True)
     assert not set(seeds.choosing) & set(seeds.reported)
     chosen = scored["ucb-vi"].chosen
-    assert chosen is not None and chosen.seeds == seeds.choosing
-    assert chosen.regret.shape == (len(utility.SCALES), 1)
-    best = utility.SCALES[int(chosen.regret.mean(axis=1).argmin())]
-    assert chosen.value == best and scored["ucb-vi"].scale == f"{best:g}"
+    assert chosen is not None and chosen["seeds"] == list(seeds.choosing)
+    tried = {candidate["value"]: candidate["per_seed"] for candidate in chosen["candidates"]}
+    assert list(tried) == list(utility.SCALES) and all(len(runs) == 1 for runs in tried.values())
+    best = min(tried, key=lambda scale: tried[scale])
+    assert chosen["value"] == best and scored["ucb-vi"].scale == f"{best:g}"
     other = scored["lsvi-ucb"].chosen
-    assert other is not None and other.values == (*utility.SCALES, None)
+    assert other is not None
+    assert [c["value"] for c in other["candidates"]] == [*utility.SCALES, None]
     assert scored["tacit-local"].scale == "no effect"
-    assert "tables, choosing scales: 13 of 13 runs" in told[12] and "12 of 12" in told[-1]
+    assert "tables: 1 of 25 runs" in told[1] and told[-1].startswith("tables: 25 of 25 runs")
 
 
 def test_everybody_private_is_asked_for_the_same_and_tries_the_same_scales() -> None:

@@ -20,8 +20,7 @@ from tacit.agents import (
 )
 from tacit.driver import BoundAgent, drive
 from tacit.kernels.lsvi import log_determinants
-from tacit.planners.lsvi import LsviPlanner, Switching, raised
-from tacit.planners.lsvi_plus import LsviPlusPlanner
+from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner, Switching, raised
 from tacit.planners.ridge import RidgePlanner, noise_edge, ridge, unpacked
 from tacit.privacy import Query, Secret
 from tacit.problems import Problem, make_problem

@@ -13,15 +13,15 @@ from tacit.driver import BoundAgent
 from tacit.kernels import lq
 from tacit.planners.base import Ask, Streams
 from tacit.planners.lq_model import linear_task
-from tacit.planners.lq_reference import CertaintyPlanner, IdlePlanner, ThompsonPlanner
 from tacit.planners.ofu import (
     Ellipsoid,
     OfuPlanner,
     certificate,
     optimistic,
-    published_ridge,
+    paper_ridge,
     tight_ridge,
 )
+from tacit.planners.references import CertaintyPlanner, IdlePlanner, ThompsonPlanner
 from tacit.planners.tacit_control import TacitControlPlanner
 from tacit.privacy.joint import CountedSums
 from tacit.problems import LQSystem, Problem, make_problem
@@ -112,9 +112,7 @@ def grid_minimum(facts, region, points=81):
         for b in np.linspace(-1, 1, points):
             theta = np.array([[a], [b]])
             if a * a + b * b <= 1 and region.holds(theta):
-                value = lq.optimal_cost_gradient(
-                    theta, facts.Q, facts.R, facts.W, facts.X1, gains, P, gradient
-                )
+                value = lq.optimal_cost_gradient(theta, facts.setting, gains, P, gradient)
                 best = min(best, value)
     return best
 
@@ -156,9 +154,7 @@ def test_vector_solutions_are_feasible_certified_and_below_samples(name: str) ->
             push *= region.radius / np.linalg.norm(push)
             other = centre + region.U @ (push / np.sqrt(region.lam)[:, None])
             if np.linalg.norm(other) <= 1:
-                value = lq.optimal_cost_gradient(
-                    other, facts.Q, facts.R, facts.W, facts.X1, gains, P, gradient
-                )
+                value = lq.optimal_cost_gradient(other, facts.setting, gains, P, gradient)
                 assert found.value <= value + 1e-9
 
 
@@ -181,7 +177,7 @@ def test_zero_is_recognised_as_the_most_favourable_plant() -> None:
 def test_published_constants() -> None:
     """docs/papers/lq_jdp.md#confidence: 15.2 / 16.4 / 19.3, and ours well below them."""
     for D, multiplier in ((2, 15.2), (3, 16.4), (6, 19.3)):
-        paper = published_ridge(1.0, 1.0, 1, (D, 1), 1000, 0.05)
+        paper = paper_ridge(1.0, 1.0, 1, (D, 1), 1000, 0.05)
         assert paper.least == pytest.approx(multiplier, abs=0.05)
         assert (paper.shift, paper.most) == (2 * paper.least, 3 * paper.least)
         assert tight_ridge(1.0, 1.0, (D, 1), 1000, 0.05).least < 0.6 * paper.least

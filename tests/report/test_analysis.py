@@ -11,8 +11,8 @@ from tacit.report.analysis import (
     users_needed,
     winnings,
 )
+from tacit.report.sections import share
 from tacit.report.study import paired
-from tacit.report.words import share
 
 STUDY = made_up.study()
 LONG = [arm for arm in STUDY.arms if arm.users == 100_000]

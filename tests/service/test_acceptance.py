@@ -44,7 +44,7 @@ def test_a_version_is_taken_until_its_time_is_over(
     assert collector.policy().version == 6
     worker = opened(collector.deployment)  # remembers nothing yet
     for version in (0, 1, 5):
-        replaced = collector.published(version + 1).published_at
+        replaced = collector.billboard.published(version + 1).published_at
         clock.now = replaced + WINDOW
         for one in (collector, worker):
             assert send(one, [under[version].pop()]) == ["accepted"], version
@@ -53,7 +53,7 @@ def test_a_version_is_taken_until_its_time_is_over(
         good = make(collector, rng, 1)
         assert send(collector, [first]) == ["stale"]
         assert send(worker, [second, *good]) == ["stale", "accepted"], "the newest always is"
-    clock.now = collector.published(1).published_at + WINDOW
+    clock.now = collector.billboard.published(1).published_at + WINDOW
     assert send(collector, [under[0].pop(), first]) == ["accepted", "accepted"], "refused, not used"
     clock.now += DAY
     while planner.step():

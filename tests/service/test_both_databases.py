@@ -145,7 +145,7 @@ def test_a_second_planner_that_lost_its_lease_publishes_nothing(
 
     workers[0].planning._commit = late
     workers[0].planning.step()
-    assert [p.version for p in workers[0].history()] == [0, 1]
+    assert [p.version for p in workers[0].billboard.history()] == [0, 1]
     assert workers[0].policy().body == bodies[0]
 
 
@@ -156,7 +156,7 @@ def test_joint_runs_to_its_end(deploy, opened, database) -> None:
         assert send(collector, trajectories(collector, rng, 30)) == ["accepted"] * 30
         while planner.step():
             pass
-    assert [p.users for p in collector.history()] == [0, 40, 80]
+    assert [p.users for p in collector.billboard.history()] == [0, 40, 80]
     assert collector.status().finished and collector.ledger()["verified"]
 
 

@@ -25,7 +25,7 @@ def test_a_task_runs_to_its_end(deploy, opened) -> None:
     assert versions == [1, 2, 2]  # after 100, after 200, and the end, which publishes nothing
     status = collector.status()
     assert (status.accepted, status.users, status.finished) == (250, 200, True)
-    assert [p.users for p in collector.history()] == [0, 100, 200]
+    assert [p.users for p in collector.billboard.history()] == [0, 100, 200]
     assert collector.policy().version == 2
     with pytest.raises(Exception, match="version 3 was never published"):
         collector.policy(3)
@@ -51,7 +51,7 @@ def test_never_one_more_than_the_population(deploy, opened) -> None:
 def test_stale_and_invalid(deploy, opened) -> None:
     collector, rng = opened(deploy(users=1000, batch=100)), np.random.default_rng(4)
     planner = PlannerLoop(collector)
-    first = collector.history()[0].publication
+    first = collector.billboard.history()[0].publication
     early = report_under(collector.deployment, first, rng)
     old = report_under(collector.deployment, first, rng)
     assert send(collector, [early]) == ["accepted"]

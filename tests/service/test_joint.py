@@ -48,7 +48,7 @@ def test_a_task_runs_to_its_end_and_forgets(deploy, opened, joint_text, draws) -
         assert send(collector, trajectories(collector, rng, 25)) == ["accepted"] * 25
         while planner.step():
             pass
-    published = collector.history()
+    published = collector.billboard.history()
     assert [p.users for p in published] == [0, 40, 80, 120, 180]
     assert [p.release.source for p in published] == ["none"] + ["secure"] * 4
     assert len(draws) == 4  # one node per release of this counter
@@ -147,7 +147,7 @@ def test_whatever_has_the_right_length_is_accepted_and_clipped(deploy, opened, j
     assert send(collector, [short]) == ["invalid"]
     bound = collector.deployment.bound
     contribution = np.zeros(bound.statistic.layout.size, dtype=np.int64)
-    publication = collector.history()[0].publication
+    publication = collector.billboard.history()[0].publication
     for report in reports:
         trajectory = wire.unpack_trajectory(report.message, H)
         bound.statistic.contribute(trajectory, publication, 0, contribution)
@@ -167,14 +167,14 @@ def test_the_noise_in_a_release_is_what_the_guarantee_was_computed_from(
     statistic, H = collector.deployment.bound.statistic, collector.deployment.task.horizon
     reports = trajectories(collector, np.random.default_rng(7), 40)
     exact = np.zeros(statistic.layout.size, dtype=np.int64)
-    one, publication = exact.copy(), collector.published(0).publication
+    one, publication = exact.copy(), collector.billboard.published(0).publication
     for report in reports:
         trajectory = wire.unpack_trajectory(report.message, H)
         statistic.contribute(trajectory, publication, 0, one)
         exact += one
     send(collector, reports)
     assert PlannerLoop(collector).step()
-    release = collector.published(1).release
+    release = collector.billboard.published(1).release
     truth = statistic.layout.views(exact * statistic.layout.units)
     squares = [
         (release.blocks[name] - truth[name]) ** 2 / release.variances[name] for name in truth

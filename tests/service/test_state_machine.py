@@ -272,7 +272,7 @@ class Machine(RuleBasedStateMachine):
             return number
         bound, life = self.deployment.bound, Trajectory([0, 0, 0], [0, 0], [number / 2**24, 0.0])
         out = np.zeros(bound.statistic.layout.size, dtype=np.int64)
-        bound.statistic.contribute(life, self.collector.published(0).publication, 0, out)
+        bound.statistic.contribute(life, self.collector.billboard.published(0).publication, 0, out)
         return int(bound.statistic.layout.views(out)["reward"][0, 0, 0])
 
     def _exact(self) -> int:
@@ -283,7 +283,7 @@ class Machine(RuleBasedStateMachine):
             total = sum(np.frombuffer(value, dtype="<i8") for value in batches)
             return int(layout.views(np.array(total))["reward"][0, 0, 0]) if batches else 0
         status = self.collector.status()
-        release = self.collector.published(status.version).release
+        release = self.collector.billboard.published(status.version).release
         absorbed = round(float(release.blocks[layout.blocks[0].name].ravel()[0]) / GRID)
         with self.collector._store.read() as connection:
             waiting = LocalMode.kept(connection, status.users, POPULATION)

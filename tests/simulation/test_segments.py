@@ -13,7 +13,7 @@ from tacit.privacy.joint import CountedSums
 from tacit.problems import LQSystem
 from tacit.simulation.compiled import TABLE, compiled_run
 from tacit.simulation.runs import SegmentRun, StepwiseRun
-from tacit.statistics.joint_counts import JointCounts
+from tacit.statistics.counts import JointCounts
 
 
 def plant(drift: float = 0.2) -> LQSystem:

@@ -13,9 +13,7 @@ from tacit.policy import uniform_policy
 from tacit.privacy.curator import Price
 from tacit.publication import Publication
 from tacit.statistics import Relation
-from tacit.statistics.curated import CuratedTransitions
-from tacit.statistics.linear import LinearSums, clipped_features
-from tacit.statistics.pairs import FeaturePairs
+from tacit.statistics.linear import CuratedTransitions, FeaturePairs, LinearSums, clipped_features
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 
@@ -188,7 +186,6 @@ def test_what_rounding_adds_is_declared(monkeypatch, pooled) -> None:
         only = {"table": 0.0, "reward": 0.0}
         found["gram"] = curated.sensitivity("l2", Relation.REPLACE_ONE, only)
         monkeypatch.setattr("tacit.statistics.linear.STEPS", 2**10)
-        monkeypatch.setattr("tacit.statistics.curated.STEPS", 2**10)
     cells, times = linear.layout.size, task.horizon if pooled else 1
     assert coarse["linear"] - fine["linear"] >= 0.999 * times * math.sqrt(cells) / 2**10
     d = curated.phi.shape[2]

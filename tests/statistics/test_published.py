@@ -9,7 +9,7 @@ import tacit
 from contracts.privatizer import no_questions, streams
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.policy import TabularPolicy
 from tacit.privacy import Query, SimulatedNoise
 from tacit.publication import Publication

@@ -67,7 +67,7 @@ SHAPES = [
         (False, False, True, True, "equal"),
         (True, False, False, True, "equal"),
         (True, False, False, False, "raw"),
-        (True, True, False, False, "printed"),
+        (True, True, False, False, "paper"),
     ]
 ]
 

@@ -8,7 +8,7 @@ from tacit.errors import InvalidInput
 from tacit.policy import TabularPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import Relation
-from tacit.statistics.transitions import PolicyTransitions
+from tacit.statistics.counts import PolicyTransitions
 from tacit.trajectory import Trajectory
 
 TASK = tacit.problem("river-swim", states=3, horizon=4).task(users=5, reveal=["reward"])

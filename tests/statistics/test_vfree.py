@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit
-from tacit.multi_target import geometry
+from tacit.features import geometry
 from tacit.policy import uniform_policy
 from tacit.problems import LinearMixtureMDP
 from tacit.publication import Publication
 from tacit.statistics.base import Relation
-from tacit.statistics.joint_counts import JointCounts
+from tacit.statistics.counts import JointCounts
 from tacit.statistics.multi_target import SHARES, MultiTargets
 from tacit.trajectory import Trajectory
 

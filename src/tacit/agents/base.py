@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
+import typing
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.task import Task
+from tacit.validate import choice, flag, integer, number
+
+Ranges = Mapping[str, Mapping[str, Any]]
+"""By parameter, the bounds that ``validate.number`` and ``validate.integer`` take."""
+
+RANGES: Ranges = {
+    "epsilon": {"low": 0.0, "low_open": True},
+    "delta": {"low": 0.0, "high": 1.0, "low_open": True, "high_open": True},
+    "beta": {"low": 1e-100, "high": 1.0, "high_open": True},
+    "bonus_scale": {"low": 0.0, "high": 1e9},
+    "ridge": {"low": 1e-9, "high": 1e9},
+    "every": {"low": 1},
+}
+"""What the parameters that many agents have may be."""
+
+
+class Requested(TypedDict):
+    """What was asked of a private agent, as privatizers take it."""
+
+    requested_epsilon: float
+    requested_delta: float
 
 
 class Agent(ABC):
@@ -59,3 +83,39 @@ class Agent(ABC):
             raise InvalidInput(
                 f"{self.name} adds up the stages, so it needs a problem declared homogeneous"
             )
+
+
+class CheckedAgent(Agent):
+    """An agent whose parameters are checked, by the fields of its dataclass, when it is made.
+
+    Words must be among those of their ``Literal``; numbers within the ``ranges`` of the class or,
+    where many agents have the same parameter, within ``RANGES``.
+    """
+
+    ranges: ClassVar[Ranges] = {}
+
+    def __post_init__(self) -> None:
+        hints, ranges = typing.get_type_hints(type(self)), {**RANGES, **self.ranges}
+        for field in dataclasses.fields(typing.cast(Any, self)):
+            name, value = field.name, getattr(self, field.name)
+            kinds = typing.get_args(hints[name]) if _union(hints[name]) else (hints[name],)
+            kind = next(kind for kind in kinds if kind is not NoneType)
+            if value is None and NoneType in kinds:
+                continue
+            if typing.get_origin(kind) is Literal:
+                choice(value, name, typing.get_args(kind))
+            elif kind is bool:
+                flag(value, name)
+            elif kind is int:
+                integer(value, name, **ranges.get(name, {}))
+            else:
+                number(value, name, **ranges.get(name, {}))
+
+    def requested(self) -> Requested:
+        """What was asked of a private agent, for the privatizers whose guarantee says it."""
+        asked: Any = self
+        return Requested(requested_epsilon=float(asked.epsilon), requested_delta=float(asked.delta))
+
+
+def _union(hint: object) -> bool:
+    return typing.get_origin(hint) in (typing.Union, UnionType)

@@ -12,10 +12,10 @@ PRIVACY_PARAMETERS = ("epsilon", "delta", "calibration")
 
 AGENTS = (
     ("psrl", "psrl:PSRL", "posterior sampling, not private"),
-    ("ucb-vi", "ucb_vi:UcbVI", "optimistic value iteration with a Hoeffding bonus, not private"),
+    ("ucb-vi", "obi:UcbVI", "optimistic value iteration with a Hoeffding bonus, not private"),
     ("obi", "obi:OBI", "optimistic backward induction on exact counts, not private"),
-    ("ldp-obi", "ldp_obi:LdpOBI", "optimistic backward induction on locally randomized counts"),
-    ("ldp-psrl", "ldp_psrl:LdpPSRL", "posterior sampling on locally randomized counts"),
+    ("ldp-obi", "obi:LdpOBI", "optimistic backward induction on locally randomized counts"),
+    ("ldp-psrl", "psrl:LdpPSRL", "posterior sampling on locally randomized counts"),
     ("shuffle-obi", "shuffle_obi:ShuffleOBI", "optimistic planning on shuffled one-step reports"),
     ("lsvi-ucb", "lsvi:LsviUCB", "linear MDPs: least-squares value iteration, not private"),
     (
@@ -53,17 +53,17 @@ AGENTS = (
     ),
     (
         "certainty-equivalence",
-        "control_references:CertaintyEquivalence",
+        "references:CertaintyEquivalence",
         "linear control: estimate and plan, not private",
     ),
-    ("thompson", "control_references:Thompson", "linear control: posterior sampling, not private"),
+    ("thompson", "references:Thompson", "linear control: posterior sampling, not private"),
     ("ucrl-vtr", "vtr:UcrlVTR", "value-targeted regression on linear mixtures, not private"),
     ("ldp-ucrl-vtr", "vtr:LdpUcrlVTR", "value-targeted regression on locally randomized reports"),
-    ("ldp-bandit", "ldp_bandit:LdpBandit", "the linear bandit on locally randomized reports"),
+    ("ldp-bandit", "vtr:LdpBandit", "the linear bandit on locally randomized reports"),
     ("linopt-vi", "linopt:LinOptVI", "linear mixtures with unknown rewards, not private"),
     ("linopt-po", "linopt:LinOptPO", "the same by mirror-descent policy optimisation, not private"),
-    ("private-linopt-vi", "private_linopt:PrivateLinOptVI", "linopt-vi on noisy running sums"),
-    ("private-linopt-po", "private_linopt:PrivateLinOptPO", "linopt-po on noisy running sums"),
+    ("private-linopt-vi", "linopt:PrivateLinOptVI", "linopt-vi on noisy running sums"),
+    ("private-linopt-po", "linopt:PrivateLinOptPO", "linopt-po on noisy running sums"),
     (
         "tacit-joint",
         "tacit_joint:TacitJoint",
@@ -71,7 +71,7 @@ AGENTS = (
     ),
     ("uniform", "references:Uniform", "reference: uniformly random actions"),
     ("optimal", "references:Optimal", "reference: the true optimum, revealed to it"),
-    ("do-nothing", "control_references:DoNothing", "reference for linear control: no input at all"),
+    ("do-nothing", "references:DoNothing", "reference for linear control: no input at all"),
 )
 """Name, where its class is in this package, and what it is."""
 

@@ -2,7 +2,7 @@
 
 ``calibration="tight"`` finds the least noise for the request: Gram matrices through a tree, fresh
 noise for every answer, a hard cap on answers, centred targets, stage ranges. ``"paper"`` takes the
-published constants, noise and bonus, and prints what they truly give.
+paper's constants, noise and bonus, and prints what they truly give.
 """
 
 from __future__ import annotations
@@ -14,37 +14,35 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tacit.agents.base import Agent
-from tacit.agents.lsvi import check_bonus, dimension, switches_at_most, ties_note, tuned_plus
+from tacit.agents.base import CheckedAgent
+from tacit.agents.lsvi import dimension, switches_at_most, ties_note, tuned_plus
 from tacit.agents.lsvi_calibration import (
-    one_target,
-    spectral_shift,
-    three_targets,
-    tight_shares,
-)
-from tacit.agents.lsvi_constants import (
+    PaperConstants,
     Sizes,
     adaptive_constants,
     batch_constants,
     batch_count,
+    one_target,
     plus_constants,
+    spectral_shift,
+    three_targets,
+    tight_shares,
     zcdp,
 )
-from tacit.driver import BoundAgent, CappedBatches
-from tacit.planners.lsvi import Asked, LsviPlanner, Switching
-from tacit.planners.lsvi_plus import LsviPlusPlanner
-from tacit.privacy.counters import Strategy, Tree
+from tacit.driver import BoundAgent, CappedBatches, Schedule, every_user
+from tacit.planners.lsvi import Asked, LsviPlanner, LsviPlusPlanner, Switching
+from tacit.privacy.counters import Tree
 from tacit.privacy.curator import Answers, Curator, Independent, Price, ReusedNoise
-from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task
-from tacit.validate import choice, flag, number
+from tacit.validate import choice
 
 DEFAULT_SCALE = 0.1
 """The bonus c H |phi| of tight calibration, unless chosen."""
 
 
 @dataclass(frozen=True)
-class _PrivateLsvi(Agent):
+class _PrivateLsvi(CheckedAgent):
     """What the three agents share: their parameters and the two calibrations."""
 
     uses: ClassVar[frozenset[str] | None] = frozenset()
@@ -53,12 +51,6 @@ class _PrivateLsvi(Agent):
     calibration: Literal["tight", "paper"] = "tight"
     bonus_scale: float | None = None
     beta: float = 0.01
-
-    def __post_init__(self) -> None:
-        number(self.epsilon, "epsilon", low=0.0, low_open=True)
-        number(self.delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
-        choice(self.calibration, "calibration", ("tight", "paper"))
-        check_bonus(self.bonus_scale, self.beta)
 
     def bind(self, task: Task) -> BoundAgent:
         """A curator, and a planner that asks it."""
@@ -77,31 +69,6 @@ class _PrivateLsvi(Agent):
     def _scale(self) -> float:
         return DEFAULT_SCALE if self.bonus_scale is None else self.bonus_scale
 
-    def _curator(
-        self,
-        task: Task,
-        statistic: CuratedTransitions,
-        counter: Strategy,
-        gram_std: float,
-        answers: Answers,
-        price: Price,
-        *,
-        batch: int = 1,
-        kind: type[Curator] = Curator,
-    ) -> Curator:
-        """A curator with that noise, and what was asked of it."""
-        return kind(
-            statistic,
-            task,
-            counter,
-            gram_std,
-            answers,
-            price,
-            batch=batch,
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
-        )
-
     def _sizes(self, task: Task) -> Sizes:
         return Sizes(dimension(task), task.horizon, task.users, self.beta)
 
@@ -113,14 +80,54 @@ class _PrivateLsvi(Agent):
         return ties_note(bonus, task.horizon, planner.ridge)
 
 
-def _published_targets(horizon: int, std: float, rounds: int) -> Answers:
-    """R + V in [0, H + 1] at every stage, not centred."""
-    stds, ranges = np.full(horizon, std), np.full(horizon, horizon + 1.0)
-    return Answers({"value": ranges}, {"value": stds}, rounds, {"value": True}, centred=False)
+class _OneTarget(_PrivateLsvi):
+    """Luyo's and Ngo's agents: one answer per stage and plan, which they differ in the times of."""
+
+    @abstractmethod
+    def _schedule(self, task: Task) -> tuple[Schedule, int]:
+        """Users between releases, and the number of releases before the last user."""
+
+    @abstractmethod
+    def _constants(self, task: Task, tree: Tree) -> PaperConstants: ...
+
+    def _switching(self, rounds: int) -> Switching | None:
+        """When to plan anew, where not at every release."""
+        return None
+
+    def _tight(self, task: Task) -> BoundAgent:
+        d, H, K = dimension(task), task.horizon, task.users
+        statistic, targets = CuratedTransitions(task), one_target(H)
+        schedule, ends = self._schedule(task)
+        tree = Tree(ends)
+        shares = tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
+        ridge = 1.0 + spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
+        switching = self._switching(switches_at_most(d, H, K, 1.0, ridge))
+        answers = shares.answers(targets, ends if switching is None else switching.most)
+        parts = statistic, task, tree, shares.gram_std, answers, shares.price
+        curator = Curator(*parts, batch=schedule(0), **self.requested())
+        planner = LsviPlanner(ridge, 1.0, self._scale * H, Asked(answers.ranges), switching)
+        return BoundAgent(task, statistic, curator, planner, schedule)
+
+    def _paper(self, task: Task) -> BoundAgent:
+        """Answers of r + V in [0, H + 1] at every stage, not centred."""
+        statistic, H = CuratedTransitions(task), task.horizon
+        schedule, ends = self._schedule(task)
+        constants = self._constants(task, Tree(ends))
+        switching = self._switching(constants.rounds)
+        tree = Tree(max(ends, constants.rounds) if switching is None else ends)
+        stds, ranges = np.full(H, constants.target_std), {"value": np.full(H, H + 1.0)}
+        answers = Answers(ranges, {"value": stds}, constants.rounds, {"value": True}, centred=False)
+        price = Price.separate(1.0, centred=False)
+        parts = statistic, task, tree, constants.gram_std, answers, price
+        curator = Curator(*parts, batch=schedule(0), **self.requested())
+        bonus = constants.bonus if self.bonus_scale is None else self._scale * H
+        asked = Asked(ranges, centred=False)
+        planner = LsviPlanner(constants.ridge, 1.0, bonus, asked, switching, stage_ranges=False)
+        return BoundAgent(task, statistic, curator, planner, schedule)
 
 
 @dataclass(frozen=True)
-class DpLsviBatch(_PrivateLsvi):
+class DpLsviBatch(_OneTarget):
     """A new plan after every batch of fixed size.
 
     Luyo et al. 2021, docs/papers/linear_jdp.md#luyo.
@@ -129,52 +136,22 @@ class DpLsviBatch(_PrivateLsvi):
         epsilon: privacy asked for.
         delta: likewise.
         calibration: "tight" or "paper".
-        bonus_scale: c in the bonus c H |phi|; None takes 0.1, or the published constant.
+        bonus_scale: c in the bonus c H |phi|; None takes 0.1, or the paper's.
         beta: failure probability.
     """
 
     name: ClassVar[str] = "dp-lsvi-batch"
 
-    def _batches(self, task: Task) -> tuple[CappedBatches, int]:
-        """The schedule, and the number of batch ends before the last user."""
+    def _schedule(self, task: Task) -> tuple[Schedule, int]:
         size = math.ceil(task.users / batch_count(self._sizes(task), self.epsilon))
         return CappedBatches(size, size, 0.0), max(1, math.ceil(task.users / size) - 1)
 
-    def _tight(self, task: Task) -> BoundAgent:
-        d, H, K = dimension(task), task.horizon, task.users
-        statistic, targets = CuratedTransitions(task), one_target(task.horizon)
-        schedule, ends = self._batches(task)
-        tree = Tree(ends)
-        shares = tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
-        answers = shares.answers(targets, ends)
-        curator = self._curator(
-            task, statistic, tree, shares.gram_std, answers, shares.price, batch=schedule.least
-        )
-        shift = spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
-        planner = LsviPlanner(1.0 + shift, 1.0, self._scale * H, Asked(answers.ranges))
-        return BoundAgent(task, statistic, curator, planner, schedule)
-
-    def _paper(self, task: Task) -> BoundAgent:
-        constants = batch_constants(self._sizes(task), self.epsilon, self.delta)
-        statistic, (schedule, ends) = CuratedTransitions(task), self._batches(task)
-        answers = _published_targets(task.horizon, constants.target_std, constants.batches)
-        curator = self._curator(
-            task,
-            statistic,
-            Tree(max(ends, constants.batches)),
-            constants.gram_std,
-            answers,
-            Price.separate(1.0, centred=False),
-            batch=schedule.least,
-        )
-        bonus = constants.bonus if self.bonus_scale is None else self._scale * task.horizon
-        asked = Asked(answers.ranges, centred=False)
-        planner = LsviPlanner(constants.ridge, 1.0, bonus, asked, stage_ranges=False)
-        return BoundAgent(task, statistic, curator, planner, schedule)
+    def _constants(self, task: Task, tree: Tree) -> PaperConstants:
+        return batch_constants(self._sizes(task), self.epsilon, self.delta)
 
 
 @dataclass(frozen=True)
-class DpLsviAdaptive(_PrivateLsvi):
+class DpLsviAdaptive(_OneTarget):
     """A new plan when a released determinant has doubled.
 
     Ngo et al. 2022, docs/papers/linear_jdp.md#ngo.
@@ -183,36 +160,21 @@ class DpLsviAdaptive(_PrivateLsvi):
         epsilon: privacy asked for.
         delta: likewise.
         calibration: "tight" or "paper".
-        bonus_scale: c in the bonus c H |phi|; None takes 0.1, or the published constant.
+        bonus_scale: c in the bonus c H |phi|; None takes 0.1, or the paper's.
         beta: failure probability.
     """
 
     name: ClassVar[str] = "dp-lsvi-adaptive"
 
-    def _tight(self, task: Task) -> BoundAgent:
-        d, H, K = dimension(task), task.horizon, task.users
-        statistic, targets, tree = CuratedTransitions(task), one_target(H), Tree(max(K - 1, 1))
-        shares = tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
-        ridge = 1.0 + spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
-        switches = switches_at_most(d, H, K, 1.0, ridge)
-        answers = shares.answers(targets, switches)
-        curator = self._curator(task, statistic, tree, shares.gram_std, answers, shares.price)
-        asked = Asked(answers.ranges)
-        planner = LsviPlanner(ridge, 1.0, self._scale * H, asked, Switching(switches))
-        return BoundAgent(task, statistic, curator, planner)
+    def _schedule(self, task: Task) -> tuple[Schedule, int]:
+        return every_user, max(task.users - 1, 1)
 
-    def _paper(self, task: Task) -> BoundAgent:
-        statistic, tree = CuratedTransitions(task), Tree(max(task.users - 1, 1))
-        rho, levels = zcdp(self.epsilon, self.delta), round(tree.column_norm() ** 2)
-        constants = adaptive_constants(self._sizes(task), rho, levels)
-        answers = _published_targets(task.horizon, constants.target_std, constants.switches)
-        curator = self._curator(
-            task, statistic, tree, constants.gram_std, answers, Price.separate(1.0, centred=False)
-        )
-        bonus = constants.bonus if self.bonus_scale is None else self._scale * task.horizon
-        asked, switching = Asked(answers.ranges, centred=False), Switching(constants.switches)
-        planner = LsviPlanner(constants.ridge, 1.0, bonus, asked, switching, stage_ranges=False)
-        return BoundAgent(task, statistic, curator, planner)
+    def _constants(self, task: Task, tree: Tree) -> PaperConstants:
+        rho = zcdp(self.epsilon, self.delta)
+        return adaptive_constants(self._sizes(task), rho, round(tree.column_norm() ** 2))
+
+    def _switching(self, rounds: int) -> Switching:
+        return Switching(rounds)
 
 
 @dataclass(frozen=True)
@@ -220,7 +182,7 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
     """Variance-weighted private regression with rare switching.
 
     Paper calibration is docs/papers/linear_jdp.md#published-constants, tight calibration #tight on
-    that page, which plans from the newest answers: the published minimum over all plans keeps the
+    that page, which plans from the newest answers: the paper's minimum over all plans keeps the
     unluckiest noise for ever (paper calibration keeps it). That is post-processing of answers, so
     privacy is the same.
 
@@ -228,10 +190,10 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         epsilon: privacy asked for.
         delta: likewise.
         calibration: "tight" or "paper".
-        bonus_scale: c in the bonus c H |phi|; None takes 0.1, or the published constants.
+        bonus_scale: c in the bonus c H |phi|; None takes 0.1, or the paper's.
         beta: failure probability.
-        reuse_noise: paper calibration only: one draw for all releases, exactly as printed, which
-            has no finite epsilon (docs/papers/linear_jdp.md#e1).
+        reuse_noise: paper calibration only: one draw for all releases, exactly as there, which has
+            no finite epsilon (docs/papers/linear_jdp.md#e1).
     """
 
     name: ClassVar[str] = "dp-lsvi-ucb++"
@@ -240,7 +202,7 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if flag(self.reuse_noise, "reuse_noise"):
+        if self.reuse_noise:
             choice(self.calibration, "calibration (with reuse_noise)", ("paper",))
 
     def _tight(self, task: Task) -> BoundAgent:
@@ -252,7 +214,8 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         ridge = weight + spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
         switches = switches_at_most(d, H, K, weight, ridge)
         answers = shares.answers(targets, switches)
-        curator = self._curator(task, statistic, tree, shares.gram_std, answers, shares.price)
+        parts = statistic, task, tree, shares.gram_std, answers, shares.price
+        curator = Curator(*parts, batch=1, **self.requested())
         bonus = tuned_plus(self._scale, H)
         asked, switching = Asked(answers.ranges), Switching(switches)
         planner = LsviPlusPlanner(ridge, weight, bonus, switching, asked, monotone=False)
@@ -267,15 +230,9 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         stds = {name: np.full(H, square if name == "square" else vector) for name in targets.ranges}
         answers = Answers(targets.ranges, stds, K, targets.rewards, centred=False)
         kind = ReusedNoise if self.reuse_noise else Curator
-        curator = self._curator(
-            task,
-            statistic,
-            Independent(K),
-            math.sqrt(1 / (2 * each)),
-            answers,
-            Price.separate(1.0 / H, centred=False),
-            kind=kind,
-        )
+        price = Price.separate(1.0 / H, centred=False)
+        parts = statistic, task, Independent(K), math.sqrt(1 / (2 * each)), answers, price
+        curator = kind(*parts, batch=1, **self.requested())
         constants = plus_constants(self._sizes(task), rho)
         bonus = constants.bonus if self.bonus_scale is None else tuned_plus(self._scale, H)
         asked = Asked(answers.ranges, centred=False)

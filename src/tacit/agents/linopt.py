@@ -1,23 +1,28 @@
-"""LinOpt-VI and LinOpt-PO: linear mixtures with unknown random linear rewards.
+"""LinOpt and Private-LinOpt, -VI and -PO: linear mixtures with unknown random linear rewards.
 
-See docs/papers/mixture_jdp.md.
+The private ones read the same regressions through a continual counter, or with the noise of every
+user (docs/papers/mixture_jdp.md#private-linopt).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from tacit.agents.base import Agent
-from tacit.agents.vtr import check_widths, targeted_planner, units_of
+from tacit.agents import paper
+from tacit.agents.base import CheckedAgent
+from tacit.agents.vtr import UcrlVTR, targeted_planner
 from tacit.driver import BoundAgent, Every
-from tacit.planners import MirrorPlanner, Planner
-from tacit.planners.targeted import Rate
-from tacit.planners.widths import TightWidths, WidthRule
-from tacit.privacy import Exact
+from tacit.errors import InvalidInput
+from tacit.planners import Planner
+from tacit.planners.widths import PaperJoint, TightWidths, WidthRule
+from tacit.privacy import Privatizer
+from tacit.privacy.counters import strategy
+from tacit.privacy.joint import CountedSums
+from tacit.privacy.local import LocalShaped
 from tacit.statistics.targets import Scaling, Shape, ValueTargets
 from tacit.task import Task
-from tacit.validate import choice, flag
 
 
 def tight_shape(task: Task, statistic: str, centre: bool, *, public: bool) -> Shape:
@@ -27,57 +32,20 @@ def tight_shape(task: Task, statistic: str, centre: bool, *, public: bool) -> Sh
     return Shape(statistic == "gram", learned, centre, public, scaling)
 
 
-def mirror_planner(statistic: ValueTargets, rule: WidthRule, rate: Rate) -> MirrorPlanner:
-    """The policy optimiser that reads this statistic."""
-    return MirrorPlanner(
-        rate=rate,
-        transitions=statistic.transitions,
-        rewards=statistic.rewards,
-        units=units_of(statistic),
-        rule=rule,
-        centre=statistic.shape.centre,
-    )
-
-
 @dataclass(frozen=True)
-class LinOptVI(Agent):
+class LinOptVI(UcrlVTR):
     """Optimistic value iteration with value-targeted regression, not private.
 
-    See docs/papers/mixture_jdp.md#linopt-vi. With the reward revealed it is UCRL-VTR.
-
-    Attributes:
-        bonus_scale: c, multiplies the whole bonus; 1 is the theorem.
-        beta: failure probability; None for 1 / K.
-        ridge: lambda.
-        centre: regress V minus its midrange.
-        statistic: "gram": a full Gram matrix per stage; "block": only its non-zero blocks.
-        every: users between two plans.
+    See docs/papers/mixture_jdp.md#linopt-vi. With the reward revealed it is UCRL-VTR, whose
+    parameters it has.
     """
 
     name: ClassVar[str] = "linopt-vi"
+    needs: ClassVar[frozenset[str]] = frozenset()
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
-    bonus_scale: float = 0.1
-    beta: float | None = None
-    ridge: float = 1.0
-    centre: bool = True
-    statistic: Literal["gram", "block"] = "gram"
-    every: int = 1
 
-    def __post_init__(self) -> None:
-        check_widths(self.bonus_scale, self.beta, self.ridge, self.every)
-        choice(self.statistic, "statistic", ("gram", "block"))
-        flag(self.centre, "centre")
-
-    def bind(self, task: Task) -> BoundAgent:
-        """Exact sums."""
-        self.require_family(task, "tabular")
-        statistic = ValueTargets(task, tight_shape(task, self.statistic, self.centre, public=False))
-        rule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
-        planner = self._planner(statistic, rule)
-        return BoundAgent(task, statistic, Exact(statistic, task), planner, Every(self.every))
-
-    def _planner(self, statistic: ValueTargets, rule: WidthRule) -> Planner:
-        return targeted_planner(statistic, rule)
+    def _shape(self, task: Task) -> Shape:
+        return tight_shape(task, self.statistic, self.centre, public=False)
 
 
 @dataclass(frozen=True)
@@ -93,9 +61,117 @@ class LinOptPO(LinOptVI):
     name: ClassVar[str] = "linopt-po"
     rate: Literal["paper", "tight"] = "tight"
 
+    def _planner(self, statistic: ValueTargets, rule: WidthRule) -> Planner:
+        return targeted_planner(statistic, rule, self.rate)
+
+
+@dataclass(frozen=True)
+class PrivateLinOptVI(CheckedAgent):
+    """Optimistic value iteration on noisy running sums.
+
+    With a curator: docs/papers/mixture_jdp.md#private-linopt; without:
+    docs/papers/mixture_jdp.md#local.
+
+    Attributes:
+        epsilon: privacy asked for.
+        delta: asked for.
+        calibration: "tight": least noise, sharp widths; "paper": as in the paper.
+        counter: how running sums are released: tree, honaker, toeplitz or blt.
+        model: "joint": a trusted curator; "local": every user adds her own noise.
+        bonus_scale: c, multiplies the whole bonus; None for 0.1 (paper: 1, the theorem).
+        beta: failure probability; None for 1 / K (paper: 0.05).
+        ridge: lambda.
+        centre: regress V minus its midrange (tight only).
+        statistic: "gram": a full Gram matrix per stage; "block": only its non-zero blocks.
+        every: users between two releases.
+    """
+
+    name: ClassVar[str] = "private-linopt-vi"
+    uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
+    batch_parameter: ClassVar[str | None] = "every"
+    epsilon: float
+    delta: float = 1e-5
+    calibration: Literal["tight", "paper"] = "tight"
+    counter: Literal["tree", "honaker", "toeplitz", "blt"] = "tree"
+    model: Literal["joint", "local"] = "joint"
+    bonus_scale: float | None = None
+    beta: float | None = None
+    ridge: float = 1.0
+    centre: bool = True
+    statistic: Literal["gram", "block"] = "gram"
+    every: int = 1
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        choice(self.rate, "rate", ("paper", "tight"))
+        if self._paper and (self.counter != "tree" or self.statistic != "gram"):
+            raise InvalidInput(
+                'the paper uses the tree counter on full Gram matrices: leave counter at "tree" '
+                'and statistic at "gram", or choose calibration tight'
+            )
+
+    @property
+    def _paper(self) -> bool:
+        return self.calibration == "paper"
+
+    def _scale(self) -> float:
+        if self.bonus_scale is not None:
+            return self.bonus_scale
+        return 1.0 if self._paper else 0.1
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Noisy sums, a release after every ``every`` users."""
+        self.require_family(task, "tabular")
+        local = self.model == "local"
+        shape = tight_shape(task, self.statistic, self.centre, public=local)
+        if self._paper:
+            shape = Shape(True, shape.rewards, False, False, "paper")
+        statistic = ValueTargets(task, shape)
+        if statistic.layout.size == 0:
+            raise InvalidInput("with horizon 1 and known rewards there is nothing to learn")
+        privatizer = self._privatizer(task, statistic)
+        planner = self._planner(statistic, self._rule(task))
+        return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
+
+    def _releases(self, task: Task) -> int:
+        """Releases with data: none is made after the last batch (docs/papers/mixture_jdp.md#e5)."""
+        return max(1, math.ceil(task.users / self.every) - 1)
+
+    def _paper_std(self, task: Task) -> tuple[float, int]:
+        """The paper's noise per unit norm, and the number of noises in a sum."""
+        levels = 1 if self.model == "local" else max(1, math.ceil(math.log2(task.users)))
+        terms = task.users if self.model == "local" else levels
+        return paper.mixture_joint(task.horizon, self.epsilon, self.delta, levels), terms
+
+    def _rule(self, task: Task) -> WidthRule:
+        if self._paper:
+            std, terms = self._paper_std(task)
+            return PaperJoint(self._scale(), 0.05 if self.beta is None else self.beta, std, terms)
+        return TightWidths(self._scale(), self.beta, self.ridge, self._releases(task))
+
+    def _privatizer(self, task: Task, statistic: ValueTargets) -> Privatizer[Any]:
+        std = self._paper_std(task)[0] if self._paper else None
+        if self.model == "local":
+            return LocalShaped(statistic, task, std, **self.requested())
+        counter = strategy(self.counter, self._releases(task))
+        batch = min(self.every, task.users)
+        return CountedSums(statistic, task, counter, std, batch=batch, **self.requested())
 
     def _planner(self, statistic: ValueTargets, rule: WidthRule) -> Planner:
-        return mirror_planner(statistic, rule, self.rate)
+        return targeted_planner(statistic, rule)
+
+
+@dataclass(frozen=True)
+class PrivateLinOptPO(PrivateLinOptVI):
+    """Mirror-descent policy optimisation on noisy running sums.
+
+    See docs/papers/mixture_jdp.md#linopt-po and docs/papers/mixture_jdp.md#private-linopt.
+
+    Attributes:
+        rate: step sizes, "tight" or as in the "paper"; None follows the calibration.
+    """
+
+    name: ClassVar[str] = "private-linopt-po"
+    rate: Literal["paper", "tight"] | None = None
+
+    def _planner(self, statistic: ValueTargets, rule: WidthRule) -> Planner:
+        return targeted_planner(statistic, rule, self.rate or self.calibration)

@@ -6,30 +6,21 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.agents.base import Agent
+from tacit.agents.base import CheckedAgent
 from tacit.driver import BoundAgent
-from tacit.planners.lsvi import LsviPlanner, Switching
-from tacit.planners.lsvi_plus import LsviPlusPlanner, PlusBonus
+from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner, PlusBonus, Switching
 from tacit.privacy import Exact
-from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task, feature_table
-from tacit.validate import number
 
 
 def dimension(task: Task) -> int:
-    """D."""
+    """d, the length of a feature vector."""
     return int(feature_table(task).shape[2])
 
 
-def check_bonus(bonus_scale: float | None, beta: float) -> None:
-    """The two parameters that every agent of this family has."""
-    if bonus_scale is not None:
-        number(bonus_scale, "bonus_scale", low=0.0, high=1e9)
-    number(beta, "beta", low=1e-100, high=1.0, high_open=True)
-
-
 def lsvi_bonus(task: Task, beta: float) -> float:
-    """D H sqrt(log(2 d K H / beta)) (docs/papers/linear_jdp.md#lsvi-ucb)."""
+    """d H sqrt(log(2 d K H / beta)) (docs/papers/linear_jdp.md#lsvi-ucb)."""
     d, H, K = dimension(task), task.horizon, task.users
     return d * H * math.sqrt(math.log(2 * d * K * H / beta))
 
@@ -48,7 +39,7 @@ def plus_bonus(d: int, H: int, K: int, beta: float) -> PlusBonus:
 
 
 def tuned_plus(scale: float, H: int) -> PlusBonus:
-    """C H for both values, weights from variances alone."""
+    """c H for both values, weights from variances alone."""
     return PlusBonus(scale * H, scale * H, 0.0, theory=False)
 
 
@@ -70,7 +61,7 @@ def ties_note(bonus: float, horizon: int, ridge: float) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class LsviUCB(Agent):
+class LsviUCB(CheckedAgent):
     """Regression of r + V on all data after every user, Q plus bonus.
 
     LSVI-UCB, docs/papers/linear_jdp.md#lsvi-ucb.
@@ -84,9 +75,6 @@ class LsviUCB(Agent):
     uses: ClassVar[frozenset[str] | None] = frozenset()
     bonus_scale: float | None = None
     beta: float = 0.01
-
-    def __post_init__(self) -> None:
-        check_bonus(self.bonus_scale, self.beta)
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact tables, a new plan after every user."""
@@ -106,7 +94,7 @@ class LsviUCB(Agent):
 
 
 @dataclass(frozen=True)
-class LsviUCBPlusPlus(Agent):
+class LsviUCBPlusPlus(CheckedAgent):
     """Variance-weighted regression with rare switching.
 
     LSVI-UCB++, docs/papers/linear_jdp.md#lsvi-ucb-plus-plus.
@@ -121,9 +109,6 @@ class LsviUCBPlusPlus(Agent):
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     bonus_scale: float | None = None
     beta: float = 0.01
-
-    def __post_init__(self) -> None:
-        check_bonus(self.bonus_scale, self.beta)
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact tables, a new plan when a determinant has doubled."""

@@ -1,4 +1,10 @@
-"""How a budget is divided between Gram matrices and answers (docs/papers/linear_jdp.md#tight)."""
+"""The two calibrations of private LSVI.
+
+Tight: how a budget is divided between Gram matrices and answers (docs/papers/linear_jdp.md#tight).
+Paper: constants as in the papers or their public code. These are no recommendation: at any size
+that can be run the bonus exceeds the largest possible value by orders of magnitude
+(docs/papers/linear_jdp.md#e17).
+"""
 
 from __future__ import annotations
 
@@ -10,10 +16,11 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
+from tacit.planners.lsvi import PlusBonus
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.counters import Strategy
 from tacit.privacy.curator import Answers, Price, grid_rounding
-from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task
 
 GRAM_SHARE = 0.5
@@ -48,7 +55,7 @@ class Targets:
 
 
 def one_target(horizon: int) -> Targets:
-    """R + V in [0, H - h] (h from 0), at every stage."""
+    """r + V in [0, H - h] (h from 0), at every stage."""
     return Targets({"value": np.arange(horizon, 0, -1.0)}, {"value": True})
 
 
@@ -117,3 +124,106 @@ def spectral_shift(
     """
     s = gram_std / math.sqrt(2) * strategy.column_norm()
     return s * (2 * math.sqrt(dimension) + math.sqrt(2 * math.log(2 * horizon * users / beta)))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """d, H, K and the failure probability."""
+
+    d: int
+    H: int
+    K: int
+    beta: float
+
+
+def zcdp(epsilon: float, delta: float) -> float:
+    """rho = (sqrt(L + eps) - sqrt L)^2, L = log(1 / delta): the papers' conversion."""
+    log = math.log(1 / delta)
+    return (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
+
+
+@dataclass(frozen=True)
+class PlusConstants:
+    """DP-LSVI-UCB++: ridge lam~, noise bound L and the bonuses, O(.) constants 1."""
+
+    ridge: float
+    noise_bound: float
+    bonus: PlusBonus
+
+
+def plus_constants(sizes: Sizes, rho: float) -> PlusConstants:
+    """lam~, L, beta^, beta-bar and beta of docs/papers/linear_jdp.md#published-constants."""
+    d, H, K, p = sizes.d, sizes.H, sizes.K, sizes.beta
+    ridge = math.sqrt(8 * d * H * K / rho) * (2 + (math.log(5 * H / p) / d) ** (2 / 3))
+    bound = 4 * H * math.sqrt(d * H * K / rho * math.log(10 * d * K * H / p))
+    inside = H * K**4 * bound**2 * d / (p * ridge)
+    log = math.log(inside)
+    return PlusConstants(
+        ridge,
+        bound,
+        PlusBonus(
+            hat=H * bound * math.sqrt(d * ridge) + math.sqrt(d) * math.log1p(inside),
+            check=H * bound * math.sqrt(d * ridge) + math.sqrt(d**3) * H * log,
+            square=H**2 * bound**2 * math.sqrt(d * ridge) + math.sqrt(d**3) * H**2 * log,
+            theory=True,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class PaperConstants:
+    """What Luyo's and Ngo's algorithms run with: rounds of answers, noise, ridge and bonus."""
+
+    rounds: int
+    gram_std: float
+    target_std: float
+    ridge: float
+    bonus: float
+
+
+def batch_count(sizes: Sizes, epsilon: float) -> int:
+    """B = ceil((K eps)^(2/5) d^(3/5) H^(1/5)), at most one batch per user."""
+    wanted = (sizes.K * epsilon) ** 0.4 * sizes.d**0.6 * sizes.H**0.2
+    return int(min(math.ceil(wanted), sizes.K))
+
+
+def batch_constants(sizes: Sizes, epsilon: float, delta: float) -> PaperConstants:
+    """Luyo's B, sigma_Lam, sigma_u, the shift lambda + c_K + Y and the bonus factor.
+
+    Constants of the public code (docs/papers/linear_jdp.md#luyo).
+    """
+    d, H, K, p = sizes.d, sizes.H, sizes.K, sizes.beta
+    B = batch_count(sizes, epsilon)
+    B0 = math.ceil(math.log2(B) + 1)
+    log = math.log2(32 * H * B0 * B / delta)
+    gram = 128 / epsilon * math.sqrt(B * H * B0) * log
+    target = 128 / (epsilon * H) * math.sqrt(H * B) * log
+    Y = gram * B0 * (4 * math.sqrt(d) + 2 * math.log(6 * K * H / p))
+    ridge = d + d * Y
+    C = target * (math.sqrt(d) + 2 * math.sqrt(math.log(6 * K * H * d / p)))
+    U = max(1.0, (2 * H * math.sqrt(d * K) + C) / ridge)
+    chi = 242 * 18 * K**2 * d * U * H / p
+    return PaperConstants(B, gram, target, ridge + Y, 24 * H * math.sqrt(d * ridge) * math.log(chi))
+
+
+def adaptive_constants(sizes: Sizes, rho: float, levels: int) -> PaperConstants:
+    """Ngo's lam~, N_max, node noise at rho / 2, target variance 6 H^2 N_max / rho, bonus factor.
+
+    Constants of the public code; N_max as in the paper (docs/papers/linear_jdp.md#ngo).
+    """
+    d, H, K, p = sizes.d, sizes.H, sizes.K, sizes.beta
+    lam = math.log(K) if K > 1 else 1.0
+    lam *= ((6 * math.sqrt(d) + 1) + 2 * math.log(3 * K * H / p)) / math.sqrt(2 * rho)
+    growth = math.log1p(K / (lam * d))
+    switches = max(1, math.ceil(d * H / math.log(2) * growth))
+    lam_y = math.sqrt(d * H**2 * growth**2 * math.log(3 * K * H / p) / rho)
+    U = max(1.0, (2 * H * math.sqrt(d * K) + lam_y) / lam)
+    chi = 254 * 162 * K**4 * d * U * H / p
+    bonus = 5 * H**2 * math.sqrt(d * lam) * math.log(chi) + 6 * d * H * math.sqrt(math.log(chi))
+    return PaperConstants(
+        switches,
+        math.sqrt(2 * H * levels / rho),
+        H * math.sqrt(6 * switches / rho),
+        2 * lam,
+        bonus,
+    )

@@ -1,23 +1,70 @@
-"""OBI: optimistic backward induction without privacy, the fair yardstick of LDP-OBI."""
+"""Optimistic backward induction on tables: UCB-VI, OBI, and LDP-OBI under local privacy."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
-from tacit.agents.base import Agent
+from tacit.agents import paper
+from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent
-from tacit.kernels.obi_values import WIDTHS
-from tacit.planners import ObiPlanner
+from tacit.errors import InvalidInput
+from tacit.planners import ObiPlanner, UcbViPlanner
 from tacit.planners.obi import Width
-from tacit.privacy import Exact
+from tacit.privacy import Exact, Privatizer
+from tacit.privacy.bounded import paper_radius
+from tacit.privacy.local import (
+    LocalAdditive,
+    LocalResponse,
+    differing_bits,
+    proportional_radii,
+    response_bits,
+)
 from tacit.statistics import VisitCounts
 from tacit.task import Task
-from tacit.validate import choice, number
 
 
 @dataclass(frozen=True)
-class OBI(Agent):
+class UcbVI(CheckedAgent):
+    """Optimistic value iteration with a Hoeffding bonus.
+
+    The bonus: docs/papers/tabular_ldp.md#baselines.
+
+    Attributes:
+        bonus_scale: factor c in front of the theorem's bonus; 1 is the theorem.
+        beta: failure probability of the theorem's confidence statement.
+    """
+
+    name: ClassVar[str] = "ucb-vi"
+    uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
+    bonus_scale: float = 1.0
+    beta: float = 0.1
+
+    def _planner(self) -> UcbViPlanner:
+        return UcbViPlanner(bonus_scale=self.bonus_scale, beta=self.beta)
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Exact counts, optimistic planning after every user."""
+        self.require_family(task, "tabular")
+        statistic = VisitCounts(task)
+        return BoundAgent(task, statistic, Exact(statistic, task), self._planner())
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """How far the bonus is from mattering less than the whole range of values."""
+        needed = math.ceil((self._planner().width(task) / task.horizon) ** 2)
+        share = "1 (the theorem)" if self.bonus_scale == 1 else f"{self.bonus_scale:g}"
+        pairs = task.sizes["states"] * task.sizes["actions"]
+        return (
+            f"bonus scale {share}: a pair (s, a) needs N = {needed:,} visits before its bonus "
+            f"falls below the largest possible value H = {task.horizon}; {task.users:,} episodes "
+            f"give {task.users * task.horizon // pairs:,} visits per pair on average",
+        )
+
+
+@dataclass(frozen=True)
+class OBI(CheckedAgent):
     """LDP-OBI with nothing to hide: no noise, no width for it, denominators max(N, 1).
 
     See docs/papers/tabular_ldp.md#baselines. Pools stages, so the task must be declared
@@ -25,18 +72,14 @@ class OBI(Agent):
 
     Attributes:
         beta: failure probability.
-        width: "published" (the paper's bonus, last step included), "corrected" or "tight", as in
+        width: "paper" (the paper's bonus, last step included), "corrected" or "tight", as in
             ldp-obi.
     """
 
     name: ClassVar[str] = "obi"
     uses: ClassVar[frozenset[str] | None] = frozenset()
     beta: float = 0.1
-    width: Width = "published"
-
-    def __post_init__(self) -> None:
-        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
-        choice(self.width, "width", WIDTHS)
+    width: Width = "paper"
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact counts, optimistic planning after every user."""
@@ -45,3 +88,101 @@ class OBI(Agent):
         statistic = VisitCounts(task)
         planner = ObiPlanner(alpha=1.0, beta=self.beta, width=self.width)
         return BoundAgent(task, statistic, Exact(statistic, task), planner)
+
+
+@dataclass(frozen=True)
+class LdpOBI(CheckedAgent):
+    """Users randomize their visit counts; the learner plans optimistically on the noisy sums.
+
+    See docs/papers/tabular_ldp.md#ldp-obi. Pools stages, so the task must be declared homogeneous.
+
+    Attributes:
+        epsilon: privacy asked for.
+        delta: asked for; Gaussian and bounded noise need one, the others have none.
+        randomizer: "laplace", "gaussian", "randomized-response", or "bounded" (simulated only).
+        calibration: "tight" adds the least noise; "paper" has the paper's noise and bonus.
+        alpha: shift of the denominators, > 1 (the paper gives no value).
+        beta: failure probability.
+        width: "paper", "corrected" or "tight" bonus; by default what the calibration says:
+            "paper" for "paper", "corrected" for "tight".
+    """
+
+    name: ClassVar[str] = "ldp-obi"
+    ranges: ClassVar[Ranges] = {
+        "delta": {"low": 0.0, "high": 1.0, "high_open": True},
+        "alpha": {"low": 1.0, "low_open": True},
+    }
+    uses: ClassVar[frozenset[str] | None] = frozenset()
+    epsilon: float
+    delta: float = 0.0
+    randomizer: Literal["laplace", "gaussian", "randomized-response", "bounded"] = "laplace"
+    calibration: Literal["tight", "paper"] = "tight"
+    alpha: float = 2.0
+    beta: float = 0.1
+    width: Width | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        pure = self.randomizer in ("laplace", "randomized-response")
+        if not pure and self.delta == 0.0:
+            raise InvalidInput(f"{self.randomizer} noise needs a delta > 0, for example 1e-5")
+        if pure and self.delta > 0.0:
+            raise InvalidInput(f"{self.randomizer} is purely epsilon-private: leave delta out")
+
+    @property
+    def chosen_width(self) -> Width:
+        """The width asked for, else the one that goes with the calibration."""
+        return self.width or ("paper" if self.calibration == "paper" else "corrected")
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name, with the width that is used."""
+        return {**super().parameters(), "width": self.chosen_width}
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Randomized counts, planning after every user."""
+        self.require_family(task, "tabular")
+        self.require_homogeneous(task)
+        statistic = VisitCounts(task)
+        return BoundAgent(task, statistic, self._privatizer(statistic, task), self._planner())
+
+    def _planner(self) -> ObiPlanner:
+        return ObiPlanner(alpha=self.alpha, beta=self.beta, width=self.chosen_width)
+
+    def _privatizer(self, statistic: VisitCounts, task: Task) -> Privatizer[Any]:
+        as_paper, asked = self.calibration == "paper", float(self.epsilon)
+        if self.randomizer == "randomized-response":
+            bits = None
+            if as_paper:
+                per_bit = paper.tabular_bit(task.horizon, asked)
+                bits = response_bits(statistic, per_bit * differing_bits(statistic))
+            return LocalResponse(statistic, task, bits, requested_epsilon=asked)
+        scales = self._paper(statistic, task) if as_paper else None
+        return LocalAdditive(statistic, task, self.randomizer, scales, **self.requested())
+
+    def _paper(self, statistic: VisitCounts, task: Task) -> Mapping[str, float]:
+        """The bounded radius has C = 1 and the budget epsilon / (3H) of one step and table."""
+        H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
+        if self.randomizer == "bounded":
+            radius = paper_radius(self.epsilon / (3 * H), self.delta, S, A)
+            return proportional_radii(statistic, radius)
+        if self.randomizer == "laplace":
+            scale = paper.tabular_laplace(H, self.epsilon)
+        else:
+            scale = paper.tabular_gaussian(H, self.epsilon, self.delta)
+        return {block.name: scale for block in statistic.layout.blocks}
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """From when on the bonus leaves something to learn from."""
+        planner, law = self._planner(), self.bind(task).privatizer.law(1)
+
+        def when(target: float) -> str:
+            episode = planner.break_even(task, law, target)
+            return f"at episode {episode:.3g}" if math.isfinite(episode) else "never"
+
+        shift = "no shift" if self.chosen_width == "tight" else f"alpha {self.alpha:g}"
+        return (
+            f"{self.chosen_width} widths, {shift}, beta {self.beta:g}: even for a pair (s, a) "
+            f"visited at every step, the bonus of step 1 falls below the largest possible value "
+            f"H = {task.horizon} {when(float(task.horizon))}, and below 1 {when(1.0)}; "
+            f"{task.users:,} episodes are planned",
+        )

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents.base import Agent
-from tacit.agents.control_references import every_tenth
+from tacit.agents import paper
+from tacit.agents.base import CheckedAgent
+from tacit.agents.references import every_tenth
 from tacit.driver import BoundAgent, Schedule, every_user
-from tacit.planners.ofu import OfuPlanner, plain_ridge, published_ridge, tight_ridge
-from tacit.privacy import Exact, published
-from tacit.privacy.counters import Strategy, Tree, strategy
+from tacit.planners.ofu import OfuPlanner, paper_ridge, plain_ridge, tight_ridge
+from tacit.privacy import Exact
+from tacit.privacy.counters import Tree, strategy
 from tacit.privacy.joint import CountedSums
 from tacit.statistics import ControlMoments
 from tacit.task import Task
-from tacit.validate import choice, flag, number
 
 
 @dataclass(frozen=True)
-class OfuRL(Agent):
+class OfuRL(CheckedAgent):
     """Optimism over a confidence ellipsoid of exact moments. Not private.
 
     Attributes:
@@ -34,11 +34,6 @@ class OfuRL(Agent):
     beta: float = 0.05
     certify: bool = False
 
-    def __post_init__(self) -> None:
-        number(self.ridge, "ridge", low=1e-9)
-        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
-        flag(self.certify, "certify")
-
     def bind(self, task: Task) -> BoundAgent:
         """Exact moments, replanned at geometric times."""
         self.require_family(task, "lq")
@@ -48,10 +43,10 @@ class OfuRL(Agent):
 
 
 @dataclass(frozen=True)
-class PrivateOfuRL(Agent):
+class PrivateOfuRL(CheckedAgent):
     """Optimism on moments that a curator releases through a continual counter.
 
-    "paper" is as published: noise per node, upper-triangular noise on M, radius constants, a tree
+    "paper" has the paper's noise per node, upper-triangular noise on M, radius constants, a tree
     over episodes and a plan after every one; only what would not be private is replaced (the
     radius, docs/papers/lq_jdp.md#e1). "tight" is one Gaussian mechanism for both sums, isometric
     noise, a failure budget over policy updates, and updates at geometric times.
@@ -60,7 +55,7 @@ class PrivateOfuRL(Agent):
         epsilon: privacy asked for.
         delta: likewise.
         calibration: "tight" or "paper".
-        counter: "tree", "honaker" or "toeplitz"; the published one is the tree.
+        counter: "tree", "honaker" or "toeplitz"; the paper's is the tree.
         clipping: "step" clips every state and input; "energy" bounds their total over the episode
             by what the declared bounds forecast (docs/papers/lq_jdp.md#b2).
         beta: failure probability.
@@ -78,57 +73,36 @@ class PrivateOfuRL(Agent):
     beta: float = 0.05
     certify: bool = False
 
-    def __post_init__(self) -> None:
-        number(self.epsilon, "epsilon", low=0.0, low_open=True)
-        number(self.delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
-        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
-        choice(self.calibration, "calibration", ("tight", "paper"))
-        choice(self.counter, "counter", ("tree", "honaker", "toeplitz"))
-        choice(self.clipping, "clipping", ("step", "energy"))
-        flag(self.certify, "certify")
-
     def bind(self, task: Task) -> BoundAgent:
         """Noisy running moments, optimism on them."""
         self.require_family(task, "lq")
-        return self._published(task) if self.calibration == "paper" else self._tight(task)
+        return self._paper(task) if self.calibration == "paper" else self._tight(task)
 
     def _tight(self, task: Task) -> BoundAgent:
         energy = forecast_energy(task) if self.clipping == "energy" else None
         statistic = ControlMoments(task, energy=energy)
         releases, batch = _releases(task.users, every_tenth)
         kind = strategy(self.counter, releases)
-        privatizer = self._sums(statistic, task, None, batch, kind)
+        privatizer = CountedSums(statistic, task, kind, batch=batch, **self.requested())
         prefix = privatizer.law(task.users).std
         ridge = tight_ridge(prefix, prefix, _sizes(task), releases, self.beta)
         planner = OfuPlanner(ridge, beta=self.beta, certify=self.certify)
         return BoundAgent(task, statistic, privatizer, planner, every_tenth)
 
-    def _published(self, task: Task) -> BoundAgent:
+    def _paper(self, task: Task) -> BoundAgent:
         gain = float(task.known["bounds"][3])
         statistic = ControlMoments(task, weight=1.0 + gain, isometric=False)
         kind = Tree(max(task.users - 1, 1))
         levels = max((task.users - 1).bit_length(), 1)
-        noise = published.control_joint(task.horizon, gain, self.epsilon, self.delta, levels)
-        moment_std, target_std = noise.scales["moment std"], noise.scales["target std"]
-        privatizer = self._sums(statistic, task, moment_std, 1, kind)
-        ridge = published_ridge(moment_std, target_std, levels, _sizes(task), task.users, self.beta)
+        moment_std, target_std = paper.control_joint(
+            task.horizon, gain, self.epsilon, self.delta, levels
+        )
+        privatizer = CountedSums(statistic, task, kind, moment_std, batch=1, **self.requested())
+        ridge = paper_ridge(moment_std, target_std, levels, _sizes(task), task.users, self.beta)
         planner = OfuPlanner(
             ridge, beta=self.beta, weight=1.0 + gain, off_diagonal=1.0, certify=self.certify
         )
         return BoundAgent(task, statistic, privatizer, planner, every_user)
-
-    def _sums(
-        self, statistic: ControlMoments, task: Task, std: float | None, batch: int, kind: Strategy
-    ) -> CountedSums:
-        return CountedSums(
-            statistic,
-            task,
-            kind,
-            std,
-            batch=batch,
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
-        )
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """Until when optimism means doing nothing."""

@@ -1,22 +1,24 @@
-"""PSRL: posterior sampling, the non-private baseline to beat."""
+"""Posterior sampling on tables: PSRL, the baseline to beat, and LDP-PSRL under local privacy."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from tacit.agents.base import Agent
+from tacit.agents import paper
+from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent
 from tacit.kernels.posterior import Prior
 from tacit.planners import PosteriorPlanner
 from tacit.privacy import Exact
+from tacit.privacy.local import LocalAdditive
 from tacit.statistics import VisitCounts
 from tacit.task import Task
-from tacit.validate import number
 
 
 @dataclass(frozen=True)
-class PSRL(Agent):
+class PSRL(CheckedAgent):
     """Posterior sampling (docs/papers/tabular_ldp.md#baselines).
 
     Attributes:
@@ -27,15 +29,14 @@ class PSRL(Agent):
     """
 
     name: ClassVar[str] = "psrl"
+    ranges: ClassVar[Ranges] = dict.fromkeys(
+        ("alpha0", "lambda0", "nu0", "beta0"), {"low": 1e-9, "high": 1e9}
+    )
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     alpha0: float = 1.0
     lambda0: float = 1.0
     nu0: float = 1.0
     beta0: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name, value in self.parameters().items():
-            number(value, name, low=1e-9, high=1e9)
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact counts, a fresh posterior draw after every user."""
@@ -43,3 +44,56 @@ class PSRL(Agent):
         statistic = VisitCounts(task, squares=True)
         prior = Prior(float(self.alpha0), float(self.lambda0), float(self.nu0), float(self.beta0))
         return BoundAgent(task, statistic, Exact(statistic, task), PosteriorPlanner(prior))
+
+
+@dataclass(frozen=True)
+class LdpPSRL(CheckedAgent):
+    """Users add Laplace noise to their counts; the learner samples from a wide posterior.
+
+    See docs/papers/tabular_ldp.md#ldp-psrl. Pools stages, so the task must be declared
+    homogeneous. The prior grows with the number of users, which must therefore be known in advance.
+
+    Attributes:
+        epsilon: privacy asked for.
+        calibration: "tight" adds the least noise; "paper" adds the paper's.
+        beta: failure probability in the prior.
+    """
+
+    name: ClassVar[str] = "ldp-psrl"
+    uses: ClassVar[frozenset[str] | None] = frozenset()
+    epsilon: float
+    calibration: Literal["tight", "paper"] = "tight"
+    beta: float = 0.1
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Noisy counts, a fresh draw after every user."""
+        self.require_family(task, "tabular")
+        self.require_homogeneous(task)
+        statistic = VisitCounts(task, squares=True)
+        scales = None
+        if self.calibration == "paper":
+            scale = paper.tabular_psrl(task.horizon, self.epsilon)
+            scales = {block.name: scale for block in statistic.layout.blocks}
+        privatizer = LocalAdditive(
+            statistic, task, "laplace", scales, requested_epsilon=self.epsilon
+        )
+        planner = PosteriorPlanner(self.prior(task, privatizer.scales["visits"]))
+        return BoundAgent(task, statistic, privatizer, planner)
+
+    def prior(self, task: Task, scale: float) -> Prior:
+        """The paper's prior: pseudo-counts as large as the noise of all users may become."""
+        S, A = task.sizes["states"], task.sizes["actions"]
+        one = math.log(6 * S * A / self.beta)
+        every = math.log(6 * S * S * A / self.beta)
+        alpha0 = max(math.sqrt(task.users * S), every) * math.sqrt(8 * every) * scale
+        lambda0 = max(math.sqrt(task.users), one) * math.sqrt(8 * one) * scale
+        return Prior(alpha0, lambda0, lambda0, 5 * lambda0)
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """How much data the prior is worth."""
+        b = self.bind(task).privatizer.law(1).scale("visits")
+        prior, pairs = self.prior(task, b), task.sizes["states"] * task.sizes["actions"]
+        return (
+            f"the prior counts as {prior.lambda0:.4g} visits to every pair (s, a); "
+            f"{task.users:,} episodes give {task.users * task.horizon / pairs:.4g} on average",
+        )

@@ -1,15 +1,16 @@
-"""Reference agents that do not learn: the floor and the ceiling of every plot."""
+"""Reference agents: the floor and the ceiling of every plot, and two plain learners of control."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.agents.base import Agent
+from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent, never_again
 from tacit.planners import OptimalPlanner, Planner, UniformPlanner
+from tacit.planners.references import CertaintyPlanner, IdlePlanner, ThompsonPlanner
 from tacit.privacy import Exact
-from tacit.statistics import Nothing
+from tacit.statistics import ControlMoments, Nothing
 from tacit.task import Task
 
 
@@ -19,7 +20,7 @@ def _without_data(task: Task, planner: Planner) -> BoundAgent:
 
 
 @dataclass(frozen=True)
-class Uniform(Agent):
+class Uniform(CheckedAgent):
     """Plays every action with equal probability, learns nothing, collects nothing."""
 
     name: ClassVar[str] = "uniform"
@@ -32,7 +33,7 @@ class Uniform(Agent):
 
 
 @dataclass(frozen=True)
-class Optimal(Agent):
+class Optimal(CheckedAgent):
     """Plays the optimal policy of the true problem, which is revealed to it."""
 
     name: ClassVar[str] = "optimal"
@@ -43,3 +44,67 @@ class Optimal(Agent):
         """One optimal policy for everybody."""
         self.require_family(task, "tabular")
         return _without_data(task, OptimalPlanner())
+
+
+def every_tenth(served: int) -> int:
+    """Plan anew when a tenth more users were served: geometric times of ratio 1.1."""
+    return max(1, served // 10)
+
+
+@dataclass(frozen=True)
+class DoNothing(CheckedAgent):
+    """Plays u = 0 and collects nothing: what a learner must beat to be worth anything."""
+
+    name: ClassVar[str] = "do-nothing"
+    uses: ClassVar[frozenset[str] | None] = frozenset()
+
+    def bind(self, task: Task) -> BoundAgent:
+        """One zero policy for everybody."""
+        self.require_family(task, "lq")
+        return _without_data(task, IdlePlanner())
+
+
+@dataclass(frozen=True)
+class CertaintyEquivalence(CheckedAgent):
+    """Ridge regression and its optimal gains, with a little excitation. Not private.
+
+    Attributes:
+        ridge: weight of the ridge term.
+        excitation: amplitude for the first users; it decays with the cube root of their number.
+    """
+
+    name: ClassVar[str] = "certainty-equivalence"
+    ranges: ClassVar[Ranges] = {"excitation": {"low": 0.0, "high": 1.0}}
+    needs: ClassVar[frozenset[str]] = frozenset({"start"})
+    uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
+    ridge: float = 0.1
+    excitation: float = 0.1
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Exact moments, replanned at geometric times."""
+        self.require_family(task, "lq")
+        return _not_private(task, CertaintyPlanner(float(self.ridge), float(self.excitation)))
+
+
+@dataclass(frozen=True)
+class Thompson(CheckedAgent):
+    """Thompson sampling on exact moments. Not private.
+
+    Attributes:
+        ridge: weight of the ridge term.
+    """
+
+    name: ClassVar[str] = "thompson"
+    needs: ClassVar[frozenset[str]] = frozenset({"start"})
+    uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
+    ridge: float = 0.1
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Exact moments, a fresh draw at geometric times."""
+        self.require_family(task, "lq")
+        return _not_private(task, ThompsonPlanner(float(self.ridge)))
+
+
+def _not_private(task: Task, planner: Planner) -> BoundAgent:
+    statistic = ControlMoments(task)
+    return BoundAgent(task, statistic, Exact(statistic, task), planner, every_tenth)

@@ -5,31 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from tacit.agents.base import Agent
+from tacit.agents.base import CheckedAgent, Ranges
+from tacit.agents.paper import shuffle_claim
 from tacit.driver import BoundAgent, CappedBatches
 from tacit.planners import DirectionalPlanner, ObiPlanner
-from tacit.privacy.published import shuffle_claim
 from tacit.privacy.shuffle import ReshuffledBits, Shuffled, useful_crowd
 from tacit.statistics import EachStep, OneStep, VisitCounts
 from tacit.task import Task
-from tacit.validate import choice, integer, number
 
 FEWEST_BATCHES = 50
 """A batch is never made larger than a fiftieth of all users by default."""
 
 
 @dataclass(frozen=True)
-class ShuffleOBI(Agent):
+class ShuffleOBI(CheckedAgent):
     """Devices randomize their reports, a shuffler hides who sent which, the learner is optimistic.
 
     "tight" (docs/papers/tabular_ldp.md#b8): a user reports one step; a batch is opened when it is
     full; the local noise is the least whose shuffled batches keep the central guarantee; one policy
-    serves a batch. "paper" (docs/papers/tabular_ldp.md#shuffling): the printed M_sh, whose shuffler
-    hides nobody; the true guarantee is local, and printed.
+    serves a batch. "paper" (docs/papers/tabular_ldp.md#shuffling): the paper's M_sh, whose shuffler
+    hides nobody; the true guarantee is local, and stated.
 
     Attributes:
         epsilon: central privacy asked for: against whoever sees opened batches. In paper mode, as
-            printed there, that of a single bit.
+            there, that of a single bit.
         delta: of the central guarantee, > 0.
         calibration: "tight" or "paper".
         steps: "own": every user draws the step to report with a coin of its own, and all users of a
@@ -47,6 +46,13 @@ class ShuffleOBI(Agent):
     """
 
     name: ClassVar[str] = "shuffle-obi"
+    ranges: ClassVar[Ranges] = {
+        "batch": {"low": 0},
+        "colluders": {"low": 0},
+        "local_epsilon": {"low": 0.0, "low_open": True},
+        "alpha": {"low": 1.0, "low_open": True},
+        "reward_bits": {"low": 1},
+    }
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     delta: float = 1e-6
@@ -60,22 +66,9 @@ class ShuffleOBI(Agent):
     alpha: float = 2.0
     reward_bits: int = 1
 
-    def __post_init__(self) -> None:
-        number(self.epsilon, "epsilon", low=0.0, low_open=True)
-        number(self.delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
-        choice(self.calibration, "calibration", ("tight", "paper"))
-        choice(self.steps, "steps", ("own", "assigned"))
-        integer(self.batch, "batch", low=0)
-        integer(self.colluders, "colluders", low=0)
-        number(self.local_epsilon, "local_epsilon", low=0.0, low_open=True)
-        number(self.bonus_scale, "bonus_scale", low=0.0, high=1e6)
-        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
-        number(self.alpha, "alpha", low=1.0, low_open=True)
-        integer(self.reward_bits, "reward_bits", low=1)
-
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, with the width that is used."""
-        width = "published" if self.calibration == "paper" else "directional"
+        width = "paper" if self.calibration == "paper" else "directional"
         return {**super().parameters(), "width": width}
 
     def crowd(self, task: Task) -> int:
@@ -90,7 +83,7 @@ class ShuffleOBI(Agent):
     def bind(self, task: Task) -> BoundAgent:
         """Randomized reports behind a shuffler."""
         self.require_family(task, "tabular")
-        return self._published(task) if self.calibration == "paper" else self._tight(task)
+        return self._paper(task) if self.calibration == "paper" else self._tight(task)
 
     def _tight(self, task: Task) -> BoundAgent:
         statistic = OneStep(task) if self.steps == "assigned" else EachStep(task)
@@ -107,18 +100,14 @@ class ShuffleOBI(Agent):
         schedule = CappedBatches(shuffler.batch, shuffler.batch, 0.0)
         return BoundAgent(task, statistic, shuffler, planner, schedule)
 
-    def _published(self, task: Task) -> BoundAgent:
+    def _paper(self, task: Task) -> BoundAgent:
         """The widths are those of randomized response: App. I states deviations of sums only."""
         self.require_homogeneous(task)
         statistic = VisitCounts(task)
         bits = ReshuffledBits(
-            statistic,
-            task,
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
-            reward_bits=int(self.reward_bits),
+            statistic, task, reward_bits=int(self.reward_bits), **self.requested()
         )
-        planner = ObiPlanner(alpha=self.alpha, beta=self.beta, width="published")
+        planner = ObiPlanner(alpha=self.alpha, beta=self.beta, width="paper")
         return BoundAgent(task, statistic, bits, planner)
 
     def notes(self, task: Task) -> tuple[str, ...]:
@@ -126,7 +115,7 @@ class ShuffleOBI(Agent):
         if self.calibration == "paper":
             claim = shuffle_claim(task.horizon, task.users, self.epsilon, self.delta)
             return (
-                "as published, corrected where it could not run: the sum of transition bits in "
+                "as in the paper, corrected where it could not run: the sum of transition bits in "
                 f"(111) leaves out step {task.horizon}, which has none",
                 f"equation (113) would claim a central epsilon of {claim:.3g} after "
                 f"{task.users:,} users; sending all reports anew before every episode hides "

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.agents.base import Agent
+from tacit.agents.base import CheckedAgent
 from tacit.driver import BoundAgent
 from tacit.planners.tacit_control import TacitControlPlanner
 from tacit.privacy.joint import BatchSums
 from tacit.statistics import InstrumentedResponses
 from tacit.task import Task
-from tacit.validate import number
 
 
 @dataclass(frozen=True)
-class TacitControl(Agent):
+class TacitControl(CheckedAgent):
     """Responses to public instruments, one noisy sum per batch, gains where they pay.
 
     Attributes:
@@ -29,16 +28,10 @@ class TacitControl(Agent):
     epsilon: float
     delta: float = 1e-5
 
-    def __post_init__(self) -> None:
-        number(self.epsilon, "epsilon", low=0.0, low_open=True)
-        number(self.delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
-
     def bind(self, task: Task) -> BoundAgent:
         """Batches whose length the planner decides."""
         self.require_family(task, "lq")
         statistic = InstrumentedResponses(task)
-        privatizer = BatchSums(
-            statistic, task, requested_epsilon=self.epsilon, requested_delta=self.delta
-        )
+        privatizer = BatchSums(statistic, task, **self.requested())
         planner = TacitControlPlanner(privatizer.noise_std)
         return BoundAgent(task, statistic, privatizer, planner)

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents.base import Agent
-from tacit.agents.vtr import check_privacy
+from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent, Geometric
 from tacit.errors import InvalidInput
 from tacit.planners import JointCountsPlanner, Planner, VFreePlanner
@@ -15,10 +14,9 @@ from tacit.privacy import accounting
 from tacit.privacy.counters import strategy
 from tacit.privacy.joint import CountedSums
 from tacit.statistics import Statistic
-from tacit.statistics.joint_counts import JointCounts
+from tacit.statistics.counts import JointCounts
 from tacit.statistics.multi_target import MultiTargets
 from tacit.task import Task
-from tacit.validate import choice, integer, number
 
 PATIENCE = 30.0
 """First release after this many users over mu: before that noise drowns everything."""
@@ -28,7 +26,7 @@ GROWTH = {"mixture": 1.25, "table": 1.1}
 
 
 @dataclass(frozen=True)
-class TacitJoint(Agent):
+class TacitJoint(CheckedAgent):
     """V-free sums through a continual counter, on a public geometric schedule.
 
     The sums are in docs/papers/mixture_jdp.md#b1, the schedule in docs/papers/mixture_jdp.md#b5.
@@ -53,6 +51,13 @@ class TacitJoint(Agent):
     """
 
     name: ClassVar[str] = "tacit-joint"
+    ranges: ClassVar[Ranges] = {
+        "width": {"low": 0.0, "high": 1e3},
+        "reward_share": {"low": 0.001, "high": 0.999},
+        "first": {"low": 1},
+        "growth": {"low": 1.001, "high": 1e6},
+        "least": {"low": 1},
+    }
     batch_parameter: ClassVar[str | None] = "least"
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     epsilon: float
@@ -66,20 +71,6 @@ class TacitJoint(Agent):
     first: int | None = None
     growth: float | None = None
     least: int = 1
-
-    def __post_init__(self) -> None:
-        check_privacy(self.epsilon, self.delta, "tight")
-        choice(self.counter, "counter", ("tree", "honaker", "toeplitz", "blt"))
-        number(self.bonus_scale, "bonus_scale", low=0.0, high=1e9)
-        number(self.width, "width", low=0.0, high=1e3)
-        number(self.reward_share, "reward_share", low=0.001, high=0.999)
-        number(self.beta, "beta", low=1e-100, high=1.0, high_open=True)
-        number(self.ridge, "ridge", low=1e-9, high=1e9)
-        if self.first is not None:
-            integer(self.first, "first", low=1)
-        if self.growth is not None:
-            number(self.growth, "growth", low=1.001, high=1e6)
-        integer(self.least, "least", low=1)
 
     def schedule(self, task: Task) -> Geometric:
         """When to release: a function of K, epsilon and delta only."""
@@ -120,12 +111,5 @@ class TacitJoint(Agent):
         if statistic.layout.size == 0:
             raise InvalidInput("with horizon 1 and known rewards there is nothing to learn")
         counter, batch = strategy(self.counter, releases), schedule.largest_batch(task.users)
-        privatizer = CountedSums(
-            statistic,
-            task,
-            counter,
-            batch=batch,
-            requested_epsilon=self.epsilon,
-            requested_delta=self.delta,
-        )
+        privatizer = CountedSums(statistic, task, counter, batch=batch, **self.requested())
         return BoundAgent(task, statistic, privatizer, planner, schedule)

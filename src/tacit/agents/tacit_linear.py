@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tacit.agents.base import Agent
+from tacit.agents.base import CheckedAgent
 from tacit.agents.lsvi_calibration import Shares, Targets, tight_shares
 from tacit.driver import BoundAgent, Geometric
 from tacit.kernels.linear_sums import Weights
@@ -16,10 +16,8 @@ from tacit.planners.ridge import Blocks, RidgePlanner
 from tacit.privacy.counters import Toeplitz
 from tacit.privacy.curator import Curator
 from tacit.privacy.joint import CountedSums, counted_noise_std
-from tacit.statistics.curated import CuratedTransitions
-from tacit.statistics.linear import LinearSums
+from tacit.statistics.linear import CuratedTransitions, LinearSums
 from tacit.task import Task
-from tacit.validate import choice, number
 
 WEIGHTS = Weights(gram=1.0, next=1.0, reward=1.4)
 """Factors of the additive blocks: how the budget is divided."""
@@ -33,7 +31,7 @@ SPREAD = 1.0 / 40.0
 
 
 @dataclass(frozen=True)
-class TacitLinear(Agent):
+class TacitLinear(CheckedAgent):
     """Regression sums that need no value function, through a continual counter, optimistic prior.
 
     For finite S the d x S sums of phi (e_{s'} - 1/S)^T serve every value function, so each user is
@@ -54,11 +52,6 @@ class TacitLinear(Agent):
     epsilon: float
     delta: float = 1e-5
     sums: Literal["auto", "additive", "answered"] = "auto"
-
-    def __post_init__(self) -> None:
-        number(self.epsilon, "epsilon", low=0.0, low_open=True)
-        number(self.delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
-        choice(self.sums, "sums", ("auto", "additive", "answered"))
 
     def bind(self, task: Task) -> BoundAgent:
         """The pipeline with less noise."""
@@ -101,14 +94,7 @@ class TacitLinear(Agent):
 
     def _additive(self, task: Task) -> BoundAgent:
         statistic, counter, schedule, batch = self._additive_parts(task)
-        privatizer = CountedSums(
-            statistic,
-            task,
-            counter,
-            batch=batch,
-            requested_epsilon=self.epsilon,
-            requested_delta=self.delta,
-        )
+        privatizer = CountedSums(statistic, task, counter, batch=batch, **self.requested())
         planner = RidgePlanner(Blocks(*WEIGHTS), PRIOR, FLOOR)
         return BoundAgent(task, statistic, privatizer, planner, schedule)
 
@@ -127,16 +113,8 @@ class TacitLinear(Agent):
         statistic = CuratedTransitions(task, diagonal=True)
         shares, rounds, targets, counter, schedule = self._shares(task, statistic)
         answers = shares.answers(targets, rounds)
-        curator = Curator(
-            statistic,
-            task,
-            counter,
-            shares.gram_std,
-            answers,
-            shares.price,
-            batch=max(schedule(t) for t in [0, *schedule.times(task.users)]),
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
-        )
+        parts = statistic, task, counter, shares.gram_std, answers, shares.price
+        batch = max(schedule(t) for t in [0, *schedule.times(task.users)])
+        curator = Curator(*parts, batch=batch, **self.requested())
         blocks = Blocks(1.0, 1.0, 1.0, answered=tuple(answers.ranges["value"]))
         return BoundAgent(task, statistic, curator, RidgePlanner(blocks, PRIOR, FLOOR), schedule)

@@ -1,60 +1,43 @@
-"""UCRL-VTR and its locally private form, LDP-UCRL-VTR (docs/papers/mixture_ldp.md)."""
+"""UCRL-VTR, its locally private form LDP-UCRL-VTR, and the linear bandit that is its H = 1 case.
+
+See docs/papers/mixture_ldp.md.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents.base import Agent
+from tacit.agents import paper
+from tacit.agents.base import CheckedAgent
 from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
 from tacit.features import value_caps
-from tacit.planners import Planner, TransitionPlanner, ValueTargetedPlanner
-from tacit.planners.widths import PrintedLocal, TightWidths, Units, WidthRule
-from tacit.privacy import Exact, published
+from tacit.planners import MirrorPlanner, Planner, TransitionPlanner, ValueTargetedPlanner
+from tacit.planners.vtr import Rate
+from tacit.planners.widths import PaperLocal, Sums, TightWidths, Units, WidthRule
+from tacit.privacy import Exact
 from tacit.privacy.local import LocalShaped
 from tacit.statistics import Statistic
+from tacit.statistics.counts import PolicyTransitions
 from tacit.statistics.targets import Scaling, Shape, ValueTargets
-from tacit.statistics.transitions import PolicyTransitions
 from tacit.task import Task
-from tacit.validate import choice, flag, integer, number
 
 
-def check_widths(bonus_scale: float, beta: float | None, ridge: float, every: int) -> None:
-    """The parameters that all value-targeted agents share."""
-    number(bonus_scale, "bonus_scale", low=0.0, high=1e9)
-    if beta is not None:
-        number(beta, "beta", low=1e-100, high=1.0, high_open=True)
-    number(ridge, "ridge", low=1e-9, high=1e9)
-    integer(every, "every", low=1)
-
-
-def check_privacy(epsilon: float, delta: float, calibration: str) -> None:
-    """The parameters that all agents with Gaussian noise share."""
-    number(epsilon, "epsilon", low=0.0, low_open=True)
-    number(delta, "delta", low=0.0, high=1.0, low_open=True, high_open=True)
-    choice(calibration, "calibration", ("tight", "paper"))
-
-
-def units_of(statistic: ValueTargets) -> Units:
-    """How the planner undoes the scaling of the statistic."""
-    s = statistic.scales
-    return Units(1 / s.gram, 1 / s.target, 1 / s.reward_gram, 1 / s.reward_target, s.off)
-
-
-def targeted_planner(statistic: ValueTargets, rule: WidthRule) -> ValueTargetedPlanner:
-    """The optimistic planner that reads this statistic."""
-    return ValueTargetedPlanner(
-        transitions=statistic.transitions,
-        rewards=statistic.rewards,
-        units=units_of(statistic),
-        rule=rule,
-        centre=statistic.shape.centre,
-    )
+def targeted_planner(
+    statistic: ValueTargets, rule: WidthRule, rate: Rate | None = None
+) -> ValueTargetedPlanner | MirrorPlanner:
+    """The optimistic planner that reads this statistic; with a rate, the policy optimiser."""
+    s, centre = statistic.scales, statistic.shape.centre
+    units = Units(1 / s.gram, 1 / s.target, 1 / s.reward_gram, 1 / s.reward_target, s.off)
+    sums = Sums(statistic.transitions, statistic.rewards, units)
+    if rate is None:
+        return ValueTargetedPlanner(sums=sums, rule=rule, centre=centre)
+    return MirrorPlanner(sums=sums, rule=rule, centre=centre, rate=rate)
 
 
 @dataclass(frozen=True)
-class UcrlVTR(Agent):
+class UcrlVTR(CheckedAgent):
     """Value-targeted regression with known rewards, not private.
 
     See docs/papers/mixture_ldp.md#ucrl-vtr.
@@ -78,24 +61,23 @@ class UcrlVTR(Agent):
     statistic: Literal["gram", "block"] = "gram"
     every: int = 1
 
-    def __post_init__(self) -> None:
-        check_widths(self.bonus_scale, self.beta, self.ridge, self.every)
-        choice(self.statistic, "statistic", ("gram", "block"))
-        flag(self.centre, "centre")
-
     def bind(self, task: Task) -> BoundAgent:
-        """Exact sums of a Gram matrix per stage."""
+        """Exact sums, planning after every ``every`` users."""
         self.require_family(task, "tabular")
-        shape = Shape(self.statistic == "gram", False, self.centre, True, "equal")
-        statistic = ValueTargets(task, shape)
+        statistic = ValueTargets(task, self._shape(task))
         rule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
-        planner = targeted_planner(statistic, rule)
-        privatizer = Exact(statistic, task)
-        return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
+        planner = self._planner(statistic, rule)
+        return BoundAgent(task, statistic, Exact(statistic, task), planner, Every(self.every))
+
+    def _shape(self, task: Task) -> Shape:
+        return Shape(self.statistic == "gram", False, self.centre, True, "equal")
+
+    def _planner(self, statistic: ValueTargets, rule: WidthRule) -> Planner:
+        return targeted_planner(statistic, rule)
 
 
 @dataclass(frozen=True)
-class LdpUcrlVTR(Agent):
+class LdpUcrlVTR(CheckedAgent):
     """Users send their Gram matrices and targets with Gaussian noise.
 
     See docs/papers/mixture_ldp.md#ldp-ucrl-vtr, for the least noise
@@ -105,7 +87,7 @@ class LdpUcrlVTR(Agent):
         epsilon: privacy asked for.
         delta: asked for.
         calibration: "tight" adds the least noise, in proportion to the public size of V; "paper" is
-            as published, noise, shift and radius.
+            the paper's noise, shift and radius.
         statistic: "gram": a full Gram matrix per stage; "block": only the blocks that can be
             non-zero; "index": which transition was taken (finite problems).
         bonus_scale: c, multiplies the whole width; 1 is the theorem.
@@ -129,10 +111,7 @@ class LdpUcrlVTR(Agent):
     every: int = 1
 
     def __post_init__(self) -> None:
-        check_privacy(self.epsilon, self.delta, self.calibration)
-        check_widths(self.bonus_scale, self.beta, self.ridge, self.every)
-        choice(self.statistic, "statistic", ("gram", "block", "index"))
-        flag(self.centre, "centre")
+        super().__post_init__()
         if self.calibration == "paper" and self.statistic != "gram":
             raise InvalidInput('the paper sends full Gram matrices: statistic must be "gram"')
 
@@ -148,32 +127,71 @@ class LdpUcrlVTR(Agent):
             return self._assemble(
                 task, PolicyTransitions(task), TransitionPlanner(bonus_scale=self.bonus_scale)
             )
-        paper = self.calibration == "paper"
-        centre = self.centre and not paper
-        scaling: Scaling = "raw" if paper else "equal"
+        as_paper = self.calibration == "paper"
+        centre = self.centre and not as_paper
+        scaling: Scaling = "raw" if as_paper else "equal"
         statistic = ValueTargets(
-            task, Shape(self.statistic == "gram", False, centre, not paper, scaling)
+            task, Shape(self.statistic == "gram", False, centre, not as_paper, scaling)
         )
         rule: WidthRule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
-        if paper:
-            rule = PrintedLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
+        if as_paper:
+            rule = PaperLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
         return self._assemble(task, statistic, targeted_planner(statistic, rule))
 
     def _assemble(self, task: Task, statistic: Statistic, planner: Planner) -> BoundAgent:
-        std = self._published_std(task) if self.calibration == "paper" else None
-        privatizer = LocalShaped(
-            statistic,
-            task,
-            std,
-            requested_epsilon=float(self.epsilon),
-            requested_delta=float(self.delta),
-        )
+        std = self._paper_std(task) if self.calibration == "paper" else None
+        privatizer = LocalShaped(statistic, task, std, **self.requested())
         return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
 
-    def _published_std(self, task: Task) -> float:
-        """H^3 for values up to H; H if rewards are divided by H, that is values up to 1."""
+    def _paper_std(self, task: Task) -> float:
         small = bool(value_caps(task)[0] <= 1.0 + 1e-9)
-        noise = published.mixture_local(
-            task.horizon, self.epsilon, self.delta, values=[1.0], rewards_over_horizon=small
-        )
-        return noise.scales["std"]
+        return paper.mixture_local(task.horizon, self.epsilon, self.delta, small_values=small)
+
+
+@dataclass(frozen=True)
+class LdpBandit(CheckedAgent):
+    """Users send x x^T and x y with Gaussian noise; arms by optimism.
+
+    See docs/papers/mixture_ldp.md#bandit. Setting H = 1 in LDP-UCRL-VTR literally learns nothing,
+    so rewards are regressed (docs/papers/mixture_ldp.md#e7).
+
+    Attributes:
+        epsilon: privacy asked for.
+        delta: asked for.
+        calibration: "tight": least noise for both parts together; "paper": sigma = 4 sqrt(2
+            ln(2.5 / delta)) / epsilon and the paper's shift and radius.
+        bonus_scale: c, multiplies the whole width; 1 is the theorem.
+        beta: failure probability; None for 1 / K (paper: 0.01).
+        ridge: lambda.
+        every: users between two plans.
+    """
+
+    name: ClassVar[str] = "ldp-bandit"
+    uses: ClassVar[frozenset[str] | None] = frozenset()
+    epsilon: float
+    delta: float = 1e-5
+    calibration: Literal["tight", "paper"] = "tight"
+    bonus_scale: float = 0.1
+    beta: float | None = None
+    ridge: float = 1.0
+    every: int = 1
+
+    def bind(self, task: Task) -> BoundAgent:
+        """One regression of rewards."""
+        self.require_family(task, "tabular")
+        if task.horizon != 1:
+            raise InvalidInput(
+                f"ldp-bandit learns problems of horizon 1, but this one has {task.horizon}; "
+                "ldp-ucrl-vtr learns the others"
+            )
+        as_paper = self.calibration == "paper"
+        scaling: Scaling = "raw" if as_paper else "equal"
+        statistic = ValueTargets(task, Shape(as_paper, True, False, False, scaling))
+        rule: WidthRule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
+        std = None
+        if as_paper:
+            rule = PaperLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
+            std = paper.mixture_local(1, self.epsilon, self.delta, small_values=True)
+        privatizer = LocalShaped(statistic, task, std, **self.requested())
+        planner = targeted_planner(statistic, rule)
+        return BoundAgent(task, statistic, privatizer, planner, Every(self.every))

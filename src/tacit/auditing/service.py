@@ -131,7 +131,7 @@ class ServiceTarget:
         try:
             lived: list[IntArray] = []
             while len(lived) + 1 < BATCHES:
-                policy = collector.published(len(lived)).publication
+                policy = collector.billboard.published(len(lived)).publication
                 batch: list[Trajectory] = [
                     case.lives[world] for case, world in zip(self._people, worlds, strict=True)
                 ]
@@ -143,7 +143,7 @@ class ServiceTarget:
                     pass
             released = [
                 np.concatenate([block.ravel() for block in entry.release.blocks.values()])
-                for entry in collector.history()[1:]
+                for entry in collector.billboard.history()[1:]
             ]
         finally:
             collector.close()

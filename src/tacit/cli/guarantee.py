@@ -12,7 +12,7 @@ from tacit.cli.display import speaker
 from tacit.cli.options import Case, Episodes, Json, Reveal, on_case
 
 if TYPE_CHECKING:
-    from tacit.foretell import Forecast
+    from tacit.forecast import NoiseForecast
     from tacit.privacy.guarantee import Guarantee
 
 
@@ -34,7 +34,7 @@ def guarantee(
 
     Example: tacit guarantee --diff A.json B.json
     """
-    from tacit.foretell import bind, forecast
+    from tacit.forecast import bind, forecast
 
     if diff:
         _print_difference(Path(case.problem_name), Path(case.agent_name), as_json=as_json)
@@ -52,7 +52,7 @@ def guarantee(
         say(f"  {line}")
 
 
-def lines_of(guarantee: Guarantee, expected: Forecast) -> list[str]:
+def lines_of(guarantee: Guarantee, expected: NoiseForecast) -> list[str]:
     """A guarantee in words, its noise, and what the noise does to averages."""
     lines = guarantee.statement().split("\n")
     lines += [f"Noise: {name} {scale:.6g}" for name, scale in guarantee.noise.items()]

@@ -76,7 +76,7 @@ def serve(
 def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
     """Say what would run, what it would guarantee and what to expect; touch nothing."""
     from tacit.cli.guarantee import lines_of
-    from tacit.foretell import forecast
+    from tacit.forecast import forecast
 
     expected = forecast(deployment.bound)
     if as_json:

@@ -24,7 +24,7 @@ from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.sweep.run import Backend, SweepProgress, Swept, Watch
-    from tacit.sweep.tasks import Task
+    from tacit.sweep.tasks import SweepTask
 
 OUT = Path("tacit-sweeps")
 _MOST_ROWS = 60
@@ -108,7 +108,7 @@ def report(
 
 
 @contextmanager
-def _backend(address: str | None, count: int) -> Iterator[tuple[Backend[Task], int]]:
+def _backend(address: str | None, count: int) -> Iterator[tuple[Backend[SweepTask], int]]:
     """Where tasks run, and how many at once."""
     from tacit.sweep import pool, ray_backend
 
@@ -135,7 +135,7 @@ def _bar() -> Iterator[Watch]:
 
         def watch(now: SweepProgress) -> None:
             left = "" if now.seconds_left is None else f"about {duration(now.seconds_left)} left"
-            failed = f", {now.failed:,} failed" if now.failed else ""
+            failed = f", {len(now.failures):,} failed" if now.failures else ""
             drawn.update(line, total=now.total, completed=now.done, left=left, failed=failed)
 
         yield watch
@@ -177,10 +177,8 @@ def _rows(done: Swept) -> list[dict[str, Any]]:
         n = len(regret)
         mean = float(regret.mean()) if n else None
         std = float(regret.std(ddof=1)) if n > 1 else None
-        interval: list[float | None] = [None, None]
-        if n > 1:
-            found = mean_interval(regret)
-            interval = [found.low, found.high]
+        found = mean_interval(regret) if n > 1 else None
+        interval = [None, None] if found is None else [found.low, found.high]
         rows.append({"mean": mean, "std": std, "ci95": interval})
     return rows
 

@@ -15,7 +15,7 @@ from tacit.arrays import Array, IntArray
 from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.counts import clip_index, clip_reward
-from tacit.kernels.noisy_posterior import NoisyCounts
+from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.questions import MOVE, REWARD, STEP, WEIGHT_STEPS, Weighing, report_weight
 
 
@@ -101,7 +101,7 @@ def add_hits(
     source = 0 if kind == STEP else 1
     for s in range(S):
         a = policy[h, s]
-        heard = 0  # hits of state s
+        told = 0  # hits of state s
         if kind != REWARD:
             g = h if sums.moves.shape[1] > 1 else 0
             w = report_weight(occupancy[h, s], weighing.moves[source], weighing)
@@ -110,25 +110,25 @@ def add_hits(
                 if kind == STEP:
                     count += hits[cell_index(kind, s, 1, following, S)]
                 sums.moves[source, g, s, a, following] += w * count
-                heard += count
+                told += count
             sums.moves_weight[source, g, s, a] += w * n
             sums.moves_square[source, g, s, a] += w * w * n
-            sums.moves_seen[source, g, s, a] += w * w * heard
+            sums.moves_seen[source, g, s, a] += w * w * told
         if kind != MOVE:
             g = h if sums.rewards.shape[1] > 1 else 0
             w = report_weight(occupancy[h, s], weighing.rewards[source], weighing)
-            heard = 0
+            told = 0
             for rho in range(2):
                 count = 0
                 for following in range(S if kind == STEP else 1):
                     count += hits[cell_index(kind, s, rho, following, S)]
                 sums.rewards[source, g, s, a, rho] += w * count
-                heard += count
+                told += count
             sums.rewards_weight[source, g, s, a] += w * n
             sums.rewards_square[source, g, s, a] += w * w * n
-            sums.rewards_seen[source, g, s, a] += w * w * heard
+            sums.rewards_seen[source, g, s, a] += w * w * told
         if h == 0:
-            sums.first[kind, s] += heard
+            sums.first[kind, s] += told
     if h == 0:
         sums.first_users[kind] += n
 
@@ -176,9 +176,9 @@ def estimate_cells(
                     cells = 2 if source == 0 else 1
                     reports = sums.moves_weight[source, g, s, a] * unit
                     square = sums.moves_square[source, g, s, a] * unit * unit
-                    heard = sums.moves_seen[source, g, s, a] * unit * unit
+                    told = sums.moves_seen[source, g, s, a] * unit * unit
                     out.moves_variance[g, s, a] += cells * oracle.v * square
-                    seen += unbiased(heard, square, cells * S, oracle)
+                    seen += unbiased(told, square, cells * S, oracle)
                     squares += square
                     weights += reports
                     for n in range(S):
@@ -196,9 +196,9 @@ def estimate_cells(
                     cells = S if source == 0 else 1
                     reports = sums.rewards_weight[source, g, s, a] * unit
                     square = sums.rewards_square[source, g, s, a] * unit * unit
-                    heard = sums.rewards_seen[source, g, s, a] * unit * unit
+                    told = sums.rewards_seen[source, g, s, a] * unit * unit
                     out.rewards_variance[g, s, a] += cells * oracle.v * square
-                    seen += unbiased(heard, square, cells * 2, oracle)
+                    seen += unbiased(told, square, cells * 2, oracle)
                     squares += square
                     weights += reports
                     for rho in range(2):

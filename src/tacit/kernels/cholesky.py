@@ -57,7 +57,7 @@ def factor_or_floor(A: Array, L: Array, floor: float) -> None:
 
 @kernel
 def solve_lower(L: Array, b: Array, out: Array) -> None:
-    """Out with L out = b."""
+    """Solve L out = b."""
     for i in range(L.shape[0]):
         total = b[i]
         for k in range(i):
@@ -67,7 +67,7 @@ def solve_lower(L: Array, b: Array, out: Array) -> None:
 
 @kernel
 def solve_transposed(L: Array, b: Array, out: Array) -> None:
-    """Out with L^T out = b; ``out`` may be ``b``."""
+    """Solve L^T out = b; ``out`` may be ``b``."""
     n = L.shape[0]
     for i in range(n - 1, -1, -1):
         total = b[i]
@@ -78,7 +78,7 @@ def solve_transposed(L: Array, b: Array, out: Array) -> None:
 
 @kernel
 def log_determinant(L: Array) -> float:
-    """Log det(L L^T)."""
+    """log det(L L^T)."""
     total = 0.0
     for i in range(L.shape[0]):
         total += np.log(L[i, i])

@@ -11,11 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.grid import STEPS
+from tacit.grid import GRID, STEPS
 from tacit.kernels import kernel
 from tacit.kernels.counts import clip_index, clip_reward
-
-UNIT = 1.0 / STEPS
 
 
 class Weights(NamedTuple):
@@ -24,6 +22,23 @@ class Weights(NamedTuple):
     gram: float
     next: float
     reward: float
+
+
+@kernel
+def add_outer(x: Array, factor: float, row: IntArray) -> None:
+    """Add factor x x^T in whole steps: packed, or its diagonal where the row is that short."""
+    d = x.shape[0]
+    packed = row.shape[0] > d
+    root2 = math.sqrt(2.0)
+    k = 0
+    for i in range(d):
+        xi = factor * x[i]
+        row[k] += np.int64(np.rint(xi * x[i]))
+        k += 1
+        if packed:
+            for j in range(i + 1, d):
+                row[k] += np.int64(np.rint(root2 * xi * x[j]))
+                k += 1
 
 
 @kernel
@@ -48,23 +63,13 @@ def add_steps(
     is a step whose next state is missing.
     """
     S, A, d = phi.shape
-    root2 = math.sqrt(2.0)
-    packed = gram.shape[1] > d
     H = min(horizon, states.shape[1], actions.shape[1], rewards.shape[1])
     for row in range(states.shape[0]):
         for h in range(H):
             g = 0 if pooled else h
             x = phi[clip_index(states[row, h], S), clip_index(actions[row, h], A)]
             if g < gram.shape[0]:
-                k = 0
-                for i in range(d):
-                    xi = weights.gram * STEPS * x[i]
-                    gram[g, k] += np.int64(np.rint(xi * x[i]))
-                    k += 1
-                    if packed:
-                        for j in range(i + 1, d):
-                            gram[g, k] += np.int64(np.rint(root2 * xi * x[j]))
-                            k += 1
+                add_outer(x, weights.gram * STEPS, gram[g])
             if g < reward.shape[0]:
                 centred = weights.reward * STEPS * (clip_reward(rewards[row, h]) - 0.5)
                 for i in range(d):
@@ -119,7 +124,7 @@ def noisy_answer(
     noise: IntArray,
     out: Array,
 ) -> None:
-    """Sum w phi (r + V(s') - m) of one stage from the tables, put on the grid, plus noise.
+    """sum w phi (r + V(s') - m) of one stage from the tables, put on the grid, plus noise.
 
     Args:
         table: weights of transitions [H, S, A, S].
@@ -139,7 +144,7 @@ def noisy_answer(
         bounded[n] = min(value, top) - centre
     weighted_regression(table[stage], reward[stage], phi, bounded, rewarded, out)
     for i in range(out.shape[0]):
-        out[i] = (np.int64(np.rint(out[i])) + noise[i]) * UNIT
+        out[i] = (np.int64(np.rint(out[i])) + noise[i]) * GRID
 
 
 @kernel
@@ -161,8 +166,6 @@ def add_weighted_steps(
     rounded down.
     """
     S, A, d = phi.shape
-    root2 = math.sqrt(2.0)
-    packed = gram.shape[1] > d
     H = min(weights.shape[0], states.shape[1] - 1, actions.shape[1], rewards.shape[1])
     for row in range(states.shape[0]):
         for h in range(H):
@@ -172,13 +175,4 @@ def add_weighted_steps(
             steps = math.floor(min(max(w, 0.0), largest) * STEPS) if w == w else 0.0
             table[h, s, a, clip_index(states[row, h + 1], S)] += np.int64(steps)
             reward[h, s, a] += np.int64(np.rint(steps * clip_reward(rewards[row, h])))
-            x = phi[s, a]
-            k = 0
-            for i in range(d):
-                xi = steps * x[i]
-                gram[h, k] += np.int64(np.rint(xi * x[i]))
-                k += 1
-                if packed:
-                    for j in range(i + 1, d):
-                        gram[h, k] += np.int64(np.rint(root2 * xi * x[j]))
-                        k += 1
+            add_outer(phi[s, a], steps, gram[h])

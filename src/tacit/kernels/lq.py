@@ -10,25 +10,29 @@ by a factor of ten; every product here is written out.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from tacit.arrays import Array
 from tacit.kernels import kernel
+from tacit.kernels.cholesky import factor
+
+
+class Setting(NamedTuple):
+    """What a linear system costs: everything but its dynamics."""
+
+    Q: Array  # state cost
+    R: Array  # input cost
+    W: Array  # covariance of the noise
+    start: Array  # second moment of the first state
 
 
 @kernel
 def solve_spd(G: Array, F: Array) -> None:
     """Overwrite F with G^{-1} F for a small positive definite G, which is destroyed (Cholesky)."""
     d, m = F.shape
-    for j in range(d):
-        for k in range(j):
-            G[j, j] -= G[j, k] * G[j, k]
-        G[j, j] = math.sqrt(max(G[j, j], 1e-300))
-        for i in range(j + 1, d):
-            for k in range(j):
-                G[i, j] -= G[i, k] * G[j, k]
-            G[i, j] /= G[j, j]
+    factor(G, G, 0.0)
     for c in range(m):
         for i in range(d):
             for k in range(i):
@@ -41,13 +45,14 @@ def solve_spd(G: Array, F: Array) -> None:
 
 
 @kernel
-def riccati(theta: Array, sigma: Array, Q: Array, R: Array, gains: Array, P: Array) -> None:
+def riccati(theta: Array, sigma: Array, setting: Setting, gains: Array, P: Array) -> None:
     """Optimal gains [H, d, n] and cost matrices P [H+1, n, n] of a model known up to ``sigma``.
 
     Columns of Theta are taken to have covariance ``sigma`` [D, D] around ``theta``; the expected
     cost to go then has the quadratic form G = Theta P Theta^T + tr(P) sigma + diag(Q, R) in z. With
     sigma = 0 this is the Riccati recursion of a known model.
     """
+    Q, R, _, _ = setting
     H, d, n = gains.shape
     D = n + d
     T = np.empty((D, n))
@@ -134,10 +139,7 @@ def spectral_norm(M: Array) -> float:
 @kernel
 def policy_cost(
     theta: Array,
-    Q: Array,
-    R: Array,
-    W: Array,
-    start: Array,
+    setting: Setting,
     gains: Array,
     scale: float,
     excitation: Array,
@@ -149,15 +151,13 @@ def policy_cost(
 
     Args:
         theta: the true Theta [D, n].
-        Q: state cost.
-        R: input cost.
-        W: covariance of the noise.
-        start: second moment of the first state.
+        setting: costs, noise and start.
         gains: K_h [H, d, n].
         scale: factor on all gains.
         excitation: variance of every entry of xi_h, by step [H]; its covariance is that times I.
         moments: filled with E x_h x_h^T [H+1, n, n].
     """
+    Q, R, W, start = setting
     H, d, n = gains.shape
     C = np.empty((n, n))
     CX = np.empty((n, n))
@@ -213,8 +213,9 @@ def policy_cost(
 
 
 @kernel
-def start_cost(P: Array, start: Array, W: Array) -> float:
+def start_cost(P: Array, setting: Setting) -> float:
     """tr(P_1 X_1) + sum_h tr(P_{h+1} W): the cost that the cost matrices of a policy stand for."""
+    _, _, W, start = setting
     steps, n, _ = P.shape
     total = 0.0
     for i in range(n):
@@ -227,21 +228,15 @@ def start_cost(P: Array, start: Array, W: Array) -> float:
 
 @kernel
 def optimal_cost_gradient(
-    theta: Array,
-    Q: Array,
-    R: Array,
-    W: Array,
-    start: Array,
-    gains: Array,
-    P: Array,
-    gradient: Array,
+    theta: Array, setting: Setting, gains: Array, P: Array, gradient: Array
 ) -> float:
     """J*(Theta) and its gradient [D, n] by the envelope theorem (docs/papers/lq_jdp.md#gradient).
 
     dJ/dTheta = 2 sum_h [I; K_h] X_h C_h^T P_{h+1}, with X_h the state moments under Theta itself.
     """
+    _, _, W, start = setting
     H, d, n = gains.shape
-    riccati(theta, np.zeros((n + d, n + d)), Q, R, gains, P)
+    riccati(theta, np.zeros((n + d, n + d)), setting, gains, P)
     X = start.copy()
     C = np.empty((n, n))
     XC = np.empty((n, n))
@@ -278,7 +273,7 @@ def optimal_cost_gradient(
                     total += C[i, k] * XC[k, j]
                 X[i, j] = total
                 X[j, i] = total
-    return start_cost(P, start, W)
+    return start_cost(P, setting)
 
 
 @kernel

@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.kernels import kernel
-from tacit.kernels.lq import linear_step, policy_cost, riccati, spectral_norm, start_cost
+from tacit.kernels.lq import Setting, linear_step, policy_cost, riccati, spectral_norm, start_cost
 
 
 class Served(NamedTuple):
@@ -219,10 +219,7 @@ def scaled_costs(
     models: Array,
     gains: Array,
     scales: Array,
-    Q: Array,
-    R: Array,
-    W: Array,
-    start: Array,
+    setting: Setting,
     costs: Array,
     optimum: Array,
     excited: Array,
@@ -233,10 +230,7 @@ def scaled_costs(
         models: [S, D, n].
         gains: [H, d, n].
         scales: [T].
-        Q: state cost.
-        R: input cost.
-        W: noise covariance.
-        start: second moment of the first state.
+        setting: costs, noise and start.
         costs: filled, [S, T].
         optimum: filled with the optimal cost of every model [S].
         excited: filled with what excitation of covariance I / d at every step adds at scale 0.
@@ -252,17 +246,15 @@ def scaled_costs(
     for s in range(S):
         theta = models[s]
         for t in range(scales.shape[0]):
-            costs[s, t] = policy_cost(theta, Q, R, W, start, gains, scales[t], none, moments)
-        riccati(theta, sigma, Q, R, best, P)
-        optimum[s] = start_cost(P, start, W)
-        still = policy_cost(theta, Q, R, W, start, gains, 0.0, none, moments)
-        excited[s] = policy_cost(theta, Q, R, W, start, gains, 0.0, some, moments) - still
+            costs[s, t] = policy_cost(theta, setting, gains, scales[t], none, moments)
+        riccati(theta, sigma, setting, best, P)
+        optimum[s] = start_cost(P, setting)
+        still = policy_cost(theta, setting, gains, 0.0, none, moments)
+        excited[s] = policy_cost(theta, setting, gains, 0.0, some, moments) - still
 
 
 @kernel
-def regret_curvature(
-    theta: Array, H: int, Q: Array, R: Array, W: Array, start: Array, step: float, out: Array
-) -> None:
+def regret_curvature(theta: Array, H: int, setting: Setting, step: float, out: Array) -> None:
     """Gamma [D, D]: errors of covariance Sigma in every column of Theta cost tr(Gamma Sigma).
 
     Second order: gains that are off by dK_h cost sum_h tr((R + B^T P_{h+1} B) dK_h X_h dK_h^T), and
@@ -276,14 +268,14 @@ def regret_curvature(
     P = np.empty((H + 1, n, n))
     other = np.empty((H + 1, n, n))
     X = np.empty((H + 1, n, n))
-    riccati(theta, sigma, Q, R, gains, P)
-    policy_cost(theta, Q, R, W, start, gains, 1.0, np.zeros(H), X)
+    riccati(theta, sigma, setting, gains, P)
+    policy_cost(theta, setting, gains, 1.0, np.zeros(H), X)
     weight = np.empty((H, d, d))
     B = theta[n:]
     for h in range(H):
         for a in range(d):
             for b in range(d):
-                total = R[a, b]
+                total = setting.R[a, b]
                 for i in range(n):
                     for j in range(n):
                         total += B[a, i] * P[h + 1, i, j] * B[b, j]
@@ -295,7 +287,7 @@ def regret_curvature(
     for c in range(n):
         for i in range(D):
             near[i, c] = theta[i, c] + step
-            riccati(near, sigma, Q, R, shifted, other)
+            riccati(near, sigma, setting, shifted, other)
             near[i, c] = theta[i, c]
             for h in range(H):
                 for a in range(d):

@@ -14,7 +14,8 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.kernels import kernel
-from tacit.kernels.lq import optimal_cost_gradient, start_cost
+from tacit.kernels.cholesky import factor
+from tacit.kernels.lq import Setting, optimal_cost_gradient, start_cost
 
 _TOL = 1e-13
 
@@ -129,10 +130,7 @@ def descend(
     lam: Array,
     U: Array,
     radius: float,
-    Q: Array,
-    R: Array,
-    W: Array,
-    start: Array,
+    setting: Setting,
     H: int,
     iterations: int,
     tol: float,
@@ -145,10 +143,7 @@ def descend(
         lam: eigenvalues of V.
         U: eigenvectors of V, by column.
         radius: of the ellipsoid, in the metric of V.
-        Q: state cost.
-        R: input cost.
-        W: noise covariance.
-        start: second moment of the first state.
+        setting: costs, noise and start.
         H: horizon.
         iterations: most steps.
         tol: relative progress, over a step, at which to stop.
@@ -171,7 +166,7 @@ def descend(
     if not project(Y, T, lam, radius, rows):
         return math.inf
     _rotate(U, Y, False, theta)
-    value = optimal_cost_gradient(theta, Q, R, W, start, gains, P, gradient)
+    value = optimal_cost_gradient(theta, setting, gains, P, gradient)
     step = radius * radius
     still = 0
     for _ in range(iterations):
@@ -192,7 +187,7 @@ def descend(
                 step *= 0.25
                 continue
             _rotate(U, trial, False, point)
-            found = optimal_cost_gradient(point, Q, R, W, start, gains, P, gradient)
+            found = optimal_cost_gradient(point, setting, gains, P, gradient)
             if found <= value - 1e-4 * distance / step:
                 moved = True
                 break
@@ -215,10 +210,7 @@ def dual_bound(
     inverse: Array,
     radius: float,
     multipliers: Array,
-    Q: Array,
-    R: Array,
-    W: Array,
-    start: Array,
+    setting: Setting,
 ) -> float:
     """A lower bound on the optimistic value for any multipliers >= 0.
 
@@ -232,10 +224,7 @@ def dual_bound(
         inverse: V^{-1} [D, D].
         radius: of the ellipsoid.
         multipliers: of the two constraints at every step [H, 2].
-        Q: state cost.
-        R: input cost.
-        W: noise covariance.
-        start: second moment of the first state.
+        setting: costs, noise and start.
     """
     D, n = centre.shape
     H = multipliers.shape[0]
@@ -260,26 +249,18 @@ def dual_bound(
                 for k in range(n):
                     value += T[i, k] * centre[j, k]
                 if i < n and j < n:
-                    value += Q[i, j]
+                    value += setting.Q[i, j]
                 elif i >= n and j >= n:
-                    value += R[i - n, j - n]
+                    value += setting.R[i - n, j - n]
                 if i == j:
                     value -= ball
                 M[i, j] = value
         for i in range(n):
             for j in range(n):
                 M[D + i, D + j] = P[h + 1, i, j] + (ellipsoid + ball if i == j else 0.0)
-        for i in range(D):  # the controls: u, then v
-            for j in range(i + 1):
-                value = M[n + i, n + j]
-                for k in range(j):
-                    value -= L[i, k] * L[j, k]
-                if i == j:
-                    if value <= 1e-12:
-                        return -math.inf
-                    L[i, i] = math.sqrt(value)
-                else:
-                    L[i, j] = value / L[j, j]
+        if not factor(M[n:, n:], L, 1e-12):  # of the controls: u, then v
+            return -math.inf
+        for i in range(D):
             for j in range(n):
                 value = M[n + i, j]
                 for k in range(i):
@@ -291,7 +272,7 @@ def dual_bound(
                 for k in range(D):
                     value -= F[k, i] * F[k, j]
                 P[h, i, j] = value
-    return start_cost(P, start, W)
+    return start_cost(P, setting)
 
 
 @kernel
@@ -299,10 +280,7 @@ def best_dual_bound(
     centre: Array,
     inverse: Array,
     radius: float,
-    Q: Array,
-    R: Array,
-    W: Array,
-    start: Array,
+    setting: Setting,
     H: int,
     stepwise: bool,
 ) -> float:
@@ -318,7 +296,7 @@ def best_dual_bound(
         for j in range(8):
             point[:, 0] = 10.0 ** (-3.0 + 0.5 * i)
             point[:, 1] = 0.0 if j == 0 else 10.0 ** (-4.0 + j)
-            value = dual_bound(centre, inverse, radius, point, Q, R, W, start)
+            value = dual_bound(centre, inverse, radius, point, setting)
             if value > best:
                 best = value
                 at[:] = point
@@ -335,7 +313,7 @@ def best_dual_bound(
                         point[:] = at
                         for h in range(first, last):
                             point[h, c] = max(at[h, c], 1e-5) * direction
-                        value = dual_bound(centre, inverse, radius, point, Q, R, W, start)
+                        value = dual_bound(centre, inverse, radius, point, setting)
                         if value > best:
                             best = value
                             at[:] = point

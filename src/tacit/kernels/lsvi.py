@@ -16,7 +16,7 @@ from tacit.kernels.cholesky import factor_or_floor, solve_lower, solve_transpose
 
 @kernel
 def cholesky_logdet(matrix: Array) -> float:
-    """Log det of a positive definite matrix, NaN for others; ``matrix`` is overwritten."""
+    """log det of a positive definite matrix, NaN for others; ``matrix`` is overwritten."""
     d = matrix.shape[0]
     total = 0.0
     for j in range(d):
@@ -172,7 +172,7 @@ def optimistic_stage(
 
 @kernel
 def log_determinants(packed: Array, ridge: float, least: float, work: Array, logdet: Array) -> bool:
-    """Log det(G + ridge I) of every stage; False if an eigenvalue is not above ``least``.
+    """log det(G + ridge I) of every stage; False if an eigenvalue is not above ``least``.
 
     Args:
         packed: Gram matrices [H, p], off-diagonal entries times sqrt 2.

@@ -1,7 +1,9 @@
-"""Value-targeted regression on released sums: estimates, widths, optimistic backward induction.
+"""Linear mixtures on released sums: estimates, widths, optimistic backward induction.
 
-Planning only: nothing here may import rollout, counts or sums. Statistics share the first kernels,
-so that user and planner mean the same by phi_V.
+By value-targeted regression, by V-free regression (one estimate of the weights serves every value
+function), and on noisy transition counts with known rewards. Planning only: nothing here may
+import rollout, counts or sums. Statistics share the first kernels, so that
+user and planner mean the same by phi_V.
 
 Shapes: phi [SA, S, w] within a block, block [SA]; packed matrices [stages, blocks, w (w + 1) / 2]
 hold the lower triangle row by row, off-diagonal entries times ``off`` (sqrt 2 is isometric).
@@ -21,6 +23,7 @@ from tacit.kernels.cholesky import (
     solve_lower,
     solve_transposed,
 )
+from tacit.kernels.posterior import project
 
 
 class Regression(NamedTuple):
@@ -245,3 +248,142 @@ def mirror_step(logits: Array, Q: Array, rate: Array, weights: Array) -> None:
                 total += weights[h, s, a]
             for a in range(A):
                 weights[h, s, a] /= total
+
+
+@kernel
+def vfree_induction(
+    transitions: Regression,
+    p_widths: Widths,
+    phi: Array,
+    full: Array,
+    origin: Array,
+    rewards: Regression,
+    r_widths: Widths,
+    varphi: Array,
+    offset: float,
+    known_reward: Array,
+    simplex: bool,
+    pooled: bool,
+    p_work: Work,
+    r_work: Work,
+    whole: Array,
+    Q: Array,
+    V: Array,
+) -> None:
+    """Q_h = clip(r + bonus) + clip(P V + bonus), each within what it can be.
+
+    See docs/papers/mixture_jdp.md#b1 and docs/papers/mixture_jdp.md#b2.
+    P V = <phi_V, origin> + <phi_V in reduced coordinates, vartheta>. With weights on the simplex it
+    lies between the smallest and the largest P_i V of the base kernels, always between min V and
+    max V; rewards lie in [0, 1]. ``whole`` [d0] is work space.
+    """
+    H, S, A = Q.shape
+    for s in range(S):
+        V[H, s] = 0.0
+    p_radius = 0.0
+    r_radius = 0.0
+    learn = known_reward.shape[0] == 0
+    for h in range(H - 1, -1, -1):
+        p = 0 if pooled else h
+        mid = 0.0
+        low = 0.0
+        high = 0.0
+        if h < H - 1:
+            if not pooled or h == H - 2:
+                p_radius = prepare(transitions, p, p_widths, p_work)
+            mid = middle(V[h + 1], True)
+            low = np.min(V[h + 1])
+            high = np.max(V[h + 1])
+        if learn and (not pooled or h == H - 1):
+            r_radius = prepare(rewards, p, r_widths, r_work)
+        for s in range(S):
+            best = -np.inf
+            for a in range(A):
+                pair = s * A + a
+                if learn:
+                    value = offset + estimate(varphi[pair], 0, r_work)
+                    value += bonus(varphi[pair], 0, p, r_radius, r_widths, r_work)
+                    value = min(max(value, 0.0), 1.0)
+                else:
+                    value = known_reward[h, s, a]
+                if h < H - 1:
+                    mixed(full[pair], V[h + 1], mid, whole)
+                    least = low
+                    most = high
+                    if simplex:
+                        least = mid + np.min(whole)
+                        most = mid + np.max(whole)
+                    after = mid
+                    for i in range(origin.shape[0]):
+                        after += origin[i] * whole[i]
+                    mixed(phi[pair], V[h + 1], mid, p_work.x[pair])
+                    after += estimate(p_work.x[pair], 0, p_work)
+                    after += bonus(p_work.x[pair], 0, p, p_radius, p_widths, p_work)
+                    value += min(max(after, least), most)
+                Q[h, s, a] = value
+                best = max(best, value)
+            V[h, s] = best
+
+
+@kernel
+def pool_stages(counts: Array, variances: Array, pooled: Array, pooled_variances: Array) -> None:
+    """Sums over the stages, into tables [1, S, A, S]."""
+    pooled[:] = 0.0
+    pooled_variances[:] = 0.0
+    for h in range(counts.shape[0]):
+        pooled[0] += counts[h]
+        pooled_variances[0] += variances[h]
+
+
+@kernel
+def transition_induction(
+    counts: Array,
+    variances: Array,
+    known_reward: Array,
+    caps: Array,
+    scale: float,
+    row: Array,
+    Q: Array,
+    V: Array,
+) -> None:
+    """Q_h = min(cap, r + (1 - q) P^ V + q max V), q = min(1, c (sqrt n + sd) / n).
+
+    See docs/papers/mixture_ldp.md#b1.
+
+    n is the noisy number of visits, raised to its own noise ``sd`` and to 1; P^ is the noisy row
+    over n, filled up evenly where n was raised, projected onto the simplex. ``counts`` has one
+    table per stage before the last, or one for all.
+    """
+    H, S, A = Q.shape
+    for s in range(S):
+        V[H, s] = 0.0
+    for h in range(H - 1, -1, -1):
+        g = h if counts.shape[0] > 1 else 0
+        top = 0.0
+        if h < H - 1:
+            for s in range(S):
+                top = max(top, V[h + 1, s])
+        for s in range(S):
+            best = -np.inf
+            for a in range(A):
+                value = known_reward[h, s, a]
+                if h < H - 1:
+                    seen = 0.0
+                    noise = 0.0
+                    for n in range(S):
+                        seen += counts[g, s, a, n]
+                        noise += variances[g, s, a, n]
+                    deviation = np.sqrt(noise)
+                    visits = max(max(seen, deviation), 1.0)
+                    for n in range(S):
+                        row[n] = counts[g, s, a, n] / visits + (1.0 - seen / visits) / S
+                    project(row, 1.0)
+                    mean = 0.0
+                    for n in range(S):
+                        mean += row[n] * V[h + 1, n]
+                    q = min(1.0, scale * (np.sqrt(visits) + deviation) / visits)
+                    value += (1.0 - q) * mean + q * top
+                value = min(value, caps[h])
+                Q[h, s, a] = value
+                best = max(best, value)
+            V[h, s] = best

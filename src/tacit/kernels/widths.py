@@ -37,7 +37,7 @@ def fill_tight(
 
 
 @kernel
-def printed_terms(
+def paper_terms(
     users: int, sigma: float, d: int, theta: float, most: float, horizon: int, alpha: float
 ) -> tuple[float, float]:
     """Shift 2 Gamma + 1 and radius q1 + q2 + q3 of docs/papers/mixture_ldp.md#radius.

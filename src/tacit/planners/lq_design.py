@@ -82,15 +82,15 @@ def prospect(
     draw_models(belief.theta, lower, normals, facts.C_A, facts.C_B, models)
     costs, optimum = np.empty((MODELS, len(SCALES))), np.empty(MODELS)
     excited = np.empty(MODELS)
-    Q, R, W, X1 = facts.Q, facts.R, belief.W, facts.X1
-    scaled_costs(models, gains, SCALES, Q, R, W, X1, costs, optimum, excited)
+    setting = facts.setting._replace(W=belief.W)
+    scaled_costs(models, gains, SCALES, setting, costs, optimum, excited)
     change = costs - costs[:, :1]
     predicted = change.mean(axis=0) + tuning.caution * change.std(axis=0)
     chosen = int(predicted.argmin()) if predicted.min() < 0.0 else 0
     regret = costs - optimum[:, np.newaxis]
     curvature = np.empty((CURVED, facts.D, facts.D))
     for model, out in zip(models, curvature, strict=False):
-        regret_curvature(model, facts.H, Q, R, W, X1, 1e-4, out)
+        regret_curvature(model, facts.H, setting, 1e-4, out)
     return Prospect(
         scale=float(SCALES[chosen]),
         loss=float(regret[:, chosen].mean()),

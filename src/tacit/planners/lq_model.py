@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from tacit.arrays import Array
 from tacit.kernels import lq
+from tacit.planners.base import Ask, Context, Streams, next_version
+from tacit.policy import LinearPolicy
+from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task import Task
+
+KEYS = 2**62
+"""Keys of public directions are drawn below it."""
 
 
 class LinearTask(NamedTuple):
@@ -30,8 +38,13 @@ class LinearTask(NamedTuple):
 
     @property
     def D(self) -> int:
-        """N + d."""
+        """n + d."""
         return self.n + self.d
+
+    @property
+    def setting(self) -> lq.Setting:
+        """Costs, noise and start, as kernels read them."""
+        return lq.Setting(self.Q, self.R, self.W, self.X1)
 
 
 def linear_task(task: Task) -> LinearTask:
@@ -56,16 +69,48 @@ def linear_task(task: Task) -> LinearTask:
     )
 
 
-def released_moments(
-    facts: LinearTask, release: Release, weight: float, off_diagonal: float
-) -> tuple[Array, Array]:
-    """M [D, D] and N [D, n] of a release of ``ControlMoments``."""
-    D = facts.D
-    M = np.zeros((D, D))
-    rows, columns = np.triu_indices(D)
-    scale = np.where(rows == columns, 1.0, off_diagonal)
-    M[rows, columns] = M[columns, rows] = release.blocks["moment"] / scale
-    return M, release.blocks["target"] / weight
+class MomentsPlanner(ABC):
+    """Planners of linear systems that read a release of ``ControlMoments``.
+
+    Attributes:
+        weight: factor with which N was released.
+        off_diagonal: factor with which entries off the diagonal of M were released.
+    """
+
+    weight: float = 1.0
+    off_diagonal: float = 2.0**0.5
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """A policy from the released M [D, D] and N [D, n]."""
+        facts = linear_task(task)
+        M = np.zeros((facts.D, facts.D))
+        rows, columns = np.triu_indices(facts.D)
+        scale = np.where(rows == columns, 1.0, self.off_diagonal)
+        M[rows, columns] = M[columns, rows] = release.blocks["moment"] / scale
+        moments = Moments(release.users, M, release.blocks["target"] / self.weight)
+        policy, context = self._policy(facts, moments, previous, streams.posterior)
+        return Publication(next_version(previous), policy, context)
+
+    @abstractmethod
+    def _policy(
+        self, facts: LinearTask, moments: Moments, previous: Publication | None, rng: Generator
+    ) -> tuple[LinearPolicy, Context]:
+        """The policy, and what is published beside it."""
+
+
+class Moments(NamedTuple):
+    """Released sums of that many users: M = sum z z^T and N = sum z x'^T."""
+
+    users: int
+    M: Array
+    N: Array
 
 
 def inverted(matrices: Array) -> Array:
@@ -84,10 +129,13 @@ def within_unit(theta: Array) -> Array:
     return scaled
 
 
-def certainty_gains(facts: LinearTask, theta: Array, limit: float) -> Array:
-    """Optimal gains of a model, capped."""
+def certainty_gains(
+    facts: LinearTask, theta: Array, limit: float, sigma: Array | None = None
+) -> Array:
+    """Optimal gains of a model, capped; of the expected cost, where it has covariance sigma."""
     gains = np.empty((facts.H, facts.d, facts.n))
     P = np.empty((facts.H + 1, facts.n, facts.n))
-    lq.riccati(theta, np.zeros((facts.D, facts.D)), facts.Q, facts.R, gains, P)
+    spread = np.zeros((facts.D, facts.D)) if sigma is None else sigma
+    lq.riccati(theta, spread, facts.setting, gains, P)
     lq.cap_gains(gains, limit)
     return gains

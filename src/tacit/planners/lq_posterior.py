@@ -101,7 +101,7 @@ def _residual(
     context: Mapping[str, npt.NDArray[Any]],
     users: int,
 ) -> Array:
-    """Sum e e^T over the batch, unpacked; empty where it was not collected."""
+    """sum e e^T over the batch, unpacked; empty where it was not collected."""
     if "residual" not in blocks:
         return np.zeros((0, 0))
     total = np.zeros((facts.n, facts.n))

@@ -1,23 +1,62 @@
-"""Optimistic backward induction on noisy counts."""
+"""Optimistic backward induction on counts: UCB-VI on exact ones, LDP-OBI on noisy ones."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.kernels.obi import KINDS, CellNoise
-from tacit.kernels.obi_values import WIDTHS, Rule, first_bonus, obi_values
-from tacit.kernels.planning import greedy
-from tacit.planners.base import Ask, Streams, next_version
-from tacit.policy import TabularPolicy
+from tacit.kernels.obi import KINDS, WIDTHS, CellNoise, Rule, first_bonus, obi_values
+from tacit.kernels.planning import backward_induction, optimistic_model
+from tacit.planners.base import Context, Streams, ValuePlanner, least_count, rewards_or_nan
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release
-from tacit.task import Task
+from tacit.task import Task, table_sizes
 
-Width = Literal["published", "corrected", "tight"]
+Width = Literal["paper", "corrected", "tight"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UcbViPlanner(ValuePlanner):
+    """Q_h = min(Q_h of the last plan, H, r^ + p^ V_{h+1} + c 7 H L / sqrt(N)).
+
+    UCB-VI with Hoeffding bonus (docs/papers/tabular_ldp.md#baselines, after Azar et al. 2017),
+    L = ln(5 S A T / beta), T = K H. The bonus scale c is 1 in the theorem. N counts transitions
+    before the last stage and visits at it (see ``kernels.planning``).
+    """
+
+    bonus_scale: float
+    beta: float
+
+    def width(self, task: Task) -> float:
+        """The bonus at N = 1: c 7 H L."""
+        pairs = task.sizes["states"] * task.sizes["actions"]
+        steps = task.users * task.horizon
+        return self.bonus_scale * 7.0 * task.horizon * math.log(5.0 * pairs * steps / self.beta)
+
+    def values(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Array, Context]:
+        """Optimistic backward induction on the released counts."""
+        H, S, A = table_sizes(task)
+        Q = np.full((H, S, A), float(H)) if previous is None else previous.context["Q"].copy()
+        P = np.empty_like(release.blocks["transitions"])
+        R = np.empty((H, S, A))
+        optimistic_model(
+            release.blocks["reward"],
+            release.blocks["visits"],
+            release.blocks["transitions"],
+            rewards_or_nan(task),
+            self.width(task),
+            P,
+            R,
+        )
+        backward_induction(P, R, Q, np.empty((H + 1, S)))
+        return Q, {"Q": Q}
 
 
 def cell_noise(law: NoiseLaw) -> CellNoise:
@@ -31,7 +70,7 @@ LATEST = 10**16
 """Episodes beyond which a bonus counts as never small enough."""
 
 
-class ObiPlanner:
+class ObiPlanner(ValuePlanner):
     """LDP-OBI's planner: widths from the declared law of the noise.
 
     See docs/papers/tabular_ldp.md#ldp-obi and docs/papers/tabular_ldp.md#precisions.
@@ -39,7 +78,7 @@ class ObiPlanner:
     Args:
         alpha: shift of the denominators, > 1; "tight" widths have none.
         beta: failure probability.
-        width: the "published" widths and last-step bonus, the "corrected" ones
+        width: the "paper" widths and last-step bonus, the "corrected" ones
             (docs/papers/tabular_ldp.md#e4, and E5, E8 there), or the "tight" ones
             (docs/papers/tabular_ldp.md#b7).
     """
@@ -47,16 +86,11 @@ class ObiPlanner:
     def __init__(self, *, alpha: float, beta: float, width: Width) -> None:
         self.rule = Rule(WIDTHS[width], float(alpha), float(beta))
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def values(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Array, Context]:
         """Optimistic backward induction on the released tables."""
-        H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
+        H, S, A = table_sizes(task)
         Q = np.empty((H, S, A))
         obi_values(
             release.blocks["reward"],
@@ -68,9 +102,7 @@ class ObiPlanner:
             Q,
             np.empty((H + 1, S)),
         )
-        actions = np.zeros((H, S), dtype=np.int64)
-        greedy(Q, streams.ties, actions)
-        return Publication(next_version(previous), TabularPolicy(actions))
+        return Q, {}
 
     def break_even(self, task: Task, law: NoiseLaw, target: float) -> float:
         """The episode from which on the bonus of step 1 is at most ``target``, infinite if never.
@@ -79,18 +111,10 @@ class ObiPlanner:
         (docs/papers/tabular_ldp.md#break-even): all others come later.
         """
         noise = cell_noise(law)
-        sizes = (task.sizes["states"], task.sizes["actions"], task.horizon)
+        shape = (task.sizes["states"], task.sizes["actions"], task.horizon)
 
         def small(users: int) -> bool:
-            return first_bonus(noise, users, sizes, self.rule) <= target
+            return first_bonus(noise, users, shape, self.rule) <= target
 
-        high = 1
-        while not small(high):
-            high *= 2
-            if high > LATEST:
-                return math.inf
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if small(middle) else (middle, high)
-        return high + 1.0
+        first = least_count(small, LATEST)
+        return math.inf if first is None else first + 1.0

@@ -1,7 +1,7 @@
 """OFU-RL: optimal control of the most favourable model in a confidence set.
 
 The confidence set is built from released matrices and public bounds only
-(docs/papers/lq_jdp.md#confidence): the published radius contains a determinant of exact data
+(docs/papers/lq_jdp.md#confidence): the paper's radius contains a determinant of exact data
 (#e1 on that page), which no finite epsilon allows.
 """
 
@@ -12,22 +12,21 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import gammaincinv
 
 from tacit.arrays import Array
 from tacit.kernels.lq_optimism import best_dual_bound, descend
-from tacit.planners.base import Ask, Streams, next_version
+from tacit.planners.base import Context
 from tacit.planners.lq_model import (
     LinearTask,
+    Moments,
+    MomentsPlanner,
     certainty_gains,
-    linear_task,
-    released_moments,
     within_unit,
 )
 from tacit.policy import LinearPolicy
 from tacit.publication import Publication
-from tacit.release import Release
-from tacit.task import Task
 
 STARTS = 6
 SURVEY = 12
@@ -88,7 +87,7 @@ def plain_ridge(weight: float) -> Ridge:
     return Ridge(weight, weight, weight, 0.0)
 
 
-def published_ridge(
+def paper_ridge(
     moment_std: float,
     target_std: float,
     levels: int,
@@ -166,10 +165,7 @@ def _descend(facts: LinearTask, region: Ellipsoid, theta: Array, iterations: int
         region.lam,
         region.U,
         region.radius,
-        facts.Q,
-        facts.R,
-        facts.W,
-        facts.X1,
+        facts.setting,
         facts.H,
         iterations,
         1e-9,
@@ -207,7 +203,7 @@ def certificate(facts: LinearTask, region: Ellipsoid) -> float:
 
 
 def _mixture(region: Ellipsoid, share: float) -> Ellipsoid:
-    """Share (|Theta - That|_V / radius)^2 + (1 - share) |Theta|_F^2 <= 1 as an ellipsoid."""
+    """share (|Theta - That|_V / radius)^2 + (1 - share) |Theta|_F^2 <= 1 as an ellipsoid."""
     pull = share * region.lam / region.radius**2
     lam = pull + (1.0 - share)
     rotated = region.U.T @ region.centre
@@ -221,21 +217,19 @@ def _bound(facts: LinearTask, region: Ellipsoid, stepwise: bool) -> float:
         region.centre,
         (region.U / region.lam) @ region.U.T,
         region.radius,
-        facts.Q,
-        facts.R,
-        facts.W,
-        facts.X1,
+        facts.setting,
         facts.H,
         stepwise,
     )
 
 
-class OfuPlanner:
+@dataclass(frozen=True)
+class OfuPlanner(MomentsPlanner):
     """Optimism over the confidence set, gains capped.
 
     docs/papers/lq_jdp.md#ofu-rl and #private-ofu-rl, with #e1 and #e6 to #e8 put right.
 
-    Args:
+    Attributes:
         ridge: regulariser and noise bounds.
         beta: failure probability.
         weight: factor with which N was released.
@@ -243,35 +237,18 @@ class OfuPlanner:
         certify: also publish a lower bound on the value of every solve.
     """
 
-    def __init__(
-        self,
-        ridge: Ridge,
-        *,
-        beta: float,
-        weight: float = 1.0,
-        off_diagonal: float = math.sqrt(2.0),
-        certify: bool = False,
-    ) -> None:
-        self.ridge = ridge
-        self.beta = beta
-        self.weight = weight
-        self.off_diagonal = off_diagonal
-        self.certify = certify
+    ridge: Ridge
+    beta: float
+    weight: float = 1.0
+    off_diagonal: float = 2.0**0.5
+    certify: bool = False
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
-        """Confidence set, optimistic model, its capped gains."""
-        facts = linear_task(task)
-        M, N = released_moments(facts, release, self.weight, self.off_diagonal)
-        region = confidence(facts, M, N, self.ridge, self.beta)
+    def _policy(
+        self, facts: LinearTask, moments: Moments, previous: Publication | None, rng: Generator
+    ) -> tuple[LinearPolicy, Context]:
+        region = confidence(facts, moments.M, moments.N, self.ridge, self.beta)
         before = None if previous is None else previous.context["theta"]
-        found = optimistic(facts, region, before, streams.posterior)
+        found = optimistic(facts, region, before, rng)
         misses = 0 if previous is None else int(previous.context["misses"])
         context = {
             "theta": found.theta,
@@ -281,5 +258,4 @@ class OfuPlanner:
         }
         if self.certify:
             context["bound"] = np.array(certificate(facts, region))
-        gains = certainty_gains(facts, found.theta, facts.gain)
-        return Publication(next_version(previous), LinearPolicy(gains), context)
+        return LinearPolicy(certainty_gains(facts, found.theta, facts.gain)), context

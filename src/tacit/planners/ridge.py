@@ -9,12 +9,11 @@ from functools import lru_cache
 import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
-from tacit.kernels.planning import greedy
-from tacit.planners.base import Ask, Streams, next_version
+from tacit.planners.base import Ask, Streams, greedy_actions, next_version
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
-from tacit.task import Task, feature_table
+from tacit.task import Task, feature_table, table_sizes
 
 
 @lru_cache(maxsize=64)
@@ -133,7 +132,7 @@ class RidgePlanner:
         streams: Streams,
     ) -> Publication:
         """Backward induction on the released sums."""
-        H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
+        H, S, A = table_sizes(task)
         known, version = task.known.get("reward"), next_version(previous)
         fit = self._fit(task, release)
         Q, V = np.empty((H, S, A)), np.zeros(S)
@@ -148,12 +147,10 @@ class RidgePlanner:
             if known is not None:
                 Q[h] += known[h if len(known) > 1 else 0]
             V = Q[h].max(axis=1)
-        actions = np.zeros((H, S), dtype=np.int64)
-        greedy(Q, streams.ties, actions)
-        return Publication(version, TabularPolicy(actions))
+        return Publication(version, TabularPolicy(greedy_actions(Q, streams)))
 
     def _fit(self, task: Task, release: Release) -> Ridge:
-        S, A = task.sizes["states"], task.sizes["actions"]
+        _, S, A = table_sizes(task)
         phi = feature_table(task).reshape(S * A, -1)
         d = phi.shape[1]
         packed = release.blocks["gram"] / self.blocks.gram

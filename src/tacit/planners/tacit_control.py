@@ -26,7 +26,7 @@ from tacit.planners.lq_design import (
     design,
     prospect,
 )
-from tacit.planners.lq_model import LinearTask, inverted, linear_task
+from tacit.planners.lq_model import KEYS, LinearTask, certainty_gains, inverted, linear_task
 from tacit.planners.lq_posterior import Belief, as_context, posterior, prior, served_so_far
 from tacit.policy import LinearPolicy
 from tacit.publication import Publication
@@ -75,13 +75,13 @@ class TacitControlPlanner:
             served = served_so_far(facts, release, previous, first)
             before = Belief(*(previous.context[name] for name in ("reference", "sigma", "W")))
             belief = posterior(facts, served, before, self.noise_std)
-        gains = self._gains(facts, belief)
+        gains = certainty_gains(facts, belief.theta, facts.gain, belief.sigma)
         outlook = prospect(facts, belief, gains, self.tuning, rng)
         acting = outlook.scale * gains
         made = design(facts, belief, acting, self.tuning, rng)
         batch = self._batch(task, facts, belief, outlook, made, done, spent)
         lq.cap_gains(acting, facts.gain - batch.amplitude)
-        policy = LinearPolicy(acting, amplitude=batch.amplitude, key=int(rng.integers(2**62)))
+        policy = LinearPolicy(acting, amplitude=batch.amplitude, key=int(rng.integers(KEYS)))
         context = {
             "reference": belief.theta,
             "sigma": belief.sigma,
@@ -97,14 +97,6 @@ class TacitControlPlanner:
             **as_context(served),
         }
         return Publication(next_version(previous), policy, context, users=batch.users)
-
-    def _gains(self, facts: LinearTask, belief: Belief) -> Array:
-        """Optimal gains of the expected cost under the belief, capped."""
-        gains = np.empty((facts.H, facts.d, facts.n))
-        P = np.empty((facts.H + 1, facts.n, facts.n))
-        lq.riccati(belief.theta, belief.sigma, facts.Q, facts.R, gains, P)
-        lq.cap_gains(gains, facts.gain)
-        return gains
 
     def _batch(
         self,

@@ -11,7 +11,7 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.features import RewardFeatures, TransitionFeatures, value_caps
 from tacit.kernels.mixture import Widths
-from tacit.kernels.widths import fill_tight, printed_terms
+from tacit.kernels.widths import fill_tight, paper_terms
 from tacit.release import Release
 from tacit.task import Task
 
@@ -26,17 +26,18 @@ class Units(NamedTuple):
     off: float
 
 
+class Sums(NamedTuple):
+    """What released sums are about: features of transitions and of rewards, and their units."""
+
+    transitions: TransitionFeatures
+    rewards: RewardFeatures
+    units: Units
+
+
 class WidthRule(Protocol):
     """How wide the estimates of a release are."""
 
-    def widths(
-        self,
-        task: Task,
-        release: Release,
-        p: TransitionFeatures,
-        r: RewardFeatures,
-        units: Units,
-    ) -> tuple[Widths, Widths]:
+    def widths(self, task: Task, release: Release, sums: Sums) -> tuple[Widths, Widths]:
         """Widths of transition and of reward estimates."""
 
 
@@ -84,43 +85,34 @@ class TightWidths:
     ridge: float
     releases: int
 
-    def widths(
-        self,
-        task: Task,
-        release: Release,
-        p: TransitionFeatures,
-        r: RewardFeatures,
-        units: Units,
-    ) -> tuple[Widths, Widths]:
+    def widths(self, task: Task, release: Release, sums: Sums) -> tuple[Widths, Widths]:
         """Privacy costs an additive term that decays like 1 / n, called W there."""
+        p, r, units = sums
         noises = [
             stage_std(release, name, getattr(units, name)) if name in release.blocks else None
             for name in ("gram", "target", "reward_gram", "reward_target")
         ]
         p_reach, r_reach = reaches(task, p, r)
         return (
-            self._family(task, p.width, p.blocks, block_theta(p), *p_reach, *noises[:2]),
-            self._family(task, r.width, r.blocks, block_theta(r), *r_reach, *noises[2:]),
+            self._family(task, p, p_reach, *noises[:2]),
+            self._family(task, r, r_reach, *noises[2:]),
         )
 
     def _family(
         self,
         task: Task,
-        width: int,
-        blocks: int,
-        theta: float,
-        spread: Array,
-        longest: Array,
+        features: TransitionFeatures | RewardFeatures,
+        reach: tuple[Array, Array],
         gram_std: Array | None,
         target_std: Array | None,
     ) -> Widths:
-        zero = np.zeros(len(spread))
-        widths = self.blank(task, width, blocks, spread, longest)
+        zero, width, blocks = np.zeros(len(reach[0])), features.width, features.blocks
+        widths = self.blank(task, width, blocks, *reach)
         fill_tight(
             zero if gram_std is None else gram_std,
             zero if target_std is None else target_std,
             *self.roots(task, width, blocks),
-            theta,
+            block_theta(features),
             self.ridge,
             widths.shift,
             widths.fixed,
@@ -161,8 +153,8 @@ def _flat(scale: float, ridge: float, shift: Array, radius: Array) -> Widths:
 
 
 @dataclass(frozen=True)
-class PrintedLocal:
-    """LDP-UCRL-VTR as published: shift 2 Gamma and the three terms of its proof.
+class PaperLocal:
+    """LDP-UCRL-VTR as in the paper: shift 2 Gamma and the three terms of its proof.
 
     See docs/papers/mixture_ldp.md#radius.
 
@@ -174,15 +166,9 @@ class PrintedLocal:
     bonus_scale: float
     beta: float
 
-    def widths(
-        self,
-        task: Task,
-        release: Release,
-        p: TransitionFeatures,
-        r: RewardFeatures,
-        units: Units,
-    ) -> tuple[Widths, Widths]:
+    def widths(self, task: Task, release: Release, sums: Sums) -> tuple[Widths, Widths]:
         """Transitions have values up to V_1; rewards (the bandit) are rescaled to [-1, 1]."""
+        p, r, _ = sums
         H, most = task.horizon, float(value_caps(task)[0])
         p_shift, p_radius = self._terms(task, release, p.dimension, p.theta_norm, most)
         r_shift, r_radius = self._terms(task, release, r.dimension, r.theta_norm / r.span, 1.0)
@@ -195,14 +181,14 @@ class PrintedLocal:
         self, task: Task, release: Release, d: int, theta: float, most: float
     ) -> tuple[float, float]:
         sigma = release.law.scale(next(iter(release.blocks)))
-        return printed_terms(
+        return paper_terms(
             release.users, float(sigma), d, float(theta), most, task.horizon, float(self.beta)
         )
 
 
 @dataclass(frozen=True)
-class PrintedJoint:
-    """Private-LinOpt as published: shift 2 Sigma, widths beta_p and beta_r.
+class PaperJoint:
+    """Private-LinOpt as in the paper: shift 2 Sigma, widths beta_p and beta_r.
 
     See docs/papers/mixture_jdp.md#regularizer and docs/papers/mixture_jdp.md#private-linopt.
 
@@ -218,15 +204,9 @@ class PrintedJoint:
     node_std: float
     terms: int
 
-    def widths(
-        self,
-        task: Task,
-        release: Release,
-        p: TransitionFeatures,
-        r: RewardFeatures,
-        units: Units,
-    ) -> tuple[Widths, Widths]:
+    def widths(self, task: Task, release: Release, sums: Sums) -> tuple[Widths, Widths]:
         """Constant over the run: the paper assumes all m noises at every k."""
+        p, r, _ = sums
         H, K, d1 = task.horizon, task.users, p.dimension
         p_norms = d1 * H**2, math.sqrt(d1) * H**2
         return (

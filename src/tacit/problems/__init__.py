@@ -2,10 +2,9 @@
 
 from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem, problems
-from tacit.problems.environments import TabularEnv
+from tacit.problems.environments import LQEnv, TabularEnv
 from tacit.problems.linear import LinearMDP
 from tacit.problems.lq import LQSystem
-from tacit.problems.lq_environment import LQEnv
 from tacit.problems.mixture import LinearMixtureMDP
 from tacit.problems.tabular import TabularMDP
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
+from tacit.arrays import Array
+from tacit.errors import InvalidInput, suggestion
 from tacit.policy import Policy
 from tacit.task import Task
 from tacit.trajectory import Trajectory
@@ -43,3 +45,13 @@ class Problem(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Name, parameters and facts for reports, as plain JSON values."""
+
+
+def revealed(name: str, facts: Mapping[str, Array], reveal: Iterable[str]) -> dict[str, Array]:
+    """Those of a problem's facts that a task shall reveal; others are refused."""
+    known = {}
+    for fact in reveal:
+        if fact not in facts:
+            raise InvalidInput(f"{name} has no fact {fact!r} to reveal{suggestion(fact, facts)}")
+        known[fact] = facts[fact]
+    return known

@@ -8,9 +8,9 @@ from typing import Any
 from tacit.problems.base import Problem
 from tacit.problems.benchmarks import hard_tree, random_mdp, river_swim
 from tacit.problems.from_gymnasium import gymnasium_problem
-from tacit.problems.linear_benchmarks import low_rank, synthetic_linear
-from tacit.problems.lq_benchmarks import lq_double_integrator, lq_scalar, lq_thermal, random_lq
-from tacit.problems.mixtures import hard_mixture, linear_bandit, remap_walk
+from tacit.problems.linear import low_rank, synthetic_linear
+from tacit.problems.lq import lq_double_integrator, lq_scalar, lq_thermal, random_lq
+from tacit.problems.mixture import hard_mixture, linear_bandit, remap_walk
 from tacit.registry import Registered, Registry
 
 problems: Registry[Problem] = Registry("problem")

@@ -1,4 +1,7 @@
-"""Linear systems with quadratic cost: exact optimal cost, exact cost of any linear policy."""
+"""Linear systems with quadratic cost, and the named ones of docs/papers/lq_jdp.md#systems.
+
+Optimal cost and the cost of any linear policy are exact.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,16 @@ import numpy.typing as npt
 
 from tacit import validate
 from tacit.arrays import Array, frozen
-from tacit.errors import InvalidInput, suggestion
+from tacit.errors import InvalidInput
 from tacit.kernels import lq
 from tacit.kernels.lq_rollout import LinearTruth, lq_rollout, normals_per_episode
 from tacit.policy import LinearPolicy, Policy
+from tacit.problems.base import revealed
 from tacit.task import Task
 from tacit.trajectory import VectorTrajectory
 
 if TYPE_CHECKING:
-    from tacit.problems.lq_environment import LQEnv
+    from tacit.problems.environments import LQEnv
 
 _ROUNDING = 1e-9
 
@@ -137,6 +141,11 @@ class LQSystem:
         return frozen(self.starts.T @ self.starts / len(self.starts))
 
     @cached_property
+    def setting(self) -> lq.Setting:
+        """Costs, noise and start, as kernels read them."""
+        return lq.Setting(self.Q, self.R, self.noise_covariance, self.start_moment)
+
+    @cached_property
     def truth(self) -> LinearTruth:
         """The secret arrays as the compiled kernels read them."""
         return LinearTruth(self.theta, self.noise, self.starts, self.Q, self.R)
@@ -155,12 +164,7 @@ class LQSystem:
             "input_cost": self.R,
             "bounds": np.array([self.state_bound, self.input_bound, self.noise_bound, self.gain]),
         }
-        for fact in reveal:
-            if fact not in facts:
-                raise InvalidInput(
-                    f"{self.name} has no fact {fact!r} to reveal{suggestion(fact, facts)}"
-                )
-            known[fact] = facts[fact]
+        known |= revealed(self.name, facts, reveal)
         return Task(
             family=self.family,
             horizon=self.horizon,
@@ -175,7 +179,7 @@ class LQSystem:
         gains = np.empty((self.horizon, self.inputs, self.states))
         P = np.empty((self.horizon + 1, self.states, self.states))
         D = self.states + self.inputs
-        lq.riccati(self.theta, np.zeros((D, D)), self.Q, self.R, gains, P)
+        lq.riccati(self.theta, np.zeros((D, D)), self.setting, gains, P)
         return frozen(gains), frozen(P)
 
     def optimal_gains(self) -> Array:
@@ -184,7 +188,7 @@ class LQSystem:
 
     def optimal_cost(self) -> float:
         """Exact J* by Riccati, over the start law."""
-        return lq.start_cost(self._optimum[1], self.start_moment, self.noise_covariance)
+        return lq.start_cost(self._optimum[1], self.setting)
 
     def optimal_value(self) -> float:
         """Minus the optimal cost."""
@@ -198,10 +202,7 @@ class LQSystem:
             return self._cost_with_offsets(policy)
         variance = np.full(self.horizon, policy.amplitude**2 / self.inputs)
         moments = np.empty((self.horizon + 1, self.states, self.states))
-        W, start = self.noise_covariance, self.start_moment
-        return lq.policy_cost(
-            self.theta, self.Q, self.R, W, start, policy.gains, 1.0, variance, moments
-        )
+        return lq.policy_cost(self.theta, self.setting, policy.gains, 1.0, variance, moments)
 
     def _cost_with_offsets(self, policy: LinearPolicy) -> float:
         X, mean, cost = self.start_moment, self.starts.mean(axis=0), 0.0
@@ -251,7 +252,7 @@ class LQSystem:
 
     def environment(self) -> LQEnv:
         """This system as a Gymnasium environment."""
-        from tacit.problems.lq_environment import LQEnv
+        from tacit.problems.environments import LQEnv
 
         return LQEnv(self)
 
@@ -322,3 +323,93 @@ def _starts(value: float | npt.ArrayLike, states: int) -> Array:
 def _bound(value: float | None, name: str, matrix: Array) -> float:
     size = float(np.linalg.norm(matrix, 2))
     return size if value is None else validate.number(value, name, low=0.0)
+
+
+def lq_scalar() -> LQSystem:
+    """LQ1: one state, one input."""
+    return LQSystem(
+        A=[[0.7]],
+        B=[[0.3]],
+        Q=[[1.0]],
+        R=[[0.5]],
+        horizon=10,
+        noise=0.12,
+        start=[1.0],
+        gain=0.6,
+        state_bound=0.7,
+        input_bound=0.3,
+        name="lq-scalar",
+    )
+
+
+def lq_double_integrator() -> LQSystem:
+    """LQ2: a damped double integrator."""
+    return LQSystem(
+        A=[[0.6, 0.3], [0.0, 0.6]],
+        B=[[0.05], [0.25]],
+        Q=np.eye(2),
+        R=[[0.5]],
+        horizon=20,
+        noise=0.07,
+        start=[0.8, 0.6],
+        gain=0.6,
+        state_bound=0.77,
+        input_bound=0.26,
+        name="lq-double-integrator",
+    )
+
+
+def lq_thermal() -> LQSystem:
+    """LQ4: two zones of air and wall, heated separately."""
+    A = [
+        [0.42, 0.10, 0.06, 0.00],
+        [0.08, 0.45, 0.00, 0.00],
+        [0.06, 0.00, 0.42, 0.10],
+        [0.00, 0.00, 0.08, 0.45],
+    ]
+    return LQSystem(
+        A=A,
+        B=[[0.25, 0.0], [0.0, 0.0], [0.0, 0.25], [0.0, 0.0]],
+        Q=np.eye(4),
+        R=0.1 * np.eye(2),
+        horizon=24,
+        noise=0.12,
+        start=[0.5, 0.5, 0.5, 0.5],
+        gain=1.0,
+        state_bound=0.56,
+        input_bound=0.25,
+        name="lq-thermal",
+    )
+
+
+def random_lq(states: int = 2, inputs: int = 1, horizon: int = 15, seed: int = 0) -> LQSystem:
+    """A random stable system that satisfies Assumption 1; one fixed instance per seed.
+
+    Entries of A and B are normal, scaled to |A| uniform in [0.4, 0.75] and |B| uniform in
+    [0.15, 0.3], both shrunk together where |Theta|_F would exceed 0.98; R = r I with log r uniform
+    in [log 0.05, log 0.5]; noise radius uniform in [0.05, 0.12]; the start is uniform on the unit
+    sphere. Declared bounds are 1.02 |A| and 1.02 |B|, the gain is the largest allowed.
+    """
+    n = validate.integer(states, "states", low=1, high=20)
+    d = validate.integer(inputs, "inputs", low=1, high=20)
+    rng = np.random.default_rng(validate.integer(seed, "seed", low=0))
+    A, B = rng.normal(size=(n, n)), rng.normal(size=(n, d))
+    A *= rng.uniform(0.4, 0.75) / np.linalg.norm(A, 2)
+    B *= rng.uniform(0.15, 0.3) / np.linalg.norm(B, 2)
+    shrink = min(1.0, 0.98 / float(np.sqrt((A**2).sum() + (B**2).sum())))
+    A, B = A * shrink, B * shrink
+    cost = float(np.exp(rng.uniform(np.log(0.05), np.log(0.5))))
+    noise, start = rng.uniform(0.05, 0.12), rng.normal(size=n)
+    return LQSystem(
+        A=A,
+        B=B,
+        Q=np.eye(n),
+        R=cost * np.eye(d),
+        horizon=horizon,
+        noise=noise,
+        start=start / np.linalg.norm(start),
+        state_bound=1.02 * float(np.linalg.norm(A, 2)),
+        input_bound=1.02 * float(np.linalg.norm(B, 2)),
+        name="random-lq",
+        parameters={"states": n, "inputs": d, "horizon": horizon, "seed": seed},
+    )

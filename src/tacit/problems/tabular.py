@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from tacit import validate
 from tacit.arrays import Array, frozen
-from tacit.errors import InvalidInput, suggestion
+from tacit.errors import InvalidInput
 from tacit.kernels import planning
 from tacit.kernels.rollout import Truth, rollout, rollout_stochastic, uniforms_per_episode
 from tacit.policy import Policy, StochasticPolicy, TabularPolicy, uniform_policy
+from tacit.problems.base import revealed
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 
@@ -92,20 +93,13 @@ class TabularMDP:
             reveal: facts told to the learner: "reward", "transitions", "initial".
         """
         facts = {"reward": self.R, "transitions": self.P, "initial": self.initial}
-        known = {}
-        for fact in reveal:
-            if fact not in facts:
-                raise InvalidInput(
-                    f"{self.name} has no fact {fact!r} to reveal{suggestion(fact, facts)}"
-                )
-            known[fact] = facts[fact]
         return Task(
             family=self.family,
             horizon=self.horizon,
             sizes={"states": self.states, "actions": self.actions},
             homogeneous=self.homogeneous,
             users=validate.integer(users, "users", low=1),
-            known=known,
+            known=revealed(self.name, facts, reveal),
         )
 
     @cached_property

@@ -14,9 +14,8 @@ from tacit.errors import InvalidInput
 from tacit.folders import make_folder
 from tacit.privacy.sentences import NOBODY
 from tacit.report.analysis import grouped, prices, winnings
-from tacit.report.sections import by_length, section
+from tacit.report.sections import by_length, number, section, with_range
 from tacit.report.study import Arm, Study, read_study
-from tacit.report.words import number, with_range
 
 
 def write_report(folder: str | Path, out: str | Path | None = None) -> Path:

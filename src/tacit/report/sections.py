@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tacit.intervals import mean_interval
+from tacit.intervals import Interval, mean_interval
 from tacit.report.analysis import (
     AIM,
     Exponent,
@@ -22,7 +23,7 @@ from tacit.report.analysis import (
 )
 from tacit.report.figures import (
     DASHES,
-    Curve,
+    DrawnCurve,
     Picture,
     Style,
     curves_of,
@@ -31,7 +32,6 @@ from tacit.report.figures import (
     styles,
 )
 from tacit.report.study import Arm, said
-from tacit.report.words import against_theorem, number, price_words, share, winning, with_range
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Section:
+class ProblemSection:
     """All about one problem."""
 
     id: str
@@ -72,7 +72,7 @@ class Section:
     parts: Sequence[Part]
 
 
-def section(place: int, problem: str, arms: Sequence[Arm]) -> Section:
+def section(place: int, problem: str, arms: Sequence[Arm]) -> ProblemSection:
     """Everything that can be said about the arms on one problem."""
     style = styles(arms)
     name = f"p{place}"
@@ -94,7 +94,7 @@ def section(place: int, problem: str, arms: Sequence[Arm]) -> Section:
         _users_needed(*longest_private),
     )
     shown = [part for part in parts if part.rows or part.figure]
-    return Section(name, problem, str(first["name"]), facts, shown)
+    return ProblemSection(name, problem, str(first["name"]), facts, shown)
 
 
 def longest(arms: Sequence[Arm]) -> list[Arm]:
@@ -145,7 +145,7 @@ def _curves(arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part:
     return Part("Regret as users come", figure=shown)
 
 
-def _apart(curves: Sequence[Curve]) -> bool:
+def _apart(curves: Sequence[DrawnCurve]) -> bool:
     """Whether the curves end so far apart that linear axes would hide the lower ones."""
     ends = [float(curve.mean[-1]) for curve in curves if curve.mean[-1] > 0]
     return bool(ends) and max(ends) > 20 * min(ends)
@@ -244,7 +244,12 @@ def _prices(arms: Sequence[Arm]) -> Part:
     def rows(same: Sequence[Arm]) -> list[list[Any]]:
         none = "none: no common seeds, or a regret of zero"
         return [
-            [row.arm.label, row.ratio or none, price_words(row), str(row.pairs)]
+            [
+                row.arm.label,
+                row.ratio or none,
+                row.against.label + ("" if row.counterpart else " (best without privacy here)"),
+                str(row.pairs),
+            ]
             for row in prices(same)
         ]
 
@@ -252,11 +257,16 @@ def _prices(arms: Sequence[Arm]) -> Part:
 
 
 def _winnings(arms: Sequence[Arm]) -> Part:
+    kinds = {"beats": "good", "worse": "bad", "not decided": "open"}
     return Part(
         f"The smallest K that beats the {arms[0].baseline}",
         names=["learner", f"beats the {arms[0].baseline}", "judged by"],
         rows=[
-            [row.arm.label, winning(row), "runs of several K" if row.several else "one curve"]
+            [
+                row.arm.label,
+                {"kind": kinds[row.answer.verdict], "text": row.answer.words()},
+                "runs of several K" if row.several else "one curve",
+            ]
             for row in winnings(arms)
         ],
     )
@@ -300,3 +310,61 @@ def _users_needed(users: int, arms: Sequence[Arm]) -> Part:
         rows=rows,
         notes=notes,
     )
+
+
+def number(x: float | None) -> str:
+    """Three digits, with commas, or powers of ten where that is shorter.
+
+    >>> number(12345.0), number(0.012345), number(1.5e7), number(2.0)
+    ('12,300', '0.0123', '1.5e7', '2')
+    """
+    if x is None or math.isnan(x):
+        return "?"
+    if math.isinf(x):
+        return "∞" if x > 0 else "-∞"
+    size = -x if x < 0 else x
+    if x and (size >= 1e6 or size < 1e-3):
+        digits, power = f"{x:.2e}".split("e")
+        digits = digits.rstrip("0").rstrip(".")
+        return f"{digits}e{int(power)}"
+    rounded = float(f"{x:.3g}")
+    return f"{rounded:,.0f}" if size >= 100 else f"{rounded:g}"
+
+
+def with_range(found: Interval) -> str:
+    """A number and its interval in one line."""
+    if not math.isfinite(found.low):
+        return number(found.value)
+    return f"{number(found.value)} ({number(found.low)} to {number(found.high)})"
+
+
+def share(part: Interval, whole: float) -> str:
+    """Regret over what the baseline policy would have lost, in percent, with its interval."""
+    if whole <= 0:
+        return "nothing to lose here"
+    value, low, high = part.value / whole, part.low / whole, part.high / whole
+    if not math.isfinite(low):
+        return f"{value:.3g}" if value > 10 else f"{value:.2%}"
+    return f"{value:.2%} ({low:.2%} to {high:.2%})"
+
+
+def against_theorem(row: Exponent) -> dict[str, str]:
+    """Whether the fitted exponent agrees with the stated one; a bound may be beaten."""
+    if row.fit is None:
+        return {"kind": "soft", "text": "no fit: some regret is zero"}
+    if row.stated is None:
+        return {"kind": "soft", "text": "nothing to compare with"}
+    found = row.fit.exponent
+    if not math.isfinite(found.low):
+        return {"kind": "open", "text": "one run: no interval"}
+    if found.low <= row.stated <= found.high:
+        return {"kind": "good", "text": "agrees"}
+    if row.bound.users == row.stated and found.high < row.stated:
+        return {"kind": "good", "text": "grows more slowly than the bound"}
+    if row.bound.users == row.stated:
+        return {
+            "kind": "bad",
+            "text": "grows faster: not yet in the theorem's range, or not at all",
+        }
+    flatter = found.low > row.stated
+    return {"kind": "open", "text": "flatter in ε" if flatter else "steeper in ε"}

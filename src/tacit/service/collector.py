@@ -18,7 +18,6 @@ from tacit.service import store as db
 from tacit.service.answers import (
     IncomingReport,
     PolicyBody,
-    Published,
     Refused,
     Status,
     Token,
@@ -27,12 +26,12 @@ from tacit.service.answers import (
     UploadAnswer,
 )
 from tacit.service.deployment import Deployment
-from tacit.service.intake import Acceptance, Entry, Intake, Mode, Upload
+from tacit.service.intake import Acceptance, Intake, Mode, PendingReport, Upload
 from tacit.service.joint import JointMode
 from tacit.service.ledger import NODE, DatabaseLedger, statement, whole_charge
 from tacit.service.local import LocalMode
 from tacit.service.planning import LEASE, Lease, Planning
-from tacit.service.publishing import Billboard, Edges, timeline
+from tacit.service.publishing import Billboard, Edges
 from tacit.service.settings import iso
 from tacit.service.store import Store
 from tacit.service.tokens import Tokens
@@ -47,7 +46,8 @@ class Collector:
 
     Attributes:
         deployment: what is served.
-        tokens: who may send reports, and who may look at the ledger.
+        billboard: every publication so far, with what it was learned from.
+        tokens: who may send reports, and who may see the ledger.
         planning: the planner's single step; :class:`~tacit.service.planning.PlannerLoop` runs it.
         clock: unix time; a virtual one in tests.
     """
@@ -57,17 +57,17 @@ class Collector:
         self.clock = clock
         self.tokens = Tokens(store, clock)
         self._store = store
-        self._billboard = Billboard(deployment, store)
+        self.billboard = Billboard(deployment, store)
         self._edges = Edges(deployment.bound)
         self._mode: Mode
         if deployment.model == "local":
-            self._mode = LocalMode(deployment, self._billboard)
+            self._mode = LocalMode(deployment, self.billboard)
         else:
-            self._mode = JointMode(deployment, store, self._billboard, self._edges, clock)
+            self._mode = JointMode(deployment, store, self.billboard, self._edges, clock)
         accepted = Acceptance(deployment, clock)
         self._intake = Intake(deployment, store, self._mode, accepted, clock)
         self.planning = Planning(
-            deployment, store, self._billboard, self._mode, self._edges, root, clock
+            deployment, store, self.billboard, self._mode, self._edges, root, clock
         )
 
     @classmethod
@@ -97,10 +97,7 @@ class Collector:
             "task_id": d.task_id,
             "model": d.model,
             **d.terms,
-            "labels": {
-                "states": None if d.states is None else list(d.states),
-                "actions": None if d.actions is None else list(d.actions),
-            },
+            "labels": d.labels,
             "opens": iso(d.settings.window.opens),
             "closes": iso(d.settings.window.closes),
             "accepted_versions": d.accepted_versions,
@@ -111,7 +108,7 @@ class Collector:
 
     def policy(self, version: int | None = None) -> PolicyBody:
         """The newest publication, or an older one, as it is sent."""
-        return self._billboard.entry(self._newest() if version is None else version)[1]
+        return self.billboard.entry(self._newest() if version is None else version)[1]
 
     def upload(
         self, task_id: str, reports: list[IncomingReport], token: Token | None
@@ -144,13 +141,13 @@ class Collector:
             for upload in uploads
         ]
 
-    def _entries(self, reports: list[IncomingReport]) -> list[Entry]:
+    def _entries(self, reports: list[IncomingReport]) -> list[PendingReport]:
         """Decode reports; what is wrong with one is noted, and said if it is not a duplicate."""
         entries = [
-            Entry(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
+            PendingReport(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
             for report in reports
         ]
-        alike: dict[int, list[tuple[Entry, str]]] = {}
+        alike: dict[int, list[tuple[PendingReport, str]]] = {}
         for entry, report in zip(entries, reports, strict=True):
             alike.setdefault(report.version, []).append((entry, report.message))
         for version, sent in alike.items():
@@ -164,7 +161,7 @@ class Collector:
 
     def _published(self, version: int) -> Publication | None:
         try:
-            return self._billboard.publication(version)
+            return self.billboard.publication(version)
         except UnknownVersion:
             return None
 
@@ -194,19 +191,6 @@ class Collector:
             finished=now.finished,
             budget={name: ledger.get(name) for name in ("spent", "remaining", "verified")},
         )
-
-    def history(self) -> list[Published]:
-        """Every publication so far, oldest first, with the release it was planned on."""
-        return self._billboard.history()
-
-    def published(self, version: int) -> Published:
-        """One entry of the history."""
-        return self._billboard.published(version)
-
-    def timeline(self, after: int = -1) -> list[tuple[int, int, float]]:
-        """Version, users and time of every publication after a version, oldest first."""
-        with self._store.read() as connection:
-            return timeline(connection, after)
 
     def schema(self) -> str:
         """Version of the database's tables."""

@@ -114,14 +114,10 @@ class Deployment:
         return self.settings.task.name
 
     @property
-    def states(self) -> tuple[str, ...] | None:
-        """Names of the states, None where they have none."""
-        return _names(self.settings.task.states)
-
-    @property
-    def actions(self) -> tuple[str, ...] | None:
-        """Names of the actions, None where they have none."""
-        return _names(self.settings.task.actions)
+    def labels(self) -> dict[str, list[str] | None]:
+        """Names of the states and of the actions, None where they have none."""
+        given = {"states": self.settings.task.states, "actions": self.settings.task.actions}
+        return {name: None if isinstance(x, int) else list(x) for name, x in given.items()}
 
     @cached_property
     def model(self) -> Model:
@@ -210,10 +206,6 @@ def _acceptance(updates: UpdatesSection, duration: float) -> tuple[int | None, f
             f"[task] = {timing.in_words(duration)}: devices decline to hold a report for longer"
         )
     return None, delay, timing.default_grace(duration) if grace is None else grace
-
-
-def _names(labels: tuple[str, ...] | int) -> tuple[str, ...] | None:
-    return None if isinstance(labels, int) else labels
 
 
 def _count(labels: tuple[str, ...] | int) -> int:

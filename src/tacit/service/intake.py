@@ -31,7 +31,7 @@ _NOT_ACCEPTED = ("stale", "invalid", "refused")
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class PendingReport:
     """A report on its way: decoded, not yet decided."""
 
     name: str
@@ -61,10 +61,10 @@ class Entry:
 class Mode(Protocol):
     """What the two privacy models do differently with a report, from its arrival to a release."""
 
-    def decode(self, sent: Sequence[tuple[Entry, str]], publication: Publication) -> None:
+    def decode(self, sent: Sequence[tuple[PendingReport, str]], publication: Publication) -> None:
         """Read the messages of reports under one publication, noting what is wrong with each."""
 
-    def keep(self, connection: sa.Connection, first: int, entries: list[Entry]) -> None:
+    def keep(self, connection: sa.Connection, first: int, entries: list[PendingReport]) -> None:
         """Store accepted reports, numbers ``first``, ``first + 1``, ... of the task.
 
         This happens in the transaction that counts them.
@@ -98,7 +98,7 @@ class Mode(Protocol):
 class Upload:
     """What one client sent at once."""
 
-    entries: list[Entry]
+    entries: list[PendingReport]
     token: Token | None
 
 
@@ -169,7 +169,7 @@ class Intake:
             version = self._commit_plain(group, entries)
         return self._commit_carefully(group) if version is None else version
 
-    def _commit_plain(self, group: Sequence[Upload], entries: list[Entry]) -> int | None:
+    def _commit_plain(self, group: Sequence[Upload], entries: list[PendingReport]) -> int | None:
         """The common case: everything is new, sound, current, and fits. None if it is not so."""
         ids = {entry.identity for entry in entries}
         if len(ids) < len(entries) or any(entry.fault is not None for entry in entries):
@@ -225,9 +225,9 @@ class Intake:
                 entry.decide("accepted")
         return now.version
 
-    def _judge(self, group: Sequence[Upload], now: db.Standing, oldest: int) -> list[Entry]:
+    def _judge(self, group: Sequence[Upload], now: db.Standing, oldest: int) -> list[PendingReport]:
         """Settle what can be settled without the database; the first of equal ids goes on."""
-        waiting: dict[bytes, Entry] = {}
+        waiting: dict[bytes, PendingReport] = {}
         closed = self._closed()
         for entry in (entry for upload in group for entry in upload.entries):
             if entry.identity in waiting:
@@ -253,18 +253,20 @@ class Intake:
     def _full(self) -> str:
         return f"all {self._deployment.task.users} reports of this task have arrived"
 
-    def _use_tokens(self, connection: sa.Connection, group: Sequence[Upload]) -> list[Entry]:
+    def _use_tokens(
+        self, connection: sa.Connection, group: Sequence[Upload]
+    ) -> list[PendingReport]:
         """Count reports against their device's token; those beyond are refused."""
         if self._deployment.settings.population.tokens != "per-device":
             return []
         db.progress(connection, lock=True)
         most = self._deployment.task.participations
-        by_token: dict[int, list[Entry]] = {}
+        by_token: dict[int, list[PendingReport]] = {}
         for upload in group:
             assert upload.token is not None
             mine = by_token.setdefault(upload.token.id, [])
             mine += [entry for entry in upload.entries if entry.outcome is None]
-        refused: list[Entry] = []
+        refused: list[PendingReport] = []
         for token, entries in sorted(by_token.items()):
             room = db.use_token(connection, token, len(entries), most) if entries else 0
             for entry in entries[room:]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import sqlalchemy as sa
@@ -28,14 +29,14 @@ from tacit.service import packing, schema
 from tacit.service import store as db
 from tacit.service.answers import Refused
 from tacit.service.deployment import Deployment
-from tacit.service.intake import Entry
+from tacit.service.intake import PendingReport
 from tacit.service.ledger import NODE, DatabaseLedger, whole_charge
 from tacit.service.publishing import Billboard, Edges
 from tacit.service.store import Store
 from tacit.service.vault import Vault
 from tacit.service.witness import START, Mark, Witness
 from tacit.statistics.base import BatchStatistic
-from tacit.trajectory import Trajectory
+from tacit.trajectory import Trajectory, together
 
 STATE = "state"
 MARK = "drawn"
@@ -56,28 +57,22 @@ def kept_name(first: int) -> str:
     return f"kept:{first:015d}"
 
 
+@dataclass(eq=False)
 class JointMode:
     """Reports of the joint model, from arrival to release."""
 
-    def __init__(
-        self,
-        deployment: Deployment,
-        store: Store,
-        billboard: Billboard,
-        edges: Edges,
-        clock: Callable[[], float],
-    ) -> None:
-        statistic = deployment.bound.statistic
-        assert isinstance(statistic, BatchStatistic)
-        self._privatizer = deployment.bound.privatizer
-        self._statistic: BatchStatistic = statistic
-        self._deployment = deployment
-        self._store = store
-        self._billboard = billboard
-        self._edges = edges
-        self._clock = clock
-        self._witness = Witness(deployment.witness, deployment.task_id)
-        self._vault = Vault(deployment.key_file, deployment.task_id)
+    _deployment: Deployment
+    _store: Store
+    _billboard: Billboard
+    _edges: Edges
+    _clock: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        bound, task_id = self._deployment.bound, self._deployment.task_id
+        assert isinstance(bound.statistic, BatchStatistic)
+        self._privatizer, self._statistic = bound.privatizer, bound.statistic
+        self._witness = Witness(self._deployment.witness, task_id)
+        self._vault = Vault(self._deployment.key_file, task_id)
 
     @staticmethod
     def create(connection: sa.Connection, deployment: Deployment) -> None:
@@ -95,15 +90,15 @@ class JointMode:
 
     # Arrival.
 
-    def decode(self, sent: Sequence[tuple[Entry, str]], publication: Publication) -> None:
+    def decode(self, sent: Sequence[tuple[PendingReport, str]], publication: Publication) -> None:
         """Trajectories; only their length is judged, whatever they say is clipped."""
         for entry, text in sent:
             with entry.judged():
                 entry.payload = wire.unpack_trajectory(text, self._deployment.task.horizon)
 
-    def keep(self, connection: sa.Connection, first: int, entries: list[Entry]) -> None:
+    def keep(self, connection: sa.Connection, first: int, entries: list[PendingReport]) -> None:
         """Add clipped contributions to the encrypted sums of their batches."""
-        by_batch: dict[int, list[Entry]] = defaultdict(list)
+        by_batch: dict[int, list[PendingReport]] = defaultdict(list)
         for i, entry in enumerate(entries):
             by_batch[self._edges.batch(first + i)].append(entry)
         for batch, members in by_batch.items():
@@ -119,23 +114,18 @@ class JointMode:
             stored = packing.to_bytes({"rows": rows, "versions": versions})
             self._vault.put(connection, kept_name(first), stored)
 
-    def _contributions(self, entries: list[Entry]) -> IntArray:
+    def _contributions(self, entries: list[PendingReport]) -> IntArray:
         """The summed contributions of some users, each under the version it names."""
         total = np.zeros(self._privatizer.layout.size, dtype=np.int64)
-        by_version: dict[int, list[Entry]] = defaultdict(list)
+        by_version: dict[int, list[PendingReport]] = defaultdict(list)
         for entry in entries:
             by_version[entry.version].append(entry)
         for version, members in by_version.items():
             lived: list[Trajectory] = [entry.payload for entry in members]
             coins = [wire.coin(self._deployment.task_id, entry.name) for entry in members]
-            self._statistic.add_many(
-                np.stack([trajectory.states for trajectory in lived]),
-                np.stack([trajectory.actions for trajectory in lived]),
-                np.stack([trajectory.rewards for trajectory in lived]),
-                self._billboard.publication(version),
-                np.array(coins, dtype=np.int64),
-                total,
-            )
+            publication = self._billboard.publication(version)
+            ids = np.array(coins, dtype=np.int64)
+            self._statistic.add_many(together(lived), publication, ids, total)
         return total
 
     # Release.
@@ -241,9 +231,4 @@ def _mark(connection: sa.Connection) -> Mark:
 
 
 def _set_mark(connection: sa.Connection, mark: Mark) -> None:
-    value = f"{mark.releases}:{mark.digest}"
-    changed = connection.execute(
-        schema.meta.update().where(schema.meta.c.name == MARK).values(value=value)
-    )
-    if not changed.rowcount:
-        connection.execute(schema.meta.insert(), {"name": MARK, "value": value})
+    db.put_named(connection, schema.meta, MARK, value=f"{mark.releases}:{mark.digest}")

@@ -19,7 +19,7 @@ from tacit.privacy.base import Report, Secret
 from tacit.publication import Publication
 from tacit.service import packing, schema
 from tacit.service.deployment import Deployment
-from tacit.service.intake import Entry
+from tacit.service.intake import PendingReport
 from tacit.service.publishing import Billboard
 
 AT_ONCE = 10_000
@@ -35,7 +35,7 @@ class Kept(NamedTuple):
     message: IntArray
 
 
-def pack(entries: list[Entry]) -> bytes:
+def pack(entries: list[PendingReport]) -> bytes:
     """Many reports as one value: ids, versions, lengths and all the integers."""
     messages = [entry.payload for entry in entries]
     return b"".join(
@@ -70,7 +70,7 @@ class LocalMode:
         self._billboard = billboard
         self._privatizer = wire.local_privatizer(deployment.bound)
 
-    def decode(self, sent: Sequence[tuple[Entry, str]], publication: Publication) -> None:
+    def decode(self, sent: Sequence[tuple[PendingReport, str]], publication: Publication) -> None:
         """Messages as integers; one that no device of ours can have sent is noted as invalid."""
         coins = [wire.coin(self._deployment.task_id, entry.name) for entry, _ in sent]
         try:
@@ -85,7 +85,7 @@ class LocalMode:
             for (entry, _), message in zip(sent, messages, strict=True):
                 entry.payload = message
 
-    def keep(self, connection: sa.Connection, first: int, entries: list[Entry]) -> None:
+    def keep(self, connection: sa.Connection, first: int, entries: list[PendingReport]) -> None:
         """One row for all of them."""
         connection.execute(
             schema.uploads.insert(), {"first": first, "count": len(entries), "data": pack(entries)}

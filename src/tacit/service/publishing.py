@@ -136,6 +136,11 @@ class Billboard:
             raise UnknownVersion(f"policy version {version} was never published")
         return row
 
+    def timeline(self, after: int = -1) -> list[tuple[int, int, float]]:
+        """Version, users and time of every publication after a version: without their arrays."""
+        with self._store.read() as connection:
+            return timeline(connection, after)
+
     def _published(self, row: Any) -> Published:
         return Published(
             row.version,

@@ -18,9 +18,8 @@ from tacit.planners import (
     PosteriorPlanner,
     UcbViPlanner,
 )
-from tacit.planners.lsvi import LsviPlanner
-from tacit.planners.lsvi_plus import LsviPlusPlanner
-from tacit.planners.targeted import ValueTargetedPlanner
+from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner
+from tacit.planners.vtr import ValueTargetedPlanner
 from tacit.privacy import Exact
 from tacit.privacy.curator import Curator
 from tacit.privacy.joint import BatchSums, CountedSums
@@ -40,12 +39,10 @@ from tacit.statistics import (
     OneStep,
     VisitCounts,
 )
-from tacit.statistics.curated import CuratedTransitions
-from tacit.statistics.joint_counts import JointCounts
-from tacit.statistics.linear import LinearSums
+from tacit.statistics.counts import JointCounts, PolicyTransitions
+from tacit.statistics.linear import CuratedTransitions, LinearSums
 from tacit.statistics.multi_target import MultiTargets
 from tacit.statistics.targets import ValueTargets
-from tacit.statistics.transitions import PolicyTransitions
 
 Kinds = tuple[Any, ...]
 ANY: Kinds = ()

@@ -21,17 +21,24 @@ from tacit.driver import BoundAgent
 from tacit.grid import GRID
 from tacit.kernels import kernel
 from tacit.kernels.counts import add_visits
+from tacit.kernels.finite import debias, respond, round_sums
 from tacit.kernels.noise import add_scaled, fill_bounded, fill_gaussian, fill_laplace
-from tacit.kernels.obi import BOUNDED, EXACT, GAUSSIAN, LAPLACE, RESPONSE, CellNoise
-from tacit.kernels.obi_values import Rule, obi_values
-from tacit.kernels.optimism import optimistic_model
-from tacit.kernels.planning import backward_induction, greedy
+from tacit.kernels.obi import (
+    BOUNDED,
+    EXACT,
+    GAUSSIAN,
+    LAPLACE,
+    RESPONSE,
+    CellNoise,
+    Rule,
+    obi_values,
+)
+from tacit.kernels.planning import backward_induction, greedy, optimistic_model
 from tacit.kernels.posterior import Prior, sample_model
-from tacit.kernels.response import debias, respond, round_sums
 from tacit.kernels.rollout import Truth, rollout
 from tacit.kernels.sums import absorb, scale
 from tacit.planners import ObiPlanner, PosteriorPlanner, UcbViPlanner
-from tacit.planners.base import Planner, known_rewards
+from tacit.planners.base import Planner, rewards_or_nan
 from tacit.planners.obi import cell_noise
 from tacit.privacy import Privatizer
 from tacit.privacy.local import LocalAdditive, LocalResponse
@@ -81,11 +88,8 @@ class Blocks(NamedTuple):
 
 
 class Raw(NamedTuple):
-    """What planning may not see: one trajectory (one row), its contribution, the sums."""
+    """What planning may not see: one contribution, and the sums."""
 
-    states: IntArray
-    actions: IntArray
-    rewards: Array
     contribution: IntArray
     blocks: Blocks
     sums: IntArray
@@ -98,16 +102,6 @@ class Public(NamedTuple):
     release: Array
     blocks: Blocks
     known_reward: Array
-
-
-class Plan(NamedTuple):
-    """Work space of the planner; ``actions`` is the published policy."""
-
-    P: Array
-    R: Array
-    Q: Array
-    V: Array
-    actions: IntArray
 
 
 @kernel
@@ -149,22 +143,25 @@ def visit_episodes(
     rng: np.random.Generator,
     raw: Raw,
     public: Public,
-    plan: Plan,
-    values: Array,
+    Q: Array,
+    policy: IntArray,
     score: Score,
 ) -> None:
-    """One episode per row of ``uniforms``; UCB-VI's ``plan.Q`` carries over.
+    """One episode per row of ``uniforms``; UCB-VI's Q carries over.
 
     Arrays are taken out of the tuples before the first episode: doing it inside costs twice the
     time of a whole episode at S = A = H = 2.
     """
-    states, actions, rewards, contribution, (c_reward, c_squares, c_visits, c_next), sums = raw
+    contribution, (c_reward, c_squares, c_visits, c_next), sums = raw
     units, release, (r_reward, r_squares, r_visits, r_next), known_reward = public
-    P, R, Q, V, policy = plan
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
     how, width, prior, noise, rule = planning
     kind, scales, factors, steps, ones, trials, keep, flip, message = local
-    H = policy.shape[0]
+    H, S, A = Q.shape
+    P, V = np.zeros(r_next.shape), np.zeros((H + 1, S))
+    R = np.zeros((H if how == UCB_VI else r_next.shape[0], S, A))
+    states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
+    rewards, values = np.empty((1, H)), np.zeros((H + 1, S))
     for row in range(uniforms.shape[0]):
         if how == OBI:
             obi_values(r_reward, r_visits, r_next, noise, at[0], rule, Q, V)
@@ -209,9 +206,6 @@ class VisitRun(FusedRun):
         self.planning = _planning(agent.task, agent.planner, agent.privatizer)
         self.local = _local(agent.privatizer, self.planning.noise.kind, layout.size)
         self.raw = Raw(
-            states=np.zeros((1, H + 1), dtype=np.int64),
-            actions=np.zeros((1, H), dtype=np.int64),
-            rewards=np.zeros((1, H)),
             contribution=contribution,
             blocks=_blocks(agent, contribution),
             sums=np.zeros(layout.size, dtype=np.int64),
@@ -220,17 +214,10 @@ class VisitRun(FusedRun):
             units=np.full(layout.size, GRID) if additive else layout.units,
             release=release,
             blocks=_blocks(agent, release),
-            known_reward=known_rewards(agent.task),
+            known_reward=rewards_or_nan(agent.task),
         )
-        stages = 1 if agent.task.homogeneous else H
-        self.plan = Plan(
-            P=np.zeros((stages, S, A, S)),
-            R=np.zeros((H if self.planning.kind == UCB_VI else stages, S, A)),
-            Q=np.full((H, S, A), float(H)),
-            V=np.zeros((H + 1, S)),
-            actions=np.zeros((H, S), dtype=np.int64),
-        )
-        self.values = np.zeros((H + 1, S))
+        self.Q = np.full((H, S, A), float(H))
+        self.policy = np.zeros((H, S), dtype=np.int64)
 
     def _episodes(self, uniforms: Array) -> None:
         visit_episodes(
@@ -243,8 +230,8 @@ class VisitRun(FusedRun):
             self._noise,
             self.raw,
             self.public,
-            self.plan,
-            self.values,
+            self.Q,
+            self.policy,
             self.score,
         )
 

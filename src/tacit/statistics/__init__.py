@@ -1,9 +1,8 @@
 """Trajectory -> clipped contribution with a declared sensitivity."""
 
 from tacit.statistics.base import Block, Layout, Relation, Statistic
-from tacit.statistics.counts import VisitCounts
+from tacit.statistics.counts import Nothing, VisitCounts
 from tacit.statistics.lq import ControlMoments, InstrumentedResponses
-from tacit.statistics.nothing import Nothing
 from tacit.statistics.one_step import EachStep, OneStep
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Visit counts and reward sums of a tabular trajectory."""
+"""Counts of a tabular trajectory: visits, transitions, rewards; and nothing at all."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from collections.abc import Mapping
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.counts import add_visits
+from tacit.kernels.counts import add_joint_counts, add_policy_transitions, add_visits
+from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
-from tacit.task import Task
-from tacit.trajectory import Trajectory
+from tacit.task import Task, table_sizes
+from tacit.trajectory import Lives, Trajectory
+
+
+def staying(horizon: int, state: int, action: int, reward: float) -> Trajectory:
+    """Always in one state, with one action and one reward: worst pairs are made of such users."""
+    return Trajectory(
+        np.full(horizon + 1, state), np.full(horizon, action), np.full(horizon, reward)
+    )
 
 
 class VisitCounts(BatchStatistic):
@@ -50,20 +59,12 @@ class VisitCounts(BatchStatistic):
         self._no_squares = np.zeros((0, S, A), dtype=np.int64)
 
     def add_many(
-        self,
-        states: IntArray,
-        actions: IntArray,
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the counts of many users, one trajectory per row."""
         views = self.layout.views(out)
         add_visits(
-            states,
-            actions,
-            rewards,
+            *lives,
             self.horizon,
             views["reward"],
             views.get("reward_squares", self._no_squares),
@@ -97,13 +98,159 @@ class VisitCounts(BatchStatistic):
         With a single state and action there is no other pair, and only the reward can differ.
         """
         S, A = self._sizes
-
-        def stay(s: int, a: int, reward: float) -> Trajectory:
-            steps = np.ones(self.horizon, dtype=np.int64)
-            return Trajectory(
-                np.full(self.horizon + 1, s), a * steps, reward * steps.astype(np.float64)
-            )
-
+        one = staying(self.horizon, 0, 0, 1.0)
         if S * A == 1:
-            return stay(0, 0, 1.0), stay(0, 0, 0.0)
-        return stay(0, 0, 1.0), stay(S - 1, A - 1, 1.0)
+            return one, staying(self.horizon, 0, 0, 0.0)
+        return one, staying(self.horizon, S - 1, A - 1, 1.0)
+
+
+class JointCounts(BatchStatistic):
+    """N(s,a,s') over all H steps, and sums of r - 1/2: V-free sums with one-hot features.
+
+    See docs/papers/mixture_jdp.md#b1. A transition moves two cells by 1, a reward (centred at 1/2,
+    which halves it) one cell by at most 1 or two by at most 1/2. Both are scaled so that noise of
+    one size in all cells spends the given share of mu^2 on rewards. One table serves all stages
+    when the task is homogeneous.
+
+    Args:
+        task: the public task; known rewards are not collected.
+        reward_share: of mu^2.
+    """
+
+    def __init__(self, task: Task, reward_share: float) -> None:
+        H, S, A = table_sizes(task)
+        self.task = task
+        self.pooled = task.homogeneous
+        self.learned = "reward" not in task.known
+        share = reward_share if self.learned else 0.0
+        self.step = max(1, round(math.sqrt((1.0 - share) / 2.0) * STEPS))
+        self.reward_step = math.sqrt(share) * STEPS
+        G = 1 if self.pooled else H
+        blocks = [Block("transitions", (G, S, A, S), 1.0 / STEPS)]
+        if self.learned:
+            blocks.append(Block("reward", (G, S, A), 1.0 / STEPS))
+        self.layout = Layout(blocks)
+
+    @property
+    def scales(self) -> dict[str, float]:
+        """What contributions of a block were multiplied by."""
+        return {"transitions": self.step / STEPS, "reward": self.reward_step / STEPS}
+
+    def add_many(
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
+    ) -> None:
+        """Add the contributions of many users, one trajectory per row."""
+        views = self.layout.views(out)
+        none = np.zeros((0, 1, 1), dtype=np.int64)
+        add_joint_counts(
+            *lives,
+            self.task.horizon,
+            self.pooled,
+            self.step,
+            self.reward_step,
+            views["transitions"],
+            views.get("reward", none),
+        )
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """Exact, jointly over both blocks: H repetitions of the worst pair of steps.
+
+        Squared L2 of two steps: 2 n^2 + r^2 for another s' at the same (s, a) with rewards 0 and 1,
+        which no other pair exceeds. Pooled stages add up, separate ones add squares (a last stage
+        moves two cells only if (s, a) differ: bounded alike).
+        """
+        w = block_weights(self.layout, norm, relation, scale)
+        count = w["transitions"] * self.step / STEPS
+        paid = w.get("reward", 0.0) * (self.reward_step + 1.0) / STEPS if self.learned else 0.0
+        H = self.task.horizon
+        replaced = relation is Relation.REPLACE_ONE
+        if norm == "l1":
+            return H * (2.0 * count + paid if replaced else count + 0.5 * paid)
+        step = math.sqrt(2.0 * count**2 + paid**2 if replaced else count**2 + 0.25 * paid**2)
+        return step * (H if self.pooled else math.sqrt(H))
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """The same (s, a) all the time, with other rewards; next states differ where they can."""
+        H, S, _ = table_sizes(self.task)
+        return staying(H, 0, 0, 1.0), staying(H, S - 1, 0, 0.0)
+
+
+class PolicyTransitions(BatchStatistic):
+    """One-hot of (s_h, s_{h+1}) per stage h < H, filed under the action the policy prescribes.
+
+    Missing steps count as staying in state 0.
+
+    The published policy is deterministic, so the action adds nothing to the state. It is read from
+    the publication, never from what the user did: a user who deviates changes no other cell, and
+    cells of actions that the policy does not take have weight 0 and carry no noise
+    (docs/papers/mixture_ldp.md#b2).
+    """
+
+    def __init__(self, task: Task) -> None:
+        H, S, A = table_sizes(task)
+        self.sizes = (H, S, A)
+        self.layout = Layout([Block("transitions", (H - 1, S, A, S))])
+
+    def _actions(self, publication: Publication) -> IntArray:
+        policy = publication.policy
+        H, S, _ = self.sizes
+        if not isinstance(policy, TabularPolicy) or policy.actions.shape != (H, S):
+            raise InvalidInput(
+                "transitions are filed under the actions of a deterministic policy, a table of "
+                f"shape {[H, S]}"
+            )
+        return policy.actions
+
+    def add_many(
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
+    ) -> None:
+        """Add the contributions of many users, one trajectory per row."""
+        table = self.layout.views(out)["transitions"]
+        add_policy_transitions(lives.states, self._actions(publication), table)
+
+    def weights(self, publication: Publication) -> Array:
+        """1 where the policy can put a user, else 0."""
+        H, S, A = self.sizes
+        flat = np.zeros(self.layout.size)
+        table, actions = self.layout.views(flat)["transitions"], self._actions(publication)
+        for h in range(H - 1):
+            table[h, np.arange(S), np.clip(actions[h], 0, A - 1)] = 1.0
+        return flat
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """Every stage moves a 1 from one cell to another."""
+        weight = block_weights(self.layout, norm, relation, scale)["transitions"]
+        moved = (self.sizes[0] - 1) * (2 if relation is Relation.REPLACE_ONE else 1)
+        return weight * (moved if norm == "l1" else math.sqrt(moved))
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """Always in the first state, against always in the last."""
+        H, S, _ = self.sizes
+        return staying(H, 0, 0, 0.0), staying(H, S - 1, 0, 0.0)
+
+
+class Nothing(BatchStatistic):
+    """An empty contribution: reference policies need no data, and so protect it perfectly."""
+
+    def __init__(self) -> None:
+        self.layout = Layout([])
+
+    def add_many(
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
+    ) -> None:
+        """Add nothing."""
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """Zero: no trajectory changes an empty vector."""
+        block_weights(self.layout, norm, relation, scale)
+        return 0.0
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """Any two: none of them shows."""
+        return staying(0, 0, 0, 0.0), staying(0, 0, 0, 0.0)

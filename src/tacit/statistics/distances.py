@@ -55,7 +55,7 @@ def triangle_pair(gram: float, target: float, states: int) -> float:
 
 
 def box_pair(gram: float, target: float, dimension: int, reach: float) -> float:
-    """X in [0, 1]^d, 0 <= y <= 1: every entry moves by at most 1.
+    """x in [0, 1]^d, 0 <= y <= 1: every entry moves by at most 1.
 
     See docs/papers/mixture_jdp.md#sensitivities; ``gram`` and ``target`` are per unit of |x| =
     ``reach``.
@@ -66,7 +66,7 @@ def box_pair(gram: float, target: float, dimension: int, reach: float) -> float:
 
 
 def packed(x: Array, off: float) -> Array:
-    """X x^T of every row, lower triangle row by row, off-diagonal entries times ``off``."""
+    """x x^T of every row, lower triangle row by row, off-diagonal entries times ``off``."""
     width = x.shape[1]
     rows, columns = np.tril_indices(width)
     weights = np.where(rows == columns, 1.0, off)

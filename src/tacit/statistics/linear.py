@@ -1,15 +1,25 @@
-"""Regression sums that do not depend on any value function (docs/papers/linear_jdp.md#b2)."""
+"""Regression sums of linear MDPs.
+
+``LinearSums`` do not depend on any value function (docs/papers/linear_jdp.md#b2);
+``CuratedTransitions`` are what a curator keeps to answer regression queries, a weighted table per
+stage. How far apart two steps of either can be is found by trying every pair of known features:
+replacing one user replaces, at every stage, one feature vector phi (with weight w <= 1) by another
+one. What that costs is a maximum over pairs of features and the corners of everything else, since
+squared distances are convex in weights, rewards and values (docs/papers/linear_jdp.md#joint-price);
+too many pairs are replaced by the bound that holds for every phi of norm at most 1.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, IntArray, frozen
 from tacit.grid import STEPS
-from tacit.kernels.linear_sums import Weights, add_steps
+from tacit.kernels.linear_sums import Weights, add_steps, add_weighted_steps
 from tacit.policy import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (
@@ -21,12 +31,66 @@ from tacit.statistics.base import (
     Statistic,
     block_weights,
 )
-from tacit.statistics.pairs import FeaturePairs
 from tacit.task import Task, feature_table
-from tacit.trajectory import Trajectory
+from tacit.trajectory import Lives, Trajectory
+from tacit.validate import number
 
 TRIED = 64
 """Users among whom the audit's worst pair is looked for."""
+
+MOST_PAIRS = 4_000_000
+"""Pairs of features looked at one by one."""
+
+
+class FeaturePairs:
+    """Inner products (|phi|^2, |phi'|^2, phi.phi') of all pairs, "nobody" (zero) included.
+
+    Args:
+        phi: features [S, A, d], clipped here to norm at most 1.
+    """
+
+    def __init__(self, phi: Array) -> None:
+        flat = phi.reshape(-1, phi.shape[-1])
+        flat = np.unique(flat, axis=0)
+        flat = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1.0)
+        self.bounded_only = len(flat) ** 2 > MOST_PAIRS
+        if self.bounded_only:
+            self.inner: Array = np.linspace(-1.0, 1.0, 2001)
+            self.one: Array = np.ones_like(self.inner)
+            self.two: Array = self.one
+            return
+        with_nobody = np.vstack([flat, np.zeros(flat.shape[1])])
+        inner = np.clip(with_nobody @ with_nobody.T, -1.0, 1.0)
+        rows, columns = np.triu_indices(len(with_nobody))
+        self.inner = inner[rows, columns]
+        self.one = np.diag(inner)[rows]
+        self.two = np.diag(inner)[columns]
+
+    @cached_property
+    def gram(self) -> Array:
+        """|phi phi^T - phi' phi'^T|_F^2 of every pair."""
+        return frozen(self.one**2 + self.two**2 - 2 * self.inner**2)
+
+    @cached_property
+    def target(self) -> Array:
+        """Largest |phi u - phi' u'|^2 over |u|, |u'| <= 1/2: an answer of centred range 1."""
+        return frozen((self.one + self.two + 2 * np.abs(self.inner)) / 4)
+
+    def vector(self, length2: float, least: float, largest: float) -> Array:
+        """Largest |phi u^T - phi' u'^T|_F^2 for vectors u of squared length ``length2``.
+
+        Args:
+            length2: |u|^2 and |u'|^2.
+            least: smallest inner product u.u'.
+            largest: largest inner product u.u'.
+        """
+        across = np.where(self.inner >= 0.0, least, largest) * self.inner
+        distance: Array = length2 * (self.one + self.two) - 2 * across
+        return distance
+
+    def worst(self, squares: Array) -> float:
+        """The largest of these, with room for the angles between those looked at."""
+        return float(squares.max()) * (1 + 1e-5 if self.bounded_only else 1 + 1e-12)
 
 
 class LinearSums(BatchStatistic):
@@ -63,20 +127,12 @@ class LinearSums(BatchStatistic):
         self._pairs = FeaturePairs(phi)
 
     def add_many(
-        self,
-        states: IntArray,
-        actions: IntArray,
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the sums of many users, one trajectory per row."""
         views = self.layout.views(out)
         add_steps(
-            states,
-            actions,
-            rewards,
+            *lives,
             self.horizon,
             self.phi,
             self.pooled,
@@ -136,6 +192,89 @@ class LinearSums(BatchStatistic):
         Neighbouring steps share a state, so no trajectory can be worst at every stage: the pair
         comes close to the declared sensitivity and need not reach it.
         """
+        return furthest_pair(self, self.horizon, *self.phi.shape[:2])
+
+
+class CuratedTransitions(BatchStatistic):
+    """Per stage: w phi phi^T, the weight w at its (s, a, s'), and w r at its (s, a).
+
+    For finite S every regression sum w phi (r + V(s')) is a linear function of the last two. The
+    weight of a step is read from the table "weights" [H, S, A] of the publication the user acted
+    on, at her own state and action, clipped to ``largest_weight``, and never recomputed: so it is a
+    function of public numbers and her own data (docs/papers/linear_jdp.md#setting).
+
+    Args:
+        task: the public task.
+        largest_weight: bound on w, and the weight of every step where nothing is published.
+        diagonal: keep the diagonals of Gram matrices alone where features are one-hot.
+    """
+
+    def __init__(self, task: Task, largest_weight: float = 1.0, *, diagonal: bool = False) -> None:
+        self.phi = clipped_features(task)
+        S, A, d = self.phi.shape
+        H = task.horizon
+        packed = d if diagonal and is_one_hot(self.phi) else d * (d + 1) // 2
+        self.horizon = H
+        self.largest_weight = number(
+            largest_weight, "largest_weight", low=0.0, high=1.0, low_open=True
+        )
+        self.layout = Layout(
+            [
+                Block("gram", (H, packed), 1.0 / STEPS),
+                Block("table", (H, S, A, S), 1.0 / STEPS),
+                Block("reward", (H, S, A), 1.0 / STEPS),
+            ]
+        )
+        self.pairs = FeaturePairs(self.phi)
+        self.equal_weights: Array = frozen(np.full((H, S, A), self.largest_weight))
+
+    def add_many(
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
+    ) -> None:
+        """Add the sums of many users, one trajectory per row."""
+        views = self.layout.views(out)
+        add_weighted_steps(
+            *lives,
+            self.phi,
+            self.weights(publication),
+            self.largest_weight,
+            views["gram"],
+            views["table"],
+            views["reward"],
+        )
+
+    def weights(self, publication: Publication) -> Array:
+        """The table of weights that goes with a publication."""
+        table = publication.context.get("weights") if publication is not None else None
+        if table is None or table.shape != self.equal_weights.shape:
+            return self.equal_weights
+        return table
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """A bound for the whole vector: Gram matrices by pairs, two cells per stage for the rest.
+
+        Mechanisms ask for the block they release (the others scaled to 0).
+        """
+        factors = block_weights(self.layout, norm, relation, scale)
+        H, w, d = self.horizon, self.largest_weight, self.phi.shape[2]
+        twice = 2 if relation is Relation.REPLACE_ONE else 1
+        worst = self.pairs.gram if relation is Relation.REPLACE_ONE else self.pairs.one**2
+        gram = w * math.sqrt(self.pairs.worst(worst)) + twice * 0.5 / STEPS * d
+        moved = {"gram": gram, "table": math.sqrt(twice) * w, "reward": math.sqrt(twice) * w}
+        l2 = math.sqrt(H * sum((factors[name] * moved[name]) ** 2 for name in moved))
+        if norm == "l2":
+            return l2
+        cells = {"gram": d * (d + 1) // 2, "table": twice, "reward": twice}
+        return float(H * sum(factors[n] * moved[n] * math.sqrt(cells[n]) for n in moved))
+
+    def largest_cell(self) -> float:
+        """What one user can add to a cell at most."""
+        return math.sqrt(2.0) * self.largest_weight + 1.0 / STEPS
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """The furthest two of many users."""
         return furthest_pair(self, self.horizon, *self.phi.shape[:2])
 
 

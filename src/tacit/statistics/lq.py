@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
@@ -26,20 +24,18 @@ from tacit.statistics.base import (
     published,
 )
 from tacit.task import Task
-from tacit.trajectory import VectorTrajectory
+from tacit.trajectory import Lives, VectorTrajectory
 from tacit.validate import number
 
 ROOT2 = math.sqrt(2.0)
 
 
-def complete(
-    states: npt.NDArray[Any], inputs: npt.NDArray[Any], shape: tuple[int, int, int]
-) -> bool:
+def complete(lives: Lives, shape: tuple[int, int, int]) -> bool:
     """Whether these are whole trajectories of a system of shape (H, n, d), one user per row.
 
     Others contribute nothing.
     """
-    H, n, d = shape
+    (H, n, d), (states, inputs, _) = shape, lives
     vectors = states.dtype.kind == inputs.dtype.kind == "f"
     return vectors and states.shape[1:] == (H + 1, n) and inputs.shape[1:] == (H, d)
 
@@ -54,7 +50,7 @@ class ControlMoments(BatchStatistic):
         task: a task of the family "lq".
         weight: b, the factor on N.
         isometric: pack M so that Euclidean distance is Frobenius distance (entries off the diagonal
-            times sqrt 2). False keeps its upper triangle as it is, as published.
+            times sqrt 2). False keeps its upper triangle as it is, as in the paper.
         energy: bound on the total energy of the states (docs/papers/lq_jdp.md#b2); by default H,
             which per-step clipping gives anyway.
     """
@@ -82,17 +78,11 @@ class ControlMoments(BatchStatistic):
         )
 
     def add_many(
-        self,
-        states: npt.NDArray[Any],
-        actions: npt.NDArray[Any],
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the clipped moments of many users, one trajectory per row."""
-        if complete(states, actions, (self.horizon, self.states, self.inputs)):
-            self._add(states, actions, out)
+        if complete(lives, (self.horizon, self.states, self.inputs)):
+            self._add(lives.states, lives.actions, out)
 
     def _add(self, states: Array, inputs: Array, out: IntArray) -> None:
         off = self.off_diagonal
@@ -188,20 +178,16 @@ class InstrumentedResponses(BatchStatistic):
         self.layout = Layout(blocks)
 
     def add_many(
-        self,
-        states: npt.NDArray[Any],
-        actions: npt.NDArray[Any],
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the clipped responses of many users, one trajectory per row."""
         policy = publication.policy
         if not isinstance(policy, LinearPolicy):
             raise InvalidInput(f"responses are to a LinearPolicy, got {type(policy)}")
-        if complete(states, actions, (self.horizon, self.states, self.inputs)):
-            responses(states, actions, *self._recipe(publication), policy.key, coins, out)
+        if complete(lives, (self.horizon, self.states, self.inputs)):
+            responses(
+                lives.states, lives.actions, *self._recipe(publication), policy.key, coins, out
+            )
 
     def _recipe(self, publication: Publication) -> tuple[Array, Array, Array, Array, Array, Array]:
         """Reference, path, whitener, instruments, usual residuals and weights to contribute by."""

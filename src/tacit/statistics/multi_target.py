@@ -12,15 +12,14 @@ from functools import cached_property
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.features import pairs
+from tacit.features import geometry
 from tacit.grid import STEPS
-from tacit.kernels.multi_target import StepTables, add_multi_targets
-from tacit.multi_target import geometry
+from tacit.kernels.targets import StepTables, add_multi_targets
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.statistics.distances import ISOMETRIC, squared_diameter
-from tacit.task import Task
-from tacit.trajectory import Trajectory
+from tacit.task import Task, table_sizes
+from tacit.trajectory import Lives, Trajectory
 
 Shares = Mapping[str, float]
 SHARES = {"gram": 0.35, "target": 0.25, "reward_gram": 0.2, "reward_target": 0.2}
@@ -40,7 +39,7 @@ class MultiTargets(BatchStatistic):
     """
 
     def __init__(self, task: Task, shares: Shares = SHARES) -> None:
-        H, _, _ = pairs(task)
+        H, _, _ = table_sizes(task)
         self.task = task
         self.pooled = task.homogeneous
         self.geometry = g = geometry(task)
@@ -100,20 +99,12 @@ class MultiTargets(BatchStatistic):
         )
 
     def add_many(
-        self,
-        states: IntArray,
-        actions: IntArray,
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
         views = self.layout.views(out)
         add_multi_targets(
-            states,
-            actions,
-            rewards,
+            *lives,
             self.task.horizon,
             self.pooled,
             self.tables,
@@ -130,7 +121,7 @@ class MultiTargets(BatchStatistic):
         Every (s, a, s') with reward 0 and 1 (the distance is convex in the reward), and nothing
         at all.
         """
-        _, S, A = pairs(self.task)
+        _, S, A = table_sizes(self.task)
         rows, offset = self._rows, self.geometry.offset
         moved = np.repeat(np.arange(S * A), S if "gram" in rows else 1)
         steps = {}
@@ -178,7 +169,7 @@ class MultiTargets(BatchStatistic):
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Two users who repeat the two steps that are furthest apart."""
-        _, S, A = pairs(self.task)
+        _, S, A = table_sizes(self.task)
         H = self.task.horizon
         rows = np.hstack(list(self._steps.values()))
         unique, first = np.unique(rows[:-1], axis=0, return_index=True)

@@ -21,6 +21,7 @@ from tacit.kernels.questions import (
 )
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.counts import staying
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 
@@ -111,7 +112,8 @@ class OneStep:
 
         They differ at every step, so in the answer to every question.
         """
-        return _stay(0, self.horizon, 1.0), _stay(self.states - 1, self.horizon, 0.0)
+        H = self.horizon
+        return staying(H, 0, 0, 1.0), staying(H, self.states - 1, 0, 0.0)
 
 
 class EachStep:
@@ -147,7 +149,8 @@ class EachStep:
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Always in the first state with reward 1, against always in the last one without."""
-        return _stay(0, self.horizon, 1.0), _stay(self.states - 1, self.horizon, 0.0)
+        H = self.horizon
+        return staying(H, 0, 0, 1.0), staying(H, self.states - 1, 0, 0.0)
 
 
 def _mark(trajectory: Trajectory, h: int, kind: int, cell: IntArray) -> None:
@@ -158,8 +161,3 @@ def _mark(trajectory: Trajectory, h: int, kind: int, cell: IntArray) -> None:
     s = step_state(trajectory.states, h, S)
     cell[s, 1, following] = reward
     cell[s, 0, following] = STEPS - reward
-
-
-def _stay(s: int, horizon: int, reward: float) -> Trajectory:
-    steps = np.zeros(horizon, dtype=np.int64)
-    return Trajectory(np.full(horizon + 1, s), steps, np.full(horizon, reward))

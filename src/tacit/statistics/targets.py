@@ -13,7 +13,6 @@ from tacit.arrays import Array, IntArray
 from tacit.features import (
     RewardFeatures,
     TransitionFeatures,
-    pairs,
     reward_features,
     transition_features,
     value_caps,
@@ -30,6 +29,7 @@ from tacit.statistics.base import (
     block_weights,
     published,
 )
+from tacit.statistics.counts import staying
 from tacit.statistics.distances import (
     ISOMETRIC,
     box_pair,
@@ -40,14 +40,14 @@ from tacit.statistics.distances import (
     squared_diameter,
     triangle_pair,
 )
-from tacit.task import Task
-from tacit.trajectory import Trajectory
+from tacit.task import Task, table_sizes
+from tacit.trajectory import Lives, Trajectory
 
 FAMILIES = ("gram", "target", "reward_gram", "reward_target")
 LEAST_SHARE = 2.0**-6
 """Noise never falls below this share of its declared size, however flat the public values are."""
 
-Scaling = Literal["split", "equal", "raw", "printed"]
+Scaling = Literal["split", "equal", "raw", "paper"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Shape:
             each family gets an equal share of mu^2 (docs/papers/mixture_jdp.md#composition);
             "equal": its norm (docs/papers/mixture_ldp.md#tight-noise); "raw": nothing, rewards in
             [-1, 1] (docs/papers/mixture_ldp.md#ldp-ucrl-vtr and
-            docs/papers/mixture_ldp.md#bandit); "printed": Delta of
+            docs/papers/mixture_ldp.md#bandit); "paper": Delta of
             docs/papers/mixture_jdp.md#private-linopt.
     """
 
@@ -77,7 +77,7 @@ class Shape:
     @property
     def off(self) -> float:
         """Weight of off-diagonal entries; the papers add equal noise on and off the diagonal."""
-        return 1.0 if self.scaling in ("raw", "printed") else ISOMETRIC
+        return 1.0 if self.scaling in ("raw", "paper") else ISOMETRIC
 
 
 class ValueTargets(BatchStatistic):
@@ -140,7 +140,7 @@ class ValueTargets(BatchStatistic):
         r_gram, r_target = ones / norm**2, ones / (norm * span)
         if kind == "raw":
             gram, target = np.ones(H - 1), np.ones(H - 1)
-        elif kind == "printed":
+        elif kind == "paper":
             d1 = self.transitions.dimension
             gram = np.full(H - 1, 1.0 / (d1 * H**2))
             target = np.full(H - 1, 1.0 / (math.sqrt(d1) * H**2))
@@ -158,20 +158,12 @@ class ValueTargets(BatchStatistic):
     # The statistic.
 
     def add_many(
-        self,
-        states: IntArray,
-        actions: IntArray,
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
         views = self.layout.views(out)
         add_value_targets(
-            states,
-            actions,
-            rewards,
+            *lives,
             published(publication, "V", (self.task.horizon + 1, self.task.sizes["states"])),
             self._reach(publication),
             self.features,
@@ -235,7 +227,7 @@ class ValueTargets(BatchStatistic):
 
     def _rounding(self) -> float:
         """Half a grid step per cell that either user touches, at the least public weight."""
-        H, S, _ = pairs(self.task)
+        H, S, _ = table_sizes(self.task)
         n = S if self.transitions.geometry == "one-hot" else self.transitions.width
         touched = (H - 1) * (n * (n + 3) // 2)
         if self.shape.rewards:
@@ -278,9 +270,5 @@ class ValueTargets(BatchStatistic):
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Always in one pair (s, a) with reward 1, against always in another one."""
-        H, S, A = pairs(self.task)
-
-        def stay(s: int, a: int) -> Trajectory:
-            return Trajectory(np.full(H + 1, s), np.full(H, a), np.ones(H))
-
-        return stay(0, 0), stay(S - 1, A - 1)
+        H, S, A = table_sizes(self.task)
+        return staying(H, 0, 0, 1.0), staying(H, S - 1, A - 1, 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,12 +13,12 @@ from tacit.errors import InvalidInput
 from tacit.folders import make_folder
 from tacit.sweep.choose import pick, tasks_of
 from tacit.sweep.dataset import MANIFEST, SPEC, TASKS, Sweep, load
-from tacit.sweep.estimate import Estimate
+from tacit.sweep.estimate import TimeLeft
 from tacit.sweep.grid import Planned, plan
 from tacit.sweep.pool import Done
 from tacit.sweep.spec import Choose, Spec
 from tacit.sweep.store import Finished, Job
-from tacit.sweep.tasks import Task
+from tacit.sweep.tasks import SweepTask
 from tacit.sweep.writing import write
 
 J = TypeVar("J", bound=Job)
@@ -50,24 +50,7 @@ def finish(
             note(done)
 
 
-@dataclass(frozen=True)
-class SweepProgress:
-    """How far a sweep is.
-
-    Attributes:
-        total: number of tasks.
-        done: finished, now or before.
-        failed: given up.
-        seconds_left: an estimate; None while nothing is known.
-    """
-
-    total: int
-    done: int
-    failed: int
-    seconds_left: float | None
-
-
-Watch = Callable[[SweepProgress], None]
+Watch = Callable[["SweepProgress"], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +79,7 @@ class Swept:
 def run(
     spec: Spec,
     out: Path,
-    backend: Backend[Task],
+    backend: Backend[SweepTask],
     *,
     workers: int,
     resume: bool = False,
@@ -116,11 +99,8 @@ def run(
     planned = plan(spec)
     prepare(out, resume=resume)
     (out / SPEC).write_text(spec.text)
-    work = _Work(Finished(out / TASKS), backend, Estimate(workers), watch, _count(spec, planned))
-    choosing = [task for item in planned for task in tasks_of(item, spec.choose)]
-    work.finish(choosing + _seed_by_seed([item for item in planned if not item.candidates]))
-    reported = [_decide(spec.choose, item, work) for item in planned]
-    work.finish(_seed_by_seed([item for item in reported if item.chosen]))
+    work = SweepProgress(Finished(out / TASKS), backend, TimeLeft(workers), watch)
+    reported = settle(planned, spec.choose, work)
     files = write(out, spec.name, reported, work.finished, work.failures)
     return Swept(
         sweep=load(out),
@@ -131,6 +111,16 @@ def run(
         failures=tuple(work.failures),
         seconds=time.perf_counter() - began,
     )
+
+
+def settle(planned: Sequence[Planned], choose: Choose | None, work: SweepProgress) -> list[Planned]:
+    """Run what a choice needs, choose, and run what is reported."""
+    choosing = [task for item in planned for task in tasks_of(item, choose)]
+    work.total = len(choosing) + sum(len(item.seeds) for item in planned)
+    work.finish(choosing + _seed_by_seed([item for item in planned if not item.candidates]))
+    reported = [_decide(choose, item, work) for item in planned]
+    work.finish(_seed_by_seed([item for item in reported if item.chosen]))
+    return reported
 
 
 def prepare(out: Path, *, resume: bool) -> None:
@@ -144,48 +134,63 @@ def prepare(out: Path, *, resume: bool) -> None:
     make_folder(out)
 
 
-def _count(spec: Spec, planned: Sequence[Planned]) -> int:
-    choosing = len(spec.choose.seeds) if spec.choose else 0
-    return sum(len(item.seeds) + choosing * len(item.candidates) for item in planned)
-
-
-def _seed_by_seed(items: Iterable[Planned]) -> list[Task]:
+def _seed_by_seed(items: Iterable[Planned]) -> list[SweepTask]:
     """In this order something is known early on about every configuration."""
     listed = [
-        (place, Task(item.configuration, seed))
+        (place, SweepTask(item.configuration, seed))
         for item in items
         for place, seed in enumerate(item.seeds)
     ]
     return [task for _, task in sorted(listed, key=lambda pair: pair[0])]
 
 
-def _decide(choose: Choose | None, item: Planned, work: _Work) -> Planned:
+def _decide(choose: Choose | None, item: Planned, work: SweepProgress) -> Planned:
     """A configuration with its chosen parameter; without one if the choice was not possible."""
     if choose is None or not item.candidates:
         return item
     missing = [task for task in tasks_of(item, choose) if task not in work.finished]
     if missing:
         why = f"{choose.parameter} was not chosen: {len(missing)} of its tasks failed"
-        work.give_up([Task(item.configuration, seed) for seed in item.seeds], why)
+        work.give_up([SweepTask(item.configuration, seed) for seed in item.seeds], why)
         return item
-    chosen = pick(item, choose, work.finished)
-    return replace(item, configuration=chosen.configuration, chosen=chosen.to_json())
+    return pick(item, choose, work.finished)
 
 
 @dataclass
-class _Work:
-    """The tasks of one sweep: what is finished, what failed, and who is told."""
+class SweepProgress:
+    """How far a sweep is: what is finished, what failed, and who is told.
+
+    Attributes:
+        finished: the store of outcomes.
+        backend: where tasks run.
+        estimate: what tasks took so far.
+        watch: told whenever something changes.
+        total: number of tasks.
+        kept: how many had been finished before.
+        ran: how many were finished now.
+        failures: those that were given up, with their messages.
+    """
 
     finished: Finished
-    backend: Backend[Task]
-    estimate: Estimate
+    backend: Backend[SweepTask]
+    estimate: TimeLeft
     watch: Watch | None
-    total: int
+    total: int = 0
     kept: int = 0
     ran: int = 0
     failures: list[dict[str, Any]] = field(default_factory=list)
 
-    def finish(self, tasks: Sequence[Task]) -> None:
+    @property
+    def done(self) -> int:
+        """Finished tasks, now or before."""
+        return self.kept + self.ran
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate; None while nothing is known."""
+        return self.estimate.seconds_left(self.total - self.done - len(self.failures))
+
+    def finish(self, tasks: Sequence[SweepTask]) -> None:
         """Bring tasks to their end, as far as they can be."""
         missing = [task for task in tasks if task not in self.finished]
         self.kept += len(tasks) - len(missing)
@@ -193,7 +198,7 @@ class _Work:
         self._tell()
         finish(missing, self.finished, self.backend, self._note)
 
-    def _note(self, done: Done[Task]) -> None:
+    def _note(self, done: Done[SweepTask]) -> None:
         self.estimate.note(done)
         if done.failed:
             self._fail(done.task, done.outcome, done.tries)
@@ -201,13 +206,13 @@ class _Work:
             self.ran += 1
         self._tell()
 
-    def give_up(self, tasks: Sequence[Task], why: str) -> None:
+    def give_up(self, tasks: Sequence[SweepTask], why: str) -> None:
         """Report tasks that cannot be tried."""
         for task in tasks:
             self._fail(task, {"error": why, "traceback": ""}, 0)
         self._tell()
 
-    def _fail(self, task: Task, outcome: dict[str, Any], tries: int) -> None:
+    def _fail(self, task: SweepTask, outcome: dict[str, Any], tries: int) -> None:
         self.failures.append(
             {
                 "label": task.configuration.label,
@@ -220,12 +225,4 @@ class _Work:
 
     def _tell(self) -> None:
         if self.watch is not None:
-            left = self.total - self.kept - self.ran - len(self.failures)
-            self.watch(
-                SweepProgress(
-                    total=self.total,
-                    done=self.kept + self.ran,
-                    failed=len(self.failures),
-                    seconds_left=self.estimate.seconds_left(left),
-                )
-            )
+            self.watch(self)

@@ -8,10 +8,8 @@ agent's own default, which for some is the theorem's constant, is always among t
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,14 +23,13 @@ from tacit.policy import StochasticPolicy
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.catalogue import make_problem
 from tacit.problems.tabular import TabularMDP
-from tacit.sweep.choose import Chosen, pick, tasks_of
-from tacit.sweep.estimate import Estimate, duration
+from tacit.sweep.estimate import TimeLeft, duration
 from tacit.sweep.grid import Planned, plan
 from tacit.sweep.pool import Done, run_on_processes
-from tacit.sweep.run import finish
-from tacit.sweep.spec import CHOOSING_SEEDS_FROM, Case, Choose, Spec
+from tacit.sweep.run import SweepProgress, settle
+from tacit.sweep.spec import CHOOSING_SEEDS_FROM, Choose, Spec, SweepCase
 from tacit.sweep.store import Finished
-from tacit.sweep.tasks import Configuration, Named, Task
+from tacit.sweep.tasks import Named, SweepTask
 
 EPSILON, DELTA = 3.0, 1e-5
 SCALE = "bonus_scale"
@@ -90,7 +87,7 @@ class Scored:
     guarantee: Guarantee
     share: Array
     seconds: float
-    chosen: Chosen | None
+    chosen: Mapping[str, Any] | None
 
     @property
     def mean(self) -> Interval:
@@ -102,9 +99,11 @@ class Scored:
         """The chosen bonus scale in words."""
         if self.chosen is None:
             return ""
-        if (self.chosen.regret == self.chosen.regret[0]).all():
+        first, *others = [candidate["per_seed"] for candidate in self.chosen["candidates"]]
+        if all(other == first for other in others):
             return "no effect"
-        return "default" if self.chosen.value is None else f"{self.chosen.value:g}"
+        value = self.chosen["value"]
+        return "default" if value is None else f"{value:g}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -115,7 +114,7 @@ class Scored:
             "guarantee": self.guarantee.brief(),
             "told": list(self.guarantee.revealed),
             "scale": self.scale,
-            "chosen": None if self.chosen is None else self.chosen.to_json(),
+            "chosen": self.chosen,
             "regret_over_baseline": mean.value,
             "ci95": [mean.low, mean.high],
             "per_seed": self.share.tolist(),
@@ -124,7 +123,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ArenaOutcome:
     """An arena after the runs.
 
     Attributes:
@@ -156,23 +155,33 @@ def report(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]
     }
 
 
-def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> Outcome:
+def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> ArenaOutcome:
     """Choose scales, run every agent, and score those that fit."""
     seeds = Seeds.of(quick)
     choose = Choose(SCALE, SCALES, seeds.choosing, None)
     planned = _planned(arena, arena.quick_episodes if quick else arena.episodes, seeds, choose)
-    result = Outcome([], myopic_share(arena.problem), {}, {})
+    result = ArenaOutcome([], myopic_share(arena.problem), {}, {})
+
+    def run(tasks: Sequence[SweepTask]) -> Generator[Done[SweepTask], None, None]:
+        for done in run_on_processes(tasks, workers):
+            if done.failed:
+                bad = result.failed if done.outcome["again"] else result.does_not_fit
+                bad[done.task.configuration.agent.name] = done.outcome["error"]
+            yield done
+
+    def tell(now: SweepProgress) -> None:
+        left = now.seconds_left
+        guess = "" if left is None else f", about {duration(left)} left"
+        watch(f"{arena.family}: {now.done + len(now.failures):,} of {now.total:,} runs{guess}")
+
     with TemporaryDirectory() as folder:
-        work = _Work(arena, Finished(Path(folder)), workers, watch, result)
-        work.finish(
-            "choosing scales", [task for item in planned for task in tasks_of(item, choose)]
-        )
-        entrants = [_decided(item, choose, work.finished) for item in planned if work.fits(item)]
-        tasks = [[Task(entrant, seed) for entrant, _ in entrants] for seed in seeds.reported]
-        work.finish("reported", [task for one_seed in tasks for task in one_seed])
-        for runs, (_, chosen) in zip(zip(*tasks, strict=True), entrants, strict=True):
-            if all(task in work.finished for task in runs):
-                result.scored.append(_score(runs, work.finished, chosen))
+        finished = Finished(Path(folder))
+        work = SweepProgress(finished, run, TimeLeft(workers), tell)
+        for item in settle(planned, choose, work):
+            tasks = [SweepTask(item.configuration, seed) for seed in item.seeds]
+            if all(task in finished for task in tasks):
+                outcomes = [finished.outcome(task) for task in tasks]
+                result.scored.append(_score(outcomes, item.chosen))
     result.scored.sort(key=lambda one: one.mean.value)
     return result
 
@@ -200,7 +209,7 @@ def _contenders() -> list[Named]:
 
 def _planned(arena: Arena, episodes: int, seeds: Seeds, choose: Choose) -> list[Planned]:
     """All registered agents at one (epsilon, delta), with candidates where they have a scale."""
-    case = Case(
+    case = SweepCase(
         problems=(arena.problem,),
         agents=tuple(_contenders()),
         privacy={"epsilon": (EPSILON,), "delta": (DELTA,)},
@@ -224,52 +233,7 @@ def _with_default(item: Planned) -> Planned:
     return replace(item, candidates=(*item.candidates, replace(item.configuration, agent=own)))
 
 
-def _decided(
-    item: Planned, choose: Choose, finished: Finished
-) -> tuple[Configuration, Chosen | None]:
-    """What is reported, and how its scale was chosen, if it has one."""
-    if not item.candidates:
-        return item.configuration, None
-    chosen = pick(item, choose, finished)
-    return chosen.configuration, chosen
-
-
-@dataclass
-class _Work:
-    """The runs of one arena: where they are kept, who is told, and who failed."""
-
-    arena: Arena
-    finished: Finished
-    workers: int
-    watch: Callable[[str], None]
-    result: Outcome
-
-    def finish(self, what: str, tasks: list[Task]) -> None:
-        """Run them all; an agent that fails is noted once."""
-        estimate = Estimate(self.workers)
-        estimate.expect(tasks)
-        number = itertools.count(1)
-
-        def note(done: Done[Task]) -> None:
-            estimate.note(done)
-            if done.failed:
-                bad = self.result.failed if done.outcome["again"] else self.result.does_not_fit
-                bad[done.task.configuration.agent.name] = done.outcome["error"]
-            so_far = next(number)
-            left = estimate.seconds_left(len(tasks) - so_far)
-            guess = "" if left is None else f", about {duration(left)} left"
-            self.watch(f"{self.arena.family}, {what}: {so_far:,} of {len(tasks):,} runs{guess}")
-
-        finish(tasks, self.finished, partial(run_on_processes, workers=self.workers), note)
-
-    def fits(self, item: Planned) -> bool:
-        """Whether nothing of this agent has failed."""
-        name = item.configuration.agent.name
-        return name not in self.result.failed and name not in self.result.does_not_fit
-
-
-def _score(runs: Iterable[Task], finished: Finished, chosen: Chosen | None) -> Scored:
-    outcomes = [finished.outcome(task) for task in runs]
+def _score(outcomes: Sequence[dict[str, Any]], chosen: Mapping[str, Any] | None) -> Scored:
     facts, users = outcomes[0]["problem"], outcomes[0]["episode"][-1]
     lost = users * (facts["optimal_value"] - facts["baseline"]["value"])
     return Scored(

@@ -11,7 +11,7 @@ from tacit.agents.catalogue import make_agent
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.grid import GRID
 from tacit.privacy.local import LocalAdditive
 from tacit.privacy.noise import GridLaw, SimulatedNoise

@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.agents.catalogue import make_agent
 from tacit.arrays import Array
-from tacit.foretell import bind
+from tacit.forecast import bind
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Query
 from tacit.privacy.noise import SimulatedNoise
@@ -43,13 +43,13 @@ DRAWS = 1000
 """Noisy cells looked at per point: the standard error of a standard deviation is below 4%."""
 
 NEAR = 0.12
-"""How far a fitted exponent may lie from the printed one.
+"""How far a fitted exponent may lie from that of the paper.
 
 Horizons of 2 to 16 were tried first: randomized response then has 1.65 instead of 1.5 as its power
 of H, because H - 1 is far from H there, and fails; the longer ones give 1.54.
 """
 
-PRINTED: dict[str, Mapping[str, float]] = {
+PAPER_POWERS: dict[str, Mapping[str, float]] = {
     # exponents of H, S, A in the regret, as the table prints them
     "laplace": {"horizon": 3.0, "states": 2.0, "actions": 1.0},
     "gaussian": {"horizon": 3.0, "states": 2.0, "actions": 1.0},
@@ -148,13 +148,13 @@ def picture(evidence: Evidence) -> Picture:
 
 def order_of_regret(randomizer: str, evidence: Evidence) -> Claim:
     """The powers of H, S and A in one row of the table."""
-    printed = PRINTED[randomizer]
+    paper = PAPER_POWERS[randomizer]
     found = {w: LEADING[w] + exponent(evidence, randomizer, w) for w in LEADING}
     return judged(
         f"{RANDOMIZERS[randomizer][0]} row: the regret bound has the printed powers",
-        "H^{horizon:g} S^{states:g} A^{actions:g}".format(**printed),
+        "H^{horizon:g} S^{states:g} A^{actions:g}".format(**paper),
         {f"power of {letter}": found[what] for what, letter in _LETTERS.items()},
-        all(abs(found[what] - printed[what]) <= NEAR for what in printed),
+        all(abs(found[what] - paper[what]) <= NEAR for what in paper),
         _WHY_ORDER.get(randomizer, "the noise has other powers"),
     )
 
@@ -189,26 +189,26 @@ def caption(evidence: Evidence) -> Claim:
 
 def laplace_noise(evidence: Evidence) -> Claim:
     """Lap(6H / epsilon)."""
-    printed = 6 * HORIZON / EPSILON
+    paper = 6 * HORIZON / EPSILON
     scale = float(evidence.arrays("laplace")["users"][0]) / math.sqrt(2)
     return judged(
         "Laplace row: noise Lap(6H / epsilon)",
-        f"scale {printed:g} at H = {HORIZON}, epsilon = {EPSILON:g}",
+        f"scale {paper:g} at H = {HORIZON}, epsilon = {EPSILON:g}",
         {"scale": scale},
-        abs(scale / printed - 1) < 0.1,
+        abs(scale / paper - 1) < 0.1,
         "the noise drawn is another one",
     )
 
 
 def gaussian_noise(evidence: Evidence) -> Claim:
     """N(0, (H / epsilon)^2)."""
-    printed = HORIZON / EPSILON
+    paper = HORIZON / EPSILON
     std = float(evidence.arrays("gaussian")["users"][0])
     return judged(
         "Gaussian row: noise N(0, (H / epsilon)^2)",
-        f"standard deviation {printed:g} at H = {HORIZON}, epsilon = {EPSILON:g}",
-        {"standard deviation": std, "over the printed one": std / printed},
-        abs(std / printed - 1) < 0.1,
+        f"standard deviation {paper:g} at H = {HORIZON}, epsilon = {EPSILON:g}",
+        {"standard deviation": std, "over the printed one": std / paper},
+        abs(std / paper - 1) < 0.1,
         "the table leaves out the constant c of the proof, c^2 = 4 ln(24/delta)",
     )
 

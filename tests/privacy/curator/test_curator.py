@@ -27,7 +27,7 @@ from tacit.privacy.filter import BudgetExhausted
 from tacit.publication import Publication
 from tacit.release import ValueQuery
 from tacit.statistics import Statistic
-from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import CuratedTransitions
 
 PROBLEM = tacit.problem("synthetic-linear", horizon=2, actions=2)
 TASK = PROBLEM.task(users=8)

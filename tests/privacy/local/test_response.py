@@ -15,7 +15,7 @@ from contracts.randomizer import RandomizerContract, convolved, independent_bits
 from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.response import debias, respond, round_sums
+from tacit.kernels.finite import debias, respond, round_sums
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import BinaryResponse
 from tacit.privacy.local import LocalResponse, differing_bits, response_bits

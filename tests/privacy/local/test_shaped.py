@@ -18,7 +18,7 @@ from tacit.privacy.local import LocalShaped
 from tacit.publication import Publication
 from tacit.statistics import Statistic, VisitCounts
 from tacit.statistics.base import Relation
-from tacit.statistics.transitions import PolicyTransitions
+from tacit.statistics.counts import PolicyTransitions
 from tacit.trajectory import Trajectory
 
 RIVER = tacit.problem("river-swim", states=3, horizon=4).task(users=4000, reveal=["reward"])

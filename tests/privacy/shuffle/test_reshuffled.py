@@ -10,10 +10,10 @@ import tacit
 from contracts.composition import bits_delta
 from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
 from contracts.replay import ReplayNoise
-from tacit.agents import ShuffleOBI
+from tacit.agents import ShuffleOBI, paper
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.privacy import Query, SimulatedNoise, published
+from tacit.privacy import Query, SimulatedNoise
 from tacit.privacy.finite import BinaryResponse
 from tacit.privacy.shuffle import ReshuffledBits, open_batch
 from tacit.statistics import Statistic, VisitCounts
@@ -91,17 +91,13 @@ def test_the_local_level_is_that_of_all_bits_together(horizon: int, m: int, leve
     said = reshuffled(0.3, of, m).guarantee
     assert said.model == "local" and said.delta == 0.0 and said.also == ()
     assert said.epsilon == pytest.approx(level * 0.3) and said.epsilon <= level * 0.3
-    assert published.tabular_shuffle(horizon, 0.3, m).true_epsilon(0.0) == pytest.approx(
-        level * 0.3
-    )
     assert said.requested_epsilon == 0.3 and "WEAKER than asked" in str(said)
     assert "no amplification" in str(said)
 
 
 def test_bits_are_the_printed_ones() -> None:
     """1 - p / 2 is the chance of a true bit, with p = 2 / (e^eps + 1)."""
-    p = published.tabular_shuffle(2, 0.7).scales["p"]
-    assert p == pytest.approx(2 / (math.exp(0.7) + 1))
+    p = 2 / (math.exp(0.7) + 1)
     assert reshuffled(0.7).randomizer.bits.p == pytest.approx(1 - p / 2, rel=1e-9)
 
 
@@ -175,10 +171,10 @@ def test_the_agent_runs_it_and_says_what_the_paper_claims() -> None:
     assert np.isfinite(result.regret).all() and result.guarantee.model == "local"
     assert result.guarantee.epsilon == pytest.approx(14 * 0.5)
     notes = " ".join(result.agent["notes"])
-    claim = published.shuffle_claim(2, 300, 0.5, 1e-6)
+    claim = paper.shuffle_claim(2, 300, 0.5, 1e-6)
     assert "(111) leaves out step 2" in notes and f"central epsilon of {claim:.3g}" in notes
-    assert result.agent["parameters"]["width"] == "published"
-    assert published.shuffle_claim(2, 10, 0.5, 1e-6) == math.inf
+    assert result.agent["parameters"]["width"] == "paper"
+    assert paper.shuffle_claim(2, 10, 0.5, 1e-6) == math.inf
 
 
 def test_the_claim_of_the_paper_is_evaluated_as_printed() -> None:
@@ -186,7 +182,7 @@ def test_the_claim_of_the_paper_is_evaluated_as_printed() -> None:
     p = 2 / (math.e + 1)
     rest = p - math.sqrt(2 * p * math.log(2 / delta) / n)
     printed = 32 * math.log(4 / delta) / math.sqrt(n) / math.sqrt(rest) * (1 - rest)
-    assert published.shuffle_claim(2, 10_000, 1.0, delta) == pytest.approx(printed)
+    assert paper.shuffle_claim(2, 10_000, 1.0, delta) == pytest.approx(printed)
 
 
 def test_reward_bits_are_powers_of_two() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from service.dashboard.made_up import Stored, joint_run, local_run
 from tacit.agents import LdpOBI, TacitLocal
-from tacit.agents.private_linopt import PrivateLinOptVI
+from tacit.agents.linopt import PrivateLinOptVI
 from tacit.agents.tacit_joint import TacitJoint
 from tacit.policy import StochasticPolicy, TabularPolicy, uniform_policy
 from tacit.problems import make_problem

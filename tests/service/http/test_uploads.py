@@ -12,7 +12,7 @@ import pytest
 from tacit import wire
 from tacit.service.answers import Outcome, Unavailable, UploadAnswer
 from tacit.service.http.uploads import Writer
-from tacit.service.intake import Entry, Upload
+from tacit.service.intake import PendingReport, Upload
 
 JSON = {"Content-Type": "application/json"}
 
@@ -207,7 +207,10 @@ class SlowCollector:
 
 def upload_of(size: int, mark: str) -> Upload:
     return Upload(
-        [Entry(mark, b"", 0, fault=Outcome(mark, "accepted", None, None)) for _ in range(size)],
+        [
+            PendingReport(mark, b"", 0, fault=Outcome(mark, "accepted", None, None))
+            for _ in range(size)
+        ],
         None,
     )
 

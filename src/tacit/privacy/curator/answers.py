@@ -15,8 +15,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS, require_coarse
-from tacit.statistics.curated import CuratedTransitions
-from tacit.statistics.pairs import FeaturePairs
+from tacit.statistics.linear import CuratedTransitions, FeaturePairs
 from tacit.task import Task
 from tacit.validate import finite_array, flag, integer
 

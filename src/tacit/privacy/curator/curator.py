@@ -36,7 +36,7 @@ from tacit.privacy.noise import GridLaw, Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
 from tacit.statistics.base import Layout, Norm, Relation
-from tacit.statistics.curated import CuratedTransitions
+from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task
 
 WORST_STATES = 6

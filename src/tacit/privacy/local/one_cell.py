@@ -16,7 +16,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.kernels.cells import CellSums, add_hits, cell_index, estimate_cells
-from tacit.kernels.noisy_posterior import NoisyCounts
+from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import ONE_REPORT, LocalPrivatizer, Query, Report, Secret

@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels.response import debias, respond, round_sums
+from tacit.kernels.finite import debias, respond, round_sums
 from tacit.privacy.base import ONE_REPORT, LocalPrivatizer, Query, Secret
 from tacit.privacy.events import FiniteEvent, guaranteed
 from tacit.privacy.finite import BinaryResponse, Pair

@@ -38,7 +38,7 @@ class _Tilted:
     log_moment: float
 
     def log_moment_at(self, extra: float) -> float:
-        """Log E[e^(extra Z)] under the tilted law."""
+        """log E[e^(extra Z)] under the tilted law."""
         return _log_sum(self.logs + extra * self.step * self.cells)
 
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Array
 from tacit.planners.base import Planner
-from tacit.planners.joint_counts import JointCountsPlanner
+from tacit.planners.tacit_joint import JointCountsPlanner
 from tacit.policy import Policy, StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
 from tacit.task import Task

@@ -112,8 +112,8 @@ class FactReader:
             next_batch=None if status.finished else status.next_batch,
             planner_alive=status.planner_alive,
             versions=tuple(self._versions),
-            shown=collector.published(shown).publication if newest >= 0 else None,
-            before=collector.published(shown - 1).publication if shown > 0 else None,
+            shown=collector.billboard.published(shown).publication if newest >= 0 else None,
+            before=collector.billboard.published(shown - 1).publication if shown > 0 else None,
             estimates=dict(self._estimates),
             ledger=status.budget,
             schema=collector.schema(),
@@ -122,7 +122,7 @@ class FactReader:
     def _catch_up(self, newest: int) -> None:
         """Read new versions, and work out what is said about them."""
         if newest >= len(self._versions):
-            for entry in self._collector.timeline(after=len(self._versions) - 1):
+            for entry in self._collector.billboard.timeline(after=len(self._versions) - 1):
                 self._versions.append(Version(*entry))
         wanted = chosen(len(self._versions))
         for forgotten in set(self._estimates) - set(wanted):
@@ -134,7 +134,10 @@ class FactReader:
                 self._estimates[version] = self._estimate(version)
 
     def _estimate(self, version: int) -> Estimate:
-        bound, entry = self._collector.deployment.bound, self._collector.published(version)
+        bound, entry = (
+            self._collector.deployment.bound,
+            self._collector.billboard.published(version),
+        )
         return estimate(bound.task, bound.planner, entry.release, entry.publication, version)
 
 

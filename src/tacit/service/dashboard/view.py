@@ -176,7 +176,7 @@ def _value(facts: Facts) -> Value:
     def natural(value: float) -> float:
         return low * task.horizon + (high - low) * value
 
-    names = d.states or [str(s) for s in range(task.sizes["states"])]
+    names = d.labels["states"] or [str(s) for s in range(task.sizes["states"])]
     users = {v.version: v.users for v in facts.versions}
     known = [(v, facts.estimates[v]) for v in sorted(facts.estimates) if v in users]
     known = [(v, e) for v, e in known if e.kind != "none"]
@@ -306,8 +306,8 @@ def action_map(
     S, A = deployment.task.sizes["states"], deployment.task.sizes["actions"]
     return ActionMap(
         version=shown.version,
-        states=deployment.states or tuple(str(s) for s in range(S)),
-        actions=deployment.actions or tuple(f"action {a}" for a in range(A)),
+        states=tuple(deployment.labels["states"] or map(str, range(S))),
+        actions=tuple(deployment.labels["actions"] or (f"action {a}" for a in range(A))),
         letters=tuple(letter(a) for a in range(A)),
         table=tuple(tuple(int(a) for a in row) for row in table),
         certainty=None

@@ -1,52 +1,44 @@
-"""Planners of value-targeted regression: optimistic value iteration and policy optimisation."""
+"""Planners of linear mixtures: value-targeted regression, policy optimisation, and counts."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.features import RewardFeatures, TransitionFeatures, known_rewards, pairs, value_caps
+from tacit.features import known_rewards, value_caps
 from tacit.kernels.mixture import (
     Regression,
     mirror_step,
+    pool_stages,
+    transition_induction,
     value_targeted_induction,
     work_space,
 )
-from tacit.kernels.planning import greedy
-from tacit.planners.base import Ask, Streams, next_version
-from tacit.planners.widths import Units, WidthRule
-from tacit.policy import StochasticPolicy, TabularPolicy
+from tacit.planners.base import Ask, Context, Streams, ValuePlanner, next_version
+from tacit.planners.widths import Sums, WidthRule
+from tacit.policy import StochasticPolicy
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task
+from tacit.task import Task, table_sizes
 
 Rate = Literal["paper", "tight"]
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Targeted:
     """What both planners share: estimates from a release, and the induction on them."""
 
-    def __init__(
-        self,
-        *,
-        transitions: TransitionFeatures,
-        rewards: RewardFeatures,
-        units: Units,
-        rule: WidthRule,
-        centre: bool,
-    ) -> None:
-        self.transitions = transitions
-        self.rewards = rewards
-        self.units = units
-        self.rule = rule
-        self.centre = centre
+    sums: Sums
+    rule: WidthRule
+    centre: bool
 
     def regressions(self, task: Task, release: Release) -> tuple[Regression, Regression]:
         """The released sums of transitions and of rewards (empty where rewards are known)."""
-        u, r = self.units, self.rewards
+        _, r, u = self.sums
         rewards = np.zeros((0, r.blocks, 1)), np.zeros((0, r.blocks, r.width))
         if "reward_gram" in release.blocks:
             rewards = release.blocks["reward_gram"], release.blocks["reward_target"]
@@ -58,10 +50,10 @@ class _Targeted:
 
     def _evaluate(self, task: Task, release: Release, weights: Array) -> dict[str, Array]:
         """Q, V and the reach of V; ``weights`` without rows means the greedy value."""
-        H, S, A = pairs(task)
-        p, r = self.transitions, self.rewards
+        H, S, A = table_sizes(task)
+        p, r, _ = self.sums
         transitions, rewards = self.regressions(task, release)
-        p_widths, r_widths = self.rule.widths(task, release, p, r, self.units)
+        p_widths, r_widths = self.rule.widths(task, release, self.sums)
         Q, V, reach = np.zeros((H, S, A)), np.zeros((H + 1, S)), np.zeros((2, H - 1))
         value_targeted_induction(
             transitions,
@@ -87,54 +79,33 @@ class _Targeted:
         return {"Q": Q, "V": V, "reach": reach}
 
 
-class ValueTargetedPlanner(_Targeted):
+class ValueTargetedPlanner(_Targeted, ValuePlanner):
     """Optimistic value iteration: UCRL-VTR and LinOpt-VI.
 
     See docs/papers/mixture_ldp.md#ucrl-vtr and docs/papers/mixture_jdp.md#linopt-vi.
     """
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def values(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Array, Context]:
         """Greedy in the optimistic values; they are published, since users regress on them."""
-        H, S, A = pairs(task)
+        _, S, A = table_sizes(task)
         found = self._evaluate(task, release, np.zeros((0, S, A)))
-        actions = np.zeros((H, S), dtype=np.int64)
-        greedy(found["Q"], streams.ties, actions)
-        context = {"V": found["V"], "reach": found["reach"]}
-        return Publication(next_version(previous), TabularPolicy(actions), context)
+        return found["Q"], {"V": found["V"], "reach": found["reach"]}
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class MirrorPlanner(_Targeted):
     """Mirror-descent policy optimisation: LinOpt-PO (docs/papers/mixture_jdp.md#linopt-po).
 
-    Args:
+    Attributes:
         rate: "paper": eta = sqrt(2 ln A / (K H^2)); "tight": sqrt(8 ln A / (K cap_h^2)) per stage.
-        others: see the parameters of the optimistic planner.
     """
 
-    def __init__(
-        self,
-        *,
-        rate: Rate,
-        transitions: TransitionFeatures,
-        rewards: RewardFeatures,
-        units: Units,
-        rule: WidthRule,
-        centre: bool,
-    ) -> None:
-        super().__init__(
-            transitions=transitions, rewards=rewards, units=units, rule=rule, centre=centre
-        )
-        self.rate = rate
+    rate: Rate
 
     def step_sizes(self, task: Task) -> Array:
-        """Eta of every stage."""
+        """eta of every stage."""
         H, A = task.horizon, task.sizes["actions"]
         if self.rate == "paper":
             return np.full(H, math.sqrt(2 * math.log(A) / (task.users * H**2)))
@@ -151,7 +122,7 @@ class MirrorPlanner(_Targeted):
         streams: Streams,
     ) -> Publication:
         """One exponential step per user served with the last Q, then evaluate the new policy."""
-        H, S, A = pairs(task)
+        H, S, A = table_sizes(task)
         logits, weights = np.zeros((H, S, A)), np.full((H, S, A), 1.0 / A)
         if previous is not None:
             served = release.users - int(previous.context["users"])
@@ -161,3 +132,41 @@ class MirrorPlanner(_Targeted):
         found = self._evaluate(task, release, weights)
         context = {**found, "logits": logits, "users": np.asarray(release.users)}
         return Publication(next_version(previous), StochasticPolicy(weights), context)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransitionPlanner(ValuePlanner):
+    """Backward induction with an optimism that knows the noise of every count.
+
+    See docs/papers/mixture_ldp.md#b1 and docs/papers/mixture_ldp.md#b4. Stages are added up where
+    the task is declared homogeneous.
+
+    Attributes:
+        bonus_scale: c of docs/papers/mixture_ldp.md#b1.
+    """
+
+    bonus_scale: float
+
+    def values(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Array, Context]:
+        """Greedy in the optimistic values."""
+        H, S, A = table_sizes(task)
+        counts = release.blocks["transitions"]
+        variances = np.broadcast_to(release.law.variance("transitions"), counts.shape)
+        if task.homogeneous:
+            pooled, pooled_variances = np.zeros((1, S, A, S)), np.zeros((1, S, A, S))
+            pool_stages(counts, np.ascontiguousarray(variances), pooled, pooled_variances)
+            counts, variances = pooled, pooled_variances
+        Q, V = np.zeros((H, S, A)), np.zeros((H + 1, S))
+        transition_induction(
+            counts,
+            np.ascontiguousarray(variances),
+            known_rewards(task),
+            value_caps(task),
+            self.bonus_scale,
+            np.zeros(S),
+            Q,
+            V,
+        )
+        return Q, {}

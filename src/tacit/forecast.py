@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from tacit.agents.base import Agent
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
+from tacit.planners.base import least_count
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
 
@@ -37,7 +37,7 @@ def guarantee(
 
 
 @dataclass(frozen=True)
-class Forecast:
+class NoiseForecast:
     """What the declared noise allows after ``users`` users, from its law alone.
 
     Attributes:
@@ -52,42 +52,28 @@ class Forecast:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "users": self.users,
-            "noise_std": self.noise_std,
-            "users_needed": self.users_needed,
-        }
+        return dict(vars(self))
 
 
-def forecast(bound: BoundAgent) -> Forecast:
+def forecast(bound: BoundAgent) -> NoiseForecast:
     """How fine the released averages can get, before anybody has taken part."""
     users, privatizer = bound.task.users, bound.privatizer
 
     def std(block: str, count: int) -> float:
         return math.sqrt(float(privatizer.law(count).variance(block).max())) / count
 
-    def fine(block: str, precision: float, count: int) -> bool:
-        return std(block, count) <= precision
+    def needed(block: str, precision: float) -> int:
+        found = least_count(lambda count: std(block, count) <= precision)
+        assert found is not None  # averages get as fine as one likes
+        return found
 
     every = [block.name for block in privatizer.layout.blocks]
     blocks = [block for block in every if std(block, users) > 0.0] or every
-    return Forecast(
+    return NoiseForecast(
         users=users,
         noise_std={block: std(block, users) for block in blocks},
         users_needed={
-            f"{precision:g}": {block: _first(partial(fine, block, precision)) for block in blocks}
+            f"{precision:g}": {block: needed(block, precision) for block in blocks}
             for precision in PRECISIONS
         },
     )
-
-
-def _first(reached: Callable[[int], bool]) -> int:
-    """The least count at which a condition that stays true once true holds."""
-    high = 1
-    while not reached(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high

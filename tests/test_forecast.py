@@ -3,7 +3,7 @@ import math
 import pytest
 
 import tacit
-from tacit.foretell import bind, forecast
+from tacit.forecast import bind, forecast
 
 PROBLEM = tacit.problem("river-swim")
 

@@ -1,32 +1,91 @@
-"""Optimistic planning on V-free regressions of linear mixtures."""
+"""Planning on jointly private sums: posterior sampling on counts, optimism on regressions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.arrays import IntArray
-from tacit.features import known_rewards, pairs
-from tacit.kernels.mixture import Regression, Widths, work_space
-from tacit.kernels.planning import greedy
-from tacit.kernels.vfree import vfree_induction
-from tacit.multi_target import Geometry
-from tacit.planners.base import Ask, Streams, next_version
+from tacit.arrays import Array, IntArray
+from tacit.features import Geometry, known_rewards
+from tacit.kernels.mixture import Regression, Widths, vfree_induction, work_space
+from tacit.kernels.planning import backward_induction
+from tacit.kernels.posterior import mark_tried, sample_joint_model
+from tacit.planners.base import Context, Streams, ValuePlanner
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task
+from tacit.task import Task, table_sizes
 
 
-class VFreePlanner:
+@dataclass(frozen=True, kw_only=True)
+class JointCountsPlanner(ValuePlanner):
+    """Draws a model that the released counts and their noise allow, plays its best policy.
+
+    The publication remembers which actions were ever prescribed: others have no data, whatever the
+    noise says.
+
+    Attributes:
+        transition_scale: what counts were multiplied by before noise was added.
+        reward_scale: the same for reward sums.
+        width: how much of the released noise is drawn again; 1 is the posterior under a flat prior.
+    """
+
+    transition_scale: float
+    reward_scale: float
+    width: float
+
+    def values(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Array, Context]:
+        """Sample, then plan exactly in the sample."""
+        H, S, A = table_sizes(task)
+        counts = release.blocks["transitions"] / self.transition_scale
+        G = len(counts)
+        tried = np.zeros((G, S, A), dtype=np.int64)
+        if previous is not None:
+            assert isinstance(previous.policy, TabularPolicy)
+            tried = previous.context["tried"].copy()
+            mark_tried(previous.policy.actions, task.homogeneous, tried)
+        known, paid, paid_std = np.zeros((0, S, A)), np.zeros((G, S, A)), 0.0
+        if "reward" in release.blocks:
+            paid = release.blocks["reward"] / self.reward_scale
+            paid_std = _std(release, "reward") / self.reward_scale
+        else:
+            known = np.ascontiguousarray(np.broadcast_to(task.known["reward"], (G, S, A)))
+        P, R = np.empty((G, S, A, S)), np.empty((G, S, A))
+        sample_joint_model(
+            counts,
+            paid,
+            known,
+            tried,
+            _std(release, "transitions") / self.transition_scale,
+            paid_std,
+            self.width,
+            streams.posterior,
+            np.empty(S),
+            P,
+            R,
+        )
+        Q = np.full((H, S, A), np.inf)
+        backward_induction(P, R, Q, np.empty((H + 1, S)))
+        return Q, {"tried": tried}
+
+
+def _std(release: Release, block: str) -> float:
+    return math.sqrt(float(release.law.variance(block).max()))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VFreePlanner(ValuePlanner):
     """Optimistic planning on the multi-target regression.
 
     The regression is that of docs/papers/mixture_jdp.md#b1, its widths are those of
     docs/papers/mixture_jdp.md#tight-widths.
 
-    Args:
+    Attributes:
         geometry: the public geometry.
         scales: what contributions of a family were multiplied by.
         columns: which packed cells of a family were sent.
@@ -36,35 +95,19 @@ class VFreePlanner:
         releases: number of releases.
     """
 
-    def __init__(
-        self,
-        *,
-        geometry: Geometry,
-        scales: Mapping[str, float],
-        columns: Mapping[str, IntArray],
-        bonus_scale: float,
-        beta: float,
-        ridge: float,
-        releases: int,
-    ) -> None:
-        self.geometry = geometry
-        self.scales = dict(scales)
-        self.columns = dict(columns)
-        self.bonus_scale = bonus_scale
-        self.beta = beta
-        self.ridge = ridge
-        self.releases = releases
+    geometry: Geometry
+    scales: Mapping[str, float]
+    columns: Mapping[str, IntArray]
+    bonus_scale: float
+    beta: float
+    ridge: float
+    releases: int
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def values(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Array, Context]:
         """Greedy in the optimistic values."""
-        H, S, A = pairs(task)
+        H, S, A = table_sizes(task)
         g = self.geometry
         d, d2 = g.phi.shape[2], g.varphi.shape[1]
         transitions = self._regression(release, "gram", "target", d)
@@ -95,9 +138,7 @@ class VFreePlanner:
             Q,
             V,
         )
-        actions = np.zeros((H, S), dtype=np.int64)
-        greedy(Q, streams.ties, actions)
-        return Publication(next_version(previous), TabularPolicy(actions))
+        return Q, {}
 
     def _regression(self, release: Release, gram: str, target: str, d: int) -> Regression:
         """Released cells back in their places; cells that were never sent are exact zeros."""
@@ -146,6 +187,4 @@ class VFreePlanner:
         )
 
     def _std(self, release: Release, name: str) -> float:
-        if name not in release.blocks:
-            return 0.0
-        return math.sqrt(float(release.law.variance(name).max())) / self.scales[name]
+        return _std(release, name) / self.scales[name] if name in release.blocks else 0.0

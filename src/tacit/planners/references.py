@@ -1,0 +1,115 @@
+"""Reference planners: of agents that do not learn, and of two plain learners of linear systems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from tacit.arrays import Array
+from tacit.kernels.planning import backward_induction
+from tacit.planners.base import Ask, Context, Streams, ValuePlanner, next_version
+from tacit.planners.lq_model import (
+    KEYS,
+    LinearTask,
+    Moments,
+    MomentsPlanner,
+    certainty_gains,
+    inverted,
+    within_unit,
+)
+from tacit.policy import LinearPolicy, uniform_policy
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.task import Task, table_sizes
+
+
+class UniformPlanner:
+    """Every action equally likely, whatever was released."""
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """The uniform policy."""
+        policy = uniform_policy(*table_sizes(task))
+        return Publication(next_version(previous), policy)
+
+
+class OptimalPlanner(ValuePlanner):
+    """The optimum of a problem whose transitions and rewards were revealed in the task."""
+
+    def values(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Array, Context]:
+        """Plan in the revealed truth."""
+        H, S, A = table_sizes(task)
+        Q = np.full((H, S, A), np.inf)
+        backward_induction(task.known["transitions"], task.known["reward"], Q, np.empty((H + 1, S)))
+        return Q, {}
+
+
+class IdlePlanner:
+    """u = 0, whatever was released."""
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """The zero policy."""
+        gains = np.zeros((task.horizon, task.sizes["inputs"], task.sizes["states"]))
+        return Publication(next_version(previous), LinearPolicy(gains))
+
+
+@dataclass(frozen=True)
+class CertaintyPlanner(MomentsPlanner):
+    """Ridge estimate, its optimal gains, and a decaying public excitation (not private).
+
+    Attributes:
+        ridge: weight of the ridge term.
+        excitation: amplitude for the first users; after k users it is times (20 / (20 + k))^(1/3).
+    """
+
+    ridge: float
+    excitation: float
+
+    def _policy(
+        self, facts: LinearTask, moments: Moments, previous: Publication | None, rng: Generator
+    ) -> tuple[LinearPolicy, Context]:
+        theta = within_unit(inverted(moments.M + self.ridge * np.eye(facts.D)) @ moments.N)
+        amplitude = self.excitation * (20.0 / (20.0 + moments.users)) ** (1.0 / 3.0)
+        amplitude = min(amplitude, facts.gain)
+        gains = certainty_gains(facts, theta, facts.gain - amplitude)
+        return LinearPolicy(gains, amplitude=amplitude, key=int(rng.integers(KEYS))), {}
+
+
+@dataclass(frozen=True)
+class ThompsonPlanner(MomentsPlanner):
+    """One draw from the Gaussian posterior of Theta, played as if it were true (not private).
+
+    Columns of Theta have covariance W_ii V^{-1} around the ridge estimate.
+
+    Attributes:
+        ridge: weight of the ridge term.
+    """
+
+    ridge: float
+
+    def _policy(
+        self, facts: LinearTask, moments: Moments, previous: Publication | None, rng: Generator
+    ) -> tuple[LinearPolicy, Context]:
+        V = moments.M + self.ridge * np.eye(facts.D)
+        lower = np.linalg.cholesky(V)
+        normal = rng.standard_normal((facts.D, facts.n))
+        spread = np.linalg.solve(lower.T, normal) * np.sqrt(np.diag(facts.W))
+        theta = within_unit(np.linalg.solve(V, moments.N) + spread)
+        return LinearPolicy(certainty_gains(facts, theta, facts.gain)), {}

@@ -1,0 +1,146 @@
+"""Planning on noisy counts of steps: posterior sampling or optimism, and what to ask next."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arrays import Array
+from tacit.kernels.planning import backward_induction
+from tacit.kernels.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
+from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
+from tacit.kernels.tacit_local import (
+    directional_induction,
+    directional_z,
+    mean_model,
+    share_questions,
+    stakes,
+)
+from tacit.planners.base import Ask, Streams, greedy_actions, next_version
+from tacit.policy import TabularPolicy
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.task import Task, table_sizes
+
+FLOOR = 0.02
+"""Least predicted chance of a state that a report's weight is worked out from
+(docs/papers/tabular_ldp.md#b4)."""
+
+Model = tuple[Array, Array]
+"""Next-state laws P [G, S, A, S] and mean rewards R [G', S, A]."""
+
+
+class _StepPlanner(ABC):
+    """Planning on noisy counts of steps; a subclass works out how good actions look.
+
+    The publication carries the predicted chances of being in each state, from the model that was
+    planned with: reports are weighted by them. Where it is known how reports weigh, a public fact
+    of the mechanism, users are asked what is predicted to teach most, and the publication carries
+    the shares of the questions. Else they are asked about all steps in turn.
+    """
+
+    weighing: Weighing | None
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """Plan, predict who will be where, and choose questions."""
+        version = next_version(previous)
+        if release.users == 0:  # a random table, every state as likely as the others
+            actions = greedy_actions(np.zeros(table_sizes(task)), streams)
+            equal = np.full(actions.shape, WEIGHT_STEPS, dtype=np.int64)
+            return Publication(version, TabularPolicy(actions), {"occupancy": equal})
+        counts = released_counts(release)
+        P = np.empty_like(release.blocks["moves"])
+        R = np.empty_like(release.blocks["rewards_unit"])
+        Q, V = self._values(task, counts, version, streams, (P, R))
+        actions = greedy_actions(Q, streams)
+        f, occupancy = np.empty(actions.shape), np.empty(actions.shape, dtype=np.int64)
+        users = release.blocks["first_users"][0]
+        predict_occupancy(release.blocks["first"], users, P, actions, FLOOR, f, occupancy)
+        context: dict[str, npt.NDArray[Any]] = {"occupancy": occupancy}
+        if self.weighing is not None:
+            at_moves = np.empty(counts.moves_unit.shape)
+            at_rewards = np.empty(counts.rewards_unit.shape)
+            stakes(counts, f, P, V, actions, at_moves, at_rewards)
+            context["questions"] = np.empty(KINDS * len(actions))
+            share_questions(at_moves, at_rewards, f, actions, self.weighing, context["questions"])
+        return Publication(version, TabularPolicy(actions), context)
+
+    @abstractmethod
+    def _values(
+        self, task: Task, counts: NoisyCounts, version: int, streams: Streams, model: Model
+    ) -> tuple[Array, Array]:
+        """Q and V; fills the model that occupancies are predicted with."""
+
+
+@dataclass(frozen=True)
+class NoisyPosteriorPlanner(_StepPlanner):
+    """Draws a model that the released counts and their noise allow, and plays its best policy.
+
+    See docs/papers/tabular_ldp.md#b3 and B4 there.
+
+    Attributes:
+        weighing: how reports weigh.
+    """
+
+    weighing: Weighing
+
+    def _values(
+        self, task: Task, counts: NoisyCounts, version: int, streams: Streams, model: Model
+    ) -> tuple[Array, Array]:
+        (H, S, A), (P, R) = table_sizes(task), model
+        sample_noisy_model(counts, streams.posterior, np.empty(S), P, R)
+        Q, V = np.full((H, S, A), np.inf), np.empty((H + 1, S))
+        backward_induction(P, R, Q, V)
+        return Q, V
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectionalPlanner(_StepPlanner):
+    """Plays the policy that looks best if every estimate errs in its favour.
+
+    The optimistic form of docs/papers/tabular_ldp.md#b3: widths z sd with z = c sqrt(2 L),
+    L = ln(4 S A H e (e + 1) / beta) before the e-th batch.
+
+    Attributes:
+        bonus_scale: c; 1 is the width at which all confidence statements hold together.
+        beta: failure probability.
+        weighing: how reports weigh, if they do.
+    """
+
+    bonus_scale: float
+    beta: float
+    weighing: Weighing | None = None
+
+    def _values(
+        self, task: Task, counts: NoisyCounts, version: int, streams: Streams, model: Model
+    ) -> tuple[Array, Array]:
+        (H, S, A), (P, R) = table_sizes(task), model
+        mean_model(counts, P, R)
+        z = directional_z(self.bonus_scale, self.beta, (H, S, A), max(version, 1))
+        Q, V = np.empty((H, S, A)), np.empty((H + 1, S))
+        directional_induction(counts, z, P, R, Q, V)
+        return Q, V
+
+
+def released_counts(release: Release) -> NoisyCounts:
+    """What kernels read of a release."""
+    blocks, law = release.blocks, release.law
+    return NoisyCounts(
+        blocks["moves"],
+        blocks["rewards"],
+        law.variance("moves"),
+        law.variance("rewards"),
+        blocks["moves_unit"],
+        blocks["rewards_unit"],
+    )
