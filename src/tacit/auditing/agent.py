@@ -14,8 +14,7 @@ from tacit.agents.base import Agent
 from tacit.auditing.auditor import Target, audit_target
 from tacit.auditing.findings import AuditReport
 from tacit.auditing.pairs import Case, canaries, worst_cases
-from tacit.auditing.shuffle import BatchTarget
-from tacit.auditing.targets import AuditedSource, DeviceTarget, LearnerTarget
+from tacit.auditing.targets import AuditedSource, BatchTarget, DeviceTarget, LearnerTarget
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.planners.base import Streams
