@@ -303,4 +303,4 @@ def test_audits_say_what_is_exact_and_what_cannot_be_audited(call) -> None:
         "exact: the probabilities of what one person sends give epsilon 2"
         in call(*audit, *BITS).out
     )
-    assert "not audited: bounded noise has no exact sampler" in call(*audit, *BOUNDED).out
+    assert "not audited: this noise has no exact sampler" in call(*audit, *BOUNDED).out

@@ -144,10 +144,11 @@ def audit(
                 progress=None if progress is None else _telling(progress, about),
             )
         )
+    device = bound.privatizer.device
     beside = [
         report
         for report, (target, claim) in zip(reports, plans, strict=True)
-        if claim.model == "local" and isinstance(target, LearnerTarget)
+        if claim.model == "local" and isinstance(target, LearnerTarget) and device is not None
     ]
     return AgentAudit(tuple(reports), confidence, tuple(beside), _exact_epsilon(bound), remarks)
 
@@ -195,7 +196,7 @@ def _plans(
         batch: Plans = [(BatchTarget(bound, cases[0]), claim)]
         return [*batch, *_device_plans(device, cases, sources, claim.also[0])]
     cases = worst_cases(bound, publication, rng)
-    if claim.model == "local":
+    if claim.model == "local" and bound.privatizer.device is not None:
         learner: Plans = [(LearnerTarget(problem, bound, cases[:1], "simulated"), claim)]
         return [*_device_plans(bound, cases, sources, claim), *learner]
     people = _people(bound, cases[0], rng)

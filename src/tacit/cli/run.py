@@ -14,18 +14,8 @@ import typer
 from rich.box import SIMPLE
 from rich.table import Table
 
+from tacit.cli import options as given
 from tacit.cli.display import progress_bar, speaker, summary
-from tacit.cli.options import (
-    Case,
-    Episodes,
-    Json,
-    Reveal,
-    Seed,
-    Workers,
-    count,
-    log_or_whole,
-    on_case,
-)
 
 if TYPE_CHECKING:
     from tacit.simulation import Result
@@ -46,20 +36,20 @@ def one_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-@on_case
+@given.on_case
 def run(
-    case: Case,
-    episodes: Episodes = 10_000,
-    seeds: Annotated[int, count("Number of independent runs.")] = 4,
-    seed: Seed = 0,
-    workers: Workers = None,
+    case: given.Case,
+    episodes: given.Episodes = 10_000,
+    seeds: Annotated[int, given.count("Number of independent runs.")] = 4,
+    seed: given.Seed = 0,
+    workers: given.Workers = None,
     checkpoints: Annotated[
         Any,
         typer.Option(
-            metavar="N", parser=log_or_whole, help='"log", or n to record every n-th episode.'
+            metavar="N", parser=given.log_or_whole, help='"log", or n to record every n-th episode.'
         ),
     ] = "log",
-    reveal: Reveal = None,
+    reveal: given.Reveal = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for curves, manifest and plot.")
     ] = None,
@@ -70,7 +60,7 @@ def run(
         Path | None, typer.Option(metavar="FILE", help="Draw regret into a file.")
     ] = None,
     log_log: Annotated[bool, typer.Option("--log-log", help="Logarithmic axes.")] = False,
-    as_json: Json = False,
+    as_json: given.Json = False,
 ) -> None:
     """Run an agent on a problem and score it exactly against the optimum.
 
@@ -135,7 +125,7 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plot.")] = Path(
         "tacit-demo"
     ),
-    as_json: Json = False,
+    as_json: given.Json = False,
 ) -> None:
     """The two-minute tour: watch agents learn, see their regret, read what was guaranteed.
 

@@ -58,10 +58,11 @@ class Tally:
     """Why nobody else can take part: the task is full or closed, or there are no more tokens."""
 
 
+@dataclass(eq=False)
 class Fleet:
     """People against one collector.
 
-    Args:
+    Attributes:
         connect: opens a connection to the collector; every worker has its own.
         people: who they are.
         tokens: one for each person, the first of them for those counted before; or the one that
@@ -71,29 +72,21 @@ class Fleet:
         seed: of the people's luck. Their noise is secure all the same.
     """
 
-    def __init__(
-        self,
-        connect: Callable[[], Api],
-        people: Population,
-        *,
-        tokens: Sequence[str],
-        own_tokens: bool,
-        workers: int = 8,
-        seed: int = 0,
-    ) -> None:
-        self._connect = connect
-        self._people = people
-        self._own_tokens = own_tokens
-        self._workers = workers
-        self._seed = seed
+    connect: Callable[[], Api]
+    people: Population
+    tokens: Sequence[str]
+    own_tokens: bool
+    workers: int = 8
+    seed: int = 0
+
+    def __post_init__(self) -> None:
         self._stop = threading.Event()
         self._changed = threading.Condition()
-        self._api = connect()
+        self._api = self.connect()
         self.terms: Terms = read_terms(self._api.task())
         self.tally = Tally(counted=self._counted())
-        self.before = self.tally.counted
-        self._next = self.before
-        self._tokens = deque(tokens[self.before :] if own_tokens else tokens)
+        self.before = self._next = self.tally.counted
+        self._tokens = deque(self.tokens[self.before :] if self.own_tokens else self.tokens)
 
     def _counted(self) -> int:
         try:
@@ -106,8 +99,8 @@ class Fleet:
 
         Raises what a worker raised, after all others have finished the person they were at.
         """
-        with ThreadPoolExecutor(self._workers, "tacit-fleet") as pool:
-            work = [pool.submit(self._work, users) for _ in range(self._workers)]
+        with ThreadPoolExecutor(self.workers, "tacit-fleet") as pool:
+            work = [pool.submit(self._work, users) for _ in range(self.workers)]
             try:
                 while not all(job.done() for job in work):
                     time.sleep(0.1)
@@ -118,7 +111,7 @@ class Fleet:
             job.result()
 
     def _work(self, users: int) -> None:
-        api = self._connect()
+        api = self.connect()
         try:
             while (person := self._take(users)) is not None:
                 self._send(api, person)
@@ -144,12 +137,12 @@ class Fleet:
 
     def _send(self, api: Api, person: int) -> None:
         try:
-            token = self._tokens.popleft() if self._own_tokens else self._tokens[0]
+            token = self._tokens.popleft() if self.own_tokens else self._tokens[0]
         except IndexError:
             self._note("no token", over=True)
             return
         task_id, calendar = self.terms.task_id, Calendar()
-        name = hashlib.sha256(f"{task_id}:fleet {self._seed}:{person}".encode()).hexdigest()[:32]
+        name = hashlib.sha256(f"{task_id}:fleet {self.seed}:{person}".encode()).hexdigest()[:32]
         device = Device(
             api,
             None,
@@ -165,7 +158,7 @@ class Fleet:
             calendar.now = device.due() or calendar.now
             (delivery,) = device.send()
         outcome = delivery.reason or delivery.outcome or "unsent"
-        if self._own_tokens and outcome == "stale":
+        if self.own_tokens and outcome == "stale":
             self._tokens.appendleft(token)  # not used: the next person has it
         self._note(outcome, over=outcome in ("population_reached", "closed"))
 
@@ -179,8 +172,8 @@ class Fleet:
 
     def _live(self, device: Device, person: int) -> None:
         """One episode in the problem of the person's type, on the person's own luck."""
-        rng = np.random.default_rng([self._seed, person])
-        problem = self._people.person(rng.random())
+        rng = np.random.default_rng([self.seed, person])
+        problem = self.people.person(rng.random())
         u = rng.random(uniforms_per_episode(problem.horizon))
         low, high = self.terms.reward_range
         episode = device.begin()
@@ -215,7 +208,7 @@ class Fleet:
     def score(self, versions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Exact values of published policies, in the operator's units, by version and users."""
         return [
-            {**row, "value": self.natural(self._people.value(self.policy(int(row["version"]))))}
+            {**row, "value": self.natural(self.people.value(self.policy(int(row["version"]))))}
             for row in versions
         ]
 

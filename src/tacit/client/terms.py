@@ -18,7 +18,7 @@ from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.guarantee import Guarantee
 from tacit.task import Task
 from tacit.validate import integer
-from tacit.wire.formats import real, text, whole
+from tacit.wire import real, text, whole
 
 Model = Literal["local", "joint"]
 

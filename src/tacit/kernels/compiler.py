@@ -2,7 +2,7 @@
 
 Numba's own cache does not notice an edit in a function that a cached function calls in another
 file. So the cache folder is named by a hash of the package's sources: any edit starts a fresh one.
-Left out are folders above all kernels, whose code none of them can reach (tested).
+Left out are parts above all kernels, whose code none of them can reach (tested).
 Without numba (the device client) the decorator returns the function as it is.
 """
 
@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[1]
 ABOVE = frozenset({"auditing", "cli", "client", "report", "service", "sweep", "wire"})
-"""Folders that hold no kernels and that no kernel's module imports."""
+"""Parts that hold no kernels and that no kernel's module imports."""
 _KEEP_SECONDS = 30 * 24 * 3600
 
 
@@ -33,7 +33,7 @@ def source_hash(root: Path = PACKAGE) -> str:
     """Hash of the names and contents of the Python files under ``root`` that can matter."""
     sha = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] in ABOVE:
+        if path.relative_to(root).parts[0].removesuffix(".py") in ABOVE:
             continue
         content = path.read_bytes()
         sha.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())

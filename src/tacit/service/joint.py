@@ -231,9 +231,4 @@ def _mark(connection: sa.Connection) -> Mark:
 
 
 def _set_mark(connection: sa.Connection, mark: Mark) -> None:
-    value = f"{mark.releases}:{mark.digest}"
-    changed = connection.execute(
-        schema.meta.update().where(schema.meta.c.name == MARK).values(value=value)
-    )
-    if not changed.rowcount:
-        connection.execute(schema.meta.insert(), {"name": MARK, "value": value})
+    db.put_named(connection, schema.meta, MARK, value=f"{mark.releases}:{mark.digest}")

@@ -181,6 +181,13 @@ def set_progress(connection: sa.Connection, **values: Any) -> None:
     connection.execute(schema.progress.update().where(_ONE).values(**values))
 
 
+def put_named(connection: sa.Connection, table: sa.Table, name: str, **values: Any) -> None:
+    """Write the row of that name, in place of an older one."""
+    changed = connection.execute(table.update().where(table.c.name == name).values(**values))
+    if not changed.rowcount:
+        connection.execute(table.insert(), {"name": name, **values})
+
+
 def known_ids(connection: sa.Connection, ids: Sequence[bytes]) -> set[bytes]:
     """Which of them were seen before."""
     found: set[bytes] = set()

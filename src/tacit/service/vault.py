@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from tacit.errors import Blind
 from tacit.service import schema
+from tacit.service import store as db
 from tacit.service.answers import Refused
 
 NONCE = 12
@@ -86,12 +87,8 @@ class Vault:
 
     def put(self, connection: sa.Connection, name: str, data: bytes) -> bytes:
         """Store a value in place of an older one; the encrypted bytes are returned."""
-        sealed, column = self.seal(name, data), schema.secrets.c
-        changed = connection.execute(
-            schema.secrets.update().where(column.name == name).values(data=sealed)
-        )
-        if not changed.rowcount:
-            connection.execute(schema.secrets.insert(), {"name": name, "data": sealed})
+        sealed = self.seal(name, data)
+        db.put_named(connection, schema.secrets, name, data=sealed)
         return sealed
 
     @staticmethod

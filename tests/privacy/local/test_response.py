@@ -12,10 +12,11 @@ from contracts.composition import bits_delta
 from contracts.entropy import Law
 from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
 from contracts.randomizer import RandomizerContract, convolved, independent_bits
+from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.kernels.finite import debias, respond, round_sums
-from tacit.privacy import Noise, Privatizer, Query, ReplayNoise, SecureNoise, SimulatedNoise
+from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import BinaryResponse
 from tacit.privacy.local import LocalResponse, differing_bits, response_bits
 from tacit.privacy.local.response import PooledResponse

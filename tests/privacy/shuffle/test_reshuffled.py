@@ -9,10 +9,11 @@ import pytest
 import tacit
 from contracts.composition import bits_delta
 from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
+from contracts.replay import ReplayNoise
 from tacit.agents import ShuffleOBI, paper
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.privacy import Query, ReplayNoise, SimulatedNoise
+from tacit.privacy import Query, SimulatedNoise
 from tacit.privacy.finite import BinaryResponse
 from tacit.privacy.shuffle import ReshuffledBits, open_batch
 from tacit.statistics import Statistic, VisitCounts
