@@ -33,7 +33,7 @@ LEASE = "planner"
 LEASE_SECONDS = 15.0
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)  # the root is not printed
 class Planning:
     """One step of the planner, as a function of the database.
 
