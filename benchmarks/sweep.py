@@ -31,7 +31,7 @@ from tacit.sweep.pool import Done, run_on_processes
 from tacit.sweep.ray_backend import connected, run_on_ray
 from tacit.sweep.run import Backend, run
 from tacit.sweep.spec import parse
-from tacit.sweep.tasks import Task
+from tacit.sweep.tasks import SweepTask
 from tacit.task import Task as Public
 
 SAME = ("curves.parquet", "curves.csv", "runs.parquet", "manifest.json")
@@ -80,7 +80,7 @@ class Clock:
     def __init__(self, backend: Backend) -> None:
         self.backend, self.at = backend, list[float]()
 
-    def __call__(self, tasks: Iterable[Task]) -> Iterator[Done]:
+    def __call__(self, tasks: Iterable[SweepTask]) -> Iterator[Done]:
         """Run tasks, and look at the clock."""
         for done in self.backend(tasks):
             self.at.append(time.perf_counter())

@@ -38,7 +38,7 @@ from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
 from tacit.service.store import Store
 from tacit.service.vault import Vault
-from tacit.trajectory import Trajectory
+from tacit.trajectory import Lives, Trajectory
 
 sys.path.insert(0, str(Path(__file__).parent))
 from running import Postgres, Service, free_port, postgres  # noqa: E402
@@ -183,7 +183,8 @@ class World:
         users = len(numbers)
         rewards = np.stack([np.array(numbers) / 2**24, np.zeros(users)], axis=1)
         states, actions = np.zeros((users, 3), int), np.zeros((users, 2), int)
-        bound.statistic.add_many(states, actions, rewards, publication, np.arange(users), total)
+        lives = Lives(states, actions, rewards)
+        bound.statistic.add_many(lives, publication, np.arange(users), total)
         return total
 
     def counted(self) -> IntArray:

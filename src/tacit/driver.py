@@ -1,7 +1,8 @@
 """The one definition of learning: serve users, sum up their reports, release, plan, publish.
 
-The stepwise simulator, a fleet, the service and a user's own agent all follow this loop. Compiled
-loops exist beside it for speed and must give bit-equal results (tested).
+The stepwise simulator, a fleet, the service and a user's own agent all follow this loop. The
+simulator's other runs exist beside it for speed; docs/architecture.md#way says which of them equal
+it bit by bit and which in law (tested).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The only raw type: what one user lived through."""
+"""The raw types: what one user lived through, and what many did."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -51,3 +52,26 @@ class VectorTrajectory(Trajectory):
         self.states = np.asarray(states, dtype=np.float64)
         self.actions = np.asarray(actions, dtype=np.float64)
         self.rewards = np.asarray(rewards, dtype=np.float64)
+
+
+class Lives(NamedTuple):
+    """States, actions and rewards of many users, one per row: as private as each of them."""
+
+    states: npt.NDArray[Any]
+    actions: npt.NDArray[Any]
+    rewards: Array
+
+    def __repr__(self) -> str:
+        return f"Lives(users={len(self.rewards)}, content hidden)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise Blind("Lives are raw user data and cannot be pickled or copied")
+
+
+def together(trajectories: Sequence[Trajectory]) -> Lives:
+    """Trajectories of one length, one per row."""
+    return Lives(
+        np.stack([trajectory.states for trajectory in trajectories]),
+        np.stack([trajectory.actions for trajectory in trajectories]),
+        np.stack([trajectory.rewards for trajectory in trajectories]),
+    )

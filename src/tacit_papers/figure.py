@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.sweep.tasks import Configuration, Named, Task, digest
+from tacit.sweep.tasks import Configuration, Named, SweepTask, digest
 from tacit.validate import choice
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ class Curve:
         """Users per run."""
         return self.size.episodes
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[SweepTask]:
         """What is run for it, one task per problem."""
         return [
-            Task(
+            SweepTask(
                 Configuration(problem, self.agent, self.episodes, runs=self.size.runs),
                 self.seed + place,
             )

@@ -52,13 +52,12 @@ def _key(name: str, epsilon: float) -> str:
 def _curve(
     key: str, label: str, name: str, size: Size, epsilon: float = EPSILON, **more: Any
 ) -> Curve:
-    """On synthetic-linear with the alpha_h of seeds 0, 1, 2, ...; tacit-linear is private too."""
-    private = {} if name in LEARNERS and name not in PRIVATE else {"epsilon": epsilon}
-    if private:
-        private["delta"] = DELTA
+    """On synthetic-linear with the alpha_h of seeds 0, 1, 2, ..."""
+    private = name in (*PRIVATE, "tacit-linear")
+    asked = {"epsilon": epsilon, "delta": DELTA} if private else {}
     seeds = range(size.instances)
     problems = tuple(Named("synthetic-linear", {"seed": seed}) for seed in seeds)
-    agent = Named(name, {**private, **more})
+    agent = Named(name, {**asked, **more})
     return Curve(_key(key, epsilon), label, agent, problems, size, SEED)
 
 

@@ -53,7 +53,7 @@ def test_tight_calibration_meets_the_request(agent, epsilon, problem) -> None:
 
 @pytest.mark.parametrize("agent", ["dp-lsvi-batch", "dp-lsvi-adaptive", "dp-lsvi-ucb++"])
 def test_noise_too_fine_for_the_grid_is_refused(agent) -> None:
-    with pytest.raises(InvalidInput, match="too fine for the grid"):
+    with pytest.raises(InvalidInput, match="too small for the grid"):
         tacit.guarantee(tacit.agent(agent, epsilon=2e7), SMALL, 1000)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from tacit.sweep.pool import Done
 from tacit.sweep.run import run
 from tacit.sweep.spec import parse
-from tacit.sweep.tasks import Task, perform
+from tacit.sweep.tasks import SweepTask, perform
 
 SPEC = """
 episodes = [50, 100]
@@ -15,7 +15,7 @@ agents = ["uniform", "psrl"]
 """
 
 
-def here(tasks: Iterable[Task]) -> Iterator[Done]:
+def here(tasks: Iterable[SweepTask]) -> Iterator[Done]:
     for task in tasks:
         yield Done(task, perform(task.order()), 1)
 

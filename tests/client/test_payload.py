@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client.collector import FakeCollector, H, S
+from contracts.replay import ReplayNoise
 from tacit import wire
 from tacit.client import device as device_module
-from tacit.privacy import ReplayNoise
 
 IDS = ["11" * 16, "7f" * 16, "c3" * 16, "0d" * 16]
 

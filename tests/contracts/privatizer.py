@@ -13,6 +13,7 @@ import pytest
 from contracts.audited import STEP, AuditedContract
 from contracts.entropy import Law, secure_law, simulated_law
 from contracts.randomizer import close
+from contracts.replay import ReplayNoise
 from tacit.errors import Blind, InvalidInput
 from tacit.planners.base import Streams
 from tacit.policy import uniform_policy
@@ -22,7 +23,6 @@ from tacit.privacy import (
     Noise,
     Privatizer,
     Query,
-    ReplayNoise,
     Secret,
     SecureNoise,
     Silence,
@@ -209,6 +209,37 @@ class PrivatizerContract(AuditedContract):
         first = privatizer.release(secret, Query(1), noise)
         second = privatizer.release(secret, Query(1), noise)
         assert blocks_equal(first, second)
+
+    stored: ClassVar[bool] = True
+    """Whether its state can be stored; one that cannot must refuse."""
+
+    def test_state_as_arrays_goes_on_as_if_never_stopped(self) -> None:
+        privatizer = self.make(self.statistic())
+        going, other = Witness(5), Witness(5)
+        secret = self.absorbed(privatizer, self.noise(), [0, 1, 2])
+        if not self.stored:
+            with pytest.raises(InvalidInput, match="cannot be stored"):
+                privatizer.state(secret)
+            return
+        arrays = {name: array.copy() for name, array in privatizer.state(secret).items()}
+        again = privatizer.restore(arrays)
+        for contribution in self.contributions(2):
+            for state, noise in ((secret, going), (again, other)):
+                report = privatizer.encode(contribution, self.publication(), noise)
+                privatizer.absorb(state, report, 0)
+        one = privatizer.release(secret, Query(1), going)
+        two = privatizer.release(again, Query(1), other)
+        assert blocks_equal(one, two) and one.users == two.users == 5
+        assert one.source == two.source and going.next() == other.next()
+        for name in one.blocks:
+            assert np.array_equal(one.law.variance(name), two.law.variance(name))
+
+    def test_the_guarantee_is_what_the_event_gives(self) -> None:
+        privatizer = self.make(self.statistic())
+        said, event = privatizer.guarantee, privatizer.event
+        assert said.epsilon == event.epsilon(said.delta) and said.mu == event.mu
+        if said.requested_epsilon is not None:
+            assert said.delta_at_requested_epsilon == event.delta(said.requested_epsilon)
 
     def test_nobody_yet_is_a_release_too(self) -> None:
         privatizer = self.make(self.statistic())

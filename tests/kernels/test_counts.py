@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from tacit.kernels.counts import REWARD_STEPS, add_visits, clip_index, clip_reward
+from tacit.grid import STEPS
+from tacit.kernels.counts import add_visits, clip_index, clip_reward
 from tacit.kernels.sums import absorb, scale
 
-HALF, QUARTER = REWARD_STEPS // 2, REWARD_STEPS // 4
+HALF, QUARTER = STEPS // 2, STEPS // 4
 
 
 def count(states, actions, rewards, horizon, S=2, A=2, staged=False, function=add_visits):
@@ -35,8 +36,8 @@ STATES, ACTIONS, REWARDS = [0, 1, 1, 0, 1], [1, 0, 0, 1], [0.5, 1.0, 0.25, 0.5]
 def test_a_pooled_trajectory_by_hand():
     """Visits (0,1) twice, (1,0) twice; the fourth transition is not counted."""
     reward, squares, visits, transitions = count(STATES, ACTIONS, REWARDS, 4)
-    assert cells(reward) == {(0, 0, 1): 2 * HALF, (0, 1, 0): REWARD_STEPS + QUARTER}
-    assert cells(squares) == {(0, 0, 1): 2 * QUARTER, (0, 1, 0): REWARD_STEPS + QUARTER // 4}
+    assert cells(reward) == {(0, 0, 1): 2 * HALF, (0, 1, 0): STEPS + QUARTER}
+    assert cells(squares) == {(0, 0, 1): 2 * QUARTER, (0, 1, 0): STEPS + QUARTER // 4}
     assert cells(visits) == {(0, 0, 1): 2, (0, 1, 0): 2}
     assert cells(transitions) == {(0, 0, 1, 1): 1, (0, 1, 0, 1): 1, (0, 1, 0, 0): 1}
 
@@ -45,7 +46,7 @@ def test_a_staged_trajectory_by_hand():
     reward, squares, visits, transitions = count(STATES, ACTIONS, REWARDS, 4, staged=True)
     assert cells(reward) == {
         (0, 0, 1): HALF,
-        (1, 1, 0): REWARD_STEPS,
+        (1, 1, 0): STEPS,
         (2, 1, 0): QUARTER,
         (3, 0, 1): HALF,
     }
@@ -97,17 +98,17 @@ def test_short_trajectories_count_what_is_there(lengths, visits, transitions, st
     ("reward", "steps", "squares"),
     [
         (np.nan, 0, 0),
-        (np.inf, REWARD_STEPS, REWARD_STEPS),
+        (np.inf, STEPS, STEPS),
         (-np.inf, 0, 0),
-        (1.5, REWARD_STEPS, REWARD_STEPS),
-        (1e308, REWARD_STEPS, REWARD_STEPS),
+        (1.5, STEPS, STEPS),
+        (1e308, STEPS, STEPS),
         (-0.25, 0, 0),
         (-0.0, 0, 0),
         (2.0**-24, 1, 0),
         (0.4 * 2.0**-24, 0, 0),
         (0.6 * 2.0**-24, 1, 0),
-        (1 - 2.0**-24, REWARD_STEPS - 1, REWARD_STEPS - 2),
-        (1 - 2.0**-26, REWARD_STEPS, REWARD_STEPS),
+        (1 - 2.0**-24, STEPS - 1, STEPS - 2),
+        (1 - 2.0**-26, STEPS, STEPS),
     ],
 )
 def test_rewards_are_clipped_and_rounded(reward, steps, squares):

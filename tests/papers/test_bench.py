@@ -17,8 +17,10 @@ from tacit_papers.bench import by_hand, peer_rlberry, speed, utility
 SMALL = random_mdp(seed=1)
 
 
-def contest(algorithm: str, episodes: int) -> speed.Contest:
-    return speed.Contest(algorithm, SMALL, "random-mdp", 20 * episodes, episodes, False, ("all",))
+def contest(algorithm: str, episodes: int) -> speed.SpeedContest:
+    return speed.SpeedContest(
+        algorithm, SMALL, "random-mdp", 20 * episodes, episodes, False, ("all",)
+    )
 
 
 def test_contenders_take_turns_and_ratios_are_per_round() -> None:
@@ -84,7 +86,7 @@ def test_loops_by_hand_learn() -> None:
 
 
 @pytest.fixture(scope="module")
-def arena_of_six() -> tuple[utility.Outcome, list[str]]:
+def arena_of_six() -> tuple[utility.ArenaOutcome, list[str]]:
     """A small arena, who did what in it, and what was told meanwhile."""
     names = ("uniform", "optimal", "thompson", "ucb-vi", "lsvi-ucb", "tacit-local")
     arena = utility.Arena("tables", Named("random-mdp", {"seed": 1}), 4_000, 40)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from contracts.replay import ReplayNoise
 from contracts.sampler import misfits
 from tacit.errors import InvalidInput
 from tacit.kernels.noise import draw_bounded
-from tacit.privacy import GridLaw, ReplayNoise, SecureNoise, Silence, SimulatedNoise
+from tacit.privacy import GridLaw, SecureNoise, Silence, SimulatedNoise
 from tacit.privacy.finite import KaryResponse, UnaryEncoding
 
 KARY = KaryResponse.calibrate(1.5, 4)
@@ -116,14 +117,12 @@ def test_the_exact_sampler_is_asked_for_the_scale_of_the_law(kind, monkeypatch):
 def test_simulated_draws_are_the_generators_times_the_scale():
     """Every cell its own scale and fresh draws, rounded to the grid and nothing else."""
     scales = np.array([3.0, 0.7, 65536.0, 1e6 + 1 / 3, 12.5] * 40)
-    source = np.random.default_rng(6)
-    bounded = np.array([draw_bounded(source) for _ in scales])
-    rng = {kind: np.random.default_rng(6) for kind in ("laplace", "gaussian")}
+    rng = {kind: np.random.default_rng(6) for kind in ("laplace", "gaussian", "bounded")}
     exponentials = rng["laplace"].standard_exponential((len(scales), 2))
     draws = {
         "laplace": exponentials[:, 0] - exponentials[:, 1],
         "gaussian": rng["gaussian"].standard_normal(len(scales)),
-        "bounded": bounded,
+        "bounded": np.array([draw_bounded(rng["bounded"]) for _ in scales]),
     }
     for kind, draw in draws.items():
         out = np.zeros(len(scales), dtype=np.int64)

@@ -83,8 +83,8 @@ def closed(samplers, counts, rng, weigh):
     for (h, kind), row in zip(QUESTIONS, counts, strict=True):
         batch.counts[KINDS * h + kind, : len(row)] = row
         batch.users[KINDS * h + kind] = sum(row)
-    sums, row = zero_sums(), np.full(8, -1, dtype=np.int64)
-    one_cell.close_batch(*samplers, weigh, batch, sums, rng, row)
+    sums = zero_sums()
+    one_cell.close_batch(*samplers, weigh, batch, sums, rng)
     assert not batch.counts.any() and not batch.users.any()  # ready for the next batch
     pairs = (1, S, A)
     out = NoisyCounts(
@@ -278,9 +278,7 @@ def test_the_loop_plans_as_the_planner_does_where_there_is_noise(problem, explor
         planned = agent.planner.plan(agent.task, releases[-1], None, last, streams)
         run._batch.clock[1] = planned.version
         ties, posterior = planner_streams(seed, 0)
-        one_cell.plan_batch(
-            counts, first, int(users[0]), run._explore, ties, posterior, run._work, run._batch
-        )
+        one_cell.plan_batch(counts, first, int(users[0]), run._explore, ties, posterior, run._batch)
         assert np.array_equal(run._batch.policy, planned.policy.actions)
         assert np.array_equal(run._batch.occupancy, planned.context["occupancy"])
         assert np.array_equal(run._batch.asked, planned.context["questions"])
@@ -410,7 +408,7 @@ def test_policies_change_at_the_ends_of_batches_only():
     assert run._sums.moves_weight.any() and run._batch.users.sum() == 50  # not yet summed up
 
 
-def test_garbage_in_every_work_buffer_does_not_change_the_next_policy():
+def test_garbage_in_every_buffer_does_not_change_the_next_policy():
     for exploration in ("posterior", "optimistic"):
         policies = []
         for poison in (False, True):
@@ -420,7 +418,7 @@ def test_garbage_in_every_work_buffer_does_not_change_the_next_policy():
             run.advance(100)
             if poison:
                 run.problem = make_problem("random-mdp", states=3, actions=2, horizon=4, seed=3)
-                for buffer in (*run._work, *run._released, run._first):
+                for buffer in (*run._released, run._first):
                     buffer[:] = np.nan if buffer.dtype == np.float64 else np.iinfo(np.int64).min
             run.advance(1)  # a new batch begins
             batch = run._batch

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from tacit.errors import InvalidInput
-from tacit.kernels.counts import REWARD_STEPS
+from tacit.grid import STEPS
 from tacit.kernels.sums import absorb
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
@@ -147,19 +147,19 @@ def test_contributions_lie_on_the_declared_grid(H, homogeneous, trajectory):
     clipped = np.clip(np.nan_to_num(trajectory.rewards[:steps], nan=0.0), 0, 1)
     units = {block.name: block.unit for block in counts.layout.blocks}
     assert units["visits"] == units["transitions"] == 1.0
-    assert units["reward"] == units["reward_squares"] == 2.0**-24 == 1 / REWARD_STEPS
+    assert units["reward"] == units["reward_squares"] == 2.0**-24 == 1 / STEPS
     assert all(part.dtype == np.int64 and part.min() >= 0 for part in parts.values())
     assert parts["visits"].sum() == steps
     assert parts["transitions"].sum() == max(0, min(steps, H - 1, lengths[0] - 1))
     half = 0.5 * steps + 1e-6  # half a step of rounding per reward
-    assert abs(parts["reward"].sum() - clipped.sum() * REWARD_STEPS) <= half
-    assert abs(parts["reward_squares"].sum() - (clipped**2).sum() * REWARD_STEPS) <= half
-    assert (parts["reward"] <= parts["visits"] * REWARD_STEPS).all()
+    assert abs(parts["reward"].sum() - clipped.sum() * STEPS) <= half
+    assert abs(parts["reward_squares"].sum() - (clipped**2).sum() * STEPS) <= half
+    assert (parts["reward"] <= parts["visits"] * STEPS).all()
 
 
 def test_rewards_on_the_grid_are_exact():
     counts = statistic(3)
-    rewards = np.array([12345, 1, REWARD_STEPS - 1]) / REWARD_STEPS
+    rewards = np.array([12345, 1, STEPS - 1]) / STEPS
     lived = Trajectory(np.array([0, 1, 1, 0]), np.array([0, 1, 1]), rewards)
     reward = counts.layout.views(natural(counts, lived))["reward"]
     assert np.array_equal(reward, [[[rewards[0], 0], [0, rewards[1] + rewards[2]]]])

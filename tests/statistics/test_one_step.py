@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
+from tacit.grid import STEPS
 from tacit.kernels import cells
-from tacit.kernels.counts import REWARD_STEPS
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, pick_question
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
@@ -134,9 +134,9 @@ def test_anything_sent_becomes_one_clipped_cell_of_mass_one(H, S, trajectory, co
     following = 0 if kind == REWARD else states[h + 1]
     assert parts["question"].sum() == parts["question"][h, kind] == 1
     own = parts["cell"][states[h], :, following]
-    assert parts["cell"].sum() == own.sum() == REWARD_STEPS and own.min() >= 0
+    assert parts["cell"].sum() == own.sum() == STEPS and own.min() >= 0
     assert np.count_nonzero(parts["cell"]) <= 2
-    assert abs(own[1] / REWARD_STEPS - reward) <= 0.5 / REWARD_STEPS
+    assert abs(own[1] / STEPS - reward) <= 0.5 / STEPS
 
 
 @settings(max_examples=200, deadline=None)

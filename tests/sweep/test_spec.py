@@ -8,7 +8,7 @@ from tacit.errors import InvalidInput
 from tacit.sweep.choose import tasks_of
 from tacit.sweep.grid import plan
 from tacit.sweep.spec import CHOOSING_SEEDS_FROM, parse, read
-from tacit.sweep.tasks import Task
+from tacit.sweep.tasks import SweepTask
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = 'episodes = 10\nproblems = "random-mdp"\n'
@@ -39,7 +39,7 @@ def test_one_and_one_point_zero_are_the_same_task() -> None:
     for epsilon in ("1", "1.0"):
         text = f'{BASE}epsilon = {epsilon}\nagents = "ldp-obi"'
         (item,) = plan(parse(text, Path("study.toml")))
-        digests.add(Task(item.configuration, 0).digest)
+        digests.add(SweepTask(item.configuration, 0).digest)
     assert len(digests) == 1
 
 
@@ -54,7 +54,7 @@ def test_a_task_is_named_by_all_that_determines_it() -> None:
         base + 'reveal = "reward"\n',
     )
     items = [plan(parse(text, Path("study.toml")))[0] for text in (base, *others)]
-    digests = {Task(item.configuration, seed).digest for item in items for seed in (0, 1)}
+    digests = {SweepTask(item.configuration, seed).digest for item in items for seed in (0, 1)}
     assert len(digests) == 2 * (1 + len(others))
 
 

@@ -16,7 +16,7 @@ from tacit.sweep import load
 from tacit.sweep.pool import Done, run_on_processes
 from tacit.sweep.run import SweepProgress, run
 from tacit.sweep.spec import parse
-from tacit.sweep.tasks import Task, perform
+from tacit.sweep.tasks import SweepTask, perform
 
 SPEC = """
 episodes = [60, 120]
@@ -34,7 +34,7 @@ seeds = 2
 SAME = ("curves.parquet", "curves.csv", "runs.parquet", "manifest.json")
 
 
-def here(tasks: Iterable[Task]) -> Iterator[Done]:
+def here(tasks: Iterable[SweepTask]) -> Iterator[Done]:
     """A backend without processes."""
     for task in tasks:
         yield Done(task, perform(task.order()), 1)
@@ -118,7 +118,7 @@ class Killed(BaseException):
 
 
 def test_a_sweep_that_stops_anywhere_goes_on_to_the_same_bytes(whole: Path, tmp_path: Path) -> None:
-    def dies(after: int, tasks: Iterable[Task]) -> Iterator[Done]:
+    def dies(after: int, tasks: Iterable[SweepTask]) -> Iterator[Done]:
         for count, done in enumerate(here(tasks)):
             if count == after:
                 raise Killed
@@ -148,7 +148,7 @@ def test_processes_give_the_same_and_one_that_dies_costs_nothing(
 ) -> None:
     victims = []
 
-    def with_an_accident(tasks: Iterable[Task]) -> Iterator[Done]:
+    def with_an_accident(tasks: Iterable[SweepTask]) -> Iterator[Done]:
         import multiprocessing as mp
 
         for done in run_on_processes(tasks, 2):

@@ -13,8 +13,8 @@ from contracts.privatizer import worst_log_ratio
 from tacit import wire
 from tacit.agents import make_agent
 from tacit.errors import InvalidInput
+from tacit.grid import STEPS
 from tacit.kernels.cells import cell_index
-from tacit.kernels.counts import REWARD_STEPS
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP
 from tacit.planners.base import Streams
 from tacit.privacy import Query, SecureNoise, SimulatedNoise
@@ -146,7 +146,7 @@ def test_what_a_device_sends_costs_exactly_epsilon_whatever_is_asked(kind) -> No
                 cell = cell_index(kind, s, rho, following, S)
                 for row, chance in secure_law(lambda c=cell: oracle.encode_secure(c)).items():
                     key = tuple(packing.pack(np.array(row)).tolist())
-                    share = Fraction(int(mass), REWARD_STEPS) * chance
+                    share = Fraction(int(mass), STEPS) * chance
                     by_oracle[key] = by_oracle.get(key, 0) + share
         assert laws[-1] == by_oracle
     assert worst_log_ratio(laws) <= oracle.epsilon <= agent.guarantee.epsilon

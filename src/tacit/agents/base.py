@@ -16,7 +16,10 @@ from tacit.errors import InvalidInput
 from tacit.task import Task
 from tacit.validate import choice, flag, integer, number
 
-RANGES: Mapping[str, Mapping[str, Any]] = {
+Ranges = Mapping[str, Mapping[str, Any]]
+"""By parameter, the bounds that ``validate.number`` and ``validate.integer`` take."""
+
+RANGES: Ranges = {
     "epsilon": {"low": 0.0, "low_open": True},
     "delta": {"low": 0.0, "high": 1.0, "low_open": True, "high_open": True},
     "beta": {"low": 1e-100, "high": 1.0, "high_open": True},
@@ -81,33 +84,37 @@ class Agent(ABC):
                 f"{self.name} adds up the stages, so it needs a problem declared homogeneous"
             )
 
+
+class CheckedAgent(Agent):
+    """An agent whose parameters are checked, by the fields of its dataclass, when it is made.
+
+    Words must be among those of their ``Literal``; numbers within the ``ranges`` of the class or,
+    where many agents have the same parameter, within ``RANGES``.
+    """
+
+    ranges: ClassVar[Ranges] = {}
+
+    def __post_init__(self) -> None:
+        hints, ranges = typing.get_type_hints(type(self)), {**RANGES, **self.ranges}
+        for field in dataclasses.fields(typing.cast(Any, self)):
+            name, value = field.name, getattr(self, field.name)
+            kinds = typing.get_args(hints[name]) if _union(hints[name]) else (hints[name],)
+            kind = next(kind for kind in kinds if kind is not NoneType)
+            if value is None and NoneType in kinds:
+                continue
+            if typing.get_origin(kind) is Literal:
+                choice(value, name, typing.get_args(kind))
+            elif kind is bool:
+                flag(value, name)
+            elif kind is int:
+                integer(value, name, **ranges.get(name, {}))
+            else:
+                number(value, name, **ranges.get(name, {}))
+
     def requested(self) -> Requested:
         """What was asked of a private agent, for the privatizers whose guarantee says it."""
         asked: Any = self
         return Requested(requested_epsilon=float(asked.epsilon), requested_delta=float(asked.delta))
-
-
-def check_parameters(agent: Agent, **own: Mapping[str, Any]) -> None:
-    """Refuse parameters of the wrong kind or out of range, by the fields of an agent's dataclass.
-
-    Words must be among those of their ``Literal``; numbers within ``own`` or, where many agents
-    have the same parameter, within ``RANGES``.
-    """
-    hints, ranges = typing.get_type_hints(type(agent)), {**RANGES, **own}
-    for field in dataclasses.fields(typing.cast(Any, agent)):
-        name, value = field.name, getattr(agent, field.name)
-        kinds = typing.get_args(hints[name]) if _union(hints[name]) else (hints[name],)
-        kind = next(kind for kind in kinds if kind is not NoneType)
-        if value is None and NoneType in kinds:
-            continue
-        if typing.get_origin(kind) is Literal:
-            choice(value, name, typing.get_args(kind))
-        elif kind is bool:
-            flag(value, name)
-        elif kind is int:
-            integer(value, name, **ranges.get(name, {}))
-        else:
-            number(value, name, **ranges.get(name, {}))
 
 
 def _union(hint: object) -> bool:

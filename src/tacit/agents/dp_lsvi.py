@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent
 from tacit.agents.lsvi import dimension, switches_at_most, ties_note, tuned_plus
 from tacit.agents.lsvi_calibration import (
     PaperConstants,
@@ -42,7 +42,7 @@ DEFAULT_SCALE = 0.1
 
 
 @dataclass(frozen=True)
-class _PrivateLsvi(Agent):
+class _PrivateLsvi(CheckedAgent):
     """What the three agents share: their parameters and the two calibrations."""
 
     uses: ClassVar[frozenset[str] | None] = frozenset()
@@ -51,9 +51,6 @@ class _PrivateLsvi(Agent):
     calibration: Literal["tight", "paper"] = "tight"
     bonus_scale: float | None = None
     beta: float = 0.01
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """A curator, and a planner that asks it."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tacit.agents import paper
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent
 from tacit.agents.vtr import UcrlVTR, targeted_planner
 from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
@@ -66,7 +66,7 @@ class LinOptPO(LinOptVI):
 
 
 @dataclass(frozen=True)
-class PrivateLinOptVI(Agent):
+class PrivateLinOptVI(CheckedAgent):
     """Optimistic value iteration on noisy running sums.
 
     With a curator: docs/papers/mixture_jdp.md#private-linopt; without:
@@ -102,7 +102,7 @@ class PrivateLinOptVI(Agent):
     every: int = 1
 
     def __post_init__(self) -> None:
-        check_parameters(self)
+        super().__post_init__()
         if self._paper and (self.counter != "tree" or self.statistic != "gram"):
             raise InvalidInput(
                 'the paper uses the tree counter on full Gram matrices: leave counter at "tree" '

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent
 from tacit.driver import BoundAgent
 from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner, PlusBonus, Switching
 from tacit.privacy import Exact
@@ -61,7 +61,7 @@ def ties_note(bonus: float, horizon: int, ridge: float) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class LsviUCB(Agent):
+class LsviUCB(CheckedAgent):
     """Regression of r + V on all data after every user, Q plus bonus.
 
     LSVI-UCB, docs/papers/linear_jdp.md#lsvi-ucb.
@@ -75,9 +75,6 @@ class LsviUCB(Agent):
     uses: ClassVar[frozenset[str] | None] = frozenset()
     bonus_scale: float | None = None
     beta: float = 0.01
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact tables, a new plan after every user."""
@@ -97,7 +94,7 @@ class LsviUCB(Agent):
 
 
 @dataclass(frozen=True)
-class LsviUCBPlusPlus(Agent):
+class LsviUCBPlusPlus(CheckedAgent):
     """Variance-weighted regression with rare switching.
 
     LSVI-UCB++, docs/papers/linear_jdp.md#lsvi-ucb-plus-plus.
@@ -112,9 +109,6 @@ class LsviUCBPlusPlus(Agent):
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     bonus_scale: float | None = None
     beta: float = 0.01
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact tables, a new plan when a determinant has doubled."""

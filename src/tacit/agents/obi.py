@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tacit.agents import paper
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.planners import ObiPlanner, UcbViPlanner
@@ -27,7 +27,7 @@ from tacit.task import Task
 
 
 @dataclass(frozen=True)
-class UcbVI(Agent):
+class UcbVI(CheckedAgent):
     """Optimistic value iteration with a Hoeffding bonus.
 
     The bonus: docs/papers/tabular_ldp.md#baselines.
@@ -41,9 +41,6 @@ class UcbVI(Agent):
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     bonus_scale: float = 1.0
     beta: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def _planner(self) -> UcbViPlanner:
         return UcbViPlanner(bonus_scale=self.bonus_scale, beta=self.beta)
@@ -67,7 +64,7 @@ class UcbVI(Agent):
 
 
 @dataclass(frozen=True)
-class OBI(Agent):
+class OBI(CheckedAgent):
     """LDP-OBI with nothing to hide: no noise, no width for it, denominators max(N, 1).
 
     See docs/papers/tabular_ldp.md#baselines. Pools stages, so the task must be declared
@@ -84,9 +81,6 @@ class OBI(Agent):
     beta: float = 0.1
     width: Width = "paper"
 
-    def __post_init__(self) -> None:
-        check_parameters(self)
-
     def bind(self, task: Task) -> BoundAgent:
         """Exact counts, optimistic planning after every user."""
         self.require_family(task, "tabular")
@@ -97,7 +91,7 @@ class OBI(Agent):
 
 
 @dataclass(frozen=True)
-class LdpOBI(Agent):
+class LdpOBI(CheckedAgent):
     """Users randomize their visit counts; the learner plans optimistically on the noisy sums.
 
     See docs/papers/tabular_ldp.md#ldp-obi. Pools stages, so the task must be declared homogeneous.
@@ -114,6 +108,10 @@ class LdpOBI(Agent):
     """
 
     name: ClassVar[str] = "ldp-obi"
+    ranges: ClassVar[Ranges] = {
+        "delta": {"low": 0.0, "high": 1.0, "high_open": True},
+        "alpha": {"low": 1.0, "low_open": True},
+    }
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     delta: float = 0.0
@@ -124,8 +122,7 @@ class LdpOBI(Agent):
     width: Width | None = None
 
     def __post_init__(self) -> None:
-        delta = {"low": 0.0, "high": 1.0, "high_open": True}
-        check_parameters(self, delta=delta, alpha={"low": 1.0, "low_open": True})
+        super().__post_init__()
         pure = self.randomizer in ("laplace", "randomized-response")
         if not pure and self.delta == 0.0:
             raise InvalidInput(f"{self.randomizer} noise needs a delta > 0, for example 1e-5")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tacit.agents import paper
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent
 from tacit.agents.references import every_tenth
 from tacit.driver import BoundAgent, Schedule, every_user
 from tacit.planners.ofu import OfuPlanner, paper_ridge, plain_ridge, tight_ridge
@@ -18,7 +18,7 @@ from tacit.task import Task
 
 
 @dataclass(frozen=True)
-class OfuRL(Agent):
+class OfuRL(CheckedAgent):
     """Optimism over a confidence ellipsoid of exact moments. Not private.
 
     Attributes:
@@ -34,9 +34,6 @@ class OfuRL(Agent):
     beta: float = 0.05
     certify: bool = False
 
-    def __post_init__(self) -> None:
-        check_parameters(self)
-
     def bind(self, task: Task) -> BoundAgent:
         """Exact moments, replanned at geometric times."""
         self.require_family(task, "lq")
@@ -46,7 +43,7 @@ class OfuRL(Agent):
 
 
 @dataclass(frozen=True)
-class PrivateOfuRL(Agent):
+class PrivateOfuRL(CheckedAgent):
     """Optimism on moments that a curator releases through a continual counter.
 
     "paper" has the paper's noise per node, upper-triangular noise on M, radius constants, a tree
@@ -75,9 +72,6 @@ class PrivateOfuRL(Agent):
     clipping: Literal["step", "energy"] = "step"
     beta: float = 0.05
     certify: bool = False
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """Noisy running moments, optimism on them."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tacit.agents import paper
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent
 from tacit.kernels.posterior import Prior
 from tacit.planners import PosteriorPlanner
@@ -18,7 +18,7 @@ from tacit.task import Task
 
 
 @dataclass(frozen=True)
-class PSRL(Agent):
+class PSRL(CheckedAgent):
     """Posterior sampling (docs/papers/tabular_ldp.md#baselines).
 
     Attributes:
@@ -29,14 +29,14 @@ class PSRL(Agent):
     """
 
     name: ClassVar[str] = "psrl"
+    ranges: ClassVar[Ranges] = dict.fromkeys(
+        ("alpha0", "lambda0", "nu0", "beta0"), {"low": 1e-9, "high": 1e9}
+    )
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     alpha0: float = 1.0
     lambda0: float = 1.0
     nu0: float = 1.0
     beta0: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_parameters(self, **dict.fromkeys(self.parameters(), {"low": 1e-9, "high": 1e9}))
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact counts, a fresh posterior draw after every user."""
@@ -47,7 +47,7 @@ class PSRL(Agent):
 
 
 @dataclass(frozen=True)
-class LdpPSRL(Agent):
+class LdpPSRL(CheckedAgent):
     """Users add Laplace noise to their counts; the learner samples from a wide posterior.
 
     See docs/papers/tabular_ldp.md#ldp-psrl. Pools stages, so the task must be declared
@@ -64,9 +64,6 @@ class LdpPSRL(Agent):
     epsilon: float
     calibration: Literal["tight", "paper"] = "tight"
     beta: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """Noisy counts, a fresh draw after every user."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent, never_again
 from tacit.planners import OptimalPlanner, Planner, UniformPlanner
 from tacit.planners.references import CertaintyPlanner, IdlePlanner, ThompsonPlanner
@@ -20,7 +20,7 @@ def _without_data(task: Task, planner: Planner) -> BoundAgent:
 
 
 @dataclass(frozen=True)
-class Uniform(Agent):
+class Uniform(CheckedAgent):
     """Plays every action with equal probability, learns nothing, collects nothing."""
 
     name: ClassVar[str] = "uniform"
@@ -33,7 +33,7 @@ class Uniform(Agent):
 
 
 @dataclass(frozen=True)
-class Optimal(Agent):
+class Optimal(CheckedAgent):
     """Plays the optimal policy of the true problem, which is revealed to it."""
 
     name: ClassVar[str] = "optimal"
@@ -52,7 +52,7 @@ def every_tenth(served: int) -> int:
 
 
 @dataclass(frozen=True)
-class DoNothing(Agent):
+class DoNothing(CheckedAgent):
     """Plays u = 0 and collects nothing: what a learner must beat to be worth anything."""
 
     name: ClassVar[str] = "do-nothing"
@@ -65,7 +65,7 @@ class DoNothing(Agent):
 
 
 @dataclass(frozen=True)
-class CertaintyEquivalence(Agent):
+class CertaintyEquivalence(CheckedAgent):
     """Ridge regression and its optimal gains, with a little excitation. Not private.
 
     Attributes:
@@ -74,13 +74,11 @@ class CertaintyEquivalence(Agent):
     """
 
     name: ClassVar[str] = "certainty-equivalence"
+    ranges: ClassVar[Ranges] = {"excitation": {"low": 0.0, "high": 1.0}}
     needs: ClassVar[frozenset[str]] = frozenset({"start"})
     uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
     ridge: float = 0.1
     excitation: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_parameters(self, excitation={"low": 0.0, "high": 1.0})
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact moments, replanned at geometric times."""
@@ -89,7 +87,7 @@ class CertaintyEquivalence(Agent):
 
 
 @dataclass(frozen=True)
-class Thompson(Agent):
+class Thompson(CheckedAgent):
     """Thompson sampling on exact moments. Not private.
 
     Attributes:
@@ -100,9 +98,6 @@ class Thompson(Agent):
     needs: ClassVar[frozenset[str]] = frozenset({"start"})
     uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
     ridge: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """Exact moments, a fresh draw at geometric times."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent, Ranges
 from tacit.agents.paper import shuffle_claim
 from tacit.driver import BoundAgent, CappedBatches
 from tacit.planners import DirectionalPlanner, ObiPlanner
@@ -18,7 +18,7 @@ FEWEST_BATCHES = 50
 
 
 @dataclass(frozen=True)
-class ShuffleOBI(Agent):
+class ShuffleOBI(CheckedAgent):
     """Devices randomize their reports, a shuffler hides who sent which, the learner is optimistic.
 
     "tight" (docs/papers/tabular_ldp.md#b8): a user reports one step; a batch is opened when it is
@@ -46,6 +46,13 @@ class ShuffleOBI(Agent):
     """
 
     name: ClassVar[str] = "shuffle-obi"
+    ranges: ClassVar[Ranges] = {
+        "batch": {"low": 0},
+        "colluders": {"low": 0},
+        "local_epsilon": {"low": 0.0, "low_open": True},
+        "alpha": {"low": 1.0, "low_open": True},
+        "reward_bits": {"low": 1},
+    }
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     delta: float = 1e-6
@@ -58,16 +65,6 @@ class ShuffleOBI(Agent):
     beta: float = 0.1
     alpha: float = 2.0
     reward_bits: int = 1
-
-    def __post_init__(self) -> None:
-        check_parameters(
-            self,
-            batch={"low": 0},
-            colluders={"low": 0},
-            local_epsilon={"low": 0.0, "low_open": True},
-            alpha={"low": 1.0, "low_open": True},
-            reward_bits={"low": 1},
-        )
 
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, with the width that is used."""

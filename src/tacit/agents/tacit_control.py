@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent
 from tacit.driver import BoundAgent
 from tacit.planners.tacit_control import TacitControlPlanner
 from tacit.privacy.joint import BatchSums
@@ -14,7 +14,7 @@ from tacit.task import Task
 
 
 @dataclass(frozen=True)
-class TacitControl(Agent):
+class TacitControl(CheckedAgent):
     """Responses to public instruments, one noisy sum per batch, gains where they pay.
 
     Attributes:
@@ -27,9 +27,6 @@ class TacitControl(Agent):
     uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
     epsilon: float
     delta: float = 1e-5
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """Batches whose length the planner decides."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent, Geometric
 from tacit.errors import InvalidInput
 from tacit.planners import JointCountsPlanner, Planner, VFreePlanner
@@ -26,7 +26,7 @@ GROWTH = {"mixture": 1.25, "table": 1.1}
 
 
 @dataclass(frozen=True)
-class TacitJoint(Agent):
+class TacitJoint(CheckedAgent):
     """V-free sums through a continual counter, on a public geometric schedule.
 
     The sums are in docs/papers/mixture_jdp.md#b1, the schedule in docs/papers/mixture_jdp.md#b5.
@@ -51,6 +51,13 @@ class TacitJoint(Agent):
     """
 
     name: ClassVar[str] = "tacit-joint"
+    ranges: ClassVar[Ranges] = {
+        "width": {"low": 0.0, "high": 1e3},
+        "reward_share": {"low": 0.001, "high": 0.999},
+        "first": {"low": 1},
+        "growth": {"low": 1.001, "high": 1e6},
+        "least": {"low": 1},
+    }
     batch_parameter: ClassVar[str | None] = "least"
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     epsilon: float
@@ -64,16 +71,6 @@ class TacitJoint(Agent):
     first: int | None = None
     growth: float | None = None
     least: int = 1
-
-    def __post_init__(self) -> None:
-        check_parameters(
-            self,
-            width={"low": 0.0, "high": 1e3},
-            reward_share={"low": 0.001, "high": 0.999},
-            first={"low": 1},
-            growth={"low": 1.001, "high": 1e6},
-            least={"low": 1},
-        )
 
     def schedule(self, task: Task) -> Geometric:
         """When to release: a function of K, epsilon and delta only."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent
 from tacit.agents.lsvi_calibration import Shares, Targets, tight_shares
 from tacit.driver import BoundAgent, Geometric
 from tacit.kernels.linear_sums import Weights
@@ -31,7 +31,7 @@ SPREAD = 1.0 / 40.0
 
 
 @dataclass(frozen=True)
-class TacitLinear(Agent):
+class TacitLinear(CheckedAgent):
     """Regression sums that need no value function, through a continual counter, optimistic prior.
 
     For finite S the d x S sums of phi (e_{s'} - 1/S)^T serve every value function, so each user is
@@ -52,9 +52,6 @@ class TacitLinear(Agent):
     epsilon: float
     delta: float = 1e-5
     sums: Literal["auto", "additive", "answered"] = "auto"
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def bind(self, task: Task) -> BoundAgent:
         """The pipeline with less noise."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent, CappedBatches
 from tacit.kernels.questions import Weighing
 from tacit.planners import DirectionalPlanner, NoisyPosteriorPlanner, Planner
@@ -15,7 +15,7 @@ from tacit.task import Task
 
 
 @dataclass(frozen=True)
-class TacitLocal(Agent):
+class TacitLocal(CheckedAgent):
     """One report per user about one step, at full epsilon; posterior sampling that knows the noise.
 
     B1 to B4 and B6 of docs/papers/tabular_ldp.md#b1. Pure epsilon under local differential privacy.
@@ -30,15 +30,13 @@ class TacitLocal(Agent):
     """
 
     name: ClassVar[str] = "tacit-local"
+    ranges: ClassVar[Ranges] = {"batch": {"low": 1}}
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     exploration: Literal["posterior", "optimistic"] = "posterior"
     bonus_scale: float = 0.1
     beta: float = 0.1
     batch: int = 300
-
-    def __post_init__(self) -> None:
-        check_parameters(self, batch={"low": 1})
 
     def bind(self, task: Task) -> BoundAgent:
         """Randomized cells, a fresh posterior draw after every batch."""

@@ -5,12 +5,11 @@ See docs/papers/mixture_ldp.md.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tacit.agents import paper
-from tacit.agents.base import Agent, check_parameters
+from tacit.agents.base import CheckedAgent
 from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
 from tacit.features import value_caps
@@ -38,7 +37,7 @@ def targeted_planner(
 
 
 @dataclass(frozen=True)
-class UcrlVTR(Agent):
+class UcrlVTR(CheckedAgent):
     """Value-targeted regression with known rewards, not private.
 
     See docs/papers/mixture_ldp.md#ucrl-vtr.
@@ -62,9 +61,6 @@ class UcrlVTR(Agent):
     statistic: Literal["gram", "block"] = "gram"
     every: int = 1
 
-    def __post_init__(self) -> None:
-        check_parameters(self)
-
     def bind(self, task: Task) -> BoundAgent:
         """Exact sums, planning after every ``every`` users."""
         self.require_family(task, "tabular")
@@ -81,7 +77,7 @@ class UcrlVTR(Agent):
 
 
 @dataclass(frozen=True)
-class LdpUcrlVTR(Agent):
+class LdpUcrlVTR(CheckedAgent):
     """Users send their Gram matrices and targets with Gaussian noise.
 
     See docs/papers/mixture_ldp.md#ldp-ucrl-vtr, for the least noise
@@ -115,7 +111,7 @@ class LdpUcrlVTR(Agent):
     every: int = 1
 
     def __post_init__(self) -> None:
-        check_parameters(self)
+        super().__post_init__()
         if self.calibration == "paper" and self.statistic != "gram":
             raise InvalidInput('the paper sends full Gram matrices: statistic must be "gram"')
 
@@ -153,7 +149,7 @@ class LdpUcrlVTR(Agent):
 
 
 @dataclass(frozen=True)
-class LdpBandit(Agent):
+class LdpBandit(CheckedAgent):
     """Users send x x^T and x y with Gaussian noise; arms by optimism.
 
     See docs/papers/mixture_ldp.md#bandit. Setting H = 1 in LDP-UCRL-VTR literally learns nothing,
@@ -180,9 +176,6 @@ class LdpBandit(Agent):
     ridge: float = 1.0
     every: int = 1
 
-    def __post_init__(self) -> None:
-        check_parameters(self)
-
     def bind(self, task: Task) -> BoundAgent:
         """One regression of rewards."""
         self.require_family(task, "tabular")
@@ -198,7 +191,7 @@ class LdpBandit(Agent):
         std = None
         if as_paper:
             rule = PaperLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
-            std = 4 * math.sqrt(2 * math.log(2.5 / self.delta)) / self.epsilon
+            std = paper.mixture_local(1, self.epsilon, self.delta, small_values=True)
         privatizer = LocalShaped(statistic, task, std, **self.requested())
         planner = targeted_planner(statistic, rule)
         return BoundAgent(task, statistic, privatizer, planner, Every(self.every))

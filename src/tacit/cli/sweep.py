@@ -24,7 +24,7 @@ from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.sweep.run import Backend, SweepProgress, Swept, Watch
-    from tacit.sweep.tasks import Task
+    from tacit.sweep.tasks import SweepTask
 
 OUT = Path("tacit-sweeps")
 _MOST_ROWS = 60
@@ -108,7 +108,7 @@ def report(
 
 
 @contextmanager
-def _backend(address: str | None, count: int) -> Iterator[tuple[Backend[Task], int]]:
+def _backend(address: str | None, count: int) -> Iterator[tuple[Backend[SweepTask], int]]:
     """Where tasks run, and how many at once."""
     from tacit.sweep import pool, ray_backend
 

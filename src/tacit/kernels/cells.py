@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tacit.arrays import Array, IntArray
+from tacit.grid import STEPS
 from tacit.kernels import kernel
-from tacit.kernels.counts import REWARD_STEPS, clip_index, clip_reward
+from tacit.kernels.counts import clip_index, clip_reward
 from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.questions import MOVE, REWARD, STEP, WEIGHT_STEPS, Weighing, report_weight
 
@@ -69,7 +70,7 @@ def step_reward(rewards: Array, h: int) -> int:
     """Reward of step h, clipped into [0, 1], in whole steps; a missing one counts as 0."""
     if h >= rewards.shape[0]:
         return 0
-    return int(clip_reward(rewards[h]) * REWARD_STEPS + 0.5)
+    return int(clip_reward(rewards[h]) * STEPS + 0.5)
 
 
 @kernel

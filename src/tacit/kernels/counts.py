@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.grid import STEPS
 from tacit.kernels import kernel
-
-REWARD_STEPS = 2**24
-"""Rewards are counted in whole steps of 2^-24, so that sums are exact in any order."""
 
 
 @kernel
@@ -53,7 +51,7 @@ def add_visits(
 
     At most ``horizon`` steps of each are read. N_p has the first H - 1 transitions
     (docs/papers/tabular_ldp.md#setting). ``reward_squares`` may have no cells (G = 0): then it is
-    left out. Rewards and their squares are in units of 1 / REWARD_STEPS.
+    left out. Rewards and their squares are in units of 1 / STEPS.
     """
     G, S, A = visits.shape
     steps = min(horizon, actions.shape[1], rewards.shape[1], states.shape[1])
@@ -63,9 +61,9 @@ def add_visits(
             s = clip_index(states[row, h], S)
             a = clip_index(actions[row, h], A)
             r = clip_reward(rewards[row, h])
-            reward[g, s, a] += np.int64(r * REWARD_STEPS + 0.5)
+            reward[g, s, a] += np.int64(r * STEPS + 0.5)
             if reward_squares.shape[0] > 0:
-                reward_squares[g, s, a] += np.int64(r * r * REWARD_STEPS + 0.5)
+                reward_squares[g, s, a] += np.int64(r * r * STEPS + 0.5)
             visits[g, s, a] += 1
             if h < horizon - 1 and h + 1 < states.shape[1]:
                 transitions[g, s, a, clip_index(states[row, h + 1], S)] += 1

@@ -11,13 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.grid import GRID, STEPS
 from tacit.kernels import kernel
 from tacit.kernels.counts import clip_index, clip_reward
-
-STEPS = 2.0**24
-"""Contributions are counted in whole steps of 2^-24."""
-
-UNIT = 1.0 / STEPS
 
 
 class Weights(NamedTuple):
@@ -148,7 +144,7 @@ def noisy_answer(
         bounded[n] = min(value, top) - centre
     weighted_regression(table[stage], reward[stage], phi, bounded, rewarded, out)
     for i in range(out.shape[0]):
-        out[i] = (np.int64(np.rint(out[i])) + noise[i]) * UNIT
+        out[i] = (np.int64(np.rint(out[i])) + noise[i]) * GRID
 
 
 @kernel

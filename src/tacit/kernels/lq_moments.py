@@ -11,11 +11,9 @@ import math
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.excitation import directions
-
-LQ_STEPS = 2**24
-"""Grid steps per unit."""
 
 
 @kernel
@@ -91,14 +89,14 @@ def moments(
                 for h in range(H):
                     total += z[h, i] * z[h, j]
                 total *= shrink_z * shrink_z * (1.0 if i == j else off_diagonal)
-                out[cell] += np.int64(np.rint(total * LQ_STEPS))
+                out[cell] += np.int64(np.rint(total * STEPS))
                 cell += 1
         for i in range(D):
             for j in range(n):
                 total = 0.0
                 for h in range(H):
                     total += z[h, i] * x[h + 1, j]
-                out[cell] += np.int64(np.rint(total * shrink_z * shrink_y * weight * LQ_STEPS))
+                out[cell] += np.int64(np.rint(total * shrink_z * shrink_y * weight * STEPS))
                 cell += 1
 
 
@@ -189,6 +187,6 @@ def responses(
         size = math.sqrt((value * value).sum())
         if not math.isfinite(size):
             continue
-        factor = LQ_STEPS / size if size > 1.0 else float(LQ_STEPS)
+        factor = STEPS / size if size > 1.0 else float(STEPS)
         for cell in range(out.shape[0]):
             out[cell] += np.int64(np.trunc(value[cell] * factor))

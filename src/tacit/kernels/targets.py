@@ -12,12 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.counts import clip_index, clip_reward
 from tacit.kernels.mixture import middle, mixed, norm
-
-STEPS = 2**24
-"""Contributions are counted in whole steps of 2^-24."""
 
 
 class TargetScales(NamedTuple):

@@ -3,7 +3,7 @@
 from tacit.privacy.base import Privatizer, Query, Report, Secret
 from tacit.privacy.exact import Exact
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.noise import GridLaw, Noise, ReplayNoise, SecureNoise, Silence, SimulatedNoise
+from tacit.privacy.noise import GridLaw, Noise, SecureNoise, Silence, SimulatedNoise
 
 __all__ = [
     "Exact",
@@ -12,7 +12,6 @@ __all__ = [
     "Noise",
     "Privatizer",
     "Query",
-    "ReplayNoise",
     "Report",
     "Secret",
     "SecureNoise",

@@ -188,6 +188,9 @@ class Privatizer(ABC, Generic[S]):
         secret.source = weakest(secret.source, report.source)
         return secret
 
+    batch: int | None = None
+    """Users of one batch (at most), where the guarantee counts on it."""
+
     absorbs_sums: bool = False
     """Whether ``absorb_sums`` is known."""
 

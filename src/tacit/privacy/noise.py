@@ -94,22 +94,19 @@ class Silence:
 
     def fill(self, law: GridLaw, out: IntArray) -> NoReturn:
         """Refuse: silently adding nothing would fake a guarantee."""
-        raise InvalidInput(
-            f"this run was set up without noise, but its privatizer asked for {law.kind} noise; "
-            "pass a noise source"
-        )
+        self._refuse(f"asked for {law.kind} noise")
 
     def randomize(self, randomizer: FiniteRandomizer, value: Any) -> NoReturn:
         """Refuse likewise."""
-        raise InvalidInput(
-            "this run was set up without noise, but its privatizer randomizes; pass a noise source"
-        )
+        self._refuse("randomizes")
 
     def happens(self, chance: int, of: int) -> NoReturn:
         """Refuse likewise."""
+        self._refuse("draws a coin")
+
+    def _refuse(self, what: str) -> NoReturn:
         raise InvalidInput(
-            "this run was set up without noise, but its privatizer draws a coin; pass a noise "
-            "source"
+            f"this run was set up without noise, but its privatizer {what}; pass a noise source"
         )
 
 
@@ -189,29 +186,3 @@ def _opendp() -> Any:
         ) from None
     dp.enable_features("contrib")
     return dp
-
-
-class ReplayNoise:
-    """Recorded draws, handed out in order and once: for tests and for comparing two callers."""
-
-    source: Source = "replay"
-
-    def __init__(self, draws: list[IntArray]) -> None:
-        self._draws = list(draws)
-
-    def fill(self, law: GridLaw, out: IntArray) -> None:
-        """Hand out the next recorded draw."""
-        out[:] = self._next()
-
-    def randomize(self, randomizer: FiniteRandomizer, value: Any) -> IntArray:
-        """Hand out the next recorded draw as the report."""
-        return self._next().copy()
-
-    def happens(self, chance: int, of: int) -> bool:
-        """Whether the next recorded draw, one number in [0, of), is below the chance."""
-        return int(self._next().item()) < chance
-
-    def _next(self) -> IntArray:
-        if not self._draws:
-            raise InvalidInput("all recorded noise was used: nothing is ever drawn twice")
-        return self._draws.pop(0)

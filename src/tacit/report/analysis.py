@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.intervals import Interval, mean_interval
-from tacit.report.statistics import Comparison, compare, holm, price
+from tacit.report.statistics import PairedComparison, compare, holm, price
 from tacit.report.study import Arm, paired
 from tacit.report.theory import COUNTERPARTS, Theorem, theorem
 from tacit.report.trends import (
@@ -49,7 +49,7 @@ def by_level(arms: Sequence[Arm]) -> dict[str, list[Arm]]:
 
 
 @dataclass(frozen=True)
-class Price:
+class PriceOfPrivacy:
     """What privacy costs: regret of a private arm over that of a non-private one."""
 
     arm: Arm
@@ -59,7 +59,7 @@ class Price:
     pairs: int
 
 
-def prices(arms: Sequence[Arm]) -> list[Price]:
+def prices(arms: Sequence[Arm]) -> list[PriceOfPrivacy]:
     """Each private arm against its non-private counterpart, or the best non-private arm there is.
 
     Arms are on one problem and have one K.
@@ -74,7 +74,7 @@ def prices(arms: Sequence[Arm]) -> list[Price]:
         against = min(same or free, key=lambda other: float(other.final.mean()))
         mine, theirs = paired(arm, against)
         ratio = price(mine, theirs) if len(mine) else None
-        rows.append(Price(arm, against, bool(same), ratio, len(mine)))
+        rows.append(PriceOfPrivacy(arm, against, bool(same), ratio, len(mine)))
     return rows
 
 
@@ -165,7 +165,7 @@ class Contest:
 
     first: Arm
     second: Arm
-    result: Comparison
+    result: PairedComparison
     adjusted: float
 
     @property

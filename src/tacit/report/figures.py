@@ -60,7 +60,7 @@ class Picture:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class DrawnCurve:
     """A mean regret curve with its band, thinned for the page."""
 
     arm: Arm
@@ -89,7 +89,7 @@ def _lighter(colour: str, share: float) -> str:
     return "#" + "".join(f"{round(part + (255 - part) * share):02x}" for part in parts)
 
 
-def curves_of(arms: Sequence[Arm], style: dict[str, Style]) -> list[Curve]:
+def curves_of(arms: Sequence[Arm], style: dict[str, Style]) -> list[DrawnCurve]:
     """What :func:`draw_curves` draws; at most 80 points of a curve, the knots among them."""
     found = []
     for arm in arms:
@@ -99,11 +99,11 @@ def curves_of(arms: Sequence[Arm], style: dict[str, Style]) -> list[Curve]:
         wanted = np.concatenate([last * np.arange(1, 41) / 40, np.geomspace(1, last, 40)])
         at = np.unique(np.searchsorted(result.episodes, np.minimum(wanted, last)))
         mean = result.regret.mean(axis=0)
-        found.append(Curve(arm, style[arm.label], result.episodes[at], mean[at], band))
+        found.append(DrawnCurve(arm, style[arm.label], result.episodes[at], mean[at], band))
     return found
 
 
-def draw_curves(curves: Sequence[Curve], name: str) -> list[Picture]:
+def draw_curves(curves: Sequence[DrawnCurve], name: str) -> list[Picture]:
     """Regret curves with bands, on linear and on logarithmic axes."""
     return [
         _draw_curves(curves, f"{name}-{size}-{scale}", size, scale)
@@ -112,7 +112,7 @@ def draw_curves(curves: Sequence[Curve], name: str) -> list[Picture]:
     ]
 
 
-def _draw_curves(curves: Sequence[Curve], name: str, size: str, scale: str) -> Picture:
+def _draw_curves(curves: Sequence[DrawnCurve], name: str, size: str, scale: str) -> Picture:
     figure, axes = _axes(size)
     for number, curve in enumerate(curves):
         (line,) = axes.plot(

@@ -23,7 +23,7 @@ from tacit.report.analysis import (
 )
 from tacit.report.figures import (
     DASHES,
-    Curve,
+    DrawnCurve,
     Picture,
     Style,
     curves_of,
@@ -62,7 +62,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Section:
+class ProblemSection:
     """All about one problem."""
 
     id: str
@@ -72,7 +72,7 @@ class Section:
     parts: Sequence[Part]
 
 
-def section(place: int, problem: str, arms: Sequence[Arm]) -> Section:
+def section(place: int, problem: str, arms: Sequence[Arm]) -> ProblemSection:
     """Everything that can be said about the arms on one problem."""
     style = styles(arms)
     name = f"p{place}"
@@ -94,7 +94,7 @@ def section(place: int, problem: str, arms: Sequence[Arm]) -> Section:
         _users_needed(*longest_private),
     )
     shown = [part for part in parts if part.rows or part.figure]
-    return Section(name, problem, str(first["name"]), facts, shown)
+    return ProblemSection(name, problem, str(first["name"]), facts, shown)
 
 
 def longest(arms: Sequence[Arm]) -> list[Arm]:
@@ -145,7 +145,7 @@ def _curves(arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part:
     return Part("Regret as users come", figure=shown)
 
 
-def _apart(curves: Sequence[Curve]) -> bool:
+def _apart(curves: Sequence[DrawnCurve]) -> bool:
     """Whether the curves end so far apart that linear axes would hide the lower ones."""
     ends = [float(curve.mean[-1]) for curve in curves if curve.mean[-1] > 0]
     return bool(ends) and max(ends) > 20 * min(ends)

@@ -82,7 +82,7 @@ def regret_band(regret: Array, episodes: IntArray) -> Band | None:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedComparison:
     """Two configurations on the same seeds.
 
     Attributes:
@@ -98,7 +98,7 @@ class Comparison:
     pairs: int
 
 
-def compare(first: Array, second: Array) -> Comparison:
+def compare(first: Array, second: Array) -> PairedComparison:
     """Paired comparison of two samples in the same order of seeds.
 
     The test flips the signs of the differences. If the two configurations do the same, a
@@ -123,7 +123,7 @@ def compare(first: Array, second: Array) -> Comparison:
         )
         p = float(flips.pvalue)
     least = 2.0 ** (1 - n) if exact else 2 / (FLIPS + 1)
-    return Comparison(mean_interval(differences), p, least, n)
+    return PairedComparison(mean_interval(differences), p, least, n)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -36,7 +36,7 @@ from tacit.service.store import Store
 from tacit.service.vault import Vault
 from tacit.service.witness import START, Mark, Witness
 from tacit.statistics.base import BatchStatistic
-from tacit.trajectory import Trajectory
+from tacit.trajectory import Trajectory, together
 
 STATE = "state"
 MARK = "drawn"
@@ -123,14 +123,9 @@ class JointMode:
         for version, members in by_version.items():
             lived: list[Trajectory] = [entry.payload for entry in members]
             coins = [wire.coin(self._deployment.task_id, entry.name) for entry in members]
-            self._statistic.add_many(
-                np.stack([trajectory.states for trajectory in lived]),
-                np.stack([trajectory.actions for trajectory in lived]),
-                np.stack([trajectory.rewards for trajectory in lived]),
-                self._billboard.publication(version),
-                np.array(coins, dtype=np.int64),
-                total,
-            )
+            publication = self._billboard.publication(version)
+            ids = np.array(coins, dtype=np.int64)
+            self._statistic.add_many(together(lived), publication, ids, total)
         return total
 
     # Release.

@@ -54,7 +54,8 @@ def simulate(
         checkpoints: "log", or a number n to record every n-th episode.
         reveal: facts of the problem told to the learner, for example ``["reward"]``.
         progress: called now and then with (episodes done, cumulative regret), means over runs.
-        compiled: False runs the stepwise driver even where a compiled loop exists (same results).
+        compiled: False runs the stepwise driver even where there is a faster run, for the same
+            results, or in some cases the same law (docs/architecture.md#way).
         stop: set it from another thread to end the runs early, as Ctrl-C does in the main one.
 
     Returns:

@@ -16,6 +16,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, CappedBatches
+from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.cells import (
     CellSums,
@@ -25,7 +26,6 @@ from tacit.kernels.cells import (
     estimate_cells,
     step_reward,
 )
-from tacit.kernels.counts import REWARD_STEPS
 from tacit.kernels.finite import sum_bits, sum_subsets
 from tacit.kernels.planning import backward_induction, greedy
 from tacit.kernels.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
@@ -93,24 +93,6 @@ class Explore(NamedTuple):
     floor: float
 
 
-class CellWork(NamedTuple):
-    """Work space of the planner, and of one trajectory."""
-
-    P: Array
-    R: Array
-    Q: Array
-    V: Array
-    y: Array
-    f: Array
-    at_moves: Array
-    at_rewards: Array
-    values: Array
-    states: IntArray
-    actions: IntArray
-    rewards: Array
-    hits: IntArray
-
-
 @kernel
 def next_batch(schedule: BatchSizes, served: int) -> int:
     """Size of the batch that begins after that many users."""
@@ -126,9 +108,9 @@ def close_batch(
     batch: Batch,
     sums: CellSums,
     rng: np.random.Generator,
-    row: IntArray,
 ) -> None:
     """Draw the summed reports of the batch, question by question, and add them up."""
+    row = np.empty(batch.counts.shape[1], dtype=np.int64)
     for question in range(batch.users.shape[0]):
         n = batch.users[question]
         if n == 0:
@@ -155,26 +137,27 @@ def plan_batch(
     explore: Explore,
     ties: np.random.Generator,
     posterior: np.random.Generator,
-    work: CellWork,
     batch: Batch,
 ) -> None:
     """The steps of ``NoisyPosteriorPlanner``, or of ``DirectionalPlanner``."""
-    P, R, Q, V, policy = work.P, work.R, work.Q, work.V, batch.policy
-    H, S, A = Q.shape
+    policy = batch.policy
+    P, R = np.zeros(counts.moves.shape), np.zeros(counts.rewards.shape[:3])
+    H, S, A = policy.shape[0], policy.shape[1], counts.moves.shape[2]
+    Q, V, f = np.zeros((H, S, A)), np.zeros((H + 1, S)), np.zeros((H, S))
     if explore.optimistic:
         z = directional_z(explore.bonus_scale, explore.beta, (H, S, A), batch.clock[1])
         mean_model(counts, P, R)
         directional_induction(counts, z, P, R, Q, V)
     else:
-        sample_noisy_model(counts, posterior, work.y, P, R)
+        sample_noisy_model(counts, posterior, np.zeros(S), P, R)
         Q[:] = np.inf
         backward_induction(P, R, Q, V)
     greedy(Q, ties, policy)
-    predict_occupancy(first, float(users), P, policy, explore.floor, work.f, batch.occupancy)
+    predict_occupancy(first, float(users), P, policy, explore.floor, f, batch.occupancy)
     if explore.asks:
-        at_moves, at_rewards = work.at_moves, work.at_rewards
-        stakes(counts, work.f, P, V, policy, at_moves, at_rewards)
-        share_questions(at_moves, at_rewards, work.f, policy, explore.weighing, batch.asked)
+        at_moves, at_rewards = np.zeros(P.shape[:3]), np.zeros(R.shape)
+        stakes(counts, f, P, V, policy, at_moves, at_rewards)
+        share_questions(at_moves, at_rewards, f, policy, explore.weighing, batch.asked)
         batch.clock[2] = 1
 
 
@@ -195,7 +178,6 @@ def one_cell_episodes(
     sums: CellSums,
     released: NoisyCounts,
     first: Array,
-    work: CellWork,
     score: Score,
 ) -> None:
     """One episode of ``tacit-local`` per row of ``uniforms``; a batch may span several calls.
@@ -203,9 +185,11 @@ def one_cell_episodes(
     Users are asked what was published, or about all steps in turn, or each about one it draws.
     """
     policy, _, asked, clock, counts, users = batch
-    states, actions, rewards = work.states, work.actions, work.rewards
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
     H, S = policy.shape
+    A = released.moves.shape[2]
+    states, actions = np.empty(H + 1, dtype=np.int64), np.empty(H, dtype=np.int64)
+    rewards, values = np.empty(H), np.zeros((H + 1, S))
     gap, regret, earned = now
     done, passed = at
     left = clock[0]
@@ -213,15 +197,14 @@ def one_cell_episodes(
     for row in range(uniforms.shape[0]):
         if left == 0:
             if done == 0:
-                work.Q[:] = 0.0
-                greedy(work.Q, ties, policy)
+                greedy(np.zeros((H, S, A)), ties, policy)
             else:
-                close_batch(joint, move, reward, explore.weighing, batch, sums, rng, work.hits)
+                close_batch(joint, move, reward, explore.weighing, batch, sums, rng)
                 estimate_cells(sums, joint.chances, move.chances, reward.chances, released, first)
                 clock[1] += 1
                 answered = sums.first_users.sum()
-                plan_batch(released, first, answered, explore, ties, posterior, work, batch)
-            rescore(truth, policy, optimum, work.values, now)
+                plan_batch(released, first, answered, explore, ties, posterior, batch)
+            rescore(truth, policy, optimum, values, now)
             gap = now[0]
             left = next_batch(schedule, done)
             chosen = clock[2] == 1
@@ -234,9 +217,9 @@ def one_cell_episodes(
         rho = 0
         if kind != MOVE:
             share = step_reward(rewards, h)
-            rho = 1 if share == REWARD_STEPS else 0
-            if 0 < share < REWARD_STEPS:
-                rho = 1 if rng.random() * REWARD_STEPS < share else 0
+            rho = 1 if share == STEPS else 0
+            if 0 < share < STEPS:
+                rho = 1 if rng.random() * STEPS < share else 0
         counts[KINDS * h + kind, cell_index(kind, states[h], rho, states[h + 1], S)] += 1
         users[KINDS * h + kind] += 1
         left -= 1
@@ -258,7 +241,7 @@ class OneCellRun(FusedRun):
         self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
     ) -> None:
         super().__init__(problem, agent, root, run, checkpoints)
-        H, S, A = problem.horizon, problem.states, problem.actions
+        H, S = problem.horizon, problem.states
         mechanism, schedule = agent.privatizer.device, agent.schedule
         assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)
         moves, rewards = mechanism.layout.blocks[0].shape, mechanism.layout.blocks[1].shape
@@ -284,21 +267,6 @@ class OneCellRun(FusedRun):
             clock=np.zeros(3, dtype=np.int64),
             counts=np.zeros((KINDS * H, largest), dtype=np.int64),
             users=np.zeros(KINDS * H, dtype=np.int64),
-        )
-        self._work = CellWork(
-            P=np.zeros(moves),
-            R=np.zeros(rewards[:3]),
-            Q=np.zeros((H, S, A)),
-            V=np.zeros((H + 1, S)),
-            y=np.zeros(S),
-            f=np.zeros((H, S)),
-            at_moves=np.zeros(moves[:3]),
-            at_rewards=np.zeros(rewards[:3]),
-            values=np.zeros((H + 1, S)),
-            states=np.zeros(H + 1, dtype=np.int64),
-            actions=np.zeros(H, dtype=np.int64),
-            rewards=np.zeros(H),
-            hits=np.zeros(largest, dtype=np.int64),
         )
         self._drawn = isinstance(mechanism, DrawnCell)
         self._explore = _explore(agent, mechanism.weighing)
@@ -326,7 +294,6 @@ class OneCellRun(FusedRun):
             self._sums,
             self._released,
             self._first,
-            self._work,
             self.score,
         )
 

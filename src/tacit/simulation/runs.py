@@ -136,7 +136,7 @@ class SegmentRun:
         assert publication is not None
         lives = self.users.live(publication.policy, first, count, self.score)
         coins = np.arange(first, first + count)
-        self._statistic.add_many(*lives, publication, coins, self.sums)
+        self._statistic.add_many(lives, publication, coins, self.sums)
         self._lived += count
         if self._lived == self._batch:
             self.learner.absorb_sums(self.sums, self._batch)

@@ -38,7 +38,7 @@ from tacit.statistics.linear import CuratedTransitions
 
 
 class CuratedSums(NamedTuple):
-    """Exact sums behind the wall, and one trajectory (one row).
+    """Exact sums behind the wall.
 
     Gram matrices are those of the open batch where a curator releases them, else of everybody.
     """
@@ -46,9 +46,6 @@ class CuratedSums(NamedTuple):
     gram: IntArray  # [H, p]
     table: IntArray  # [H, S, A, S]
     reward: IntArray  # [H, S, A]
-    states: IntArray
-    actions: IntArray
-    rewards: Array
 
 
 class GramStream(NamedTuple):
@@ -76,19 +73,17 @@ class Switch(NamedTuple):
     least: float
     log_rate: float
     base: Array  # log determinants at the last switch [H]
-    work: Array
-    logdet: Array
 
 
 @kernel
-def switch_is_due(prefix: Array, switch: Switch) -> bool:
+def switch_is_due(prefix: Array, switch: Switch, work: Array, logdet: Array) -> bool:
     """Whether the planner has to be called: a determinant has grown, or a matrix needs repair."""
     H = switch.base.shape[0]
     packed = prefix.reshape((H, prefix.shape[0] // H))
-    if not log_determinants(packed, switch.ridge, switch.least, switch.work, switch.logdet):
+    if not log_determinants(packed, switch.ridge, switch.least, work, logdet):
         return True
     for h in range(H):
-        if switch.logdet[h] - switch.base[h] >= switch.log_rate:
+        if logdet[h] - switch.base[h] >= switch.log_rate:
             return True
     return False
 
@@ -138,7 +133,11 @@ def switching_episodes(
     Returns how many rows were used, and whether a switch is due. The node that made it due is
     drawn and not kept: the privatizer does that, with the same noise, when it releases.
     """
-    gram, table, reward, states, actions, rewards = sums
+    gram, table, reward = sums
+    H = policy.shape[0]
+    states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
+    rewards, logdet = np.empty((1, H)), np.empty(H)
+    work = np.empty((phi.shape[2], phi.shape[2]))
     _, now, at, checkpoints, regret_curve, reward_curve = score
     for row in range(uniforms.shape[0]):
         total = rollout(truth, policy, uniforms[row], states[0], actions[0], rewards[0])
@@ -150,7 +149,7 @@ def switching_episodes(
             next_prefix(stream, gram, rng)
         else:
             scale(gram.reshape(stream.prefix.shape[0]), stream.units, stream.prefix)
-        if may_switch and switch_is_due(stream.prefix, switch):
+        if may_switch and switch_is_due(stream.prefix, switch, work, logdet):
             return row + 1, True
         if stream.noisy:
             keep_node(stream, gram)
@@ -167,7 +166,6 @@ class SwitchingRun(FusedRun):
         planner, statistic = agent.planner, agent.statistic
         assert isinstance(planner, LsviPlanner | LsviPlusPlanner) and planner.switching is not None
         assert isinstance(statistic, CuratedTransitions)
-        H, d = problem.horizon, statistic.phi.shape[2]
         self.learner = Learner(agent, SimulatedNoise(self._noise))
         self._statistic = statistic
         self._most = planner.switching.most
@@ -176,17 +174,14 @@ class SwitchingRun(FusedRun):
             ridge=float(planner.ridge),
             least=float(planner.least),
             log_rate=math.log(planner.switching.rate),
-            base=np.zeros(H),
-            work=np.empty((d, d)),
-            logdet=np.empty(H),
+            base=np.zeros(problem.horizon),
         )
         secret = self.learner.secret
         views = statistic.layout.views(secret.sums)
         gram = views["gram"]
         if isinstance(secret, CuratorSecret):
             gram = secret.stream.sums.reshape(gram.shape)
-        life = np.zeros((1, H + 1), dtype=np.int64), np.zeros((1, H), dtype=np.int64)
-        self._sums = CuratedSums(gram, views["table"], views["reward"], *life, np.zeros((1, H)))
+        self._sums = CuratedSums(gram, views["table"], views["reward"])
         self._stream = _stream(agent.privatizer, secret, gram.size, statistic.layout.units)
 
     @staticmethod

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
@@ -22,12 +21,10 @@ from tacit.problems.lq import LQSystem
 from tacit.problems.mixture import LinearMixtureMDP
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation.score import Score, record
+from tacit.trajectory import Lives
 
 NUMBERS = 1 << 14
 """Random numbers drawn at once (128 kB: stays in the cache); how many changes no result."""
-
-Lives = tuple[npt.NDArray[Any], npt.NDArray[Any], Array]
-"""States, actions and rewards of many users, one per row."""
 
 
 class SimulatedUsers(Protocol):
@@ -67,7 +64,7 @@ class TabularUsers:
         _, table, cdf = self._acting
         uniforms = self._uniforms[:count]
         self._rng.random(out=uniforms)
-        lived = self.states[:count], self.actions[:count], self.rewards[:count]
+        lived = Lives(self.states[:count], self.actions[:count], self.rewards[:count])
         live_in_table(self.problem.truth, uniforms, table, cdf, *score[1:], *lived)
         return lived
 
@@ -126,7 +123,7 @@ class ControlUsers:
         assert isinstance(policy, LinearPolicy)
         normals = self._normals[:count]
         self._rng.standard_normal(out=normals)
-        lived = self.states[:count], self.inputs[:count], self.rewards[:count]
+        lived = Lives(self.states[:count], self.inputs[:count], self.rewards[:count])
         live_in_system(
             self.problem.truth,
             normals,

@@ -18,11 +18,12 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, Every
 from tacit.features import known_rewards, value_caps
+from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.mixture import Regression, Widths, Work, value_targeted_induction, work_space
 from tacit.kernels.planning import greedy
 from tacit.kernels.rollout import Truth, rollout
-from tacit.kernels.targets import STEPS, TargetFeatures, TargetScales, add_value_targets
+from tacit.kernels.targets import TargetFeatures, TargetScales, add_value_targets
 from tacit.kernels.widths import fill_tight, paper_terms, stage_noise
 from tacit.planners.vtr import ValueTargetedPlanner
 from tacit.planners.widths import PaperLocal, TightWidths, block_theta
@@ -42,19 +43,14 @@ LEAST = LEAST_SHARE**0.5
 
 
 class RawTargets(NamedTuple):
-    """What planning may not see: one trajectory (one row), the open batch, the sums."""
+    """What planning may not see: the open batch, and the sums."""
 
-    states: IntArray
-    actions: IntArray
-    rewards: Array
     batch: IntArray
     gram: IntArray  # views of batch
     target: IntArray
     reward_gram: IntArray
     reward_target: IntArray
     sums: IntArray
-    values: Array
-    x: Array
 
 
 class Family(NamedTuple):
@@ -92,10 +88,8 @@ class PublicTargets(NamedTuple):
     p_widths: Widths
     r_widths: Widths
     spread: Array  # [4, H] of gram, target, reward gram, reward target
-    noise: Array  # [2, H] work space
     known_reward: Array
     caps: Array
-    weights: Array  # no rows
     Q: Array
     V: Array
     reach: Array  # [2, H-1], published
@@ -154,7 +148,7 @@ def update_widths(terms: Terms, public: PublicTargets) -> None:
         else:
             regression = public.transitions if family == 0 else public.rewards
             stages = widths.shift.shape[0]
-            gram, target = public.noise[0, :stages], public.noise[1, :stages]
+            gram, target = np.empty(stages), np.empty(stages)
             stage_noise(std, spread[2 * family], regression.gram_factor, gram)
             stage_noise(std, spread[2 * family + 1], regression.target_factor, target)
             fill_tight(
@@ -193,12 +187,15 @@ def value_targeted_episodes(
     rng: np.random.Generator,
     raw: RawTargets,
     public: PublicTargets,
-    values: Array,
     score: Score,
 ) -> None:
     """One episode per row of ``uniforms``, a new plan after every ``terms.every`` of them."""
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
     policy, clock = public.policy, public.clock
+    H, S, A = public.Q.shape
+    states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
+    rewards, true_values, greedy_only = np.empty((1, H)), np.zeros((H + 1, S)), np.zeros((0, S, A))
+    values, x = np.empty(S), np.empty(features.phi.shape[2])
     for row in range(uniforms.shape[0]):
         if clock[0] == terms.every or at[0] == 0:
             if at[0] > 0:
@@ -218,7 +215,7 @@ def value_targeted_episodes(
                 public.caps,
                 features.centre,
                 False,
-                public.weights,
+                greedy_only,
                 p_work,
                 r_work,
                 public.Q,
@@ -227,20 +224,18 @@ def value_targeted_episodes(
             )
             set_clips(terms, features, public)
             if greedy(public.Q, ties, policy) or at[0] == 0:
-                rescore(truth, policy, optimum, values, now)
-        reward = rollout(
-            truth, policy, uniforms[row], raw.states[0], raw.actions[0], raw.rewards[0]
-        )
+                rescore(truth, policy, optimum, true_values, now)
+        reward = rollout(truth, policy, uniforms[row], states[0], actions[0], rewards[0])
         add_value_targets(
-            raw.states,
-            raw.actions,
-            raw.rewards,
+            states,
+            actions,
+            rewards,
             public.V,
             public.clip,
             features,
             scales,
-            raw.values,
-            raw.x,
+            values,
+            x,
             raw.gram,
             raw.target,
             raw.reward_gram,
@@ -259,13 +254,12 @@ class ValueTargetedRun(FusedRun):
         super().__init__(problem, agent, root, run, checkpoints)
         statistic, planner = agent.statistic, agent.planner
         assert isinstance(statistic, ValueTargets) and isinstance(planner, ValueTargetedPlanner)
-        H, S, A = table_sizes(agent.task)
+        SA = problem.states * problem.actions
         self._statistic = statistic
         p, r = statistic.transitions, statistic.rewards
-        self._work = work_space(S * A, p.blocks, p.width), work_space(S * A, r.blocks, r.width)
-        self._values = np.zeros((H + 1, S))
+        self._work = work_space(SA, p.blocks, p.width), work_space(SA, r.blocks, r.width)
         self.terms = _terms(agent, statistic, planner)
-        self.raw, self.public = _raw(statistic, H, S), _public(agent, planner)
+        self.raw, self.public = _raw(statistic), _public(agent, planner)
 
     @staticmethod
     def knows(agent: BoundAgent) -> bool:
@@ -287,7 +281,6 @@ class ValueTargetedRun(FusedRun):
             self._noise,
             self.raw,
             self.public,
-            self._values,
             self.score,
         )
 
@@ -318,22 +311,17 @@ def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPla
     )
 
 
-def _raw(statistic: ValueTargets, H: int, S: int) -> RawTargets:
+def _raw(statistic: ValueTargets) -> RawTargets:
     batch = np.zeros(statistic.layout.size, dtype=np.int64)
     views, none = statistic.layout.views(batch), np.zeros((0, 1, 1), dtype=np.int64)
     gram, target, reward_gram, reward_target = (views.get(name, none) for name in FAMILIES)
     return RawTargets(
-        np.zeros((1, H + 1), dtype=np.int64),
-        np.zeros((1, H), dtype=np.int64),
-        np.zeros((1, H)),
         batch,
         gram,
         target,
         reward_gram,
         reward_target,
         np.zeros(statistic.layout.size, dtype=np.int64),
-        np.zeros(S),
-        np.zeros(statistic.transitions.width),
     )
 
 
@@ -357,10 +345,8 @@ def _public(agent: BoundAgent, planner: ValueTargetedPlanner) -> PublicTargets:
         p_widths,
         r_widths,
         np.zeros((4, H)),
-        np.zeros((2, H)),
         known_rewards(task),
         value_caps(task),
-        np.zeros((0, S, A)),
         np.zeros((H, S, A)),
         np.zeros((H + 1, S)),
         np.zeros((2, H - 1)),

@@ -88,11 +88,8 @@ class Blocks(NamedTuple):
 
 
 class Raw(NamedTuple):
-    """What planning may not see: one trajectory (one row), its contribution, the sums."""
+    """What planning may not see: one contribution, and the sums."""
 
-    states: IntArray
-    actions: IntArray
-    rewards: Array
     contribution: IntArray
     blocks: Blocks
     sums: IntArray
@@ -105,16 +102,6 @@ class Public(NamedTuple):
     release: Array
     blocks: Blocks
     known_reward: Array
-
-
-class Plan(NamedTuple):
-    """Work space of the planner; ``actions`` is the published policy."""
-
-    P: Array
-    R: Array
-    Q: Array
-    V: Array
-    actions: IntArray
 
 
 @kernel
@@ -156,22 +143,25 @@ def visit_episodes(
     rng: np.random.Generator,
     raw: Raw,
     public: Public,
-    plan: Plan,
-    values: Array,
+    Q: Array,
+    policy: IntArray,
     score: Score,
 ) -> None:
-    """One episode per row of ``uniforms``; UCB-VI's ``plan.Q`` carries over.
+    """One episode per row of ``uniforms``; UCB-VI's Q carries over.
 
     Arrays are taken out of the tuples before the first episode: doing it inside costs twice the
     time of a whole episode at S = A = H = 2.
     """
-    states, actions, rewards, contribution, (c_reward, c_squares, c_visits, c_next), sums = raw
+    contribution, (c_reward, c_squares, c_visits, c_next), sums = raw
     units, release, (r_reward, r_squares, r_visits, r_next), known_reward = public
-    P, R, Q, V, policy = plan
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
     how, width, prior, noise, rule = planning
     kind, scales, factors, steps, ones, trials, keep, flip, message = local
-    H = policy.shape[0]
+    H, S, A = Q.shape
+    P, V = np.zeros(r_next.shape), np.zeros((H + 1, S))
+    R = np.zeros((H if how == UCB_VI else r_next.shape[0], S, A))
+    states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
+    rewards, values = np.empty((1, H)), np.zeros((H + 1, S))
     for row in range(uniforms.shape[0]):
         if how == OBI:
             obi_values(r_reward, r_visits, r_next, noise, at[0], rule, Q, V)
@@ -216,9 +206,6 @@ class VisitRun(FusedRun):
         self.planning = _planning(agent.task, agent.planner, agent.privatizer)
         self.local = _local(agent.privatizer, self.planning.noise.kind, layout.size)
         self.raw = Raw(
-            states=np.zeros((1, H + 1), dtype=np.int64),
-            actions=np.zeros((1, H), dtype=np.int64),
-            rewards=np.zeros((1, H)),
             contribution=contribution,
             blocks=_blocks(agent, contribution),
             sums=np.zeros(layout.size, dtype=np.int64),
@@ -229,15 +216,8 @@ class VisitRun(FusedRun):
             blocks=_blocks(agent, release),
             known_reward=rewards_or_nan(agent.task),
         )
-        stages = 1 if agent.task.homogeneous else H
-        self.plan = Plan(
-            P=np.zeros((stages, S, A, S)),
-            R=np.zeros((H if self.planning.kind == UCB_VI else stages, S, A)),
-            Q=np.full((H, S, A), float(H)),
-            V=np.zeros((H + 1, S)),
-            actions=np.zeros((H, S), dtype=np.int64),
-        )
-        self.values = np.zeros((H + 1, S))
+        self.Q = np.full((H, S, A), float(H))
+        self.policy = np.zeros((H, S), dtype=np.int64)
 
     def _episodes(self, uniforms: Array) -> None:
         visit_episodes(
@@ -250,8 +230,8 @@ class VisitRun(FusedRun):
             self._noise,
             self.raw,
             self.public,
-            self.plan,
-            self.values,
+            self.Q,
+            self.policy,
             self.score,
         )
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput, suggestion
 from tacit.publication import Publication
-from tacit.trajectory import Trajectory
+from tacit.trajectory import Lives, Trajectory
 from tacit.validate import number
 
 Norm = Literal["l1", "l2"]
@@ -163,20 +163,12 @@ class BatchStatistic(ABC):
 
     @abstractmethod
     def add_many(
-        self,
-        states: npt.NDArray[Any],
-        actions: npt.NDArray[Any],
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the clipped contributions of many users to ``out``.
 
         Args:
-            states: of one user per row, as are actions and rewards.
-            actions: what they did.
-            rewards: what they got.
+            lives: what they lived through.
             publication: the entry that all of them acted on.
             coins: the public ids of their reports, one per user.
             out: flat integer vector of the layout's size.
@@ -188,5 +180,5 @@ class BatchStatistic(ABC):
         """Overwrite ``out`` with the clipped contribution of one user."""
         out[:] = 0
         states, actions, rewards = trajectory.states, trajectory.actions, trajectory.rewards
-        coins = np.array([coin], dtype=np.int64)
-        self.add_many(states[None], actions[None], rewards[None], publication, coins, out)
+        alone = Lives(states[None], actions[None], rewards[None])
+        self.add_many(alone, publication, np.array([coin], dtype=np.int64), out)

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels.counts import (
-    REWARD_STEPS,
-    add_joint_counts,
-    add_policy_transitions,
-    add_visits,
-)
-from tacit.kernels.targets import STEPS
+from tacit.grid import STEPS
+from tacit.kernels.counts import add_joint_counts, add_policy_transitions, add_visits
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.task import Task, table_sizes
-from tacit.trajectory import Trajectory
+from tacit.trajectory import Lives, Trajectory
 
 
 def staying(horizon: int, state: int, action: int, reward: float) -> Trajectory:
@@ -54,32 +47,24 @@ class VisitCounts(BatchStatistic):
         self.stages = G
         self.masses = {"reward": H, "visits": H, "transitions": H - 1}
         blocks = [
-            Block("reward", (G, S, A), 1.0 / REWARD_STEPS),
+            Block("reward", (G, S, A), 1.0 / STEPS),
             Block("visits", (G, S, A)),
             Block("transitions", (G, S, A, S)),
         ]
         if squares:
             self.masses["reward_squares"] = H
-            blocks.append(Block("reward_squares", (G, S, A), 1.0 / REWARD_STEPS))
+            blocks.append(Block("reward_squares", (G, S, A), 1.0 / STEPS))
         self.layout = Layout(blocks)
         self._sizes = (S, A)
         self._no_squares = np.zeros((0, S, A), dtype=np.int64)
 
     def add_many(
-        self,
-        states: IntArray,
-        actions: IntArray,
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the counts of many users, one trajectory per row."""
         views = self.layout.views(out)
         add_visits(
-            states,
-            actions,
-            rewards,
+            *lives,
             self.horizon,
             views["reward"],
             views.get("reward_squares", self._no_squares),
@@ -152,21 +137,13 @@ class JointCounts(BatchStatistic):
         return {"transitions": self.step / STEPS, "reward": self.reward_step / STEPS}
 
     def add_many(
-        self,
-        states: IntArray,
-        actions: IntArray,
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
         views = self.layout.views(out)
         none = np.zeros((0, 1, 1), dtype=np.int64)
         add_joint_counts(
-            states,
-            actions,
-            rewards,
+            *lives,
             self.task.horizon,
             self.pooled,
             self.step,
@@ -227,17 +204,11 @@ class PolicyTransitions(BatchStatistic):
         return policy.actions
 
     def add_many(
-        self,
-        states: IntArray,
-        actions: IntArray,
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
         table = self.layout.views(out)["transitions"]
-        add_policy_transitions(states, self._actions(publication), table)
+        add_policy_transitions(lives.states, self._actions(publication), table)
 
     def weights(self, publication: Publication) -> Array:
         """1 where the policy can put a user, else 0."""
@@ -269,13 +240,7 @@ class Nothing(BatchStatistic):
         self.layout = Layout([])
 
     def add_many(
-        self,
-        states: npt.NDArray[Any],
-        actions: npt.NDArray[Any],
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add nothing."""
 

@@ -18,7 +18,8 @@ from functools import cached_property
 import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
-from tacit.kernels.linear_sums import STEPS, Weights, add_steps, add_weighted_steps
+from tacit.grid import STEPS
+from tacit.kernels.linear_sums import Weights, add_steps, add_weighted_steps
 from tacit.policy import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (
@@ -31,7 +32,7 @@ from tacit.statistics.base import (
     block_weights,
 )
 from tacit.task import Task, feature_table
-from tacit.trajectory import Trajectory
+from tacit.trajectory import Lives, Trajectory
 from tacit.validate import number
 
 TRIED = 64
@@ -126,20 +127,12 @@ class LinearSums(BatchStatistic):
         self._pairs = FeaturePairs(phi)
 
     def add_many(
-        self,
-        states: IntArray,
-        actions: IntArray,
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the sums of many users, one trajectory per row."""
         views = self.layout.views(out)
         add_steps(
-            states,
-            actions,
-            rewards,
+            *lives,
             self.horizon,
             self.phi,
             self.pooled,
@@ -236,20 +229,12 @@ class CuratedTransitions(BatchStatistic):
         self.equal_weights: Array = frozen(np.full((H, S, A), self.largest_weight))
 
     def add_many(
-        self,
-        states: IntArray,
-        actions: IntArray,
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the sums of many users, one trajectory per row."""
         views = self.layout.views(out)
         add_weighted_steps(
-            states,
-            actions,
-            rewards,
+            *lives,
             self.phi,
             self.weights(publication),
             self.largest_weight,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels.lq_moments import LQ_STEPS, moments, responses
+from tacit.grid import STEPS
+from tacit.kernels.lq_moments import moments, responses
 from tacit.policy import LinearPolicy
 from tacit.publication import Publication
 from tacit.statistics.base import (
@@ -25,20 +24,18 @@ from tacit.statistics.base import (
     published,
 )
 from tacit.task import Task
-from tacit.trajectory import VectorTrajectory
+from tacit.trajectory import Lives, VectorTrajectory
 from tacit.validate import number
 
 ROOT2 = math.sqrt(2.0)
 
 
-def complete(
-    states: npt.NDArray[Any], inputs: npt.NDArray[Any], shape: tuple[int, int, int]
-) -> bool:
+def complete(lives: Lives, shape: tuple[int, int, int]) -> bool:
     """Whether these are whole trajectories of a system of shape (H, n, d), one user per row.
 
     Others contribute nothing.
     """
-    H, n, d = shape
+    (H, n, d), (states, inputs, _) = shape, lives
     vectors = states.dtype.kind == inputs.dtype.kind == "f"
     return vectors and states.shape[1:] == (H + 1, n) and inputs.shape[1:] == (H, d)
 
@@ -75,23 +72,17 @@ class ControlMoments(BatchStatistic):
         D = self.states + self.inputs
         self.layout = Layout(
             [
-                Block("moment", (D * (D + 1) // 2,), 1.0 / LQ_STEPS),
-                Block("target", (D, self.states), 1.0 / LQ_STEPS),
+                Block("moment", (D * (D + 1) // 2,), 1.0 / STEPS),
+                Block("target", (D, self.states), 1.0 / STEPS),
             ]
         )
 
     def add_many(
-        self,
-        states: npt.NDArray[Any],
-        actions: npt.NDArray[Any],
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the clipped moments of many users, one trajectory per row."""
-        if complete(states, actions, (self.horizon, self.states, self.inputs)):
-            self._add(states, actions, out)
+        if complete(lives, (self.horizon, self.states, self.inputs)):
+            self._add(lives.states, lives.actions, out)
 
     def _add(self, states: Array, inputs: Array, out: IntArray) -> None:
         off = self.off_diagonal
@@ -125,7 +116,7 @@ class ControlMoments(BatchStatistic):
         else:
             exact = 2.0 * target * math.sqrt(most * next_most)
         cells = math.sqrt(self.layout.size)
-        rounded = exact + cells * max(weights.values()) / LQ_STEPS
+        rounded = exact + cells * max(weights.values()) / STEPS
         return rounded if norm == "l2" else cells * rounded
 
     def worst_pair(self) -> tuple[VectorTrajectory, VectorTrajectory]:
@@ -148,7 +139,7 @@ class ControlMoments(BatchStatistic):
         for candidate in candidates:
             out = np.zeros(self.layout.size, dtype=np.int64)
             self._add(candidate.states[None], candidate.actions[None], out)
-            contributions.append(out / LQ_STEPS)
+            contributions.append(out / STEPS)
         table = np.array(contributions)
         distances = ((table[:, np.newaxis] - table) ** 2).sum(axis=2)
         one, two = np.unravel_index(int(distances.argmax()), distances.shape)
@@ -176,7 +167,7 @@ class InstrumentedResponses(BatchStatistic):
     def __init__(self, task: Task) -> None:
         self.horizon = task.horizon
         self.states, self.inputs = task.sizes["states"], task.sizes["inputs"]
-        n, unit = self.states, 1.0 / LQ_STEPS
+        n, unit = self.states, 1.0 / STEPS
         blocks = [
             Block("response", (n, n), unit),
             Block("cross", (n, n), unit),
@@ -187,20 +178,16 @@ class InstrumentedResponses(BatchStatistic):
         self.layout = Layout(blocks)
 
     def add_many(
-        self,
-        states: npt.NDArray[Any],
-        actions: npt.NDArray[Any],
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the clipped responses of many users, one trajectory per row."""
         policy = publication.policy
         if not isinstance(policy, LinearPolicy):
             raise InvalidInput(f"responses are to a LinearPolicy, got {type(policy)}")
-        if complete(states, actions, (self.horizon, self.states, self.inputs)):
-            responses(states, actions, *self._recipe(publication), policy.key, coins, out)
+        if complete(lives, (self.horizon, self.states, self.inputs)):
+            responses(
+                lives.states, lives.actions, *self._recipe(publication), policy.key, coins, out
+            )
 
     def _recipe(self, publication: Publication) -> tuple[Array, Array, Array, Array, Array, Array]:
         """Reference, path, whitener, instruments, usual residuals and weights to contribute by."""

@@ -13,12 +13,13 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.features import geometry
-from tacit.kernels.targets import STEPS, StepTables, add_multi_targets
+from tacit.grid import STEPS
+from tacit.kernels.targets import StepTables, add_multi_targets
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.statistics.distances import ISOMETRIC, squared_diameter
 from tacit.task import Task, table_sizes
-from tacit.trajectory import Trajectory
+from tacit.trajectory import Lives, Trajectory
 
 Shares = Mapping[str, float]
 SHARES = {"gram": 0.35, "target": 0.25, "reward_gram": 0.2, "reward_target": 0.2}
@@ -98,20 +99,12 @@ class MultiTargets(BatchStatistic):
         )
 
     def add_many(
-        self,
-        states: IntArray,
-        actions: IntArray,
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
         views = self.layout.views(out)
         add_multi_targets(
-            states,
-            actions,
-            rewards,
+            *lives,
             self.task.horizon,
             self.pooled,
             self.tables,

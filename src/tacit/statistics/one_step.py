@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.grid import STEPS
 from tacit.kernels.cells import step_reward, step_state
-from tacit.kernels.counts import REWARD_STEPS
 from tacit.kernels.questions import (
     KINDS,
     MOVE,
@@ -46,7 +46,7 @@ class OneStep:
         self.layout = Layout(
             [
                 Block("question", (self.horizon, KINDS)),
-                Block("cell", (S, 2, S), 1.0 / REWARD_STEPS),
+                Block("cell", (S, 2, S), 1.0 / STEPS),
             ]
         )
 
@@ -128,7 +128,7 @@ class EachStep:
         self.states = task.sizes["states"]
         self.horizon = task.horizon
         shape = (self.horizon, self.states, 2, self.states)
-        self.layout = Layout([Block("cell", shape, 1.0 / REWARD_STEPS)])
+        self.layout = Layout([Block("cell", shape, 1.0 / STEPS)])
 
     def contribute(
         self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
@@ -160,4 +160,4 @@ def _mark(trajectory: Trajectory, h: int, kind: int, cell: IntArray) -> None:
     reward = 0 if kind == MOVE else step_reward(trajectory.rewards, h)
     s = step_state(trajectory.states, h, S)
     cell[s, 1, following] = reward
-    cell[s, 0, following] = REWARD_STEPS - reward
+    cell[s, 0, following] = STEPS - reward

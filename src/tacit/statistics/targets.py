@@ -17,12 +17,8 @@ from tacit.features import (
     transition_features,
     value_caps,
 )
-from tacit.kernels.targets import (
-    STEPS,
-    TargetFeatures,
-    TargetScales,
-    add_value_targets,
-)
+from tacit.grid import STEPS
+from tacit.kernels.targets import TargetFeatures, TargetScales, add_value_targets
 from tacit.publication import Publication
 from tacit.statistics.base import (
     BatchStatistic,
@@ -45,7 +41,7 @@ from tacit.statistics.distances import (
     triangle_pair,
 )
 from tacit.task import Task, table_sizes
-from tacit.trajectory import Trajectory
+from tacit.trajectory import Lives, Trajectory
 
 FAMILIES = ("gram", "target", "reward_gram", "reward_target")
 LEAST_SHARE = 2.0**-6
@@ -162,20 +158,12 @@ class ValueTargets(BatchStatistic):
     # The statistic.
 
     def add_many(
-        self,
-        states: IntArray,
-        actions: IntArray,
-        rewards: Array,
-        publication: Publication,
-        coins: IntArray,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
         views = self.layout.views(out)
         add_value_targets(
-            states,
-            actions,
-            rewards,
+            *lives,
             published(publication, "V", (self.task.horizon + 1, self.task.sizes["states"])),
             self._reach(publication),
             self.features,

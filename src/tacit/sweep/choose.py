@@ -15,20 +15,20 @@ from tacit.agents.catalogue import agents
 from tacit.sweep.grid import Planned
 from tacit.sweep.spec import Choose
 from tacit.sweep.store import Finished
-from tacit.sweep.tasks import Task
+from tacit.sweep.tasks import SweepTask
 
 
-def tasks_of(planned: Planned, choose: Choose | None) -> list[Task]:
+def tasks_of(planned: Planned, choose: Choose | None) -> list[SweepTask]:
     """What must be run before a value can be chosen."""
     seeds = choose.seeds if choose is not None else ()
-    return [Task(c, seed) for seed in seeds for c in planned.candidates]
+    return [SweepTask(c, seed) for seed in seeds for c in planned.candidates]
 
 
 def pick(planned: Planned, choose: Choose, finished: Finished) -> Planned:
     """The candidate of least mean final regret, of equal ones the first; and how it was chosen."""
     regret = np.array(
         [
-            [finished.outcome(Task(candidate, seed))["regret"][-1] for seed in choose.seeds]
+            [finished.outcome(SweepTask(candidate, seed))["regret"][-1] for seed in choose.seeds]
             for candidate in planned.candidates
         ]
     )

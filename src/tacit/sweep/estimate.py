@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tacit.sweep.pool import Done
-from tacit.sweep.tasks import Task
+from tacit.sweep.tasks import SweepTask
 
 
-class Estimate:
+class TimeLeft:
     """Remembers sums only."""
 
     def __init__(self, workers: int) -> None:
@@ -23,13 +23,13 @@ class Estimate:
         self._seconds: dict[tuple[str, str], float] = {}
         self._listed = 0
 
-    def expect(self, tasks: Sequence[Task]) -> None:
+    def expect(self, tasks: Sequence[SweepTask]) -> None:
         """These are still to be run."""
         for task in tasks:
             self._expected[_kind(task)] += task.configuration.episodes
         self._listed += len(tasks)
 
-    def note(self, done: Done[Task]) -> None:
+    def note(self, done: Done[SweepTask]) -> None:
         """This one is over."""
         kind, episodes = _kind(done.task), done.task.configuration.episodes
         self._expected[kind] -= episodes
@@ -55,7 +55,7 @@ class Estimate:
         return (listed + each * unlisted) / self.workers
 
 
-def _kind(task: Task) -> tuple[str, str]:
+def _kind(task: SweepTask) -> tuple[str, str]:
     return task.configuration.problem.name, task.configuration.agent.name
 
 

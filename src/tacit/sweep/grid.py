@@ -15,7 +15,7 @@ from tacit.agents.catalogue import PRIVACY_PARAMETERS, agents, make_agent
 from tacit.errors import InvalidInput
 from tacit.problems.catalogue import make_problem, problem_entry
 from tacit.registry import Registered
-from tacit.sweep.spec import Case, Spec, axis
+from tacit.sweep.spec import Spec, SweepCase, axis
 from tacit.sweep.tasks import Configuration, Modules, Named
 
 
@@ -53,7 +53,7 @@ def plan(spec: Spec) -> list[Planned]:
     return list(found.values())
 
 
-def _cross(case: Case) -> Iterator[Configuration]:
+def _cross(case: SweepCase) -> Iterator[Configuration]:
     problems = [problem for entry in case.problems for problem in _problems(entry)]
     learners = [agent for entry in case.agents for agent in _agents(entry, case.privacy)]
     for problem, episodes, agent in itertools.product(problems, case.episodes, learners):

@@ -25,9 +25,11 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 from tacit.sweep.store import Job
-from tacit.sweep.tasks import Task, perform
+from tacit.sweep.tasks import SweepTask, perform
 
 J = TypeVar("J", bound=Job)
+Tried = tuple[SweepTask, int]
+"""A task, and how often it was tried."""
 
 TRIES = 3
 """How often a task is tried before it is reported as failed."""
@@ -62,8 +64,8 @@ class Done(Generic[J]):
 
 
 def run_on_threads(
-    tasks: Sequence[Task], workers: int, watch: Callable[[float], None]
-) -> Generator[Done[Task], None, None]:
+    tasks: Sequence[SweepTask], workers: int, watch: Callable[[float], None]
+) -> Generator[Done[SweepTask], None, None]:
     """Run tasks side by side on so many threads; yields them as they finish.
 
     An error of one task, Ctrl-C, or closing the iterator stops the others early.
@@ -75,7 +77,7 @@ def run_on_threads(
     """
     stop, shares = threading.Event(), [0.0] * len(tasks)
 
-    def run(place: int, task: Task) -> dict[str, Any]:
+    def run(place: int, task: SweepTask) -> dict[str, Any]:
         def note(episodes: int, regret: float) -> None:
             shares[place] = episodes / task.configuration.episodes
 
@@ -94,9 +96,11 @@ def run_on_threads(
             pool.shutdown(cancel_futures=True)
 
 
-def run_on_processes(tasks: Iterable[Task], workers: int) -> Generator[Done[Task], None, None]:
+def run_on_processes(
+    tasks: Iterable[SweepTask], workers: int
+) -> Generator[Done[SweepTask], None, None]:
     """Run tasks as they come, on at most that many processes; yields them as they finish."""
-    waiting, again = iter(tasks), deque[tuple[Task, int]]()
+    waiting, again = iter(tasks), deque[Tried]()
     pool: list[Worker] = []
 
     def occupy() -> None:
@@ -129,7 +133,7 @@ def run_on_processes(tasks: Iterable[Task], workers: int) -> Generator[Done[Task
             worker.stop()
 
 
-def _next(waiting: Iterator[Task], again: deque[tuple[Task, int]]) -> tuple[Task, int] | None:
+def _next(waiting: Iterator[SweepTask], again: deque[Tried]) -> Tried | None:
     """The next task and how often it was tried; those that failed go to the end."""
     task = next(waiting, None)
     if task is not None:
@@ -147,7 +151,7 @@ class Worker:
         with _environment(ONE_THREAD):
             self._process.start()
         theirs.close()
-        self._now: tuple[Task, int] | None = None
+        self._now: Tried | None = None
 
     @property
     def busy(self) -> bool:
@@ -159,13 +163,13 @@ class Worker:
         """Whether it can be given another task."""
         return not self.pipe.closed
 
-    def give(self, task: Task, tries: int) -> None:
+    def give(self, task: SweepTask, tries: int) -> None:
         """Start a task."""
         self._now = (task, tries + 1)
         with contextlib.suppress(BrokenPipeError):  # it died meanwhile: take() will say so
             self.pipe.send(task.order())
 
-    def take(self) -> Done[Task]:
+    def take(self) -> Done[SweepTask]:
         """What became of its task; a process that died leaves an error."""
         assert self._now is not None
         task, tries = self._now

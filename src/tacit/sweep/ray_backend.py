@@ -13,7 +13,7 @@ from typing import Any
 
 from tacit.errors import InvalidInput, TacitError
 from tacit.sweep.pool import ONE_THREAD, TRIES, Done
-from tacit.sweep.tasks import Task, perform
+from tacit.sweep.tasks import SweepTask, perform
 
 AHEAD = 2
 """Tasks handed to Ray per slot: one runs, one waits at the node; the rest stays here."""
@@ -75,12 +75,12 @@ def connected(address: str, processes: int) -> Iterator[int]:
             ray.shutdown()
 
 
-def run_on_ray(tasks: Iterable[Task], slots: int) -> Generator[Done[Task], None, None]:
+def run_on_ray(tasks: Iterable[SweepTask], slots: int) -> Generator[Done[SweepTask], None, None]:
     """Run tasks as they come; yields them as they finish. Needs a connection."""
     ray: Any = importlib.import_module("ray")
     remote = ray.remote(num_cpus=1, max_retries=TRIES - 1, retry_exceptions=[TryAgain])(attempt)
     waiting = iter(tasks)
-    running: dict[Any, Task] = {}
+    running: dict[Any, SweepTask] = {}
     while True:
         for task in islice(waiting, AHEAD * slots - len(running)):
             running[remote.remote(task.order())] = task
@@ -90,7 +90,7 @@ def run_on_ray(tasks: Iterable[Task], slots: int) -> Generator[Done[Task], None,
         yield _done(running.pop(ready[0]), ready[0])
 
 
-def _done(task: Task, reference: Any) -> Done[Task]:
+def _done(task: SweepTask, reference: Any) -> Done[SweepTask]:
     ray: Any = importlib.import_module("ray")
     try:
         return Done(task, ray.get(reference))

@@ -13,12 +13,12 @@ from tacit.errors import InvalidInput
 from tacit.folders import make_folder
 from tacit.sweep.choose import pick, tasks_of
 from tacit.sweep.dataset import MANIFEST, SPEC, TASKS, Sweep, load
-from tacit.sweep.estimate import Estimate
+from tacit.sweep.estimate import TimeLeft
 from tacit.sweep.grid import Planned, plan
 from tacit.sweep.pool import Done
 from tacit.sweep.spec import Choose, Spec
 from tacit.sweep.store import Finished, Job
-from tacit.sweep.tasks import Task
+from tacit.sweep.tasks import SweepTask
 from tacit.sweep.writing import write
 
 J = TypeVar("J", bound=Job)
@@ -79,7 +79,7 @@ class Swept:
 def run(
     spec: Spec,
     out: Path,
-    backend: Backend[Task],
+    backend: Backend[SweepTask],
     *,
     workers: int,
     resume: bool = False,
@@ -99,7 +99,7 @@ def run(
     planned = plan(spec)
     prepare(out, resume=resume)
     (out / SPEC).write_text(spec.text)
-    work = SweepProgress(Finished(out / TASKS), backend, Estimate(workers), watch)
+    work = SweepProgress(Finished(out / TASKS), backend, TimeLeft(workers), watch)
     reported = settle(planned, spec.choose, work)
     files = write(out, spec.name, reported, work.finished, work.failures)
     return Swept(
@@ -134,10 +134,10 @@ def prepare(out: Path, *, resume: bool) -> None:
     make_folder(out)
 
 
-def _seed_by_seed(items: Iterable[Planned]) -> list[Task]:
+def _seed_by_seed(items: Iterable[Planned]) -> list[SweepTask]:
     """In this order something is known early on about every configuration."""
     listed = [
-        (place, Task(item.configuration, seed))
+        (place, SweepTask(item.configuration, seed))
         for item in items
         for place, seed in enumerate(item.seeds)
     ]
@@ -151,7 +151,7 @@ def _decide(choose: Choose | None, item: Planned, work: SweepProgress) -> Planne
     missing = [task for task in tasks_of(item, choose) if task not in work.finished]
     if missing:
         why = f"{choose.parameter} was not chosen: {len(missing)} of its tasks failed"
-        work.give_up([Task(item.configuration, seed) for seed in item.seeds], why)
+        work.give_up([SweepTask(item.configuration, seed) for seed in item.seeds], why)
         return item
     return pick(item, choose, work.finished)
 
@@ -172,8 +172,8 @@ class SweepProgress:
     """
 
     finished: Finished
-    backend: Backend[Task]
-    estimate: Estimate
+    backend: Backend[SweepTask]
+    estimate: TimeLeft
     watch: Watch | None
     total: int = 0
     kept: int = 0
@@ -190,7 +190,7 @@ class SweepProgress:
         """An estimate; None while nothing is known."""
         return self.estimate.seconds_left(self.total - self.done - len(self.failures))
 
-    def finish(self, tasks: Sequence[Task]) -> None:
+    def finish(self, tasks: Sequence[SweepTask]) -> None:
         """Bring tasks to their end, as far as they can be."""
         missing = [task for task in tasks if task not in self.finished]
         self.kept += len(tasks) - len(missing)
@@ -198,7 +198,7 @@ class SweepProgress:
         self._tell()
         finish(missing, self.finished, self.backend, self._note)
 
-    def _note(self, done: Done[Task]) -> None:
+    def _note(self, done: Done[SweepTask]) -> None:
         self.estimate.note(done)
         if done.failed:
             self._fail(done.task, done.outcome, done.tries)
@@ -206,13 +206,13 @@ class SweepProgress:
             self.ran += 1
         self._tell()
 
-    def give_up(self, tasks: Sequence[Task], why: str) -> None:
+    def give_up(self, tasks: Sequence[SweepTask], why: str) -> None:
         """Report tasks that cannot be tried."""
         for task in tasks:
             self._fail(task, {"error": why, "traceback": ""}, 0)
         self._tell()
 
-    def _fail(self, task: Task, outcome: dict[str, Any], tries: int) -> None:
+    def _fail(self, task: SweepTask, outcome: dict[str, Any], tries: int) -> None:
         self.failures.append(
             {
                 "label": task.configuration.label,

@@ -28,7 +28,7 @@ _CHOOSE = ("parameter", "candidates", "seeds", "agents")
 
 
 @dataclass(frozen=True)
-class Case:
+class SweepCase:
     """What is crossed with each other.
 
     Attributes:
@@ -84,7 +84,7 @@ class Spec:
     folder: Path
     modules: tuple[str, ...]
     checkpoints: int | str
-    cases: tuple[Case, ...]
+    cases: tuple[SweepCase, ...]
     choose: Choose | None
 
 
@@ -134,7 +134,7 @@ def _spec(data: Mapping[str, Any], text: str, path: Path) -> Spec:
     )
 
 
-def _case(data: Mapping[str, Any]) -> Case:
+def _case(data: Mapping[str, Any]) -> SweepCase:
     for key in ("problems", "agents", "episodes"):
         if key not in data:
             raise InvalidInput(f"{key} is missing: say what is to be run")
@@ -143,7 +143,7 @@ def _case(data: Mapping[str, Any]) -> Case:
         for key, check in _PRIVACY.items()
         if key in data
     }
-    return Case(
+    return SweepCase(
         problems=_named(data["problems"], "problems"),
         agents=_named(data["agents"], "agents"),
         privacy=privacy,
@@ -156,7 +156,7 @@ def _case(data: Mapping[str, Any]) -> Case:
     )
 
 
-def _choose(data: Any, cases: Iterable[Case]) -> Choose:
+def _choose(data: Any, cases: Iterable[SweepCase]) -> Choose:
     if not isinstance(data, dict):
         raise InvalidInput("choose must be a table: write [choose] and its keys below it")
     _known(data, _CHOOSE, "[choose]")

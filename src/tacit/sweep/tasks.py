@@ -142,7 +142,7 @@ def said(name: str, parameters: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Task:
+class SweepTask:
     """A configuration and a root seed."""
 
     configuration: Configuration
@@ -209,7 +209,7 @@ def perform(order: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": words, "again": True, "traceback": traceback.format_exc()}
 
 
-def _task(order: Mapping[str, Any]) -> Task:
+def _task(order: Mapping[str, Any]) -> SweepTask:
     """The task that was ordered, if this machine has the same code as the one that sent it."""
     modules = Modules(order["folder"], order["modules"])
     if sources() != order["sources"] or modules.load() != order["modules"]:
@@ -219,7 +219,7 @@ def _task(order: Mapping[str, Any]) -> Task:
         )
     names = Named(*order["problem"]), Named(*order["agent"])
     how = {key: order[key] for key in ("episodes", "checkpoints", "reveal", "runs")}
-    return Task(Configuration(*names, **how, modules=modules), order["seed"])
+    return SweepTask(Configuration(*names, **how, modules=modules), order["seed"])
 
 
 _made_with = functools.cache(made_with)

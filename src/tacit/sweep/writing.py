@@ -19,7 +19,7 @@ from tacit.folders import write_json
 from tacit.sweep.dataset import CSV, CURVES, FORMAT, MANIFEST, RUNS, TIMINGS
 from tacit.sweep.grid import Planned
 from tacit.sweep.store import Finished
-from tacit.sweep.tasks import Configuration, Task, sources
+from tacit.sweep.tasks import Configuration, SweepTask, sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +75,7 @@ def write(
         )
         text = stack.enter_context(pyarrow.csv.CSVWriter(parts[1], schema))
         for number, item in enumerate(reported):
-            tasks = [Task(item.configuration, seed) for seed in item.seeds]
+            tasks = [SweepTask(item.configuration, seed) for seed in item.seeds]
             tasks = [task for task in tasks if task in finished]
             outcomes = {task.seed: finished.outcome(task) for task in tasks}
             described.append(_described(number, item, outcomes))
@@ -237,7 +237,9 @@ def _points(row: Mapping[str, Any], outcomes: Outcomes, schema: pa.Schema) -> tu
     return pa.Table.from_arrays(arrays, schema=schema), points
 
 
-def _times(number: int, tasks: Sequence[Task], outcomes: Outcomes, schema: pa.Schema) -> pa.Table:
+def _times(
+    number: int, tasks: Sequence[SweepTask], outcomes: Outcomes, schema: pa.Schema
+) -> pa.Table:
     import pyarrow as pa
 
     rows = [

@@ -32,7 +32,7 @@ _PEER_SECONDS = 600
 
 
 @dataclass(frozen=True)
-class Contest:
+class SpeedContest:
     """One algorithm on one problem.
 
     Attributes:
@@ -73,17 +73,17 @@ _LDP = (
 )
 
 
-def contests(quick: bool) -> list[Contest]:
+def contests(quick: bool) -> list[SpeedContest]:
     """What is timed."""
     swim, small = river_swim(), random_mdp(seed=1)
     said, said_small = "river-swim S=6 A=2 H=20", "random-mdp S=2 A=2 H=2"
     theirs, many = (100, 5_000) if quick else (500, 50_000)
     return [
-        Contest("ucb-vi", swim, said, many, theirs, False, _UCB_VI),
-        Contest("ucb-vi", small, said_small, 4 * many, 4 * theirs, False, _UCB_VI),
-        Contest("lsvi-ucb", swim, said, 12 if quick else 40, 12 if quick else 40, True, _LSVI),
-        Contest("ldp-obi", swim, said, many, many, False, _LDP),
-        Contest("ldp-obi", small, said_small, 4 * many, 4 * many, False, _LDP),
+        SpeedContest("ucb-vi", swim, said, many, theirs, False, _UCB_VI),
+        SpeedContest("ucb-vi", small, said_small, 4 * many, 4 * theirs, False, _UCB_VI),
+        SpeedContest("lsvi-ucb", swim, said, 12 if quick else 40, 12 if quick else 40, True, _LSVI),
+        SpeedContest("ldp-obi", swim, said, many, many, False, _LDP),
+        SpeedContest("ldp-obi", small, said_small, 4 * many, 4 * many, False, _LDP),
     ]
 
 
@@ -106,7 +106,7 @@ class Timed:
 
 
 def report(
-    contest: Contest, quick: bool, peer_python: Path | None, watch: Callable[[str], None]
+    contest: SpeedContest, quick: bool, peer_python: Path | None, watch: Callable[[str], None]
 ) -> dict[str, Any]:
     """A contest in plain values, as ``tacit bench --json`` prints it."""
     rounds = 1 if quick else 5
@@ -132,7 +132,7 @@ def report(
 
 
 def measure(
-    contest: Contest, rounds: int, peer_python: Path | None, watch: Callable[[str], None]
+    contest: SpeedContest, rounds: int, peer_python: Path | None, watch: Callable[[str], None]
 ) -> tuple[list[Timed], str | None]:
     """All contenders in turns, tacit first; and why the peer is missing, if it is."""
     contenders: dict[str, Callable[[int], float]] = {"tacit": lambda seed: _tacit(contest, seed)}
@@ -154,7 +154,7 @@ def measure(
     return [Timed(who, tuple(times)) for who, times in taken.items()], missing
 
 
-def _by_hand(contest: Contest) -> dict[str, Callable[[int], float]]:
+def _by_hand(contest: SpeedContest) -> dict[str, Callable[[int], float]]:
     problem, theirs = contest.problem, contest.theirs
     if contest.algorithm == "ldp-obi":
         return {HAND_COMPILED: lambda seed: by_hand.ldp_obi(problem, theirs)}
@@ -168,7 +168,7 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
 }
 
 
-def _tacit(contest: Contest, seed: int) -> float:
+def _tacit(contest: SpeedContest, seed: int) -> float:
     """Our own time; where all episodes cost the same, a tenth of them first, untimed."""
     agent = make_agent(contest.algorithm, **_PARAMETERS.get(contest.algorithm, {}))
     before = 0 if contest.first else contest.ours // 10
@@ -184,7 +184,7 @@ def _tacit(contest: Contest, seed: int) -> float:
     return 1e6 * (time.process_time() - began) / contest.ours
 
 
-def _peer(contest: Contest, python: Path, seed: int, episodes: int | None = None) -> float:
+def _peer(contest: SpeedContest, python: Path, seed: int, episodes: int | None = None) -> float:
     problem = contest.problem
     order = {
         "agent": contest.algorithm,

@@ -23,13 +23,13 @@ from tacit.policy import StochasticPolicy
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.catalogue import make_problem
 from tacit.problems.tabular import TabularMDP
-from tacit.sweep.estimate import Estimate, duration
+from tacit.sweep.estimate import TimeLeft, duration
 from tacit.sweep.grid import Planned, plan
 from tacit.sweep.pool import Done, run_on_processes
 from tacit.sweep.run import SweepProgress, settle
-from tacit.sweep.spec import CHOOSING_SEEDS_FROM, Case, Choose, Spec
+from tacit.sweep.spec import CHOOSING_SEEDS_FROM, Choose, Spec, SweepCase
 from tacit.sweep.store import Finished
-from tacit.sweep.tasks import Named, Task
+from tacit.sweep.tasks import Named, SweepTask
 
 EPSILON, DELTA = 3.0, 1e-5
 SCALE = "bonus_scale"
@@ -123,7 +123,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ArenaOutcome:
     """An arena after the runs.
 
     Attributes:
@@ -155,14 +155,14 @@ def report(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]
     }
 
 
-def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> Outcome:
+def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> ArenaOutcome:
     """Choose scales, run every agent, and score those that fit."""
     seeds = Seeds.of(quick)
     choose = Choose(SCALE, SCALES, seeds.choosing, None)
     planned = _planned(arena, arena.quick_episodes if quick else arena.episodes, seeds, choose)
-    result = Outcome([], myopic_share(arena.problem), {}, {})
+    result = ArenaOutcome([], myopic_share(arena.problem), {}, {})
 
-    def run(tasks: Sequence[Task]) -> Generator[Done[Task], None, None]:
+    def run(tasks: Sequence[SweepTask]) -> Generator[Done[SweepTask], None, None]:
         for done in run_on_processes(tasks, workers):
             if done.failed:
                 bad = result.failed if done.outcome["again"] else result.does_not_fit
@@ -176,9 +176,9 @@ def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None
 
     with TemporaryDirectory() as folder:
         finished = Finished(Path(folder))
-        work = SweepProgress(finished, run, Estimate(workers), tell)
+        work = SweepProgress(finished, run, TimeLeft(workers), tell)
         for item in settle(planned, choose, work):
-            tasks = [Task(item.configuration, seed) for seed in item.seeds]
+            tasks = [SweepTask(item.configuration, seed) for seed in item.seeds]
             if all(task in finished for task in tasks):
                 outcomes = [finished.outcome(task) for task in tasks]
                 result.scored.append(_score(outcomes, item.chosen))
@@ -209,7 +209,7 @@ def _contenders() -> list[Named]:
 
 def _planned(arena: Arena, episodes: int, seeds: Seeds, choose: Choose) -> list[Planned]:
     """All registered agents at one (epsilon, delta), with candidates where they have a scale."""
-    case = Case(
+    case = SweepCase(
         problems=(arena.problem,),
         agents=tuple(_contenders()),
         privacy={"epsilon": (EPSILON,), "delta": (DELTA,)},

@@ -12,13 +12,14 @@ import tacit
 from auditing.small import learner
 from contracts.composition import gaussian_delta, one_draw
 from contracts.privatizer import STEP, PrivatizerContract, Witness
+from contracts.replay import ReplayNoise
 from tacit.auditing import audit_target
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.kernels.linear_sums import weighted_regression
 from tacit.planners.base import next_version
 from tacit.policy import uniform_policy
-from tacit.privacy import Noise, Privatizer, Query, ReplayNoise, SecureNoise, SimulatedNoise
+from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.base import Record
 from tacit.privacy.counters import Tree
 from tacit.privacy.curator import Answers, Curator, Independent, Price, ReusedNoise, grid_rounding
@@ -73,6 +74,7 @@ def question(version: int, h: int, values=(0.0, 1.0), target: str = "value") -> 
 
 class TestCurator(PrivatizerContract):
     subject: ClassVar[type] = Curator
+    stored: ClassVar[bool] = False
     answers: ClassVar[int] = 2  # of a round that have noise of their own
     least_distance: ClassVar[float] = 0.7  # what is declared holds for any noise; audits search
 

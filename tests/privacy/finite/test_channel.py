@@ -29,18 +29,12 @@ def test_a_biased_coin_by_hand():
     assert coin.delta(0.0) == pytest.approx(0.5)
     assert coin.delta(math.log(2)) == pytest.approx(0.25)
     assert coin.delta(math.log(3)) == pytest.approx(0.0, abs=1e-15)
-    assert coin.epsilon_at(0.25) == pytest.approx(math.log(2), abs=1e-12)
-    assert coin.epsilon_at(0.0) == coin.epsilon
-    assert coin.epsilon_at(0.5) == pytest.approx(0.0, abs=1e-12)
-    assert coin.epsilon_at(1.0) == 0.0
 
 
 def test_different_supports_mean_no_finite_epsilon_but_a_delta():
     leak = Channel([[0.9, 0.1, 0.0], [0.9, 0.0, 0.1]])
     assert leak.epsilon == math.inf
     assert leak.delta(50.0) == pytest.approx(0.1)
-    assert leak.epsilon_at(0.05) == math.inf
-    assert leak.epsilon_at(0.1 + 1e-12) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_the_order_of_the_pair_matters_and_the_worse_one_is_reported():
@@ -56,18 +50,6 @@ def test_an_output_nobody_produces_changes_nothing():
     assert Channel([[0.75, 0.25, 0.0], [0.25, 0.75, 0.0]]).epsilon == Channel(COIN).epsilon
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.floats(0, 1), min_size=4, max_size=4), min_size=2, max_size=4))
-def test_epsilon_and_delta_are_inverse_of_each_other(rows):
-    table = np.array(rows) + 1e-3
-    channel = Channel(table / table.sum(axis=1, keepdims=True))
-    for delta in (1e-9, 1e-3, 0.1):
-        epsilon = channel.epsilon_at(delta)
-        assert channel.delta(epsilon) <= delta
-        if epsilon > 1e-6:
-            assert channel.delta(epsilon - 1e-7) > delta
-
-
 @settings(max_examples=25, deadline=None)
 @given(EPSILONS, st.integers(2, 8), st.floats(0.0, 3.0))
 def test_classes_equal_brute_force(epsilon, domain, at):
@@ -80,7 +62,6 @@ def test_classes_equal_brute_force(epsilon, domain, at):
         classes, brute = oracle.channel(), Channel(listed.pmf(oracle))
         assert classes.epsilon == pytest.approx(brute.epsilon, abs=1e-11)
         assert classes.delta(at) == pytest.approx(brute.delta(at), abs=1e-12)
-        assert classes.epsilon_at(0.01) == pytest.approx(brute.epsilon_at(0.01), abs=1e-9)
         assert brute.epsilon == pytest.approx(oracle.epsilon, abs=1e-11)
 
 
@@ -106,8 +87,6 @@ def test_composition_is_above_the_exact_product_and_close(make):
         for at in (0.3, 1.1):
             bound = oracle.channel().composed_delta(m, at)
             assert exact.delta(at) <= bound <= exact.delta(at) + 2e-4 * m
-        bound = oracle.channel().composed_epsilon(m, 0.02)
-        assert exact.epsilon_at(0.02) <= bound <= exact.epsilon_at(0.02) + 2e-3 * m
 
 
 def products(outputs, m):
@@ -117,16 +96,12 @@ def products(outputs, m):
 def test_composition_at_any_size_and_its_limits():
     pair = SubsetSelection.calibrate(0.2, 72).channel()
     assert sum(pair.outputs) == math.comb(72, SubsetSelection.calibrate(0.2, 72).size)
-    assert pair.composed_epsilon(100, 1e-6) < 100 * 0.2 / 2
-    assert pair.composed_epsilon(100, 0.0) == 100 * pair.epsilon
     assert pair.composed_delta(100, 100 * pair.epsilon) == 0.0
-    assert pair.composed_epsilon(1, 0.05) == pytest.approx(pair.epsilon_at(0.05), abs=1e-3)
     assert pair.composed_delta(1, 0.1) == pytest.approx(pair.delta(0.1), abs=1e-3)
 
 
 def test_composition_keeps_a_disclosed_output():
     leak = Channel([[0.9, 0.1, 0.0], [0.9, 0.0, 0.1]]).pairs[0]
-    assert leak.composed_epsilon(2, 0.01) == math.inf
     assert leak.composed_delta(2, 5.0) == pytest.approx(0.19, abs=1e-6)
 
 
@@ -170,11 +145,8 @@ def test_bad_pairs_are_named(first, second, outputs, says):
     [
         lambda pair: pair.delta(-0.1),
         lambda pair: pair.delta(math.nan),
-        lambda pair: pair.epsilon_at(1.5),
-        lambda pair: pair.epsilon_at(math.nan),
         lambda pair: pair.composed_delta(0, 1.0),
-        lambda pair: pair.composed_epsilon(2, -1e-9),
-        lambda pair: pair.composed_epsilon(2, 1e-6, step=0.0),
+        lambda pair: pair.composed_delta(2, 0.1, step=0.0),
     ],
 )
 def test_bad_questions_are_refused(ask):

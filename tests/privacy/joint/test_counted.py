@@ -8,6 +8,7 @@ import tacit
 from auditing.small import learner
 from contracts.composition import counts_l2, gaussian_delta, one_draw
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
+from contracts.replay import ReplayNoise
 from tacit.auditing import audit_target
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
@@ -16,7 +17,6 @@ from tacit.privacy import (
     Noise,
     Privatizer,
     Query,
-    ReplayNoise,
     Secret,
     SecureNoise,
     Silence,

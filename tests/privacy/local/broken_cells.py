@@ -3,7 +3,7 @@
 import numpy as np
 
 from privacy.local.cells import LEAST
-from tacit.kernels.counts import REWARD_STEPS
+from tacit.grid import STEPS
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Report
@@ -48,8 +48,8 @@ class DropsTheCoin(OneCell):
     def encode(self, contribution, publication, noise) -> Report:
         cell = self.statistic.layout.views(contribution)["cell"]
         rounded = contribution.copy()
-        self.statistic.layout.views(rounded)["cell"][:] = np.rint(cell / REWARD_STEPS)
-        self.statistic.layout.views(rounded)["cell"][:] *= REWARD_STEPS
+        self.statistic.layout.views(rounded)["cell"][:] = np.rint(cell / STEPS)
+        self.statistic.layout.views(rounded)["cell"][:] *= STEPS
         return super().encode(rounded, publication, noise)
 
 

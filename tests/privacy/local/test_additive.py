@@ -10,6 +10,7 @@ from scipy import stats
 from contracts.composition import counts_l1, counts_l2, fresh_noise, pure_delta
 from contracts.composition import gaussian_delta as normal_delta
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
+from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
 from tacit.grid import FINE, GRID
 from tacit.privacy import (
@@ -18,7 +19,6 @@ from tacit.privacy import (
     Noise,
     Privatizer,
     Query,
-    ReplayNoise,
     SecureNoise,
     SimulatedNoise,
 )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from contracts.composition import repeated_delta, subset_loss
 from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
+from contracts.replay import ReplayNoise
 from privacy.local.cells import (
     always,
     contribution,
@@ -26,7 +27,7 @@ from tacit.errors import InvalidInput
 from tacit.kernels.cells import add_hits
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy, uniform_policy
-from tacit.privacy import Noise, Privatizer, Query, ReplayNoise, SecureNoise, SimulatedNoise
+from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.local import OneCell
 from tacit.privacy.local.cells import best_oracles

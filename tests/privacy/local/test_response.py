@@ -12,10 +12,11 @@ from contracts.composition import bits_delta
 from contracts.entropy import Law
 from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
 from contracts.randomizer import RandomizerContract, convolved, independent_bits
+from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
-from tacit.kernels.counts import REWARD_STEPS
+from tacit.grid import STEPS
 from tacit.kernels.finite import debias, respond, round_sums
-from tacit.privacy import Noise, Privatizer, Query, ReplayNoise, SecureNoise, SimulatedNoise
+from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import BinaryResponse
 from tacit.privacy.local import LocalResponse, differing_bits, response_bits
 from tacit.privacy.local.response import PooledResponse
@@ -205,7 +206,7 @@ def test_no_two_trajectories_differ_in_more_bits() -> None:
         states, actions = [s & 1 for s in steps], [s >> 1 & 1 for s in steps]
         rewards = [float(s >> 2) for s in steps]
         counts = contribution(of, [*states, 0], actions, rewards)
-        rows.append(counts / np.where(np.arange(counts.size) < 4, REWARD_STEPS, 1))
+        rows.append(counts / np.where(np.arange(counts.size) < 4, STEPS, 1))
     worst = max(np.abs(a - b).sum() for a in rows for b in rows)
     assert worst == 6 * 2 - 2 == differing_bits(VisitCounts(of))
 
@@ -270,14 +271,14 @@ def test_the_release_is_unbiased_with_the_declared_variance() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.integers(0, 2**32), st.integers(0, 5 * REWARD_STEPS))
+@given(st.integers(0, 2**32), st.integers(0, 5 * STEPS))
 def test_rounding_is_to_a_neighbour_and_compiled_equals_plain(seed: int, total: int) -> None:
-    sums, steps = np.array([total, total % 7]), np.array([REWARD_STEPS, 1])
+    sums, steps = np.array([total, total % 7]), np.array([STEPS, 1])
     ones, plain = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     round_sums(sums, steps, np.random.default_rng(seed), ones)
     round_sums.py_func(sums, steps, np.random.default_rng(seed), plain)
     assert np.array_equal(ones, plain) and ones[1] == total % 7
-    assert total // REWARD_STEPS <= ones[0] <= -(-total // REWARD_STEPS)
+    assert total // STEPS <= ones[0] <= -(-total // STEPS)
 
 
 def test_compiled_and_plain_reports_agree() -> None:
@@ -297,8 +298,8 @@ def test_compiled_and_plain_reports_agree() -> None:
 
 def test_rounding_has_the_right_chance() -> None:
     """2/3 of a step is rounded up 2/3 of the time (6 standard errors)."""
-    steps = np.full(30_000, REWARD_STEPS)
-    sums = np.full(30_000, REWARD_STEPS + int(Fraction(2, 3) * REWARD_STEPS))
+    steps = np.full(30_000, STEPS)
+    sums = np.full(30_000, STEPS + int(Fraction(2, 3) * STEPS))
     ones = np.zeros(30_000, dtype=np.int64)
     round_sums(sums, steps, np.random.default_rng(1), ones)
     assert set(ones) == {1, 2}

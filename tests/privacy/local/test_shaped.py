@@ -10,9 +10,10 @@ import pytest
 import tacit
 from contracts.composition import counts_l2, fresh_noise, gaussian_delta
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
+from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
 from tacit.policy import TabularPolicy
-from tacit.privacy import Noise, Query, ReplayNoise, SimulatedNoise, accounting
+from tacit.privacy import Noise, Query, SimulatedNoise, accounting
 from tacit.privacy.local import LocalShaped
 from tacit.publication import Publication
 from tacit.statistics import Statistic, VisitCounts

@@ -9,10 +9,11 @@ import pytest
 import tacit
 from contracts.composition import bits_delta
 from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
+from contracts.replay import ReplayNoise
 from tacit.agents import ShuffleOBI, paper
 from tacit.errors import InvalidInput
-from tacit.kernels.counts import REWARD_STEPS
-from tacit.privacy import Query, ReplayNoise, SimulatedNoise
+from tacit.grid import STEPS
+from tacit.privacy import Query, SimulatedNoise
 from tacit.privacy.finite import BinaryResponse
 from tacit.privacy.shuffle import ReshuffledBits, open_batch
 from tacit.statistics import Statistic, VisitCounts
@@ -121,7 +122,7 @@ def test_estimates_have_no_bias_and_the_stated_variance() -> None:
     privatizer, noise = reshuffled(1.0, reward_bits=2), SimulatedNoise(np.random.default_rng(8))
     row = np.zeros(privatizer.layout.size, dtype=np.int64)
     views = privatizer.layout.views(row)
-    views["reward"][0, 0, 1] = int(1.7 * REWARD_STEPS)
+    views["reward"][0, 0, 1] = int(1.7 * STEPS)
     views["visits"][0, 0, 1], views["transitions"][0, 0, 1, 0] = 3, 2
     trials = 20_000
     reports = [privatizer.encode(row, None, noise).values for _ in range(trials)]

@@ -10,11 +10,12 @@ from scipy import optimize, stats
 from contracts import listed
 from contracts.composition import repeated_delta, subset_loss
 from contracts.privatizer import PrivatizerContract, Question
+from contracts.replay import ReplayNoise
 from privacy.shuffle.exact import worst_delta
 from tacit.errors import InvalidInput
 from tacit.kernels.questions import MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
 from tacit.policy import TabularPolicy
-from tacit.privacy import Privatizer, Query, ReplayNoise, Report, SecureNoise, SimulatedNoise
+from tacit.privacy import Privatizer, Query, Report, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import KaryResponse, UnaryEncoding
 from tacit.privacy.local import DrawnCell, OneCell
 from tacit.privacy.local.cells import best_oracles
@@ -101,6 +102,7 @@ def filled(privatizer: Shuffled, waiting: list[Report]) -> Pile:
 
 
 class TestShuffled(PrivatizerContract):
+    stored: ClassVar[bool] = False
     """One step, a crowd of one: every report opens a batch, so the contract's counts hold."""
 
     subject: ClassVar[type] = Shuffled
@@ -455,6 +457,7 @@ class TestShuffledDrawn(TestShuffled):
 
 
 class TestDrawnCell(TestShuffledDrawn):
+    stored: ClassVar[bool] = True
     """The local part on its own, without a shuffler."""
 
     subject: ClassVar[type] = DrawnCell

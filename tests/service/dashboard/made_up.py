@@ -20,6 +20,7 @@ from tacit.publication import Publication
 from tacit.release import Release
 from tacit.simulation.one_cell import OneCellRun
 from tacit.simulation.streams import planner_streams, stream
+from tacit.trajectory import Lives
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +85,6 @@ def joint_run(
             )
         total = np.zeros(bound.statistic.layout.size, dtype=np.int64)
         coins = np.arange(served, served + batch)
-        bound.statistic.add_many(states, actions, rewards, publication, coins, total)
+        bound.statistic.add_many(Lives(states, actions, rewards), publication, coins, total)
         privatizer.absorb_sums(secret, total, batch, publication, noise)
         served += batch

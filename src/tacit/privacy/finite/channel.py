@@ -83,21 +83,6 @@ class Pair:
         first, second = self._log_masses
         return max(_hockey_stick(first, second, epsilon), _hockey_stick(second, first, epsilon))
 
-    def epsilon_at(self, delta: float) -> float:
-        """The least epsilon >= 0 with delta(epsilon) <= delta.
-
-        delta(eps) is the largest of A - e^eps B over the sets of outputs of largest ratio, A and B
-        being their masses, so the answer is the largest log((A - delta) / B): no search.
-        """
-        delta = number(delta, "delta", low=0.0, high=1.0)
-        if delta == 0.0:
-            return self.epsilon
-        first, second = self._log_masses
-        epsilon = max(0.0, _prefix_bound(first, second, delta), _prefix_bound(second, first, delta))
-        while math.isfinite(epsilon) and self.delta(epsilon) > delta:  # rounding of the logarithm
-            epsilon = math.nextafter(epsilon * (1 + 1e-15), math.inf)
-        return min(epsilon, self.epsilon)
-
     def composed_delta(self, participations: int, epsilon: float, step: float = 1e-4) -> float:
         """An upper bound on delta when one person's data passes ``participations`` times.
 
@@ -111,19 +96,6 @@ class Pair:
             return self.delta(epsilon)
         spread = self._losses(participations, step).get_delta_for_epsilon(epsilon)
         return min(1.0, float(spread) + ROUNDING)
-
-    def composed_epsilon(self, participations: int, delta: float, step: float = 1e-4) -> float:
-        """An upper bound on epsilon at delta over that many participations; never above m epsilon.
-
-        At delta = 0 it is exactly that sum: no tail may be given away.
-        """
-        delta = number(delta, "delta", low=0.0, high=1.0)
-        participations = integer(participations, "participations", low=1)
-        basic = participations * self.epsilon
-        if delta <= ROUNDING:
-            return basic
-        spread = self._losses(participations, step).get_epsilon_for_delta(delta - ROUNDING)
-        return min(basic, float(spread))
 
     def _losses(self, participations: int, step: float) -> PrivacyLossDistribution:
         from dp_accounting.pld import privacy_loss_distribution
@@ -166,26 +138,9 @@ class Channel:
         """The largest hockey-stick divergence over all ordered pairs of inputs."""
         return max(pair.delta(epsilon) for pair in self.pairs)
 
-    def epsilon_at(self, delta: float) -> float:
-        """The least epsilon >= 0 with delta(epsilon) <= delta."""
-        return max(pair.epsilon_at(delta) for pair in self.pairs)
-
 
 def _hockey_stick(first: Array, second: Array, epsilon: float) -> float:
     """Sum of (P - e^eps Q)_+, from log masses."""
     seen = first > -np.inf
     gain = np.minimum(epsilon + second[seen] - first[seen], 0.0)
     return float(np.sum(np.exp(first[seen]) * -np.expm1(gain)))
-
-
-def _prefix_bound(first: Array, second: Array, delta: float) -> float:
-    """The largest log((A - delta) / B) over sets of outputs taken in order of falling ratio."""
-    seen = first > -np.inf
-    first, second = first[seen], second[seen]
-    order = np.argsort(second - first, kind="stable")
-    above = np.cumsum(np.exp(first[order])) - delta
-    below = np.cumsum(np.exp(second[order]))
-    if (above[below == 0.0] > 0.0).any():
-        return math.inf
-    use = (above > 0.0) & (below > 0.0)
-    return float(np.max(np.log(above[use]) - np.log(below[use]), initial=-math.inf))

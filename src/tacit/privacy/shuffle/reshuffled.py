@@ -1,4 +1,4 @@
-"""The published shuffle protocol M_sh, with the guarantee it truly has.
+"""The shuffle protocol M_sh of the paper, with the guarantee it truly has.
 
 See docs/papers/tabular_ldp.md#shuffling.
 
@@ -47,14 +47,14 @@ class BitLaw(ResponseLaw):
 class ReshuffledBits(LocalResponse):
     """Visit, transition and m reward bits of every step, each reported with chance e / (e + 1).
 
-    The printed sum of transition bits (111) runs over H steps, one of which has no such bit; it is
+    The paper's sum of transition bits (111) runs over H steps, one of which has no such bit; it is
     taken over the H - 1 that exist. The m bits of a cell hold the rounded sum of its rewards.
 
     Args:
         statistic: visit counts, pooled over stages.
         task: the public task.
-        requested_epsilon: as printed, that of a single bit.
-        requested_delta: as printed, of the claimed amplification.
+        requested_epsilon: as in the paper, that of a single bit.
+        requested_delta: as in the paper, of the claimed amplification.
         reward_bits: m, a power of two: rewards on their grid are then encoded without bias.
     """
 

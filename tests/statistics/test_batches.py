@@ -1,0 +1,60 @@
+"""Statistics that add up many users: the sum of each, whatever was there before."""
+
+import numpy as np
+import pytest
+
+import tacit
+import tacit.simulation.compiled  # knows every statistic
+from tacit.driver import Learner
+from tacit.forecast import bind
+from tacit.privacy import SimulatedNoise
+from tacit.simulation.score import new_score
+from tacit.simulation.streams import planner_streams
+from tacit.simulation.users import simulated_users
+from tacit.statistics.base import BatchStatistic
+from tacit.trajectory import Trajectory, VectorTrajectory
+
+TABLE = ("random-mdp", {"states": 3, "actions": 2, "horizon": 4, "seed": 2})
+MIXTURE = ("remap-walk", {"states": 10, "horizon": 3})
+SYSTEM = ("random-lq", {"horizon": 6, "seed": 3})
+CASES = {
+    "VisitCounts": (TABLE, "psrl", {}),
+    "LinearSums": (TABLE, "tacit-linear", {"epsilon": 5.0, "sums": "additive"}),
+    "CuratedTransitions": (TABLE, "tacit-linear", {"epsilon": 5.0, "sums": "answered"}),
+    "JointCounts": (TABLE, "tacit-joint", {"epsilon": 5.0}),
+    "MultiTargets": (MIXTURE, "tacit-joint", {"epsilon": 5.0}),
+    "ValueTargets": (MIXTURE, "ucrl-vtr", {}),
+    "PolicyTransitions": (MIXTURE, "ldp-ucrl-vtr", {"epsilon": 5.0, "statistic": "index"}),
+    "ControlMoments": (SYSTEM, "certainty-equivalence", {}),
+    "InstrumentedResponses": (SYSTEM, "tacit-control", {"epsilon": 50.0}),
+    "Nothing": (TABLE, "uniform", {}),
+}
+
+
+def kinds(base: type) -> set[str]:
+    return {kind.__name__ for kind in base.__subclasses__() if kind.__module__.startswith("tacit.")}
+
+
+def test_no_statistic_is_left_out() -> None:
+    assert kinds(BatchStatistic) == CASES.keys()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_many_users_add_up_to_the_sum_of_each(name: str) -> None:
+    (system, sizes), agent, parameters = CASES[name]
+    problem, rng = tacit.problem(system, **sizes), np.random.default_rng(1)
+    bound = bind(tacit.agent(agent, **parameters), problem, 100)
+    statistic = bound.statistic
+    assert type(statistic).__name__ == name
+    publication = Learner(bound, SimulatedNoise(rng)).publish(planner_streams(0, 0))
+    score = new_score(problem, np.array([20]))
+    lives = simulated_users(problem, rng).live(publication.policy, 0, 20, score)
+    coins, before = 7 * np.arange(20), np.arange(statistic.layout.size)
+    together, one = before.copy(), np.zeros_like(before)
+    statistic.add_many(lives, publication, coins, together)
+    for coin, *life in zip(coins.tolist(), *lives, strict=True):
+        lived = (VectorTrajectory if system == "random-lq" else Trajectory)(*life)
+        statistic.contribute(lived, publication, coin, one)
+        assert one.any() or not one.size
+        together -= one
+    assert np.array_equal(together, before)
