@@ -20,6 +20,7 @@ from tacit.features import (
 from tacit.grid import STEPS
 from tacit.kernels.targets import TargetFeatures, TargetScales, add_value_targets
 from tacit.publication import Publication
+from tacit.statistics import distances
 from tacit.statistics.base import (
     BatchStatistic,
     Block,
@@ -30,16 +31,6 @@ from tacit.statistics.base import (
     published,
 )
 from tacit.statistics.counts import staying
-from tacit.statistics.distances import (
-    ISOMETRIC,
-    box_pair,
-    orthogonal_pair,
-    outer_pair,
-    packed,
-    packed_size,
-    squared_diameter,
-    triangle_pair,
-)
 from tacit.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
 
@@ -77,7 +68,7 @@ class Shape:
     @property
     def off(self) -> float:
         """Weight of off-diagonal entries; the papers add equal noise on and off the diagonal."""
-        return 1.0 if self.scaling in ("raw", "paper") else ISOMETRIC
+        return 1.0 if self.scaling in ("raw", "paper") else distances.ISOMETRIC
 
 
 class ValueTargets(BatchStatistic):
@@ -102,12 +93,12 @@ class ValueTargets(BatchStatistic):
         p, r = self.transitions, self.rewards
         unit = 1.0 / STEPS
         blocks = [
-            Block("gram", (H - 1, p.blocks, packed_size(p.width)), unit),
+            Block("gram", (H - 1, p.blocks, distances.packed_size(p.width)), unit),
             Block("target", (H - 1, p.blocks, p.width), unit),
         ]
         if shape.rewards:
             blocks += [
-                Block("reward_gram", (H, r.blocks, packed_size(r.width)), unit),
+                Block("reward_gram", (H, r.blocks, distances.packed_size(r.width)), unit),
                 Block("reward_target", (H, r.blocks, r.width), unit),
             ]
         self.layout = Layout(blocks)
@@ -243,11 +234,11 @@ class ValueTargets(BatchStatistic):
         if p.geometry == "one-hot":
             if self.shape.off == 1.0:
                 states = self.task.sizes["states"]
-                return triangle_pair(gram, target, states)
-            return orthogonal_pair(gram, target, signed=self.shape.centre)
+                return distances.triangle_pair(gram, target, states)
+            return distances.orthogonal_pair(gram, target, signed=self.shape.centre)
         if box:
-            return box_pair(gram, target, p.dimension, p.reach)
-        return outer_pair(gram, target)
+            return distances.box_pair(gram, target, p.dimension, p.reach)
+        return distances.outer_pair(gram, target)
 
     def _reward_stage(self, gram: float, target: float) -> float:
         """The same for varphi, by enumeration of (s, a) and of rewards 0 and 1."""
@@ -255,12 +246,12 @@ class ValueTargets(BatchStatistic):
         if r.blocks > 1 or np.array_equal(r.varphi, np.eye(len(r.varphi))):
             apart = 2.0 * (gram**2 + (target * r.span) ** 2)
             return max(apart, target**2)
-        matrices = gram * packed(r.varphi, ISOMETRIC)
+        matrices = gram * distances.packed(r.varphi, distances.ISOMETRIC)
         vectors = target * r.varphi
         rows = [np.hstack([matrices, y * vectors]) for y in (-r.offset, 1.0 - r.offset)]
         rows.append(np.zeros((1, rows[0].shape[1])))
-        generic = outer_pair(gram * r.norm**2, target * r.norm * r.span)
-        return min(squared_diameter(np.vstack(rows)), generic)
+        generic = distances.outer_pair(gram * r.norm**2, target * r.norm * r.span)
+        return min(distances.squared_diameter(np.vstack(rows)), generic)
 
     def worst_contexts(self) -> dict[str, dict[str, Array]]:
         """Values at both ends of their range, in turn: no x and no y can be longer."""

@@ -20,7 +20,8 @@ from tacit.errors import InvalidInput
 from tacit.grid import GRID, least_std
 from tacit.privacy import accounting
 from tacit.privacy.base import TRUSTED
-from tacit.privacy.counters import State, Strategy
+from tacit.privacy.counters.base import Strategy
+from tacit.privacy.counters.state import State
 from tacit.privacy.events import GaussianEvent, guaranteed
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.batched import BatchSecret, GaussianLaw, NoisySums
