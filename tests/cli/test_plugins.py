@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.cli import listing, main
+from tacit.cli import main
 
 GROUPS = ("tacit.commands", "tacit.lists")
 
@@ -16,10 +16,10 @@ def installed(monkeypatch):
     """Let the command believe that these entry points are all there are."""
 
     def pretend(*points: EntryPoint) -> None:
-        for module in (main, listing):
-            monkeypatch.setattr(
-                module, "entry_points", lambda group: EntryPoints(points).select(group=group)
-            )
+        monkeypatch.setattr(
+            "importlib.metadata.entry_points",
+            lambda group: EntryPoints(points).select(group=group),
+        )
         own = [c for c in main.app.registered_commands if c.name not in ("bench", "reproduce")]
         monkeypatch.setattr(main.app, "registered_commands", own)
         main.add_commands.cache_clear()
