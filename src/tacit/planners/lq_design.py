@@ -35,7 +35,7 @@ class Tuning(NamedTuple):
         caution: standard deviations of predicted harm that gains must make up for.
         budget: largest share of what acting is worth that excitation may cost.
         quantile: of imagined users who are not clipped.
-        doubt: factor on the belief's spread when users are imagined for clipping.
+        widening: factor on the belief's spread when users are imagined for clipping.
         growth: longest excited batch, in multiples of the users already served.
         first: users of the first batch, times mu.
     """
@@ -43,7 +43,7 @@ class Tuning(NamedTuple):
     caution: float = 1.0
     budget: float = 0.03
     quantile: float = 0.97
-    doubt: float = 2.0
+    widening: float = 2.0
     growth: float = 2.0
     first: float = 12.0
 
@@ -196,7 +196,7 @@ def _imagine(
     H, n, d = facts.H, facts.n, facts.d
     normals = rng.standard_normal((USERS, facts.D, n))
     models = np.empty_like(normals)
-    lower = tuning.doubt * lower_root(belief.sigma)
+    lower = tuning.widening * lower_root(belief.sigma)
     learning.draw_models(belief.theta, lower, normals, facts.C_A, facts.C_B, models)
     q, key = np.empty((USERS, H, d)), int(rng.integers(2**62))
     for user in range(USERS):
