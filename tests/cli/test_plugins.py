@@ -62,7 +62,9 @@ def test_without_any_the_library_and_its_command_work(call, installed) -> None:
 def test_what_is_left_of_a_removed_package_stops_nobody(call, installed) -> None:
     installed(EntryPoint("gone", "no_such_package:command", "tacit.commands"))
     shown = call("list", "problems")
-    assert shown.status == 0 and "river-swim" in shown.out
+    assert shown.status == 0 and "river-swim" in shown.out and not shown.err
+    shown = call("--help")
+    assert shown.status == 0 and "serve" in shown.out
     assert shown.err == "tacit: no command gone: No module named 'no_such_package'\n"
 
 

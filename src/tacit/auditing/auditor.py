@@ -88,7 +88,7 @@ class _Guesses:
         self._correct, self._made = self._correct + correct, self._made + made
         self._trials += len(worlds)
 
-    def look(self, share: float) -> None:
+    def update(self, share: float) -> None:
         """Work the bound out; what earlier looks have shown stays shown."""
         if self._made == 0:
             return
@@ -112,7 +112,7 @@ class _Gaussian:
         for world, moments in enumerate(self._worlds):
             moments.add(scores[worlds == world])
 
-    def look(self, share: float) -> None:
+    def update(self, share: float) -> None:
         """Work the bound out; what earlier looks have shown stays shown."""
         mu = bounds.mu_from_moments(*self._worlds, share * self._beta)
         found = gaussian_epsilon(mu, self._delta)
@@ -212,7 +212,7 @@ def audit_target(
                 method.see(outputs, worlds)
         done = until
         for method in methods:
-            method.look(share)
+            method.update(share)
         best = max(method.bound.lower_bound for method in methods)
         if progress is not None:
             progress(f"{done:,} trials, epsilon is at least {best:.3g}")

@@ -173,11 +173,11 @@ def _exponent_part(
     what: str,
     title: str,
 ) -> Part:
-    looks = {row.name: _look(row.name, style) for row in rows}
+    styled = {row.name: _style_of(row.name, style) for row in rows}
     shown = Shown(
         name,
-        figures.draw_exponents(rows, looks, name, what),
-        [_key(row.name, looks[row.name]) for row in rows],
+        figures.draw_exponents(rows, styled, name, what),
+        [_key(row.name, styled[row.name]) for row in rows],
         ["line: fit; dotted: the theorem's slope through its middle"],
         "Final regret, 95% intervals, logarithmic axes.",
     )
@@ -196,7 +196,7 @@ def _exponent_part(
     return Part(title, figure=shown, names=names, rows=table)
 
 
-def _look(name: str, style: dict[str, figures.Style]) -> figures.Style:
+def _style_of(name: str, style: dict[str, figures.Style]) -> figures.Style:
     """The style of an arm, or of a learner: that of its largest epsilon, undashed."""
     if name in style:
         return style[name]
