@@ -1,5 +1,6 @@
 """Mistakes that were planted in the privacy layer to see which check finds them."""
 
+import dataclasses
 import math
 from dataclasses import replace
 from typing import Any
@@ -52,8 +53,9 @@ class RootPaidBatch(BatchSums):
     def __init__(self, statistic: Any, task: Any, *rest: Any, **options: Any) -> None:
         super().__init__(statistic, task, *rest, **options)
         self.event = GaussianEvent(self.event.mu / math.sqrt(task.participations))
-        self.guarantee = self._account(
-            task, options["requested_epsilon"], options["requested_delta"]
+        stated = self.guarantee
+        self.guarantee = dataclasses.replace(
+            stated, mu=self.event.mu, epsilon=self.event.epsilon(stated.delta)
         )
 
 
