@@ -22,7 +22,7 @@ from tacit.privacy.accounting import (
     pure_delta,
 )
 from tacit.privacy.charges import GaussianCharge
-from tacit.privacy.filter import Budget, PrivacyFilter
+from tacit.privacy.filter import Budget, BudgetExhausted, PrivacyFilter
 
 
 @pytest.mark.parametrize(
@@ -193,6 +193,10 @@ def test_extremes_are_finite_safe_and_silent(mu: float, delta: float) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0, 30.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-9, 1e-5, 0.1])
-def test_what_is_calibrated_fits_the_budget_of_the_filter(epsilon, delta) -> None:
-    charge = GaussianCharge.of(gaussian_mu(epsilon, delta), 1.0)
-    PrivacyFilter(Budget(epsilon, delta)).reserve(charge)  # is not refused
+def test_what_is_calibrated_just_fits_the_budget_of_the_filter(epsilon, delta) -> None:
+    mu, budget = gaussian_mu(epsilon, delta), Budget(epsilon, delta)
+    filled = PrivacyFilter(budget)
+    filled.commit(filled.reserve(GaussianCharge.of(mu, 1.0)))
+    assert not filled.closed
+    with pytest.raises(BudgetExhausted):
+        PrivacyFilter(budget).reserve(GaussianCharge.of(1.001 * mu, 1.0))
