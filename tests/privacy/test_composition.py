@@ -203,7 +203,7 @@ def test_the_statement_of_a_sum_says_what_it_covers(tmp_path) -> None:
     assert compare_statements(total, total).stronger == "same"
     against = compare_statements(twice, total)
     assert against.stronger is None  # a sum is about other tasks than its part
-    assert "A is about 1 tasks together, B about 2" in [d.words for d in against.differences]
+    assert "tasks added up: A 1, B 2" in [d.words for d in against.differences]
     file.write_text(json.dumps({**total.to_json(), "parts": [{"times": 0.5, "guarantee": {}}]}))
     with pytest.raises(InvalidInput, match="holds no guarantee"):
         read_statement(file)

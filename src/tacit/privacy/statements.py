@@ -181,7 +181,7 @@ def _differences(a: Guarantee, b: Guarantee) -> Iterator[Difference]:
         yield from _lists(field, one[field], two[field])
     if a.parts != b.parts:
         counts = [sum(times for times, _ in x.parts) or 1 for x in (a, b)]
-        words = f"A is about {counts[0]:,} tasks together, B about {counts[1]:,}"
+        words = f"tasks added up: A {counts[0]:,}, B {counts[1]:,}"
         if counts[0] == counts[1]:
             words = f"both are sums over {counts[0]:,} tasks, of different parts"
         yield Difference("parts", one.get("parts"), two.get("parts"), None, words)
