@@ -12,6 +12,7 @@ from typing import Any
 
 from tacit.errors import InvalidInput, UnknownName
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.sentences import at_most
 
 _TRUST = {
     "local": "Nobody but the device is trusted: reports are randomized before they are sent.",
@@ -65,7 +66,7 @@ def _mechanism(guarantee: Guarantee) -> str:
 def _curve(guarantee: Guarantee) -> str:
     if guarantee.mu is not None:
         return f"Gaussian differential privacy with mu = {guarantee.mu!r} holds at every epsilon."
-    return f"At epsilon 0 delta is at most {guarantee.delta_at(0.0):.6g}."
+    return f"At epsilon 0 delta is at most {at_most(guarantee.delta_at(0.0), 6)}."
 
 
 def _variant(guarantee: Guarantee) -> str:
