@@ -26,3 +26,21 @@ def test_what_cannot_be_read_is_one_line(call) -> None:
     for words in (("x.json", "x.json"), ("nowhere.json", "x.json"), (".", "x.json")):
         done = call("guarantee", "--diff", *words)
         assert done.status == 2 and done.out == "" and done.err.count("\n") == 1
+
+
+def test_the_curve_is_drawn(call) -> None:
+    done = call("guarantee", "random-mdp", "tacit-joint", "--epsilon", "1", "--curve", "a/c.png")
+    assert done.status == 0 and "differential privacy" in done.out
+    assert Path("a/c.png").read_bytes().startswith(b"\x89PNG")
+    refused = call("guarantee", "random-mdp", "tacit-joint", "--epsilon", "1", "--curve", "c.txt")
+    assert refused.status == 2 and ".png" in refused.err and not Path("c.txt").exists()
+
+
+def test_forms_are_printed_with_what_is_missing(call) -> None:
+    words = ("guarantee", "random-mdp", "tacit-local", "--epsilon", "1", "--form")
+    done = call(*words, "opendp")
+    loss = json.loads(done.out)["deployment"]["privacy_loss"]
+    assert done.status == 0 and loss["privacy_parameters"] == {"epsilon": 1.0}
+    assert "deployment.basic.name" in done.err
+    assert call(*words, "iso").status == 2
+    assert call("guarantee", "--diff", "a.json", "b.json", "--form", "nist").status == 2

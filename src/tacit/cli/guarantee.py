@@ -10,6 +10,7 @@ import typer
 
 from tacit.cli.display import speaker
 from tacit.cli.options import Case, Episodes, Json, Reveal, on_case
+from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.forecast import NoiseForecast
@@ -24,6 +25,13 @@ def guarantee(
     diff: Annotated[
         bool, typer.Option("--diff", help="Compare two statements in JSON files.")
     ] = False,
+    curve: Annotated[
+        Path | None, typer.Option("--curve", help="Draw the trade-off curve into this file.")
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--form", help="Print it in the fields of nist or opendp instead, as JSON."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """What would be guaranteed: noise scales, the true epsilon, and a forecast. Runs nothing.
@@ -33,14 +41,26 @@ def guarantee(
     Example: tacit guarantee river-swim ldp-obi --epsilon 1 --episodes 1e5
 
     Example: tacit guarantee --diff A.json B.json
+
+    Example: tacit guarantee river-swim tacit-joint --epsilon 1 --curve plot.png
     """
     from tacit.forecast import bind, forecast
+    from tacit.simulation.plot import check_target
 
+    if curve is not None:
+        check_target(curve)
     if diff:
+        if curve is not None or form is not None:
+            raise InvalidInput("--diff compares two files; --curve and --form are for one agent")
         _print_difference(Path(case.problem_name), Path(case.agent_name), as_json=as_json)
         return
     problem, agent = case.problem(), case.agent()
     bound = bind(agent, problem, episodes, reveal or ())
+    if curve is not None:
+        _draw(bound.guarantee, curve)
+    if form is not None:
+        _print_form(bound.guarantee, form)
+        return
     expected = forecast(bound)
     if as_json:
         report = {"guarantee": bound.guarantee.to_json(), "forecast": expected.to_json()}
@@ -71,6 +91,34 @@ def lines_of(guarantee: Guarantee, expected: NoiseForecast) -> list[str]:
             f"{', '.join(blocks)} per user has standard deviation {std:.4g}; users needed: {needed}"
         )
     return lines
+
+
+def _draw(guarantee: Guarantee, path: Path) -> None:
+    """The trade-off curve: what a test misses at least, by its false alarms."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 4.5), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    curve = guarantee.curve(501)
+    axes.plot(curve[:, 0], curve[:, 1], label=guarantee.brief())
+    axes.plot([0, 1], [1, 0], "--", color="grey", label="nothing can be learned")
+    axes.set_xlabel("false alarms (share of those of whom it is not true)")
+    axes.set_ylabel("missed at least (share of those of whom it is true)")
+    axes.set_title("No test about one person gets below the line", fontsize="medium")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    figure.savefig(path)
+
+
+def _print_form(guarantee: Guarantee, name: str) -> None:
+    """The statement in the fields of others; what is missing is named beside it."""
+    from tacit.privacy.forms import form, unfilled
+
+    fields = form(guarantee, name)
+    print(json.dumps(fields, indent=2))
+    typer.echo(f"to be filled in by you: {', '.join(unfilled(fields))}", err=True)
 
 
 def _print_difference(first: Path, second: Path, *, as_json: bool) -> None:

@@ -84,7 +84,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         )
     with np.errstate(all="ignore"):  # its search may pass through an infinite logarithm
         near = float(get_epsilon_gaussian(1.0 / mu, delta))
-    return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, near)
+    return least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, near)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
@@ -95,11 +95,11 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     delta = number(delta, "delta", low=LEAST_DELTA, high=MOST_DELTA)
     with np.errstate(all="ignore"):  # as above
         near = float(get_sigma_gaussian(epsilon, delta))
-    sigma = _least(lambda sigma: gaussian_delta(1.0 / sigma, epsilon) <= delta, near)
+    sigma = least(lambda sigma: gaussian_delta(1.0 / sigma, epsilon) <= delta, near)
     return (1.0 - _SAFETY) / sigma
 
 
-def _least(holds: Callable[[float], bool], near: float) -> float:
+def least(holds: Callable[[float], bool], near: float) -> float:
     """The least number that satisfies a condition which stays true once true.
 
     A search that stopped ``near`` it may err to either side; this ends on the safe one.
@@ -135,17 +135,17 @@ def mixed_delta(mu: float, pure: float, epsilon: float) -> float:
     if math.isinf(pure):
         return 1.0
     share = 1.0 / (1.0 + math.exp(-pure))
-    near, far = _signed_delta(mu, epsilon - pure), _signed_delta(mu, epsilon + pure)
+    near, far = signed_delta(mu, epsilon - pure), signed_delta(mu, epsilon + pure)
     return share * near + (1.0 - share) * far
 
 
-def _signed_delta(mu: float, epsilon: float) -> float:
+def signed_delta(mu: float, epsilon: float) -> float:
     """The exact Gaussian delta, also at negative epsilon: 1 - e^eps + e^eps delta(-eps).
 
     Where the formula would underflow or cancel, a bound that is as good as exact.
     """
     if epsilon < 0:
-        return -math.expm1(epsilon) + math.exp(epsilon) * _signed_delta(mu, -epsilon)
+        return -math.expm1(epsilon) + math.exp(epsilon) * signed_delta(mu, -epsilon)
     if mu > _MOST_MU:
         return 1.0
     if mu > 0.0 and epsilon / mu - mu / 2 > 38.0:  # delta < Phi(mu/2 - eps/mu) < 1e-300

@@ -9,11 +9,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.privacy import sentences
+from tacit.privacy import composition, sentences
+from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.tradeoff import Tradeoff
+from tacit.validate import integer, number
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+    from tacit.arrays import Array
 
 Model = Literal["none", "local", "joint", "shuffle"]
 
@@ -40,6 +49,7 @@ class Guarantee:
         revealed: facts of the problem the learner was told (public, not learned).
         simulated: True if made in simulation: seeded noise protects nobody.
         also: further views of the same run (a shuffled run lists local and central).
+        parts: what a sum was made of, and how often each; empty for the statement of one task.
     """
 
     model: Model
@@ -59,6 +69,7 @@ class Guarantee:
     revealed: tuple[str, ...] = ()
     simulated: bool = False
     also: tuple[Guarantee, ...] = ()
+    parts: tuple[tuple[int, Guarantee], ...] = ()
 
     def __post_init__(self) -> None:
         if math.isnan(self.epsilon) or self.epsilon < 0:
@@ -77,11 +88,15 @@ class Guarantee:
     def as_simulated(self) -> Guarantee:
         """The same statement, marked as made in simulation."""
         return dataclasses.replace(
-            self, simulated=True, also=tuple(view.as_simulated() for view in self.also)
+            self,
+            simulated=True,
+            also=tuple(view.as_simulated() for view in self.also),
+            parts=tuple((times, part.as_simulated()) for times, part in self.parts),
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON; an infinite epsilon is null."""
+        """Plain values for JSON; an infinite epsilon is null. Only a sum has ``parts``."""
+        parts = [{"times": times, "guarantee": part.to_json()} for times, part in self.parts]
         return {
             "model": self.model,
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
@@ -100,6 +115,7 @@ class Guarantee:
             "revealed": list(self.revealed),
             "simulated": self.simulated,
             "also": [view.to_json() for view in self.also],
+            **({"parts": parts} if parts else {}),
         }
 
     @classmethod
@@ -110,6 +126,9 @@ class Guarantee:
         fields["assumptions"] = tuple(data["assumptions"])
         fields["revealed"] = tuple(data["revealed"])
         fields["also"] = tuple(cls.from_json(view) for view in data["also"])
+        fields["parts"] = tuple(
+            (int(part["times"]), cls.from_json(part["guarantee"])) for part in data.get("parts", ())
+        )
         return cls(**fields)
 
     def digest(self) -> str:
@@ -125,11 +144,61 @@ class Guarantee:
 
     @property
     def tradeoff(self) -> Tradeoff:
-        """What is known of the trade-off curve: Gaussian, or the one or two points stated."""
+        """What is known of the trade-off curve: Gaussian, or points that hold."""
         points = [(self.epsilon, self.delta)]
+        if self.parts and self.mu is None:
+            points += composition.Total.of(self.parts).points()
         if self.requested_epsilon is not None and self.delta_at_requested_epsilon is not None:
             points.append((self.requested_epsilon, self.delta_at_requested_epsilon))
         return Tradeoff(tuple(point for point in points if math.isfinite(point[0])), self.mu)
+
+    def delta_at(self, epsilon: float) -> float:
+        """The least delta at epsilon that the statement implies.
+
+        From the Gaussian trade-off where mu is known, else that of the worst mechanism with the
+        stated numbers. The mechanism that ran may be better than what is stated, never worse.
+        """
+        epsilon = number(epsilon, "epsilon", low=0.0)
+        if self.parts and self.mu is None:
+            return composition.Total.of(self.parts).delta(epsilon)
+        return self.tradeoff.delta(epsilon)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The least epsilon at delta that the statement implies; infinite where none does."""
+        delta = number(delta, "delta", low=0.0, high=1.0, high_open=True)
+        if self.mu is not None:
+            return gaussian_epsilon(self.mu, delta)
+        if self.parts:
+            return composition.Total.of(self.parts).epsilon(delta)
+        return self.tradeoff.epsilon(delta)
+
+    def compose(self, times: int) -> Guarantee:
+        """The statement for one person in this many tasks that are each guaranteed like this."""
+        times = integer(times, "times", low=1, high=composition.MOST_TIMES)
+        return self if times == 1 else composition.added([(times, self)])
+
+    def __add__(self, other: object) -> Guarantee:
+        """The statement for one person who takes part in both tasks."""
+        if not isinstance(other, Guarantee):
+            return NotImplemented
+        return composition.added([(1, self), (1, other)])
+
+    def curve(self, points: int = 101) -> Array:
+        """Trade-off curve: shares of false alarms, and of misses that no test can get below."""
+        points = integer(points, "points", low=2, high=1_000_000)
+        known = self.tradeoff
+        alarms = np.linspace(0.0, 1.0, points)
+        missed = [1.0 - known.found(float(share)) for share in alarms]
+        return np.column_stack((alarms, np.maximum(missed, 0.0)))
+
+    def to_dp_event(self) -> DpEvent:
+        """The statement as an event of dp-accounting.
+
+        Gaussian noise is for its default relation, where the noise multiplier is 1 / mu. As soon as
+        there is a pure part, which is stated as randomized response, the event is for REPLACE_ONE,
+        which dp-accounting takes for twice as far.
+        """
+        return composition.dp_event(self)
 
     def statement(self) -> str:
         """The guarantee in plain words."""

@@ -91,10 +91,15 @@ def meaning(guarantee: Guarantee) -> str:
     """What somebody who looks can find out: two numbers, and the odds where they are bounded."""
     guess, found = _numbers(guarantee)
     whom, many = "a user", "users of whom"
+    seen = _SEEN[guarantee.model][guarantee.unit]
     if guarantee.unit == "participation":
         whom, many = "a participation", "participations of which"
+    if guarantee.parts:
+        seen += f", in all {_tasks(guarantee):,} tasks,"
+        if guarantee.unit == "participation":
+            whom, many = "a participation in each task", "such participations of which"
     said = (
-        f"Somebody who sees {_SEEN[guarantee.model][guarantee.unit]} and wonders, fifty-fifty, "
+        f"Somebody who sees {seen} and wonders, fifty-fifty, "
         f"which of two stories is true of {whom} guesses right in at most {guess} of 100 cases; "
         f"with 1 false alarm in 100, at most {found} of 100 {many} a story is true are found."
     )
@@ -123,6 +128,8 @@ def _headline(guarantee: Guarantee) -> list[str]:
     trajectory = "any user's whole trajectory (states, actions and rewards)"
     if guarantee.unit == "participation":
         trajectory = "the trajectory of any single participation"
+    if guarantee.parts:
+        trajectory += f" in each of {_tasks(guarantee):,} tasks"
     epsilon, delta = at_most(guarantee.epsilon, 6), at_most(guarantee.delta)
     lines = [
         f"({epsilon}, {delta})-differential privacy, {guarantee.model} model: "
@@ -132,9 +139,28 @@ def _headline(guarantee: Guarantee) -> list[str]:
         meaning(guarantee),
         _how(guarantee),
     ]
-    if guarantee.participations > 1:
+    if guarantee.parts:
+        lines.append(_in_each(guarantee))
+    elif guarantee.participations > 1:
         lines.append(f"One person may take part {guarantee.participations} times; all are covered.")
     return lines + _beside_the_request(guarantee)
+
+
+def _tasks(guarantee: Guarantee) -> int:
+    return sum(times for times, _ in guarantee.parts)
+
+
+def _in_each(guarantee: Guarantee) -> str:
+    """How often one person may take part in the tasks of a sum."""
+    often = {part.participations for _, part in guarantee.parts}
+    least, most = min(often), max(often)
+    said = (
+        f"{least:,} to {most:,} times, as stated for each," if least < most else f"{most:,} times"
+    )
+    return (
+        f"A sum over {_tasks(guarantee):,} tasks: it covers one person who takes part in each of "
+        f"them {'once' if said == '1 times' else said} and in no other."
+    )
 
 
 def _no_privacy(guarantee: Guarantee) -> list[str]:

@@ -69,7 +69,12 @@ def _statement(data: Any) -> Guarantee:
             raise TypeError(f"its {key} is not a list")
     if not isinstance(fields["noise"], dict):
         raise TypeError("its noise is not an object")
-    return Guarantee.from_json({**fields, "also": [_statement(v).to_json() for v in data["also"]]})
+    fields["also"] = [_statement(view).to_json() for view in data["also"]]
+    for part in fields.get("parts", ()):
+        _statement(part["guarantee"])
+        if not isinstance(part["times"], int) or part["times"] < 1:
+            raise TypeError("its parts are not counted in whole numbers from 1 on")
+    return Guarantee.from_json(fields)
 
 
 @dataclass(frozen=True)
@@ -137,12 +142,23 @@ def _implies(a: Guarantee, b: Guarantee) -> bool:
         return True
     if TRUST[a.model] < TRUST[b.model] or a.relation != b.relation:
         return False
-    if b.unit == "user" and (a.unit != "user" or a.participations < b.participations):
+    if not _covers_times(a, b):
         return False
     if b.mu is not None:
         return _covering_mu(a) <= b.mu * (1 + 1e-9)
     points = b.tradeoff.points
     return all(a.tradeoff.delta(epsilon) <= delta * (1 + 1e-9) for epsilon, delta in points)
+
+
+def _covers_times(a: Guarantee, b: Guarantee) -> bool:
+    """True if all of a person's times that ``b`` speaks of are among those of ``a``.
+
+    A sum speaks of other tasks than one of its parts, so the tasks are compared one by one.
+    """
+    if a.parts or b.parts:
+        tasks = [[(n, part.participations) for n, part in x.parts] for x in (a, b)]
+        return a.unit == b.unit and tasks[0] == tasks[1]
+    return b.unit != "user" or (a.unit == "user" and a.participations >= b.participations)
 
 
 def _covering_mu(guarantee: Guarantee) -> float:
@@ -156,11 +172,19 @@ def _covering_mu(guarantee: Guarantee) -> float:
 def _differences(a: Guarantee, b: Guarantee) -> Iterator[Difference]:
     one, two = a.to_json(), b.to_json()
     for field in one:
-        if field not in ("noise", "assumptions", "revealed", "also") and one[field] != two[field]:
+        if field not in ("noise", "assumptions", "revealed", "also", "parts") and (
+            one[field] != two.get(field)
+        ):
             yield _scalar(field, one[field], two[field])
     yield from _noise(a, b)
     for field in ("assumptions", "revealed"):
         yield from _lists(field, one[field], two[field])
+    if a.parts != b.parts:
+        counts = [sum(times for times, _ in x.parts) or 1 for x in (a, b)]
+        words = f"tasks added up: A {counts[0]:,}, B {counts[1]:,}"
+        if counts[0] == counts[1]:
+            words = f"both are sums over {counts[0]:,} tasks, of different parts"
+        yield Difference("parts", one.get("parts"), two.get("parts"), None, words)
     if one["also"] != two["also"]:
         count = [len(one["also"]), len(two["also"])]
         words = f"A lists {count[0]} further views, B {count[1]}; compared in the verdict"

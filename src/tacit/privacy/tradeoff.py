@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from tacit.privacy.accounting import gaussian_delta
+from tacit.privacy.accounting import gaussian_delta, least
 
 _HAIR = 1.0 + 1e-12
 """Far above the rounding errors of the formulas: bounds are never below the exact value."""
@@ -50,6 +50,17 @@ class Tradeoff:
             found = min(found, d + (1 - d) * loss)
         return found
 
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon of these points at ``delta`` that follows; infinite where none does.
+
+        >>> round(Tradeoff(((1.0, 0.0),)).epsilon(0.1), 4)
+        0.8535
+        """
+        if self.delta(0.0) <= delta:
+            return 0.0
+        reached = [e for e, d in self.points if d <= delta]
+        return least(lambda e: self.delta(e) <= delta, min(reached)) if reached else math.inf
+
     def best_guess(self) -> float:
         """How often a guess from fifty-fifty is right at most: (1 + delta(0)) / 2.
 
@@ -61,7 +72,7 @@ class Tradeoff:
         return min(1.0, (1.0 + distance) / 2 * _HAIR)
 
     def found(self, false_alarms: float) -> float:
-        """The largest share of hits at that share of false alarms, for both in (0, 1).
+        """The largest share of hits at that share of false alarms.
 
         min(e^eps a + delta, 1 - e^-eps (1 - delta - a)) for a point, Phi(Phi^-1(a) + mu) for
         Gaussian noise.
@@ -72,6 +83,8 @@ class Tradeoff:
         if self._reveals_nothing():
             return false_alarms
         if self.mu is not None:
+            if false_alarms in (0.0, 1.0):
+                return false_alarms
             z = NormalDist().inv_cdf(false_alarms) + self.mu
             return min(1.0, math.erfc(-z / math.sqrt(2.0)) / 2 * _HAIR)
         most = 1.0
