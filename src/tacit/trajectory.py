@@ -1,4 +1,4 @@
-"""The only raw type: what one user lived through."""
+"""The raw types: what one user lived through, and what many did."""
 
 from __future__ import annotations
 

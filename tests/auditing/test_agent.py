@@ -86,6 +86,14 @@ def test_people_who_come_back_are_audited_as_one(name: str) -> None:
     assert any("3 reports of one person" in target or "3 times" in target for target in said)
 
 
+def test_a_large_first_batch_is_filled_before_anything_is_judged() -> None:
+    """With 3 users nothing would be released, and nothing could be told."""
+    agent = tacit.agent("tacit-joint", epsilon=4.0, delta=DELTA, least=20)
+    found = audit(agent, secure=False)
+    assert found.verdict == "consistent" and found.reports[0].lower_bound > 1.0
+    assert "22 users" in found.reports[0].target
+
+
 # ---- wrong agents; tests/corpus has all of them with half the noise ----
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import httpx
@@ -45,7 +46,7 @@ class Direct(Api):
         given = json.loads(body)
         reports = [IncomingReport(**report) for report in given["reports"]]
         owner = self.collector.tokens.authenticate(token)
-        return self.collector.upload(given["task_id"], reports, owner).to_json()
+        return asdict(self.collector.upload(given["task_id"], reports, owner))
 
 
 @pytest.mark.parametrize("name", ["coach", "coach_joint"])

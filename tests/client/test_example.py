@@ -19,8 +19,7 @@ def test_deployment_and_people_agree(name, model) -> None:
     people = fleet_population(deployment.settings.fleet, deployment.folder, deployment.task)
     assert deployment.model == model and deployment.unit == "user"
     module = sys.modules["tacit_fleet_population"]
-    assert list(deployment.states) == module.STATES
-    assert list(deployment.actions) == module.ACTIONS
+    assert deployment.labels == {"states": module.STATES, "actions": module.ACTIONS}
     values = {name: people.value(policy) for name, policy in people.references.items()}
     best = people.value(people.best())
     text = (FOLDER / "README.md").read_text()

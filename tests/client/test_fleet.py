@@ -97,7 +97,7 @@ def test_everybody_is_counted_once_and_every_policy_follows(tmp_path, agent, use
         curve = fleet.score(numbers["versions"])
         assert [row["version"] for row in curve] == list(range(len(curve)))
         assert len(curve) >= 2 and curve[1]["users"] >= 20
-        people = fleet._people
+        people = fleet.people
         low, high = fleet.natural(0.0), fleet.natural(people.ceiling())
         assert low == -5.0 and all(low <= row["value"] <= high + 1e-9 for row in curve)
         verdict = service.collector.verify()  # bit for bit, with the simulator's step

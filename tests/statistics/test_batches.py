@@ -51,7 +51,7 @@ def test_many_users_add_up_to_the_sum_of_each(name: str) -> None:
     lives = simulated_users(problem, rng).live(publication.policy, 0, 20, score)
     coins, before = 7 * np.arange(20), np.arange(statistic.layout.size)
     together, one = before.copy(), np.zeros_like(before)
-    statistic.add_many(*lives, publication, coins, together)
+    statistic.add_many(lives, publication, coins, together)
     for coin, *life in zip(coins.tolist(), *lives, strict=True):
         lived = (VectorTrajectory if system == "random-lq" else Trajectory)(*life)
         statistic.contribute(lived, publication, coin, one)

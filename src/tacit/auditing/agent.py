@@ -14,8 +14,7 @@ from tacit.agents.base import Agent
 from tacit.auditing.auditor import Target, audit_target
 from tacit.auditing.findings import AuditReport
 from tacit.auditing.pairs import Case, canaries, worst_cases
-from tacit.auditing.shuffle import BatchTarget
-from tacit.auditing.targets import AuditedSource, DeviceTarget, LearnerTarget
+from tacit.auditing.targets import AuditedSource, BatchTarget, DeviceTarget, LearnerTarget
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.planners.base import Streams
@@ -116,10 +115,7 @@ def audit(
     trials = integer(trials, "trials", low=1000)
     confidence = number(confidence, "confidence", low=0.5, high=1.0, high_open=True)
     times = integer(participations, "participations", low=1)
-    bound = agent.bind(_task(agent, problem, times + OTHER_USERS, times))
-    if bound.guarantee.model == "shuffle":
-        users = SHUFFLED_USERS * bound.task.horizon
-        bound = agent.bind(_task(agent, problem, users, times))
+    bound = _small(agent, problem, times)
     if bound.statistic.layout.size == 0:
         raise InvalidInput(f"{agent.name} collects nothing, so there is nothing to audit")
     seconds = number(seconds, "seconds", low=0.0, low_open=True)
@@ -151,6 +147,17 @@ def audit(
         if claim.model == "local" and isinstance(target, LearnerTarget) and device is not None
     ]
     return AgentAudit(tuple(reports), confidence, tuple(beside), _exact_epsilon(bound), remarks)
+
+
+def _small(agent: Agent, problem: Problem, times: int) -> BoundAgent:
+    """The agent with as few users as show what one person does: a crowd, or a full first batch."""
+    bound = agent.bind(_task(agent, problem, times + OTHER_USERS, times))
+    users = bound.task.users
+    if bound.guarantee.model == "shuffle":
+        users = SHUFFLED_USERS * bound.task.horizon
+    elif bound.guarantee.model == "joint":  # nothing is released before the first batch is full
+        users = max(users, bound.schedule(0) + OTHER_USERS)
+    return bound if users == bound.task.users else agent.bind(_task(agent, problem, users, times))
 
 
 def _task(agent: Agent, problem: Problem, users: int, participations: int) -> Task:

@@ -1,7 +1,8 @@
-"""What is audited: what a device sends, and what a whole learner publishes."""
+"""What is audited: what a device sends, what a shuffler opens, what a whole learner publishes."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -13,13 +14,14 @@ from tacit import wire
 from tacit.arrays import Array, IntArray
 from tacit.auditing.pairs import Case, contribution
 from tacit.auditing.watched import Watched
-from tacit.driver import BoundAgent
+from tacit.driver import BoundAgent, Learner
 from tacit.errors import InvalidInput
 from tacit.planners.base import Streams
 from tacit.policy import LinearPolicy, Policy
 from tacit.privacy import Noise, SecureNoise, SimulatedNoise
-from tacit.privacy.noise import FiniteRandomizer, GridLaw, Source
+from tacit.privacy.noise import GridLaw
 from tacit.problems.base import Problem
+from tacit.trajectory import Trajectory
 
 AuditedSource = Literal["simulated", "secure"]
 
@@ -30,13 +32,10 @@ AHEAD = 1 << 14
 """Noisy numbers drawn in one call of the secure sampler, which costs much to begin."""
 
 
-class Ahead:
+class Ahead(SecureNoise):
     """Secure noise drawn for many uses in one call of the sampler; each draw is handed out once."""
 
-    source: Source = "secure"
-
     def __init__(self) -> None:
-        self._secure = SecureNoise()
         self._ready: dict[bytes, list[IntArray]] = {}
 
     def fill(self, law: GridLaw, out: IntArray) -> None:
@@ -45,17 +44,9 @@ class Ahead:
         if not ready:
             times = max(1, AHEAD // len(law.scales))
             draws = np.empty(times * len(law.scales), dtype=np.int64)
-            self._secure.fill(GridLaw(law.kind, np.tile(law.scales, times)), draws)
+            super().fill(GridLaw(law.kind, np.tile(law.scales, times)), draws)
             ready.extend(draws.reshape(times, -1))
         out[:] = ready.pop()
-
-    def randomize(self, randomizer: FiniteRandomizer, value: Any) -> IntArray:
-        """Nothing is gained by drawing ahead."""
-        return self._secure.randomize(randomizer, value)
-
-    def happens(self, chance: int, of: int) -> bool:
-        """Likewise."""
-        return self._secure.happens(chance, of)
 
 
 def noise_from(source: str, rng: np.random.Generator) -> Noise:
@@ -214,6 +205,47 @@ class LearnerTarget:
     def score(self, outputs: Array) -> Array | None:
         """The log-likelihood ratio, where it is known."""
         return outputs[:, 0] if self._bound.privatizer.explains else None
+
+
+class BatchTarget:
+    """One batch behind the shuffler, one person's trajectory replaced; output is its sums.
+
+    The others live through a third trajectory, so that only noise can hide the person.
+    """
+
+    source = "simulated"
+
+    def __init__(self, bound: BoundAgent, case: Case) -> None:
+        if bound.guarantee.model != "shuffle" or bound.privatizer.batch is None:
+            raise InvalidInput("only a shuffled agent has batches to audit")
+        self._bound, self._users, self._lives = bound, bound.privatizer.batch, case.lives
+        self.name = f"one opened batch of {self._users:,} users"
+        self.distance = case.distance
+        public = case.publication
+        context = {name: x for name, x in public.context.items() if name not in case.context}
+        self._publication = dataclasses.replace(public, context=context)  # nobody is aimed at
+        H = bound.task.horizon
+        idle = Trajectory(np.zeros(H + 1, dtype=np.int64), np.zeros(H, dtype=np.int64), np.zeros(H))
+        self._others = [contribution(bound, idle, self._publication, step) for step in range(H)]
+
+    def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """The sums of independent batches."""
+        noise = SimulatedNoise(rng)
+        return np.array([self._batch(world, noise) for world in worlds.tolist()], dtype=np.float64)
+
+    def _batch(self, world: int, noise: SimulatedNoise) -> IntArray:
+        learner = Learner(self._bound, noise, publication=self._publication)
+        for k in range(self._users):
+            row = self._others[k % len(self._others)]
+            if k < self._bound.task.participations:
+                row = contribution(self._bound, self._lives[world], self._publication, k)
+            report = self._bound.privatizer.encode(row, self._publication, noise)
+            learner.absorb(report, 0)
+        return learner.secret.sums
+
+    def score(self, outputs: Array) -> Array | None:
+        """Unknown: it is learned."""
+        return None
 
 
 def _numbers(policy: Policy) -> Array:

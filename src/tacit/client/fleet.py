@@ -58,7 +58,7 @@ class Tally:
     """Why nobody else can take part: the task is full or closed, or there are no more tokens."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)  # tokens are not printed
 class Fleet:
     """People against one collector.
 

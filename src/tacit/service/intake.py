@@ -144,7 +144,7 @@ class _NotPlain(Exception):
     """Ends a transaction that has to be done carefully."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Intake:
     """Decides about uploads, one transaction for all that come together."""
 

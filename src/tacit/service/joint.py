@@ -57,7 +57,7 @@ def kept_name(first: int) -> str:
     return f"kept:{first:015d}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class JointMode:
     """Reports of the joint model, from arrival to release."""
 

@@ -39,7 +39,7 @@ RETRY_SECONDS = 1.0
 _LEASE = sa.select(schema.lease.c.holder, schema.lease.c.beats).where(schema.lease.c.name == LEASE)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)  # the root is not printed
 class Planning:
     """One step of the planner, as a function of the database.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
 from tacit.errors import InvalidInput, suggestion
 from tacit.validate import choice, flag, integer, number
@@ -179,7 +179,7 @@ class StorageSection(Section):
         keep_reports: keep what was absorbed, so that every policy can be worked out again.
     """
 
-    database: Text | None = None
+    database: Text | None = Field(default=None, repr=False)  # it may hold a password
     key_file: Text | None = None
     witness: Text | None = None
     keep_reports: Flag = False

@@ -73,16 +73,14 @@ class Switch(NamedTuple):
     least: float
     log_rate: float
     base: Array  # log determinants at the last switch [H]
-    dimension: int
 
 
 @kernel
-def switch_is_due(prefix: Array, switch: Switch) -> bool:
+def switch_is_due(prefix: Array, switch: Switch, work: Array, logdet: Array) -> bool:
     """Whether the planner has to be called: a determinant has grown, or a matrix needs repair."""
-    H, d = switch.base.shape[0], switch.dimension
+    H = switch.base.shape[0]
     packed = prefix.reshape((H, prefix.shape[0] // H))
-    logdet = np.empty(H)
-    if not log_determinants(packed, switch.ridge, switch.least, np.empty((d, d)), logdet):
+    if not log_determinants(packed, switch.ridge, switch.least, work, logdet):
         return True
     for h in range(H):
         if logdet[h] - switch.base[h] >= switch.log_rate:
@@ -138,7 +136,8 @@ def switching_episodes(
     gram, table, reward = sums
     H = policy.shape[0]
     states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
-    rewards = np.empty((1, H))
+    rewards, logdet = np.empty((1, H)), np.empty(H)
+    work = np.empty((phi.shape[2], phi.shape[2]))
     _, now, at, checkpoints, regret_curve, reward_curve = score
     for row in range(uniforms.shape[0]):
         total = rollout(truth, policy, uniforms[row], states[0], actions[0], rewards[0])
@@ -150,7 +149,7 @@ def switching_episodes(
             next_prefix(stream, gram, rng)
         else:
             scale(gram.reshape(stream.prefix.shape[0]), stream.units, stream.prefix)
-        if may_switch and switch_is_due(stream.prefix, switch):
+        if may_switch and switch_is_due(stream.prefix, switch, work, logdet):
             return row + 1, True
         if stream.noisy:
             keep_node(stream, gram)
@@ -176,7 +175,6 @@ class SwitchingRun(FusedRun):
             least=float(planner.least),
             log_rate=math.log(planner.switching.rate),
             base=np.zeros(problem.horizon),
-            dimension=statistic.phi.shape[2],
         )
         secret = self.learner.secret
         views = statistic.layout.views(secret.sums)

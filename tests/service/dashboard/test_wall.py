@@ -63,6 +63,8 @@ def test_two_crowds_with_one_release_get_one_estimate(deploy, opened) -> None:
             pass
         first = said[0][0] if said else collector.billboard.published(1)
         reader = FactReader(collector)
-        collector.published = lambda version, entry=first: entry  # the same release for both
+        collector.billboard.published = lambda version, entry=first: (
+            entry
+        )  # the same release for both
         said.append((first, reader.read(None).estimates))
     assert said[0][1] == said[1][1]

@@ -130,9 +130,12 @@ class Strategy(ABC):
 
     # What each counter says about itself: C in ``encode``, B in ``decode``.
 
-    @abstractmethod
     def nodes(self, t: int) -> range:
-        """Numbers of the nodes that step t completes; consecutive over the steps, from 0."""
+        """Numbers of the nodes that step t completes; consecutive over the steps, from 0.
+
+        One node per step, unless a counter says otherwise.
+        """
+        return range(t - 1, t)
 
     @abstractmethod
     def buffers(self, size: int) -> tuple[Buffers, Buffers]:

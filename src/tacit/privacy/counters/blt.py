@@ -138,10 +138,6 @@ class BufferedToeplitz(RoundedRows):
         reach = np.minimum(self.length, 1.0 / (1.0 - self.decays))
         return ROUNDOFF * float(self.scales @ (reach * (2.0 * reach + d + 1)) + d + 1)
 
-    def nodes(self, t: int) -> range:
-        """One node per step."""
-        return range(t - 1, t)
-
     def buffers(self, size: int) -> tuple[Buffers, Buffers]:
         """One vector per decay and one per pole."""
         d = len(self.decays)

@@ -74,10 +74,6 @@ class Toeplitz(RoundedRows):
         """A sum of n rounded products, added one by one."""
         return ROUNDOFF * (self.length + 1) * float(self.coefficients.sum())
 
-    def nodes(self, t: int) -> range:
-        """One node per step."""
-        return range(t - 1, t)
-
     def buffers(self, size: int) -> tuple[Buffers, Buffers]:
         """All items and all published rows."""
         return {"items": np.zeros((self.length, size))}, {"rows": np.zeros((self.length, size))}

@@ -44,10 +44,6 @@ class Tree(ExactRows):
         """sqrt(popcount(t)): one unit of noise per block of the cover."""
         return math.sqrt(self._position(t).bit_count())
 
-    def nodes(self, t: int) -> range:
-        """One node per step."""
-        return range(t - 1, t)
-
     def buffers(self, size: int) -> tuple[Buffers, Buffers]:
         """Exact and published block sums, the current block of every level."""
         blank = np.zeros((self.length.bit_length(), size), dtype=np.int64)

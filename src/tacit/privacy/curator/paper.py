@@ -43,10 +43,6 @@ class Independent(ExactRows):
         self._position(t)
         return 1.0
 
-    def nodes(self, t: int) -> range:
-        """One node per step."""
-        return range(t - 1, t)
-
     def buffers(self, size: int) -> tuple[Buffers, Buffers]:
         """The running sum; nothing public has to be kept."""
         return {"sum": np.zeros(size, dtype=np.int64)}, {}

@@ -80,8 +80,6 @@ class NoisySums(Privatizer[B]):
 
     absorbs_sums = True
     explains = True
-    batch: int | None = None
-    """Most users of one batch, where the noise is calibrated for it."""
 
     def __init__(self, statistic: Statistic, noise_std: float) -> None:
         self.layout = statistic.layout

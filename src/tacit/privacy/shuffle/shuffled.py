@@ -117,6 +117,8 @@ class Shuffled(Privatizer[Pile]):
         requested_delta: likewise; at which the central guarantee is stated.
     """
 
+    batch: int
+
     def __init__(
         self,
         local: OneCell,
