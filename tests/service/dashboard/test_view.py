@@ -45,7 +45,7 @@ def serve(collector, make, count: int) -> None:
         collector.upload(collector.deployment.task_id, make(collector, rng, batch), None)
         while planner.step():
             pass
-    planner.step()
+    planner.stop()
 
 
 class Tags(HTMLParser):

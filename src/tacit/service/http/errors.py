@@ -36,6 +36,7 @@ CODES: dict[str, int] = {
     "too_many_reports": 413,
     "unsupported_media_type": 415,
     "invalid": 422,
+    "too_many_requests": 429,
     "internal": 500,
     "unavailable": 503,
 }
@@ -63,6 +64,8 @@ class ApiError(TacitError):
 
 def answer_unexpected(error: Exception) -> Response:
     """A failure that is not the client's: logged without content, answered without detail."""
+    if not isinstance(error, Unavailable | Refused):  # those are logged where they begin and end
+        log.error("%s in %s", type(error).__name__, place(error))
     if isinstance(error, Unavailable | Refused | SQLAlchemyError | OSError):
         return ApiError(
             "unavailable",
@@ -70,7 +73,6 @@ def answer_unexpected(error: Exception) -> Response:
             "send the same request again, with the same report ids, after a pause",
             {"Retry-After": "1"},
         ).response()
-    log.error("%s in %s", type(error).__name__, place(error))
     return ApiError(
         "internal",
         "the service failed on this request",
