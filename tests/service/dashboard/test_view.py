@@ -39,13 +39,14 @@ minimum_batch = {batch}
 
 
 def serve(collector, make, count: int) -> None:
-    rng, planner = np.random.default_rng(collector.status().accepted), PlannerLoop(collector)
+    rng = np.random.default_rng(collector.status().accepted)
+    planner = collector.__dict__.setdefault("loop", PlannerLoop(collector))  # one all the time
     for _ in range(count):
         batch = collector.status().next_batch
         collector.upload(collector.deployment.task_id, make(collector, rng, batch), None)
         while planner.step():
             pass
-    planner.stop()
+    planner.step()
 
 
 class Tags(HTMLParser):
