@@ -1,14 +1,18 @@
 """Faults and attacks on a running service: it says what is wrong, and honest requests go on."""
 
+import contextlib
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import httpx
+import psutil
+import psycopg
 import pytest
 
-from service.http.running import JOINT, small_service
+from service.http.running import JOINT, SMALL, small_service
 from tacit.service.answers import Unavailable
 from tacit.service.dashboard import page
 from tacit.service.http import server
@@ -48,7 +52,6 @@ def test_a_missing_witness_is_unready_everywhere_and_heals(tmp_path) -> None:
         witness = service.collector.deployment.witness
         hidden = witness.rename(witness.with_suffix(".hidden"))
         until(lambda: ready(service) == (503, "state"))
-        health = service.client.get("/v1/dashboard").json()["health"]
         until(lambda: service.client.get("/v1/dashboard").json()["health"]["reason"] == "state")
         health = service.client.get("/v1/dashboard").json()["health"]
         assert health["state"] == "trouble" and "witness" in health["summary"]
@@ -90,6 +93,31 @@ def test_a_frozen_database_does_not_freeze_what_needs_none(service, monkeypatch)
         assert ready(service) == (503, "database")
     assert status().trouble is None
     until(lambda: ready(service) == (200, None))
+
+
+def test_a_frozen_postgresql_is_unready_and_thaws(tmp_path, postgres) -> None:
+    with small_service(tmp_path, f'{SMALL}\n[storage]\ndatabase = "{postgres}"\n') as service:
+        until(lambda: ready(service) == (200, None))
+        reports = service.reports(2)
+        with psycopg.connect(postgres) as connection:
+            (number,) = connection.execute("SELECT pg_backend_pid()").fetchone()
+            parent = psutil.Process(number).parent()
+        frozen = [parent, *parent.children(recursive=True)]
+        answers = []
+        sender = threading.Thread(target=lambda: answers.append(service.upload(reports)))
+        try:
+            for process in frozen:
+                process.suspend()
+            until(lambda: ready(service) == (503, "database"))
+            sender.start()
+        finally:
+            for process in frozen:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.resume()
+        sender.join(PATIENCE)
+        until(lambda: ready(service) == (200, None))
+        assert [one["outcome"] for one in answers[0].json()["outcomes"]] == ["accepted"] * 2
+        assert service.collector.status().accepted == 2
 
 
 def test_a_thousand_slow_heads_keep_nobody_out(service) -> None:

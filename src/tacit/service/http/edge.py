@@ -44,6 +44,8 @@ HEADERS = {
 }
 """Defaults; a page that needs more (the dashboard) sets its own policy."""
 
+_ENCODED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
 
 class Edge:
     """ASGI middleware around the whole application.
@@ -114,9 +116,10 @@ class _Exchange:
         """Pass a part of the answer on."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            given = {name for name, _ in message["headers"]}
+            more = [pair for pair in _ENCODED if pair[0] not in given]
+            message["headers"] = [*message["headers"], *more]
             headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
             if self._unread:
                 await self._drain()
             if self._unread:
