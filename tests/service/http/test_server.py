@@ -89,7 +89,7 @@ def test_it_starts_survives_kill_and_stops(tmp_path: Path) -> None:
         assert process.wait(PATIENCE) == 0
         lines = [json.loads(line) for line in process.stderr.read().splitlines()]
         assert [line["event"] for line in lines] == ["started"]
-        assert lines[0]["task_id"] == body["task_id"] and lines[0]["epsilon"] == 4.0
+        assert lines[0]["task_id"] == body["task_id"] and round(lines[0]["epsilon"], 6) == 4.0
 
 
 def test_uploads_under_way_are_finished(tmp_path: Path, monkeypatch) -> None:
