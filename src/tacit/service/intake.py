@@ -61,6 +61,9 @@ class PendingReport:
 class Mode(Protocol):
     """What the two privacy models do differently with a report, from its arrival to a release."""
 
+    def check(self) -> None:
+        """Refuse to go on if what this model needs beside the database is not in order."""
+
     def decode(self, sent: Sequence[tuple[PendingReport, str]], publication: Publication) -> None:
         """Read the messages of reports under one publication, noting what is wrong with each."""
 
@@ -96,10 +99,11 @@ class Mode(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Upload:
-    """What one client sent at once."""
+    """What one client sent at once: reports, and their messages while nobody has read them."""
 
     entries: list[PendingReport]
     token: Token | None
+    messages: list[str] = field(repr=False, default_factory=list)
 
 
 class Acceptance:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.publication import Publication
-from tacit.service.answers import Status
+from tacit.service.answers import Status, Trouble
 from tacit.service.dashboard.estimate import Estimate, estimate
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Facts:
         accepted: reports counted so far.
         next_batch: further reports until the next policy can be planned; None after the last.
         planner_alive: whether somebody plans.
+        trouble: why the service is not ready, None if it is.
         versions: every publication, oldest first.
         shown: the publication whose action map is shown.
         before: the one before it, None for the first.
@@ -52,6 +53,7 @@ class Facts:
     accepted: int
     next_batch: int | None
     planner_alive: bool
+    trouble: Trouble | None
     versions: Sequence[Version]
     shown: Publication | None
     before: Publication | None
@@ -98,6 +100,7 @@ class FactReader:
                 accepted=status.accepted,
                 next_batch=None if status.finished else status.next_batch,
                 planner_alive=status.planner_alive,
+                trouble=status.trouble,
             )
 
     def _read(self, version: int | None, status: Status) -> Facts:
@@ -111,6 +114,7 @@ class FactReader:
             accepted=status.accepted,
             next_batch=None if status.finished else status.next_batch,
             planner_alive=status.planner_alive,
+            trouble=status.trouble,
             versions=tuple(self._versions),
             shown=collector.billboard.published(shown).publication if newest >= 0 else None,
             before=collector.billboard.published(shown - 1).publication if shown > 0 else None,

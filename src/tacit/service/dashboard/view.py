@@ -70,6 +70,7 @@ class Health:
     Attributes:
         state: "good", "waiting" or "trouble".
         summary: one sentence.
+        reason: what is wrong in one word, None if nothing is.
         planner_alive: whether somebody plans.
         last_published: time of the newest policy, None before the first.
         schema: version of the database's schema.
@@ -78,6 +79,7 @@ class Health:
 
     state: str
     summary: str
+    reason: str | None
     planner_alive: bool
     last_published: str | None
     schema: str
@@ -241,8 +243,9 @@ def _health(facts: Facts) -> Health:
     state, summary = "good", "Reports are accepted and policies are planned."
     if intact is False:
         state, summary = "trouble", "The ledger of charges is damaged: stop and restore it."
-    elif not facts.planner_alive:
-        state, summary = "trouble", "Nobody plans: reports are kept, but no new policy will appear."
+    elif facts.trouble is not None:
+        said = facts.trouble.sentence
+        state, summary = "trouble", f"{said[:1].upper()}{said[1:]}."
     elif facts.accepted >= d.task.users:
         summary = "The population is reached: no further report is accepted, policies stay up."
     elif window.opens is not None and facts.now < window.opens:
@@ -254,6 +257,7 @@ def _health(facts: Facts) -> Health:
     return Health(
         state=state,
         summary=summary,
+        reason=None if facts.trouble is None else facts.trouble.reason,
         planner_alive=facts.planner_alive,
         last_published=None if last is None else iso(last),
         schema=facts.schema,

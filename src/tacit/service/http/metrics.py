@@ -47,6 +47,12 @@ class Metrics:
             ["outcome"],
             registry=self._registry,
         )
+        self._failures = Counter(
+            "tacit_planner_failures",
+            "Rounds of the planner that failed since the start.",
+            registry=self._registry,
+        )
+        collector.readiness.failed = self._failures.inc
         self._state = _State(collector)
         local = collector.describe()["model"] == "local"
         self._hidden = frozenset() if local else CONTENT_DEPENDENT
@@ -89,6 +95,7 @@ class _State(Source):
             ("released_users", "Users in the newest release.", now.users),
             ("published_time", "Unix time of the newest policy.", now.last_published),
             ("planner_alive", "Whether a process holds the planner's lease.", now.planner_alive),
+            ("ready", "Whether the service does all of its work.", now.trouble is None),
             (
                 "ledger_verified",
                 "Whether every line of the ledger is sound.",
