@@ -41,6 +41,14 @@ def serve(
     ] = None,
     port: Annotated[int | None, count("Instead of the file's; 0 takes a free one.")] = None,
     workers: Annotated[int, count("Processes that take uploads (PostgreSQL only).")] = 1,
+    role: Annotated[
+        Any,
+        typer.Option(
+            metavar="WORD",
+            parser=one_of("both", "server", "planner"),
+            help="server (answers), planner (plans) or both.",
+        ),
+    ] = "both",
     as_json: Json = False,
 ) -> None:
     """Collect reports over HTTP and learn from them, as one TOML file describes.
@@ -70,7 +78,11 @@ def serve(
     else:
         if port is not None:
             integer(port, "--port", low=0, high=65535)
-        _serve(deployment, read, host, port, integer(workers, "--workers", low=1, high=256))
+        workers = integer(workers, "--workers", low=1, high=256)
+        if role == "planner":
+            _plan(read, host, port, workers)
+        else:
+            _serve(deployment, read, host, port, workers, role == "both")
 
 
 def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
@@ -113,7 +125,12 @@ def _verify(deployment: Deployment, *, as_json: bool) -> None:
 
 
 def _serve(
-    path: Path, deployment: Deployment, host: str | None, port: int | None, workers: int
+    path: Path,
+    deployment: Deployment,
+    host: str | None,
+    port: int | None,
+    workers: int,
+    plans: bool,
 ) -> None:
     """Run it until it is told to stop."""
     from tacit.service.collector import Collector
@@ -134,11 +151,33 @@ def _serve(
         try:
             _announce(path, deployment, collector, host, listening.getsockname()[1])
             if workers == 1:
-                run(create_app(collector, PlannerLoop(collector)), listening)
+                planner = PlannerLoop(collector) if plans else None
+                run(create_app(collector, planner), listening)
         finally:
             collector.close()
         if workers > 1:
-            run_workers(path, workers, listening)
+            run_workers(path, workers, listening, plans)
+
+
+def _plan(deployment: Deployment, host: str | None, port: int | None, workers: int) -> None:
+    """Plan, and answer nobody, until told to stop."""
+    import signal
+
+    from tacit.service.collector import Collector
+    from tacit.service.http.server import configure_logging
+    from tacit.service.planning import PlannerLoop
+
+    if host is not None or port is not None or workers > 1:
+        raise InvalidInput("a planner listens nowhere: leave --host, --port and --workers out")
+    configure_logging()
+    stop = (signal.SIGTERM, signal.SIGINT)
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # before threads start: they inherit it
+    with Collector.open(deployment) as collector:
+        planner = PlannerLoop(collector)
+        planner.start()
+        print(f"tacit {__version__} plans {deployment.name}; stop with Ctrl-C", flush=True)
+        signal.sigwait(stop)
+        planner.stop()
 
 
 def _facts(deployment: Deployment) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -171,13 +172,20 @@ class PlannerLoop:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self.trouble: str | None = None
+        self.timed: Callable[[float], None] = lambda seconds: None
 
     def step(self) -> bool:
         """Plan one version if there is one to plan here; whether something was done."""
         now = self._clock()
         if self._renewed is None or not 0 <= now - self._renewed < LEASE_SECONDS / 3:
             self._renewed = now if self._lease.take() else None
-        return self._renewed is not None and self._planning.step()
+        if self._renewed is None:
+            return False
+        started = time.monotonic()
+        done = self._planning.step()
+        if done:
+            self.timed(time.monotonic() - started)
+        return done
 
     def start(self) -> None:
         """Plan in a thread until :meth:`stop`."""

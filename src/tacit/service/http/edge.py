@@ -8,6 +8,7 @@ client still has more to say the connection is closed.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 from fastapi import Request
@@ -47,7 +48,7 @@ class Edge:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send)
+        exchange, started = _Exchange(scope, receive, send), time.monotonic()
         try:
             await self.app(exchange.scope, exchange.receive, exchange.send)
         except ClientDisconnect:
@@ -58,7 +59,7 @@ class Edge:
                 await response(exchange.scope, exchange.receive, exchange.send)
         finally:
             route = getattr(exchange.scope.get("route"), "path", "other")
-            self.metrics.count_request(route, exchange.status)
+            self.metrics.count_request(route, exchange.status, time.monotonic() - started)
 
 
 class _Exchange:
