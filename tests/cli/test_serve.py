@@ -3,6 +3,9 @@
 import json
 import socket
 import sqlite3
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -163,3 +166,26 @@ def test_a_curator_without_its_key_is_refused(call, file: Path, tmp_path: Path) 
     key.unlink()
     done = call("serve", "coach.toml", "--port", "0")
     assert done.status == 2 and "coach.key" in done.err and done.err.count("\n") == 1
+
+
+def test_a_planner_of_its_own_plans_and_stops_in_good_order(file: Path) -> None:
+    start = "import sys; from tacit.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "serve", str(file), "--role", "planner"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as planner:
+        try:
+            assert planner.stdout is not None and " plans " in planner.stdout.readline()
+            with Collector.open(Deployment.load(file)) as collector:
+                deadline = time.monotonic() + 60
+                while not collector.lease().held() and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                assert collector.lease().held()
+                planner.terminate()
+                assert planner.wait(60) == 0
+                assert not collector.lease().held()
+        finally:
+            planner.kill()
+
+
+def test_a_planner_listens_nowhere(call, file: Path) -> None:
+    refused = call("serve", "coach.toml", "--role", "planner", "--port", "9")
+    assert refused.status == 2 and "listens nowhere" in refused.err
