@@ -38,6 +38,8 @@ users = 60
 tokens = "shared"
 [updates]
 minimum_batch = 10
+[storage]
+witness_on_same_disk = true
 """
 
 

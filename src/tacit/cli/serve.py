@@ -124,6 +124,7 @@ def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
                 "sending": deployment.sending,
                 "taking": deployment.taking,
             },
+            "restoring": deployment.restoring,
             "forecast": expected.to_json(),
         }
         print(json.dumps(checked))
@@ -218,6 +219,7 @@ def _facts(deployment: Deployment) -> list[str]:
         f"Updates: batches of at least {updates.minimum_batch:,}{seconds}",
         f"{deployment.sending}.",
         f"{deployment.taking}.",
+        f"{deployment.restoring}.",
         f"Database: {database}",
     ]
 

@@ -104,7 +104,7 @@ class Deployment:
         opens, closes = settings.window.opens, settings.window.closes
         if opens is not None and closes is not None and opens >= closes:
             raise InvalidInput("[window] closes before it opens; swap the two times")
-        return cls(
+        deployment = cls(
             settings,
             folder,
             task,
@@ -115,6 +115,14 @@ class Deployment:
             key_file=folder / (storage.key_file or f"{stem}.key"),
             witness=folder / (storage.witness or f"{stem}.witness"),
         )
+        if deployment.same_disk and not storage.witness_on_same_disk:
+            raise InvalidInput(
+                f"the witness {deployment.witness.name} would lie on the disk of the database: "
+                "whoever restores that disk turns back both, and noise is drawn twice unnoticed. "
+                "Name a file on another disk as witness in [storage], or accept this openly with "
+                "witness_on_same_disk = true (devices, --check and the dashboard say so)"
+            )
+        return deployment
 
     @staticmethod
     def example() -> str:
@@ -155,6 +163,29 @@ class Deployment:
         )
 
     @cached_property
+    def same_disk(self) -> bool:
+        """Whether database and witness can be restored together (joint; PostgreSQL: not known)."""
+        if self.model == "local" or not self.database.startswith("sqlite"):
+            return False
+        database = Path(self.database.removeprefix("sqlite:///"))
+        return _disk(database.parent) == _disk(self.witness.parent)
+
+    @property
+    def restoring(self) -> str:
+        """What a restored copy of the database can do to the guarantee, in a sentence."""
+        if self.model == "local":
+            return "Noise is drawn on devices: restoring a copy of the database redraws nothing"
+        if self.same_disk:
+            return (
+                "The witness lies on the disk of the database: if both are restored together from "
+                "a copy, noise can be drawn twice for the same release, and the guarantee is lost"
+            )
+        return (
+            "A database restored from a copy publishes what it published before or nothing, as "
+            "long as the witness is not restored with it"
+        )
+
+    @cached_property
     def guarantee(self) -> Guarantee:
         """What the agent's noise guarantees here: real noise, and the unit that tokens enforce."""
         return dataclasses.replace(self.bound.guarantee, unit=self.unit, simulated=False)
@@ -178,6 +209,13 @@ class Deployment:
 
     def __repr__(self) -> str:
         return f"Deployment({self.name!r}, {self.agent.name}, {self.task.users} reports)"
+
+
+def _disk(folder: Path) -> int:
+    """The device that a folder lies on, or would lie on."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder.stat().st_dev
 
 
 def _database(url: str, folder: Path) -> str:

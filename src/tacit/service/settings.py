@@ -178,12 +178,15 @@ class StorageSection(Section):
         database: SQLAlchemy URL; a file beside the deployment file unless given.
         key_file: keys of the encrypted table (joint only).
         witness: file that notices a database restored from before a release (joint only).
+        witness_on_same_disk: the witness may lie on the disk of the database, where both can be
+            restored together; everybody is told (joint only).
         keep_reports: keep what was absorbed, so that every policy can be worked out again.
     """
 
     database: Text | None = Field(default=None, repr=False)  # it may hold a password
     key_file: Text | None = None
     witness: Text | None = None
+    witness_on_same_disk: Flag = False
     keep_reports: Flag = False
 
 

@@ -138,6 +138,7 @@ def build(facts: Facts) -> View:
             "grace": d.grace,
             "sending": d.sending,
             "taking": d.taking,
+            "restoring": d.restoring,
             "reward_range": list(d.settings.task.reward_range),
             "opens": None if window.opens is None else iso(window.opens),
             "closes": None if window.closes is None else iso(window.closes),
