@@ -68,6 +68,7 @@ minimum_batch = {batch}
 accepted_versions = 1000
 
 [storage]
+witness_on_same_disk = true
 database = "{database}"
 keep_reports = true
 

@@ -3,6 +3,9 @@
 import json
 import socket
 import sqlite3
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -57,7 +60,9 @@ def test_consent_is_told_with_the_numbers_of_the_file(call, file: Path, tmp_path
     said = Deployment.load(file).guarantee
     assert done.out == consent(said, name="river-swim", steps=12, kept=False) + "\n"
     joint = file.read_text().replace('"tacit-local"', '"tacit-joint"\ndelta = 1e-5')
-    joint = joint.replace("# [storage]", "[storage]\nkeep_reports = true")
+    joint = joint.replace(
+        "# [storage]", "[storage]\nkeep_reports = true\nwitness_on_same_disk = true"
+    )
     file.write_text(joint.replace('"per-device"', '"shared"'))
     text = " ".join(call("serve", "coach.toml", "--consent").out.split())
     for words in ("sends us the record", "keeps an encrypted copy", "Nobody counts how often"):
@@ -157,9 +162,36 @@ def test_tokens_are_issued_listed_and_revoked(call, file: Path, tmp_path: Path) 
 def test_a_curator_without_its_key_is_refused(call, file: Path, tmp_path: Path) -> None:
     text = file.read_text().replace('"tacit-local"', '"tacit-joint"\ndelta = 1e-5')
     file.write_text(text)
+    done = call("serve", "coach.toml", "--check")
+    assert done.status == 2 and "witness_on_same_disk = true" in done.err
+    file.write_text(text.replace("# [storage]", "[storage]\nwitness_on_same_disk = true"))
+    assert "noise can be drawn twice" in call("serve", "coach.toml", "--check").out
     Collector.open(Deployment.load(file)).close()
     key = tmp_path / "coach.key"
     assert key.stat().st_mode & 0o777 == 0o600
     key.unlink()
     done = call("serve", "coach.toml", "--port", "0")
     assert done.status == 2 and "coach.key" in done.err and done.err.count("\n") == 1
+
+
+def test_a_planner_of_its_own_plans_and_stops_in_good_order(file: Path) -> None:
+    start = "import sys; from tacit.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "serve", str(file), "--role", "planner"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as planner:
+        try:
+            assert planner.stdout is not None and " plans " in planner.stdout.readline()
+            with Collector.open(Deployment.load(file)) as collector:
+                deadline = time.monotonic() + 60
+                while not collector.lease().held() and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                assert collector.lease().held()
+                planner.terminate()
+                assert planner.wait(60) == 0
+                assert not collector.lease().held()
+        finally:
+            planner.kill()
+
+
+def test_a_planner_listens_nowhere(call, file: Path) -> None:
+    refused = call("serve", "coach.toml", "--role", "planner", "--port", "9")
+    assert refused.status == 2 and "listens nowhere" in refused.err

@@ -88,8 +88,10 @@ def opened(clock: Clock) -> Iterator[Callable[..., Collector]]:
         collector.close()
 
 
-JOINT = LOCAL.replace('"tacit-local"', '"tacit-joint"').replace(
-    "epsilon = 4.0", "epsilon = 4.0\nfirst = 40\ngrowth = 1.5"
+JOINT = (
+    LOCAL.replace('"tacit-local"', '"tacit-joint"')
+    .replace("epsilon = 4.0", "epsilon = 4.0\nfirst = 40\ngrowth = 1.5")
+    .replace("[storage]", "[storage]\nwitness_on_same_disk = true")
 )
 
 

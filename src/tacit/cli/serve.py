@@ -51,6 +51,14 @@ def serve(
         bool,
         typer.Option("--show-tokens", help="Print first tokens instead of writing them to files."),
     ] = False,
+    role: Annotated[
+        Any,
+        typer.Option(
+            metavar="WORD",
+            parser=one_of("both", "server", "planner"),
+            help="server (answers), planner (plans) or both.",
+        ),
+    ] = "both",
     as_json: Json = False,
 ) -> None:
     """Collect reports over HTTP and learn from them, as one TOML file describes.
@@ -83,7 +91,18 @@ def serve(
             integer(port, "--port", low=0, high=65535)
         configure(log)
         workers = integer(workers, "--workers", low=1, high=256)
-        _serve(deployment, read, host, port, workers, show_tokens=show_tokens)
+        if role == "planner":
+            _plan(read, host, port, workers)
+        else:
+            _serve(
+                deployment,
+                read,
+                host,
+                port,
+                workers,
+                plans=role == "both",
+                show_tokens=show_tokens,
+            )
 
 
 def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
@@ -105,6 +124,7 @@ def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
                 "sending": deployment.sending,
                 "taking": deployment.taking,
             },
+            "restoring": deployment.restoring,
             "forecast": expected.to_json(),
         }
         print(json.dumps(checked))
@@ -132,6 +152,7 @@ def _serve(
     port: int | None,
     workers: int,
     *,
+    plans: bool,
     show_tokens: bool,
 ) -> None:
     """Run it until it is told to stop."""
@@ -154,11 +175,31 @@ def _serve(
             _announce(path, deployment, tokens, host, listening.getsockname()[1])
             _log_start(deployment, collector, workers)
             if workers == 1:
-                run(create_app(collector, PlannerLoop(collector)), listening)
+                planner = PlannerLoop(collector) if plans else None
+                run(create_app(collector, planner), listening)
         finally:
             collector.close()
         if workers > 1:
-            run_workers(path, workers, listening)
+            run_workers(path, workers, listening, plans)
+
+
+def _plan(deployment: Deployment, host: str | None, port: int | None, workers: int) -> None:
+    """Plan, and answer nobody, until told to stop."""
+    import signal
+
+    from tacit.service.collector import Collector
+    from tacit.service.planning import PlannerLoop
+
+    if host is not None or port is not None or workers > 1:
+        raise InvalidInput("a planner listens nowhere: leave --host, --port and --workers out")
+    stop = (signal.SIGTERM, signal.SIGINT)
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # before threads start: they inherit it
+    with Collector.open(deployment) as collector:
+        planner = PlannerLoop(collector)
+        planner.start()
+        print(f"tacit {__version__} plans {deployment.name}; stop with Ctrl-C", flush=True)
+        signal.sigwait(stop)
+        planner.stop()
 
 
 def _facts(deployment: Deployment) -> list[str]:
@@ -178,6 +219,7 @@ def _facts(deployment: Deployment) -> list[str]:
         f"Updates: batches of at least {updates.minimum_batch:,}{seconds}",
         f"{deployment.sending}.",
         f"{deployment.taking}.",
+        f"{deployment.restoring}.",
         f"Database: {database}",
     ]
 

@@ -58,11 +58,16 @@ class Trouble:
 
 @dataclass(slots=True)
 class IncomingReport:
-    """One report as it arrives. Its message is never printed."""
+    """One report as it arrives. Its message is never printed.
+
+    ``publication`` is the hash of the one it was made under; reports of devices older than these
+    hashes have none, and are judged by the number of the version alone.
+    """
 
     id: str
     version: int
     message: str = field(repr=False)
+    publication: str | None = None
 
 
 @dataclass(slots=True)
@@ -91,6 +96,7 @@ class PolicyBody:
     version: int
     etag: str
     body: bytes
+    hash: str
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from tacit import wire
 from tacit._version import __version__
 from tacit.errors import InvalidInput
-from tacit.publication import Publication
 from tacit.service import schema
 from tacit.service import store as db
 from tacit.service.answers import (
@@ -40,6 +39,11 @@ from tacit.service.verify import Verdict, verify
 
 Clock = Callable[[], float]
 """Unix time in seconds."""
+
+ANOTHER = (
+    "the report was made under another publication of version {version} than the one here: the "
+    "service was restored from a copy since, so it cannot be counted"
+)
 
 
 class Collector:
@@ -114,6 +118,8 @@ class Collector:
             "accepted_versions": d.accepted_versions,
             "delay": d.delay,
             "grace": d.grace,
+            "keep_reports": d.settings.storage.keep_reports,
+            "restoring": d.restoring,
             "guarantee": d.guarantee.to_json(),
         }
 
@@ -142,7 +148,7 @@ class Collector:
             PendingReport(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
             for report in reports
         ]
-        return Upload(entries, token, [report.message for report in reports])
+        return Upload(entries, token, reports)
 
     def settle(self, uploads: Sequence[Upload]) -> list[UploadAnswer]:
         """The second half, of many uploads in one transaction; durable when this returns."""
@@ -161,25 +167,25 @@ class Collector:
     def _decode(self, uploads: Sequence[Upload]) -> None:
         """Read messages; what is wrong with one is noted, and said if it is not a duplicate.
 
-        All reports under one version are read together, which costs little more than reading one.
+        All reports under one publication are read together, which costs little more than reading
+        one.
         """
-        alike: dict[int, list[tuple[PendingReport, str]]] = {}
+        alike: dict[tuple[int, str | None], list[tuple[PendingReport, str]]] = {}
         for upload in uploads:
-            for entry, message in zip(upload.entries, upload.messages, strict=True):
-                alike.setdefault(entry.version, []).append((entry, message))
-        for version, sent in alike.items():
-            publication = self._published(version)
-            if publication is not None:
+            for entry, report in zip(upload.entries, upload.reports, strict=True):
+                named = report.version, report.publication
+                alike.setdefault(named, []).append((entry, report.message))
+        for (version, name), sent in alike.items():
+            try:
+                publication, body = self.billboard.entry(version)
+                problem = None if name in (None, body.hash) else ANOTHER.format(version=version)
+            except UnknownVersion:
+                problem = f"version {version} was never published"
+            if problem is None:
                 self._mode.decode(sent, publication)
                 continue
             for entry, _ in sent:
-                entry.spoil("stale", f"version {version} was never published")
-
-    def _published(self, version: int) -> Publication | None:
-        try:
-            return self.billboard.publication(version)
-        except UnknownVersion:
-            return None
+                entry.spoil("stale", problem)
 
     def guarantee(self) -> dict[str, Any]:
         """The guarantee as JSON, and in plain words."""

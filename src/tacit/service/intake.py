@@ -22,7 +22,7 @@ from tacit.errors import InvalidInput
 from tacit.privacy.base import Report, Secret
 from tacit.publication import Publication
 from tacit.service import store as db
-from tacit.service.answers import Outcome, Token, Unavailable
+from tacit.service.answers import IncomingReport, Outcome, Token, Unavailable
 from tacit.service.deployment import Deployment
 from tacit.service.publishing import timeline
 from tacit.service.store import Store
@@ -99,11 +99,11 @@ class Mode(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Upload:
-    """What one client sent at once: reports, and their messages while nobody has read them."""
+    """What one client sent at once: as it arrived, and as it is decided."""
 
     entries: list[PendingReport]
     token: Token | None
-    messages: list[str] = field(repr=False, default_factory=list)
+    reports: list[IncomingReport] = field(repr=False, default_factory=list)
 
 
 class Acceptance:

@@ -199,6 +199,7 @@ class PlannerLoop:
         self._pause = pause
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        self.timed: Callable[[float], None] = lambda seconds: None
 
     def step(self) -> bool:
         """Plan one version if there is one to plan here; whether something was done."""
@@ -209,7 +210,10 @@ class PlannerLoop:
         if self._checked is None or now - self._checked >= BEAT_SECONDS:
             self._planning.mode.check()  # also while there is nothing to plan
             self._checked = now
-        return self._planning.step()
+        done = self._planning.step()
+        if done:
+            self.timed(self._steady() - now)
+        return done
 
     def start(self) -> None:
         """Plan in a thread until :meth:`stop`."""

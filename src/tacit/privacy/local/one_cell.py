@@ -21,7 +21,9 @@ from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import ONE_REPORT, LocalPrivatizer, Query, Report, Secret
 from tacit.privacy.events import FiniteEvent, guaranteed
-from tacit.privacy.finite import Oracle, Pair, packing
+from tacit.privacy.finite import packing
+from tacit.privacy.finite.channel import Pair
+from tacit.privacy.finite.oracle import Oracle
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.local.cells import (
     CellLaw,
@@ -34,7 +36,7 @@ from tacit.privacy.local.cells import (
 from tacit.privacy.noise import Noise, Source, weakest
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics import EachStep, OneStep
+from tacit.statistics.one_step import EachStep, OneStep
 from tacit.task import Task
 from tacit.validate import number
 

@@ -11,9 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from tacit.policy import Policy, TabularPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.service.answers import Status, Trouble
 from tacit.service.dashboard.estimate import Estimate, estimate
+from tacit.task import table_sizes
 
 if TYPE_CHECKING:
     from tacit.service.collector import Collector
@@ -142,7 +146,22 @@ class FactReader:
             self._collector.deployment.bound,
             self._collector.billboard.published(version),
         )
-        return estimate(bound.task, bound.planner, entry.release, entry.publication, version)
+        return estimate(
+            bound.task, bound.planner, entry.release, entry.publication, version, self._baselines()
+        )
+
+    def _baselines(self) -> dict[str, Policy]:
+        """What a policy is compared with: all of it public."""
+        deployment = self._collector.deployment
+        task = deployment.task
+        H, S, A = table_sizes(task)
+        names = deployment.labels["actions"]
+        same = f"{names[0]!r} always" if names else "action 0 always"
+        return {
+            same: TabularPolicy(np.zeros((H, S), dtype=np.int64)),
+            "an action at random": uniform_policy(H, S, A),
+            "the first policy": self._collector.billboard.publication(0).policy,
+        }
 
 
 def chosen(count: int) -> list[int]:

@@ -40,6 +40,8 @@ def create_app(collector: Collector, planner: PlannerLoop | None = None) -> Fast
         await run_in_threadpool(collector.close)
 
     metrics = Metrics(collector)
+    if planner is not None:
+        planner.timed = metrics.time_plan
     app = FastAPI(
         title="tacit",
         version=__version__,

@@ -8,6 +8,7 @@ client still has more to say the connection is closed.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,7 @@ class Edge:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send)
+        exchange, started = _Exchange(scope, receive, send), time.monotonic()
         uploaded = scope["path"] == UPLOADS and scope["method"] == "POST"
         self._active += 1
         try:
@@ -82,7 +83,8 @@ class Edge:
         finally:
             self._active -= 1
             found = getattr(exchange.scope.get("route"), "path", "other")
-            self.metrics.count_request(UPLOADS if uploaded else found, exchange.status)
+            route = UPLOADS if uploaded else found
+            self.metrics.count_request(route, exchange.status, time.monotonic() - started)
 
     async def _take(self, exchange: _Exchange) -> None:
         try:

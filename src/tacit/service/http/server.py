@@ -144,15 +144,17 @@ def run(app: FastAPI, listening: socket.socket) -> None:
         pass
 
 
-def run_workers(deployment: Path, workers: int, listening: socket.socket) -> None:
+def run_workers(
+    deployment: Path, workers: int, listening: socket.socket, plans: bool = True
+) -> None:
     """Serve in several processes; each opens the collector itself, one of them plans at a time."""
     with tempfile.TemporaryDirectory(prefix="tacit-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        config = settings(partial(open_app, deployment), factory=True, workers=workers)
+        config = settings(partial(open_app, deployment, plans), factory=True, workers=workers)
         Multiprocess(config, sockets=[listening]).run()
 
 
-def open_app(path: Path) -> FastAPI:
+def open_app(path: Path, plans: bool = True) -> FastAPI:
     """What each worker runs: its own collector, with the application on it."""
     from tacit.service.collector import Collector
     from tacit.service.deployment import Deployment
@@ -170,7 +172,7 @@ def open_app(path: Path) -> FastAPI:
         time.sleep(RETRY_SECONDS)
         sys.exit(1 if isinstance(error, Unavailable) else STARTUP_FAILURE)
     _prepare()
-    return create_app(collector, PlannerLoop(collector))
+    return create_app(collector, PlannerLoop(collector) if plans else None)
 
 
 def _follow(sentinel: int) -> None:

@@ -42,7 +42,9 @@ def parse(body: bytes, max_batch: int) -> tuple[str, list[IncomingReport]]:
     if any(report["version"] % 1 for report in reports):
         raise ApiError("invalid", "reports: a version must be a whole number")
     return upload["task_id"], [
-        IncomingReport(report["id"], int(report["version"]), report["message"])
+        IncomingReport(
+            report["id"], int(report["version"]), report["message"], report.get("publication")
+        )
         for report in reports
     ]
 
