@@ -88,7 +88,7 @@ class FakeCollector:
         etag = f'"{self.publication.version}"'
         if request.headers.get("if-none-match") == etag:
             return httpx.Response(304, headers={"etag": etag})
-        body = wire.publication_to_json(self.publication, self.task_id)
+        body = wire.publication_to_json(self.publication, self.task_id, self.task_id)
         return httpx.Response(200, json=body, headers={"etag": etag})
 
     def reports(self, upload) -> httpx.Response:

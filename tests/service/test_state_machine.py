@@ -59,6 +59,7 @@ opens = 1970-01-01T00:16:40Z
 closes = 1970-01-01T05:33:20Z
 
 [storage]
+witness_on_same_disk = true
 keep_reports = true
 """
 AGENTS = {
