@@ -195,3 +195,30 @@ def test_a_planner_of_its_own_plans_and_stops_in_good_order(file: Path) -> None:
 def test_a_planner_listens_nowhere(call, file: Path) -> None:
     refused = call("serve", "coach.toml", "--role", "planner", "--port", "9")
     assert refused.status == 2 and "listens nowhere" in refused.err
+
+
+def test_a_copy_is_made_once_and_the_drill_reads_it(call, file: Path, tmp_path: Path) -> None:
+    missing = call("backup", "coach.toml", "copy.db")
+    assert missing.status == 2 and "start the task first" in missing.err
+    assert not (tmp_path / "copy.db").exists()
+    with Collector.open(Deployment.load(file)) as collector:
+        collector.tokens.issue("operator", 1, "first")
+        done = call("backup", "coach.toml", "copy.db", "--drill")  # while it runs
+        policy = collector.policy().body
+    assert done.status == 0 and "Usable: 0 reports counted, 1 policies" in done.out
+    assert (tmp_path / "copy.db").stat().st_mode & 0o077 == 0
+    assert call("backup", "coach.toml", "copy.db").status == 2
+    (tmp_path / "copy.db").replace(tmp_path / "coach.db")
+    with Collector.open(Deployment.load(file)) as collector:
+        assert collector.policy().body == policy and len(collector.tokens.list()) == 1
+
+
+def test_the_drill_notices_what_is_wrong(call, file: Path, tmp_path: Path) -> None:
+    with Collector.open(Deployment.load(file)):
+        pass
+    with sqlite3.connect(tmp_path / "coach.db") as connection:
+        connection.execute("DELETE FROM publications")
+    done = call("backup", "coach.toml", "copy.db", "--drill")
+    assert done.status == 1 and "NOT USABLE: publications are missing" in done.out
+    refused = call("backup", "coach.toml", "other.db", "--key")
+    assert refused.status == 2 and "no key file" in refused.err

@@ -1,4 +1,4 @@
-"""``tacit serve``: write, check, verify, explain or run a deployment; and ``tacit tokens``."""
+"""``tacit serve`` (write, check, verify, explain, run), ``tacit tokens``, ``tacit backup``."""
 
 from __future__ import annotations
 
@@ -383,3 +383,34 @@ def _revoke_token(collector: Collector, number: int | None, *, as_json: bool) ->
     if not collector.tokens.revoke(number):
         raise InvalidInput(f"there is no token {number}; see: tacit tokens FILE list")
     print(json.dumps({"revoked": number}) if as_json else f"token {number} is revoked")
+
+
+def backup(
+    deployment: DeploymentFile,
+    to: Annotated[Path, typer.Argument(metavar="DEST", help="New file for the copy.")],
+    drill: Annotated[
+        bool, typer.Option("--drill", help="Open the copy in a scratch place and read it.")
+    ] = False,
+    key: Annotated[
+        bool, typer.Option("--key", help="Copy the key file too; keep the two apart.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Copy a task's database while it runs; the witness is never copied.
+
+    Example: tacit backup coach.toml coach-copy.db --drill
+    """
+    from tacit.service import backup as copies
+    from tacit.service.deployment import Deployment
+
+    read = Deployment.load(deployment)
+    made = [str(path) for path in copies.backup(read, to, key=key)]
+    found = copies.drill(read, to) if drill else None
+    if as_json:
+        print(json.dumps({"files": made, "drill": None if found is None else asdict(found)}))
+    else:
+        print(f"wrote {' and '.join(made)}")
+        if found is not None:
+            print(found)
+    if found is not None and found.problem:
+        raise typer.Exit(1)

@@ -126,8 +126,8 @@ def test_where_noise_hides_everything_it_is_said() -> None:
     bound, release, publication = local_run(SWIM, TacitLocal(0.05), 100, 0)
     guess = estimate(bound.task, bound.planner, release, publication, 0)
     assert guess.hidden > 0.5
-    known = Stored(release.users, release.blocks, dict.fromkeys(release.variances, np.zeros(())))
-    assert estimate(bound.task, bound.planner, known, publication, 0).hidden < guess.hidden
+    bound, release, publication = local_run(SWIM, TacitLocal(2.0), 30_000, 0)
+    assert estimate(bound.task, bound.planner, release, publication, 0).hidden < 0.1
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ class FactReader:
         return {
             same: TabularPolicy(np.zeros((H, S), dtype=np.int64)),
             "an action at random": uniform_policy(H, S, A),
-            "the first policy": self._collector.billboard.publication(0).policy,
+            "the first policy": self._collector.billboard.published(0).publication.policy,
         }
 
 
