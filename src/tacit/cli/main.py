@@ -21,7 +21,7 @@ from tacit.cli.fleet import fleet
 from tacit.cli.guarantee import guarantee
 from tacit.cli.listing import list_
 from tacit.cli.run import demo, run
-from tacit.cli.serve import serve, tokens
+from tacit.cli.serve import erase, serve, tokens
 from tacit.cli.sweep import report, sweep
 from tacit.errors import TacitError
 
@@ -49,7 +49,7 @@ def root(
 
 app.command()(demo)
 app.command("list")(list_)
-for _command in (run, guarantee, audit, sweep, serve, fleet, tokens, report):
+for _command in (run, guarantee, audit, sweep, serve, fleet, tokens, erase, report):
     app.command()(_command)
 
 
