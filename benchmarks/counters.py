@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize
 
-from tacit.privacy.counters import KINDS, Strategy, blt, strategy
-from tacit.privacy.counters.blt import GAPS, residues
+from tacit.privacy.counters import KINDS, strategy
+from tacit.privacy.counters.base import Strategy
+from tacit.privacy.counters.blt import GAPS, blt, residues
 
 LENGTHS = (2**7, 2**10, 2**12, 2**14)
 DIMENSION, STEPS, FEW_STEPS = 72, 10_000, 300

@@ -19,7 +19,8 @@ from tacit.privacy.bounded import (
     paper_radius,
     tabular_delta,
 )
-from tacit.privacy.finite import BinaryResponse, SubsetSelection
+from tacit.privacy.finite.bits import BinaryResponse
+from tacit.privacy.finite.subset import SubsetSelection
 
 SETTINGS = [  # epsilon, delta, states, actions, horizon
     (0.2, 0.1, 2, 2, 2),

@@ -16,7 +16,7 @@ from tacit.policy import TabularPolicy
 from tacit.privacy import Exact
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics import VisitCounts
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 
 

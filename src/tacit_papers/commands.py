@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from tacit.cli.display import bar, speaker
 from tacit.cli.options import Json, Workers
 from tacit.cli.run import one_interrupt
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tacit_papers.figure import Claim
     from tacit_papers.reproduction import Reproduction, Step, Watch
 
@@ -46,6 +45,8 @@ def reproduce(
 
     Example: tacit reproduce tabular-ldp/figure-1 --quick
     """
+    from rich.markup import escape
+
     from tacit_papers import reproduction
 
     found, size = reproduction.find(figure), "quick" if quick else size
@@ -88,6 +89,8 @@ def _report(say: Callable[..., None], done: Reproduction) -> None:
 
 
 def _table(claims: tuple[Claim, ...]) -> Table:
+    from rich.table import Table
+
     table = Table(show_lines=True)
     for heading in ("claim", "expected", "measured", "verdict"):
         table.add_column(heading, overflow="fold")
@@ -101,6 +104,8 @@ def _table(claims: tuple[Claim, ...]) -> Table:
 @contextmanager
 def _bars() -> Iterator[Watch]:
     """An overall bar and one for the part in progress."""
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -120,6 +125,8 @@ def _bars() -> Iterator[Watch]:
 
 def figures(*, as_json: bool) -> None:
     """``tacit list figures``: every figure with the time it takes."""
+    from rich.markup import escape
+
     from tacit_papers import reproduction
 
     if as_json:

@@ -46,7 +46,7 @@ def test_the_true_epsilon_of_the_published_noise(asked: float, true: float) -> N
     levels = (1000 - 1).bit_length()
     root = math.sqrt(8 * math.log(2 / 1e-5)) / asked
     q = (1 + 0.6**2) / (1 + 0.6) ** 2
-    assert bound.privatizer.mu == pytest.approx(math.sqrt(2) * (q + 0.5) / root, rel=1e-5)
+    assert bound.guarantee.mu == pytest.approx(math.sqrt(2) * (q + 0.5) / root, rel=1e-5)
     assert bound.privatizer.noise_std == control_joint(10, 0.6, asked, 1e-5, levels)[0]
 
 

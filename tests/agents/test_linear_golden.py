@@ -24,8 +24,9 @@ from tacit.agents.lsvi_calibration import (
 from tacit.policy import uniform_policy
 from tacit.privacy import Query, SimulatedNoise
 from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
-from tacit.privacy.counters import Toeplitz, Tree
-from tacit.privacy.curator import Price
+from tacit.privacy.counters.toeplitz import Toeplitz
+from tacit.privacy.counters.tree import Tree
+from tacit.privacy.curator.answers import Price
 from tacit.simulation.streams import planner_streams
 from tacit.statistics.linear import FeaturePairs, clipped_features
 

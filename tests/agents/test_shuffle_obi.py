@@ -10,7 +10,8 @@ import tacit
 from tacit.agents import ShuffleOBI
 from tacit.errors import InvalidInput
 from tacit.kernels.questions import REWARD, STEP
-from tacit.privacy.shuffle import Blanket, Shuffled, useful_crowd
+from tacit.privacy.shuffle.blanket import Blanket
+from tacit.privacy.shuffle.shuffled import Shuffled, useful_crowd
 from tacit.simulation.compiled import compiled_run
 from tacit.simulation.one_cell import OneCellRun
 

@@ -7,7 +7,7 @@ import tacit
 from tacit.driver import Every, Geometric
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
-from tacit.privacy.local import LocalShaped
+from tacit.privacy.local.shaped import LocalShaped
 from tacit.simulation.compiled import compiled_run
 from tacit.simulation.value_targeted import ValueTargetedRun
 from tacit.statistics.base import Relation

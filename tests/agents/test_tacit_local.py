@@ -7,8 +7,8 @@ import tacit
 from tacit.agents import TacitLocal
 from tacit.driver import CappedBatches
 from tacit.errors import InvalidInput
-from tacit.planners import DirectionalPlanner, NoisyPosteriorPlanner
-from tacit.privacy.local import OneCell
+from tacit.planners.tacit_local import DirectionalPlanner, NoisyPosteriorPlanner
+from tacit.privacy.local.one_cell import OneCell
 from tacit.problems import make_problem
 
 SMALL = make_problem("random-mdp", seed=1)

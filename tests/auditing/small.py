@@ -12,7 +12,7 @@ from tacit.auditing.pairs import Case, worst_cases
 from tacit.auditing.targets import AuditedSource, DeviceTarget, LearnerTarget
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.privacy.shuffle import Shuffled
+from tacit.privacy.shuffle.shuffled import Shuffled
 from tacit.problems.base import Problem
 
 DELTA = 1e-5

@@ -17,12 +17,13 @@ from tacit.auditing.watched import Watched
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.kernels.questions import KINDS
-from tacit.planners import UniformPlanner
+from tacit.planners.references import UniformPlanner
 from tacit.privacy import GridLaw, SecureNoise
-from tacit.privacy.curator import Curator, Price
+from tacit.privacy.curator.answers import Price
+from tacit.privacy.curator.curator import Curator
 from tacit.privacy.filter import BudgetExhausted
-from tacit.privacy.local import LocalAdditive, least_scales
-from tacit.statistics import VisitCounts
+from tacit.privacy.local.additive import LocalAdditive, least_scales
+from tacit.statistics.counts import VisitCounts
 
 PROBLEM = PROBLEMS["random-mdp"]
 

@@ -3,6 +3,9 @@
 import json
 import socket
 import sqlite3
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -92,6 +95,7 @@ def test_mistakes_are_sentences(call, file: Path) -> None:
             (("tokens", "coach.toml", "give"), "issue, list, revoke"),
             (("tokens", "coach.toml", "issue", "--role", "king"), "device, operator"),
             (("tokens", "coach.toml", "issue", "--count", "0"), "--count"),
+            (("tokens", "coach.toml", "issue"), "--out FILE"),
             (("tokens", "coach.toml", "revoke"), "NUMBER"),
             (("tokens", "coach.toml", "revoke", "99"), "no token 99"),
         ):
@@ -116,9 +120,24 @@ def test_a_database_of_another_task_is_refused(call, file: Path) -> None:
     assert done.status == 2 and "another task" in done.err
 
 
+def test_a_damaged_or_read_only_database_is_a_sentence(call, file: Path, tmp_path: Path) -> None:
+    database = tmp_path / "coach.db"
+    database.write_bytes(b"this is a letter, not a database\n" * 100)
+    for words in (("serve", "coach.toml", "--port", "0"), ("tokens", "coach.toml", "list")):
+        done = call(*words)
+        assert done.status == 2 and "not a database" in done.err
+        assert "Traceback" not in done.err and done.err.count("\n") == 1
+    database.unlink()
+    database.mkdir()
+    done = call("serve", "coach.toml", "--port", "0")
+    assert done.status == 2 and "cannot be written" in done.err and done.err.count("\n") == 1
+
+
 def test_tokens_are_issued_listed_and_revoked(call, file: Path, tmp_path: Path) -> None:
     command = ("tokens", "coach.toml")
-    made = json.loads(call(*command, "issue", "--role", "operator", "--label", "me", "--json").out)
+    made = json.loads(
+        call(*command, "issue", "--role", "operator", "--label", "me", "--show", "--json").out
+    )
     assert made["role"] == "operator" and len(made["tokens"]) == 1
     done = call(*command, "issue", "--count", "3", "--out", "tokens.txt")
     assert done.status == 0 and "wrote 3 tokens" in done.out
@@ -127,7 +146,7 @@ def test_tokens_are_issued_listed_and_revoked(call, file: Path, tmp_path: Path) 
     tokens = written.read_text().split()
     assert len(set(tokens)) == 3 and all(len(token) == 43 for token in tokens)
     assert call(*command, "issue", "--out", "tokens.txt").status == 2
-    assert len(call(*command, "issue", "--count", "2").out.split()) == 2
+    assert len(call(*command, "issue", "--count", "2", "--show").out.split()) == 2
     known = json.loads(call(*command, "list", "--json").out)["tokens"]
     assert [token["role"] for token in known] == ["operator", *["device"] * 5]
     listed = call(*command, "list").out
@@ -153,3 +172,26 @@ def test_a_curator_without_its_key_is_refused(call, file: Path, tmp_path: Path) 
     key.unlink()
     done = call("serve", "coach.toml", "--port", "0")
     assert done.status == 2 and "coach.key" in done.err and done.err.count("\n") == 1
+
+
+def test_a_planner_of_its_own_plans_and_stops_in_good_order(file: Path) -> None:
+    start = "import sys; from tacit.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "serve", str(file), "--role", "planner"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as planner:
+        try:
+            assert planner.stdout is not None and " plans " in planner.stdout.readline()
+            with Collector.open(Deployment.load(file)) as collector:
+                deadline = time.monotonic() + 60
+                while not collector.lease().held() and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                assert collector.lease().held()
+                planner.terminate()
+                assert planner.wait(60) == 0
+                assert not collector.lease().held()
+        finally:
+            planner.kill()
+
+
+def test_a_planner_listens_nowhere(call, file: Path) -> None:
+    refused = call("serve", "coach.toml", "--role", "planner", "--port", "9")
+    assert refused.status == 2 and "listens nowhere" in refused.err

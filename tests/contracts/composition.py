@@ -6,7 +6,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from contracts.randomizer import subset_law
-from tacit.privacy.finite import SubsetSelection
+from tacit.privacy.finite.subset import SubsetSelection
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:

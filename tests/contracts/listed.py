@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from tacit.kernels import finite as kernels
-from tacit.privacy.finite import BinaryResponse, Randomizer, SubsetSelection
+from tacit.privacy.finite.bits import BinaryResponse
+from tacit.privacy.finite.oracle import Randomizer
+from tacit.privacy.finite.subset import SubsetSelection
 
 
 def outputs(randomizer: Randomizer) -> np.ndarray:

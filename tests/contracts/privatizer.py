@@ -31,7 +31,8 @@ from tacit.privacy import (
 from tacit.privacy.base import LocalPrivatizer
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics import Statistic, VisitCounts
+from tacit.statistics import Statistic
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 
 TASK = Task(

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from contracts.entropy import Law, secure_law, simulated_law
-from tacit.privacy.finite import SubsetSelection
 from tacit.privacy.finite.chances import ONE
 from tacit.privacy.finite.oracle import Randomizer
+from tacit.privacy.finite.subset import SubsetSelection
 
 FLOATS = 1e-12
 """Simulated samplers use chances that are rounded to floats."""

@@ -9,13 +9,14 @@ from tacit.auditing.agent import audit
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.grid import GRID, whole_steps
-from tacit.planners import ObiPlanner
+from tacit.planners.obi import ObiPlanner
 from tacit.privacy import GridLaw, Privatizer, Query, Report, Secret, SimulatedNoise
 from tacit.privacy.events import PureEvent, guaranteed
-from tacit.privacy.joint import GaussianLaw
+from tacit.privacy.joint.batched import GaussianLaw
 from tacit.release import Release
 from tacit.service.serving import served_model
-from tacit.statistics import Relation, VisitCounts
+from tacit.statistics import Relation
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 
 

@@ -16,7 +16,7 @@ from tacit.privacy import Exact, Query, Report, Secret
 from tacit.problems import make_problem
 from tacit.publication import Publication
 from tacit.release import NoNoise, Release
-from tacit.statistics import VisitCounts
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 
 

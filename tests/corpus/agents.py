@@ -17,8 +17,8 @@ from tacit.agents import Agent
 from tacit.arrays import IntArray
 from tacit.auditing.agent import AgentAudit
 from tacit.driver import BoundAgent
-from tacit.privacy.finite import BinaryResponse, SubsetSelection, UnaryEncoding
-from tacit.privacy.finite.subset import _calibrated
+from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
+from tacit.privacy.finite.subset import SubsetSelection, _calibrated
 from tacit.privacy.local.response import PooledResponse
 from tacit.privacy.noise import GridLaw, Noise
 from tacit.problems.base import Problem

@@ -3,16 +3,18 @@
 from contracts.sampler import misfits
 from corpus import Detector, Mutant, agents, detectors, linear, planted, tabular
 from tacit.kernels.planning import greedy
-from tacit.planners import UniformPlanner
+from tacit.planners.references import UniformPlanner
 from tacit.privacy import SecureNoise
 from tacit.privacy.accounting import gaussian_mu
-from tacit.privacy.counters import Tree
-from tacit.privacy.curator import Curator
-from tacit.privacy.finite import KaryResponse, SubsetSelection
-from tacit.privacy.joint import BatchSums
-from tacit.privacy.local import LocalAdditive, LocalShaped, OneCell
+from tacit.privacy.counters.tree import Tree
+from tacit.privacy.curator.curator import Curator
+from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
+from tacit.privacy.joint.batched import BatchSums
+from tacit.privacy.local.additive import LocalAdditive
+from tacit.privacy.local.one_cell import OneCell
+from tacit.privacy.local.shaped import LocalShaped
 from tacit.service.ledger import whole_charge
-from tacit.statistics import VisitCounts
+from tacit.statistics.counts import VisitCounts
 from tacit.statistics.linear import CuratedTransitions
 
 AUDIT = "audit"

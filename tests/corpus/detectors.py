@@ -25,21 +25,29 @@ from tacit.auditing import Target, audit_target
 from tacit.driver import BoundAgent
 from tacit.kernels.cells import cell_index
 from tacit.kernels.questions import MOVE
-from tacit.planners import UniformPlanner
 from tacit.planners.base import next_version
+from tacit.planners.references import UniformPlanner
 from tacit.policy import uniform_policy
 from tacit.privacy import Exact, Guarantee, Secret, SecureNoise, SimulatedNoise
-from tacit.privacy.counters import Tree
-from tacit.privacy.curator import Answers, Curator, Independent, Price
+from tacit.privacy.counters.tree import Tree
+from tacit.privacy.curator.answers import Answers, Price
+from tacit.privacy.curator.curator import Curator
+from tacit.privacy.curator.paper import Independent
 from tacit.privacy.filter import BudgetExhausted
-from tacit.privacy.finite import Channel, SubsetSelection, packing
-from tacit.privacy.joint import BatchSums
-from tacit.privacy.local import LocalAdditive, LocalShaped, OneCell, least_scales
+from tacit.privacy.finite import packing
+from tacit.privacy.finite.channel import Channel
+from tacit.privacy.finite.subset import SubsetSelection
+from tacit.privacy.joint.batched import BatchSums
+from tacit.privacy.local.additive import LocalAdditive, least_scales
+from tacit.privacy.local.one_cell import OneCell
+from tacit.privacy.local.shaped import LocalShaped
 from tacit.publication import Publication
 from tacit.release import ValueQuery
 from tacit.service.deployment import Deployment
-from tacit.statistics import OneStep, Relation, VisitCounts
+from tacit.statistics import Relation
+from tacit.statistics.counts import VisitCounts
 from tacit.statistics.linear import CuratedTransitions
+from tacit.statistics.one_step import OneStep
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from tacit.arrays import Array, frozen
 from tacit.privacy.base import Query, Secret
-from tacit.privacy.curator import Curator, CuratorSecret, ReusedNoise
+from tacit.privacy.curator.curator import Curator, CuratorSecret
+from tacit.privacy.curator.paper import ReusedNoise
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.release import Release, ValueQuery

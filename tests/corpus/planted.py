@@ -10,11 +10,13 @@ import numpy as np
 from tacit.kernels.questions import MOVE
 from tacit.privacy import SecureNoise, accounting
 from tacit.privacy.charges import Charge, GaussianCharge
-from tacit.privacy.curator import Curator
+from tacit.privacy.curator.curator import Curator
 from tacit.privacy.events import GaussianEvent
-from tacit.privacy.finite import SubsetSelection, packing
-from tacit.privacy.joint import BatchSums
-from tacit.privacy.local import LocalShaped, OneCell
+from tacit.privacy.finite import packing
+from tacit.privacy.finite.subset import SubsetSelection
+from tacit.privacy.joint.batched import BatchSums
+from tacit.privacy.local.one_cell import OneCell
+from tacit.privacy.local.shaped import LocalShaped
 from tacit.service.deployment import Deployment
 
 

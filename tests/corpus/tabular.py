@@ -13,15 +13,16 @@ from tacit.grid import GRID
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Query, Secret
-from tacit.privacy.counters import Tree
 from tacit.privacy.counters.state import Buffers
-from tacit.privacy.finite import KaryResponse
-from tacit.privacy.local import LocalAdditive, least_scales
+from tacit.privacy.counters.tree import Tree
+from tacit.privacy.finite.subset import KaryResponse
+from tacit.privacy.local.additive import LocalAdditive, least_scales
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics import Relation, VisitCounts
+from tacit.statistics import Relation
 from tacit.statistics.base import Norm
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 

@@ -136,10 +136,10 @@ def test_metrics_are_named_as_they_are(tmp_path: Path) -> None:
     with small_collector(tmp_path) as collector:
         metrics = Metrics(collector)
         metrics.count_reports(["accepted"])
-        metrics.count_request("/", 200)
+        metrics.count_request("/", 200, 0.0)
         text = metrics.text()
     text = text if isinstance(text, str) else text.decode()
-    real = set(re.findall(r"^(tacit_\w+)", text, re.MULTILINE))
+    real = set(re.findall(r"^# TYPE (tacit_\w+)", text, re.MULTILINE))
     assert set(re.findall(r"`(tacit_\w+)`", GUIDE)) == real
 
 

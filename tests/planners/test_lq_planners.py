@@ -23,7 +23,7 @@ from tacit.planners.ofu import (
 )
 from tacit.planners.references import CertaintyPlanner, IdlePlanner, ThompsonPlanner
 from tacit.planners.tacit_control import TacitControlPlanner
-from tacit.privacy.joint import CountedSums
+from tacit.privacy.joint.counted import CountedSums
 from tacit.problems import LQSystem, Problem, make_problem
 from tacit.publication import Publication
 from tacit.release import Release

@@ -6,13 +6,8 @@ import numpy as np
 
 from contracts.planner import PlannerContract
 from tacit.agents import Agent, make_agent
-from tacit.planners import (
-    JointCountsPlanner,
-    MirrorPlanner,
-    TransitionPlanner,
-    ValueTargetedPlanner,
-    VFreePlanner,
-)
+from tacit.planners.tacit_joint import JointCountsPlanner, VFreePlanner
+from tacit.planners.vtr import MirrorPlanner, TransitionPlanner, ValueTargetedPlanner
 from tacit.problems import LinearMixtureMDP, Problem, TabularMDP, make_problem
 
 

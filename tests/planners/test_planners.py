@@ -11,18 +11,13 @@ from contracts.privatizer import no_questions, streams
 from tacit.agents import OBI, PSRL, Agent, LdpOBI, LdpPSRL, Optimal, TacitLocal, UcbVI, Uniform
 from tacit.driver import drive
 from tacit.kernels.questions import WEIGHT_STEPS
-from tacit.planners import (
-    DirectionalPlanner,
-    NoisyPosteriorPlanner,
-    ObiPlanner,
-    OptimalPlanner,
-    PosteriorPlanner,
-    UcbViPlanner,
-    UniformPlanner,
-)
+from tacit.planners.obi import ObiPlanner, UcbViPlanner
+from tacit.planners.posterior import PosteriorPlanner
+from tacit.planners.references import OptimalPlanner, UniformPlanner
+from tacit.planners.tacit_local import DirectionalPlanner, NoisyPosteriorPlanner
 from tacit.privacy import Exact, Query, Silence, SimulatedNoise
 from tacit.problems import Problem, TabularMDP, make_problem
-from tacit.statistics import VisitCounts
+from tacit.statistics.counts import VisitCounts
 
 
 class TabularContract(PlannerContract):

@@ -5,7 +5,8 @@ import numpy as np
 
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.privacy import Exact, Privatizer, Query, Silence
-from tacit.statistics import Nothing, Statistic, VisitCounts
+from tacit.statistics import Statistic
+from tacit.statistics.counts import Nothing, VisitCounts
 
 
 class TestExact(PrivatizerContract):

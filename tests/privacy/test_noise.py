@@ -9,7 +9,8 @@ from contracts.sampler import misfits
 from tacit.errors import InvalidInput
 from tacit.kernels.noise import draw_bounded
 from tacit.privacy import GridLaw, SecureNoise, Silence, SimulatedNoise
-from tacit.privacy.finite import KaryResponse, UnaryEncoding
+from tacit.privacy.finite.bits import UnaryEncoding
+from tacit.privacy.finite.subset import KaryResponse
 
 KARY = KaryResponse.calibrate(1.5, 4)
 

@@ -51,7 +51,7 @@ def rows(collector: Collector, table: sa.Table) -> list[sa.Row]:
 
 
 @pytest.mark.parametrize(("text", "make"), [(LOCAL, local_reports), (JOINT, trajectories)])
-def test_kept_reports_are_erased_and_learning_goes_on(deploy, opened, clock, text, make) -> None:
+def test_kept_reports_are_erased_and_learning_goes_on(deploy, opened, text, make) -> None:
     collector, rng = (
         opened(deploy(text, users=400, batch=100, keep="true")),
         np.random.default_rng(1),
@@ -63,7 +63,7 @@ def test_kept_reports_are_erased_and_learning_goes_on(deploy, opened, clock, tex
     assert collector.status().version == 1
     with pytest.raises(Refused, match="stop it first"):
         erase(collector, "kept")
-    clock.now += 100
+    planner.stop()
     before = len(rows(collector, table))
     said = erase(collector, "kept")
     left = sorted(row[0] for row in rows(collector, table))
@@ -74,14 +74,15 @@ def test_kept_reports_are_erased_and_learning_goes_on(deploy, opened, clock, tex
 
 
 @pytest.mark.parametrize(("text", "make"), [(LOCAL, local_reports), (JOINT, trajectories)])
-def test_everything_is_erased_and_the_task_is_over(deploy, opened, clock, text, make) -> None:
+def test_everything_is_erased_and_the_task_is_over(deploy, opened, text, make) -> None:
     deployment = deploy(text, users=400, batch=100)
     collector, rng = opened(deployment), np.random.default_rng(2)
     with pytest.raises(InvalidInput, match="nothing to erase"):
         erase(collector, "all")
     collector.upload(deployment.task_id, make(collector, rng, 130), None)
-    PlannerLoop(collector).step()
-    clock.now += 100
+    planner = PlannerLoop(collector)
+    planner.step()
+    planner.stop()
     late = make(collector, rng, 1)
     erase(collector, "all")
     for table in (schema.uploads, schema.secrets, schema.learner):

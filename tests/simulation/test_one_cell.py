@@ -18,12 +18,13 @@ from tacit.driver import CappedBatches, drive
 from tacit.kernels.cells import CellSums, estimate_cells
 from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
-from tacit.planners import DirectionalPlanner
-from tacit.planners.tacit_local import released_counts
+from tacit.planners.tacit_local import DirectionalPlanner, released_counts
 from tacit.privacy import SimulatedNoise
-from tacit.privacy.finite import KaryResponse, Oracle, SubsetSelection, UnaryEncoding
-from tacit.privacy.local import OneCell
+from tacit.privacy.finite.bits import UnaryEncoding
+from tacit.privacy.finite.oracle import Oracle
+from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 from tacit.privacy.local.cells import weighing
+from tacit.privacy.local.one_cell import OneCell
 from tacit.problems import TabularMDP, make_problem
 from tacit.simulation import one_cell, simulate
 from tacit.simulation.compiled import compiled_run

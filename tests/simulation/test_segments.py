@@ -9,7 +9,7 @@ import tacit
 from tacit.driver import Every
 from tacit.errors import InvalidInput
 from tacit.privacy import Exact
-from tacit.privacy.joint import CountedSums
+from tacit.privacy.joint.counted import CountedSums
 from tacit.problems import LQSystem
 from tacit.simulation.compiled import TABLE, compiled_run
 from tacit.simulation.runs import SegmentRun, StepwiseRun

@@ -14,7 +14,8 @@ from tacit.grid import STEPS
 from tacit.kernels.sums import absorb
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
-from tacit.statistics import Nothing, Relation, VisitCounts
+from tacit.statistics import Relation
+from tacit.statistics.counts import Nothing, VisitCounts
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 

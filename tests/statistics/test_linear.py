@@ -10,7 +10,7 @@ import pytest
 import tacit
 from tacit.kernels.linear_sums import Weights
 from tacit.policy import uniform_policy
-from tacit.privacy.curator import Price
+from tacit.privacy.curator.answers import Price
 from tacit.publication import Publication
 from tacit.statistics import Relation
 from tacit.statistics.linear import CuratedTransitions, FeaturePairs, LinearSums, clipped_features

@@ -13,7 +13,8 @@ from tacit.policy import LinearPolicy
 from tacit.problems import LQSystem, make_problem
 from tacit.publication import Publication
 from tacit.release import NoNoise, Release
-from tacit.statistics import ControlMoments, InstrumentedResponses, Relation
+from tacit.statistics import Relation
+from tacit.statistics.lq import ControlMoments, InstrumentedResponses
 from tacit.trajectory import Trajectory, VectorTrajectory
 
 DOUBLE = make_problem("lq-double-integrator")

@@ -15,7 +15,8 @@ from tacit.kernels import cells
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, pick_question
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
-from tacit.statistics import EachStep, OneStep, Relation
+from tacit.statistics import Relation
+from tacit.statistics.one_step import EachStep, OneStep
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 

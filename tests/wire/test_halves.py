@@ -18,10 +18,12 @@ from tacit.kernels.cells import cell_index
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP
 from tacit.planners.base import Streams
 from tacit.privacy import Query, SecureNoise, SimulatedNoise
-from tacit.privacy.finite import SubsetSelection, UnaryEncoding, packing
-from tacit.privacy.local import DrawnCell, OneCell
+from tacit.privacy.finite import packing
+from tacit.privacy.finite.bits import UnaryEncoding
+from tacit.privacy.finite.subset import SubsetSelection
+from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.publication import Publication
-from tacit.statistics import EachStep, OneStep
+from tacit.statistics.one_step import EachStep, OneStep
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 

@@ -14,25 +14,15 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from tacit.agents import lsvi_calibration as calibrations
 from tacit.agents.base import CheckedAgent
 from tacit.agents.lsvi import dimension, switches_at_most, ties_note, tuned_plus
-from tacit.agents.lsvi_calibration import (
-    PaperConstants,
-    Sizes,
-    adaptive_constants,
-    batch_constants,
-    batch_count,
-    one_target,
-    plus_constants,
-    spectral_shift,
-    three_targets,
-    tight_shares,
-    zcdp,
-)
 from tacit.driver import BoundAgent, CappedBatches, Schedule, every_user
 from tacit.planners.lsvi import Asked, LsviPlanner, LsviPlusPlanner, Switching
-from tacit.privacy.counters import Tree
-from tacit.privacy.curator import Answers, Curator, Independent, Price, ReusedNoise
+from tacit.privacy.counters.tree import Tree
+from tacit.privacy.curator.answers import Answers, Price
+from tacit.privacy.curator.curator import Curator
+from tacit.privacy.curator.paper import Independent, ReusedNoise
 from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task
 from tacit.validate import choice
@@ -69,8 +59,8 @@ class _PrivateLsvi(CheckedAgent):
     def _scale(self) -> float:
         return DEFAULT_SCALE if self.bonus_scale is None else self.bonus_scale
 
-    def _sizes(self, task: Task) -> Sizes:
-        return Sizes(dimension(task), task.horizon, task.users, self.beta)
+    def _sizes(self, task: Task) -> calibrations.Sizes:
+        return calibrations.Sizes(dimension(task), task.horizon, task.users, self.beta)
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """Whether the bonus says anything."""
@@ -88,7 +78,7 @@ class _OneTarget(_PrivateLsvi):
         """Users between releases, and the number of releases before the last user."""
 
     @abstractmethod
-    def _constants(self, task: Task, tree: Tree) -> PaperConstants: ...
+    def _constants(self, task: Task, tree: Tree) -> calibrations.PaperConstants: ...
 
     def _switching(self, rounds: int) -> Switching | None:
         """When to plan anew, where not at every release."""
@@ -96,11 +86,11 @@ class _OneTarget(_PrivateLsvi):
 
     def _tight(self, task: Task) -> BoundAgent:
         d, H, K = dimension(task), task.horizon, task.users
-        statistic, targets = CuratedTransitions(task), one_target(H)
+        statistic, targets = CuratedTransitions(task), calibrations.one_target(H)
         schedule, ends = self._schedule(task)
         tree = Tree(ends)
-        shares = tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
-        ridge = 1.0 + spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
+        shares = calibrations.tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
+        ridge = 1.0 + calibrations.spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
         switching = self._switching(switches_at_most(d, H, K, 1.0, ridge))
         answers = shares.answers(targets, ends if switching is None else switching.most)
         parts = statistic, task, tree, shares.gram_std, answers, shares.price
@@ -143,11 +133,11 @@ class DpLsviBatch(_OneTarget):
     name: ClassVar[str] = "dp-lsvi-batch"
 
     def _schedule(self, task: Task) -> tuple[Schedule, int]:
-        size = math.ceil(task.users / batch_count(self._sizes(task), self.epsilon))
+        size = math.ceil(task.users / calibrations.batch_count(self._sizes(task), self.epsilon))
         return CappedBatches(size, size, 0.0), max(1, math.ceil(task.users / size) - 1)
 
-    def _constants(self, task: Task, tree: Tree) -> PaperConstants:
-        return batch_constants(self._sizes(task), self.epsilon, self.delta)
+    def _constants(self, task: Task, tree: Tree) -> calibrations.PaperConstants:
+        return calibrations.batch_constants(self._sizes(task), self.epsilon, self.delta)
 
 
 @dataclass(frozen=True)
@@ -169,9 +159,11 @@ class DpLsviAdaptive(_OneTarget):
     def _schedule(self, task: Task) -> tuple[Schedule, int]:
         return every_user, max(task.users - 1, 1)
 
-    def _constants(self, task: Task, tree: Tree) -> PaperConstants:
-        rho = zcdp(self.epsilon, self.delta)
-        return adaptive_constants(self._sizes(task), rho, round(tree.column_norm() ** 2))
+    def _constants(self, task: Task, tree: Tree) -> calibrations.PaperConstants:
+        rho = calibrations.zcdp(self.epsilon, self.delta)
+        return calibrations.adaptive_constants(
+            self._sizes(task), rho, round(tree.column_norm() ** 2)
+        )
 
     def _switching(self, rounds: int) -> Switching:
         return Switching(rounds)
@@ -208,10 +200,10 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
     def _tight(self, task: Task) -> BoundAgent:
         d, H, K = dimension(task), task.horizon, task.users
         weight = 1.0 / H
-        statistic, targets = CuratedTransitions(task, weight), three_targets(task)
+        statistic, targets = CuratedTransitions(task, weight), calibrations.three_targets(task)
         tree = Tree(max(K - 1, 1))
-        shares = tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
-        ridge = weight + spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
+        shares = calibrations.tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
+        ridge = weight + calibrations.spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
         switches = switches_at_most(d, H, K, weight, ridge)
         answers = shares.answers(targets, switches)
         parts = statistic, task, tree, shares.gram_std, answers, shares.price
@@ -223,8 +215,8 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
 
     def _paper(self, task: Task) -> BoundAgent:
         H, K = task.horizon, task.users
-        statistic, targets = CuratedTransitions(task, 1.0 / H), three_targets(task)
-        rho = zcdp(self.epsilon, self.delta)
+        statistic, targets = CuratedTransitions(task, 1.0 / H), calibrations.three_targets(task)
+        rho = calibrations.zcdp(self.epsilon, self.delta)
         each = rho / (4 * H * K)
         vector, square = (math.sqrt(2 * H**power / each) for power in (2, 4))
         stds = {name: np.full(H, square if name == "square" else vector) for name in targets.ranges}
@@ -233,7 +225,7 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         price = Price.separate(1.0 / H, centred=False)
         parts = statistic, task, Independent(K), math.sqrt(1 / (2 * each)), answers, price
         curator = kind(*parts, batch=1, **self.requested())
-        constants = plus_constants(self._sizes(task), rho)
+        constants = calibrations.plus_constants(self._sizes(task), rho)
         bonus = constants.bonus if self.bonus_scale is None else tuned_plus(self._scale, H)
         asked = Asked(answers.ranges, centred=False)
         ridge = 2 * constants.ridge

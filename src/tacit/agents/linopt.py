@@ -19,8 +19,8 @@ from tacit.planners import Planner
 from tacit.planners.widths import PaperJoint, TightWidths, WidthRule
 from tacit.privacy import Privatizer
 from tacit.privacy.counters import strategy
-from tacit.privacy.joint import CountedSums
-from tacit.privacy.local import LocalShaped
+from tacit.privacy.joint.counted import CountedSums
+from tacit.privacy.local.shaped import LocalShaped
 from tacit.statistics.targets import Scaling, Shape, ValueTargets
 from tacit.task import Task
 

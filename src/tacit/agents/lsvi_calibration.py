@@ -18,8 +18,8 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.planners.lsvi import PlusBonus
 from tacit.privacy.accounting import gaussian_mu
-from tacit.privacy.counters import Strategy
-from tacit.privacy.curator import Answers, Price, grid_rounding
+from tacit.privacy.counters.base import Strategy
+from tacit.privacy.curator.answers import Answers, Price, grid_rounding
 from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task
 

@@ -11,18 +11,12 @@ from tacit.agents import paper
 from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.planners import ObiPlanner, UcbViPlanner
-from tacit.planners.obi import Width
+from tacit.planners.obi import ObiPlanner, UcbViPlanner, Width
 from tacit.privacy import Exact, Privatizer
 from tacit.privacy.bounded import paper_radius
-from tacit.privacy.local import (
-    LocalAdditive,
-    LocalResponse,
-    differing_bits,
-    proportional_radii,
-    response_bits,
-)
-from tacit.statistics import VisitCounts
+from tacit.privacy.local.additive import LocalAdditive, proportional_radii
+from tacit.privacy.local.response import LocalResponse, differing_bits, response_bits
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 
 

@@ -11,9 +11,10 @@ from tacit.agents.references import every_tenth
 from tacit.driver import BoundAgent, Schedule, every_user
 from tacit.planners.ofu import OfuPlanner, paper_ridge, plain_ridge, tight_ridge
 from tacit.privacy import Exact
-from tacit.privacy.counters import Tree, strategy
-from tacit.privacy.joint import CountedSums
-from tacit.statistics import ControlMoments
+from tacit.privacy.counters import strategy
+from tacit.privacy.counters.tree import Tree
+from tacit.privacy.joint.counted import CountedSums
+from tacit.statistics.lq import ControlMoments
 from tacit.task import Task
 
 

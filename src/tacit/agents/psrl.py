@@ -10,10 +10,10 @@ from tacit.agents import paper
 from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent
 from tacit.kernels.posterior import Prior
-from tacit.planners import PosteriorPlanner
+from tacit.planners.posterior import PosteriorPlanner
 from tacit.privacy import Exact
-from tacit.privacy.local import LocalAdditive
-from tacit.statistics import VisitCounts
+from tacit.privacy.local.additive import LocalAdditive
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 
 

@@ -7,10 +7,17 @@ from typing import ClassVar
 
 from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent, never_again
-from tacit.planners import OptimalPlanner, Planner, UniformPlanner
-from tacit.planners.references import CertaintyPlanner, IdlePlanner, ThompsonPlanner
+from tacit.planners import Planner
+from tacit.planners.references import (
+    CertaintyPlanner,
+    IdlePlanner,
+    OptimalPlanner,
+    ThompsonPlanner,
+    UniformPlanner,
+)
 from tacit.privacy import Exact
-from tacit.statistics import ControlMoments, Nothing
+from tacit.statistics.counts import Nothing
+from tacit.statistics.lq import ControlMoments
 from tacit.task import Task
 
 

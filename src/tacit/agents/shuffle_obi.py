@@ -8,9 +8,12 @@ from typing import Any, ClassVar, Literal
 from tacit.agents.base import CheckedAgent, Ranges
 from tacit.agents.paper import shuffle_claim
 from tacit.driver import BoundAgent, CappedBatches
-from tacit.planners import DirectionalPlanner, ObiPlanner
-from tacit.privacy.shuffle import ReshuffledBits, Shuffled, useful_crowd
-from tacit.statistics import EachStep, OneStep, VisitCounts
+from tacit.planners.obi import ObiPlanner
+from tacit.planners.tacit_local import DirectionalPlanner
+from tacit.privacy.shuffle.reshuffled import ReshuffledBits
+from tacit.privacy.shuffle.shuffled import Shuffled, useful_crowd
+from tacit.statistics.counts import VisitCounts
+from tacit.statistics.one_step import EachStep, OneStep
 from tacit.task import Task
 
 FEWEST_BATCHES = 50

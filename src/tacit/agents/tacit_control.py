@@ -8,8 +8,8 @@ from typing import ClassVar
 from tacit.agents.base import CheckedAgent
 from tacit.driver import BoundAgent
 from tacit.planners.tacit_control import TacitControlPlanner
-from tacit.privacy.joint import BatchSums
-from tacit.statistics import InstrumentedResponses
+from tacit.privacy.joint.batched import BatchSums
+from tacit.statistics.lq import InstrumentedResponses
 from tacit.task import Task
 
 

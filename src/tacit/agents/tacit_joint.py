@@ -9,10 +9,11 @@ from typing import ClassVar, Literal
 from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent, Geometric
 from tacit.errors import InvalidInput
-from tacit.planners import JointCountsPlanner, Planner, VFreePlanner
+from tacit.planners import Planner
+from tacit.planners.tacit_joint import JointCountsPlanner, VFreePlanner
 from tacit.privacy import accounting
 from tacit.privacy.counters import strategy
-from tacit.privacy.joint import CountedSums
+from tacit.privacy.joint.counted import CountedSums
 from tacit.statistics import Statistic
 from tacit.statistics.counts import JointCounts
 from tacit.statistics.multi_target import MultiTargets

@@ -13,9 +13,9 @@ from tacit.agents.lsvi_calibration import Shares, Targets, tight_shares
 from tacit.driver import BoundAgent, Geometric
 from tacit.kernels.linear_sums import Weights
 from tacit.planners.ridge import Blocks, RidgePlanner
-from tacit.privacy.counters import Toeplitz
-from tacit.privacy.curator import Curator
-from tacit.privacy.joint import CountedSums, counted_noise_std
+from tacit.privacy.counters.toeplitz import Toeplitz
+from tacit.privacy.curator.curator import Curator
+from tacit.privacy.joint.counted import CountedSums, counted_noise_std
 from tacit.statistics.linear import CuratedTransitions, LinearSums
 from tacit.task import Task
 

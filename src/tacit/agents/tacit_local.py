@@ -8,9 +8,10 @@ from typing import ClassVar, Literal
 from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent, CappedBatches
 from tacit.kernels.questions import Weighing
-from tacit.planners import DirectionalPlanner, NoisyPosteriorPlanner, Planner
-from tacit.privacy.local import OneCell
-from tacit.statistics import OneStep
+from tacit.planners import Planner
+from tacit.planners.tacit_local import DirectionalPlanner, NoisyPosteriorPlanner
+from tacit.privacy.local.one_cell import OneCell
+from tacit.statistics.one_step import OneStep
 from tacit.task import Task
 
 

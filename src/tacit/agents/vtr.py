@@ -13,11 +13,11 @@ from tacit.agents.base import CheckedAgent
 from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
 from tacit.features import value_caps
-from tacit.planners import MirrorPlanner, Planner, TransitionPlanner, ValueTargetedPlanner
-from tacit.planners.vtr import Rate
+from tacit.planners import Planner
+from tacit.planners.vtr import MirrorPlanner, Rate, TransitionPlanner, ValueTargetedPlanner
 from tacit.planners.widths import PaperLocal, Sums, TightWidths, Units, WidthRule
 from tacit.privacy import Exact
-from tacit.privacy.local import LocalShaped
+from tacit.privacy.local.shaped import LocalShaped
 from tacit.statistics import Statistic
 from tacit.statistics.counts import PolicyTransitions
 from tacit.statistics.targets import Scaling, Shape, ValueTargets

@@ -21,20 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
-from tacit.auditing.bounds import (
-    Moments,
-    epsilon_from_guesses,
-    mu_from_moments,
-    shares_of_looks,
-)
+from tacit.auditing import bounds
+from tacit.auditing import scores as scoring
 from tacit.auditing.findings import GAUSSIAN, NOTHING, AuditReport, MethodBound
-from tacit.auditing.scores import (
-    Rule,
-    Score,
-    learned_scores,
-    likeliest_rule,
-    strongest_rule,
-)
 from tacit.errors import InvalidInput
 from tacit.privacy.accounting import gaussian_epsilon
 from tacit.validate import integer, number
@@ -89,7 +78,7 @@ class Target(Protocol):
 class _Guesses:
     """A rule of guessing with what it has shown so far."""
 
-    def __init__(self, name: str, rule: Rule, delta: float, beta: float) -> None:
+    def __init__(self, name: str, rule: scoring.Rule, delta: float, beta: float) -> None:
         self._rule, self._delta, self._beta = rule, delta, beta
         self._correct = self._made = self._trials = 0
         self.bound = MethodBound(name, 0.0, NOTHING, str(rule), "no guess was made")
@@ -99,12 +88,12 @@ class _Guesses:
         self._correct, self._made = self._correct + correct, self._made + made
         self._trials += len(worlds)
 
-    def look(self, share: float) -> None:
+    def update(self, share: float) -> None:
         """Work the bound out; what earlier looks have shown stays shown."""
         if self._made == 0:
             return
         counts = self._correct, self._made, self._trials
-        found = float(epsilon_from_guesses(*counts, self._delta, share * self._beta))
+        found = float(bounds.epsilon_from_guesses(*counts, self._delta, share * self._beta))
         if found >= self.bound.lower_bound:
             seen = f"{self._correct:,} of {self._made:,} guesses right"
             self.bound = dataclasses.replace(self.bound, lower_bound=found, seen=seen)
@@ -113,9 +102,9 @@ class _Guesses:
 class _Gaussian:
     """The log-likelihood ratios of both worlds, as far as they have been seen."""
 
-    def __init__(self, score: Score, delta: float, beta: float) -> None:
+    def __init__(self, score: scoring.Score, delta: float, beta: float) -> None:
         self._score, self._delta, self._beta = score, delta, beta
-        self._worlds = Moments(), Moments()
+        self._worlds = bounds.Moments(), bounds.Moments()
         self.bound = MethodBound("gaussian", 0.0, GAUSSIAN, score.name, "nothing")
 
     def see(self, outputs: Array, worlds: IntArray) -> None:
@@ -123,9 +112,9 @@ class _Gaussian:
         for world, moments in enumerate(self._worlds):
             moments.add(scores[worlds == world])
 
-    def look(self, share: float) -> None:
+    def update(self, share: float) -> None:
         """Work the bound out; what earlier looks have shown stays shown."""
-        mu = mu_from_moments(*self._worlds, share * self._beta)
+        mu = bounds.mu_from_moments(*self._worlds, share * self._beta)
         found = gaussian_epsilon(mu, self._delta)
         if found >= self.bound.lower_bound:
             seen = f"mu is at least {mu:.4g}"
@@ -208,20 +197,22 @@ def audit_target(
         share = 1.0 - KNOWN_SHARE if known else 1.0
         if known and not gaussian:
             left = max(trials - done, 1)
-            rule = likeliest_rule(_likelihood(target), outputs, left, delta, KNOWN_SHARE * beta)
+            rule = scoring.likeliest_rule(
+                _likelihood(target), outputs, left, delta, KNOWN_SHARE * beta
+            )
             methods.append(_Guesses("likelihood", rule, delta, KNOWN_SHARE * beta))
-        rule = strongest_rule(scores, outputs, worlds, delta, share * beta)
+        rule = scoring.strongest_rule(scores, outputs, worlds, delta, share * beta)
         methods.append(_Guesses("guesses", rule, delta, share * beta))
 
     looks = _looks(done, max(done, trials))
-    for until, share in zip(looks, shares_of_looks(len(looks)), strict=True):
+    for until, share in zip(looks, bounds.shares_of_looks(len(looks)), strict=True):
         for size in _batches(until - done, rows):
             worlds, outputs = _trial(target, size, rng)
             for method in methods:
                 method.see(outputs, worlds)
         done = until
         for method in methods:
-            method.look(share)
+            method.update(share)
         best = max(method.bound.lower_bound for method in methods)
         if progress is not None:
             progress(f"{done:,} trials, epsilon is at least {best:.3g}")
@@ -286,16 +277,16 @@ def _draw(target: Target, worlds: IntArray, rng: np.random.Generator) -> Array:
     return outputs
 
 
-def _learned(worlds: IntArray, outputs: Array, known: Target | None) -> list[Score]:
+def _learned(worlds: IntArray, outputs: Array, known: Target | None) -> list[scoring.Score]:
     """Scores fitted to a sample, and the likelihood where it is known."""
     own = [] if known is None else [_likelihood(known)]
     both = outputs[worlds == 0], outputs[worlds == 1]
-    return [*own, *(learned_scores(*both) if all(len(world) for world in both) else [])]
+    return [*own, *(scoring.learned_scores(*both) if all(len(world) for world in both) else [])]
 
 
-def _likelihood(target: Target) -> Score:
+def _likelihood(target: Target) -> scoring.Score:
     """The log-likelihood ratio under the claimed noise."""
-    return Score("log-likelihood ratio", _checked(target))
+    return scoring.Score("log-likelihood ratio", _checked(target))
 
 
 def _checked(target: Target) -> Callable[[Array], Array]:

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from tacit.cli.display import speaker
 from tacit.cli.options import Case, Json, Seed, count, number, on_case
@@ -41,6 +40,8 @@ def audit(
     Exits with status 1 if the claim is refuted, and says so where nothing could be concluded.
     Example: tacit audit random-mdp ldp-obi --epsilon 1
     """
+    from rich.console import Console
+
     from tacit.auditing.agent import audit as audit_agent
 
     problem, agent = case.problem(), case.agent()

@@ -1,4 +1,7 @@
-"""What a person sees: lines as they are, progress while it runs, and a result in words."""
+"""What a person sees: lines as they are, progress while it runs, and a result in words.
+
+Rich is imported when something is shown: half of the time of ``tacit --help`` would go into it.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,26 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
-
 if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
     from tacit.simulation.result import Result
     from tacit.simulation.scheduler import Progress as Report
 
 
 def speaker(*, quiet: bool = False) -> Callable[..., None]:
     """Prints lines as they are: not wrapped, not coloured, brackets included."""
+    from rich.console import Console
+
     return partial(Console(highlight=False, soft_wrap=True, quiet=quiet).print, markup=False)
 
 
 @contextmanager
 def bar(*columns: ProgressColumn, quiet: bool = False) -> Iterator[Progress]:
     """A bar on stderr that goes away when it is done; silent where nobody watches."""
+    from rich.console import Console
+    from rich.progress import Progress
+
     console = Console(stderr=True)
     silent = quiet or not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=silent) as drawn:
@@ -33,6 +40,8 @@ def bar(*columns: ProgressColumn, quiet: bool = False) -> Iterator[Progress]:
 @contextmanager
 def progress_bar(title: str, episodes: int) -> Iterator[Report]:
     """Episodes, regret and episodes per second."""
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),

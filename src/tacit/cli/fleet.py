@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from tacit._version import __version__
 from tacit.cli.display import bar, speaker
@@ -103,6 +102,8 @@ def _tokens(file: Path | None, path: Path, per_device: bool) -> list[str]:
 @contextmanager
 def _bar(fleet: Fleet, users: int, *, quiet: bool) -> Iterator[Watch]:
     """Users counted, and the time that is left."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn(fleet.terms.name),
         BarColumn(bar_width=24),

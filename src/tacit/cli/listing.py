@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
-from rich.markup import escape
 
 from tacit.cli.display import speaker
 from tacit.cli.options import Json
@@ -30,6 +28,10 @@ def list_(
 
     Example: tacit list agents
     """
+    from importlib.metadata import entry_points
+
+    from rich.markup import escape
+
     others = entry_points(group="tacit.lists")
     if what in others.names:
         others[what].load()(as_json=as_json)
@@ -50,6 +52,8 @@ def list_(
 
 def registry(what: str) -> Registry[Any]:
     """The registry of one kind."""
+    from importlib.metadata import entry_points
+
     from tacit.agents.catalogue import agents
     from tacit.problems.catalogue import problems
 

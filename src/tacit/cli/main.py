@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from importlib.metadata import entry_points
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -47,15 +47,18 @@ def root(
         print(context.get_help())
 
 
-app.command()(demo)
-app.command("list")(list_)
-for _command in (run, guarantee, audit, sweep, serve, fleet, tokens, erase, report):
-    app.command()(_command)
+OWN: dict[str, Callable[..., None]] = {"demo": demo, "list": list_}
+OWN |= {"run": run, "guarantee": guarantee, "audit": audit, "sweep": sweep, "serve": serve}
+OWN |= {"fleet": fleet, "tokens": tokens, "erase": erase, "report": report}
+for _name, _command in OWN.items():
+    app.command(_name)(_command)
 
 
 @functools.cache
 def add_commands() -> None:
     """Commands of other packages: functions for Typer, named by their entry points."""
+    from importlib.metadata import entry_points
+
     for point in entry_points(group="tacit.commands"):
         try:
             app.command(point.name)(point.load())
@@ -65,7 +68,8 @@ def add_commands() -> None:
 
 def main() -> None:
     """Entry point: a person's mistake is one line on stderr and status 2, never a traceback."""
-    add_commands()
+    if not OWN.keys() & sys.argv[1:2]:  # reading the entry points of all packages takes a while
+        add_commands()
     try:
         status = app(prog_name="tacit", standalone_mode=False)
     except TacitError as error:

@@ -11,13 +11,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE
-from rich.table import Table
 
 from tacit.cli import options as given
 from tacit.cli.display import progress_bar, speaker, summary
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tacit.simulation import Result
 
 
@@ -184,6 +184,9 @@ def demo(
 
 
 def _demo_table(results: list[Result]) -> Table:
+    from rich.box import SIMPLE
+    from rich.table import Table
+
     from tacit.simulation.plot import label
 
     table = Table(title=f"Regret per user, mean of {RUNS} runs", title_justify="left", box=SIMPLE)

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from tacit._version import __version__
 from tacit.cli.display import bar, speaker
@@ -23,6 +21,8 @@ from tacit.cli.run import one_interrupt
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tacit.sweep.run import Backend, SweepProgress, Swept, Watch
     from tacit.sweep.tasks import SweepTask
 
@@ -122,6 +122,8 @@ def _backend(address: str | None, count: int) -> Iterator[tuple[Backend[SweepTas
 @contextmanager
 def _bar() -> Iterator[Watch]:
     """One bar for the whole sweep."""
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+
     from tacit.sweep.estimate import duration
 
     columns = (
@@ -214,6 +216,8 @@ def _where(described: dict[str, Any]) -> str:
 
 
 def _table(where: str, lines: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -> Table:
+    from rich.table import Table
+
     from tacit.privacy.guarantee import Guarantee
     from tacit.sweep.tasks import said
 

@@ -10,13 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Array
+from tacit.kernels import lq_learning as learning
 from tacit.kernels.excitation import directions
-from tacit.kernels.lq_learning import (
-    draw_models,
-    model_responses,
-    regret_curvature,
-    scaled_costs,
-)
 from tacit.planners.lq_model import LinearTask, lower_root
 from tacit.planners.lq_posterior import Belief, moments_under
 
@@ -40,7 +35,7 @@ class Tuning(NamedTuple):
         caution: standard deviations of predicted harm that gains must make up for.
         budget: largest share of what acting is worth that excitation may cost.
         quantile: of imagined users who are not clipped.
-        doubt: factor on the belief's spread when users are imagined for clipping.
+        widening: factor on the belief's spread when users are imagined for clipping.
         growth: longest excited batch, in multiples of the users already served.
         first: users of the first batch, times mu.
     """
@@ -48,7 +43,7 @@ class Tuning(NamedTuple):
     caution: float = 1.0
     budget: float = 0.03
     quantile: float = 0.97
-    doubt: float = 2.0
+    widening: float = 2.0
     growth: float = 2.0
     first: float = 12.0
 
@@ -79,18 +74,18 @@ def prospect(
     """Judge gains on models drawn from the belief: act only where it is predicted to pay."""
     normals = rng.standard_normal((MODELS, facts.D, facts.n))
     models, lower = np.empty_like(normals), lower_root(belief.sigma)
-    draw_models(belief.theta, lower, normals, facts.C_A, facts.C_B, models)
+    learning.draw_models(belief.theta, lower, normals, facts.C_A, facts.C_B, models)
     costs, optimum = np.empty((MODELS, len(SCALES))), np.empty(MODELS)
     excited = np.empty(MODELS)
     setting = facts.setting._replace(W=belief.W)
-    scaled_costs(models, gains, SCALES, setting, costs, optimum, excited)
+    learning.scaled_costs(models, gains, SCALES, setting, costs, optimum, excited)
     change = costs - costs[:, :1]
     predicted = change.mean(axis=0) + tuning.caution * change.std(axis=0)
     chosen = int(predicted.argmin()) if predicted.min() < 0.0 else 0
     regret = costs - optimum[:, np.newaxis]
     curvature = np.empty((CURVED, facts.D, facts.D))
     for model, out in zip(models, curvature, strict=False):
-        regret_curvature(model, facts.H, setting, 1e-4, out)
+        learning.regret_curvature(model, facts.H, setting, 1e-4, out)
     return Prospect(
         scale=float(SCALES[chosen]),
         loss=float(regret[:, chosen].mean()),
@@ -201,8 +196,8 @@ def _imagine(
     H, n, d = facts.H, facts.n, facts.d
     normals = rng.standard_normal((USERS, facts.D, n))
     models = np.empty_like(normals)
-    lower = tuning.doubt * lower_root(belief.sigma)
-    draw_models(belief.theta, lower, normals, facts.C_A, facts.C_B, models)
+    lower = tuning.widening * lower_root(belief.sigma)
+    learning.draw_models(belief.theta, lower, normals, facts.C_A, facts.C_B, models)
     q, key = np.empty((USERS, H, d)), int(rng.integers(2**62))
     for user in range(USERS):
         directions(key, user, q[user])
@@ -210,7 +205,7 @@ def _imagine(
     response, cross = np.empty((USERS, n, n)), np.empty((USERS, n, n))
     excited, residual = np.empty((USERS, d, n)), np.empty((USERS, n, n))
     squares = np.empty((USERS, d, d))
-    model_responses(
+    learning.model_responses(
         models,
         belief.theta,
         gains,

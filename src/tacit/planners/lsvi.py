@@ -14,14 +14,7 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels.lsvi import (
-    backward_regression,
-    factorise,
-    feature_widths,
-    log_determinants,
-    optimistic_stage,
-    solve_stage,
-)
+from tacit.kernels import lsvi
 from tacit.planners.base import Ask, Streams, greedy_actions, next_version
 from tacit.planners.ridge import unit_direction, unpacked
 from tacit.policy import TabularPolicy
@@ -81,7 +74,7 @@ class Regression:
         self._packed, self._ridge, self._least = release.blocks["gram"], ridge, least
         self.logdet: Array = np.empty(len(self._packed))
         work = np.empty((d, d))
-        self._sound = log_determinants(self._packed, ridge, least, work, self.logdet)
+        self._sound = lsvi.log_determinants(self._packed, ridge, least, work, self.logdet)
         if not self._sound:
             self.logdet = np.linalg.slogdet(self._matrices()[1])[1]
 
@@ -98,13 +91,13 @@ class Regression:
         if asked:
             self.excess: Array = (lam - gram) @ unit_direction(self.phi)
         self.factors = np.empty_like(lam)
-        factorise(lam, max(self._least, LEAST), self.factors)
+        lsvi.factorise(lam, max(self._least, LEAST), self.factors)
 
     @cached_property
     def widths(self) -> Array:
         """|phi|_{Lam^-1} [H, S A]."""
         widths = np.empty((len(self.factors), len(self.phi)))
-        feature_widths(self.factors, self.phi, widths)
+        lsvi.feature_widths(self.factors, self.phi, widths)
         return widths
 
     def predict(
@@ -125,7 +118,7 @@ class Regression:
             if reward:
                 per_pair = per_pair + self.release.blocks["reward"][h]
             y = per_pair.ravel() @ self.phi
-        solve_stage(self.factors, h, y, w)
+        lsvi.solve_stage(self.factors, h, y, w)
         prediction: Array = middle + self.phi @ w
         return prediction
 
@@ -214,7 +207,9 @@ class LsviPlanner:
         else:
             table, reward = release.blocks["table"], release.blocks["reward"]
             widths = self._widths(fit)
-            backward_regression(fit.factors, widths, fit.phi, table, reward, self.bonus, tops, Q)
+            lsvi.backward_regression(
+                fit.factors, widths, fit.phi, table, reward, self.bonus, tops, Q
+            )
         return greedy_in(Q, previous, streams, context)
 
     def _ask_backward(self, fit: Regression, version: int, tops: Array, ask: Ask, Q: Array) -> None:
@@ -223,7 +218,7 @@ class LsviPlanner:
         for h in reversed(range(len(Q))):
             answer, middle = self.asked.put(version, "value", h, V, ask)
             V = np.empty(Q.shape[1])
-            optimistic_stage(
+            lsvi.optimistic_stage(
                 fit.factors,
                 fit.excess,
                 fit.phi,

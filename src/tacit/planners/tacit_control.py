@@ -14,18 +14,8 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.kernels import lq
+from tacit.planners import lq_design
 from tacit.planners.base import Ask, Streams, next_version
-from tacit.planners.lq_design import (
-    AMPLITUDES,
-    LENGTHS,
-    STILL,
-    STIRRED,
-    Design,
-    Prospect,
-    Tuning,
-    design,
-    prospect,
-)
 from tacit.planners.lq_model import KEYS, LinearTask, certainty_gains, inverted, linear_task
 from tacit.planners.lq_posterior import Belief, as_context, posterior, prior, served_so_far
 from tacit.policy import LinearPolicy
@@ -33,7 +23,7 @@ from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task import Task
 
-TUNING = Tuning()
+TUNING = lq_design.Tuning()
 FEWEST = 20
 """Users of the shortest batch."""
 
@@ -54,7 +44,7 @@ class TacitControlPlanner:
         tuning: constants.
     """
 
-    def __init__(self, noise_std: float, tuning: Tuning = TUNING) -> None:
+    def __init__(self, noise_std: float, tuning: lq_design.Tuning = TUNING) -> None:
         self.noise_std = noise_std
         self.tuning = tuning
 
@@ -76,9 +66,9 @@ class TacitControlPlanner:
             before = Belief(*(previous.context[name] for name in ("reference", "sigma", "W")))
             belief = posterior(facts, served, before, self.noise_std)
         gains = certainty_gains(facts, belief.theta, facts.gain, belief.sigma)
-        outlook = prospect(facts, belief, gains, self.tuning, rng)
+        outlook = lq_design.prospect(facts, belief, gains, self.tuning, rng)
         acting = outlook.scale * gains
-        made = design(facts, belief, acting, self.tuning, rng)
+        made = lq_design.design(facts, belief, acting, self.tuning, rng)
         batch = self._batch(task, facts, belief, outlook, made, done, spent)
         lq.cap_gains(acting, facts.gain - batch.amplitude)
         policy = LinearPolicy(acting, amplitude=batch.amplitude, key=int(rng.integers(KEYS)))
@@ -103,8 +93,8 @@ class TacitControlPlanner:
         task: Task,
         facts: LinearTask,
         belief: Belief,
-        outlook: Prospect,
-        made: Design,
+        outlook: lq_design.Prospect,
+        made: lq_design.Design,
         done: int,
         spent: float,
     ) -> Batch:
@@ -116,23 +106,24 @@ class TacitControlPlanner:
         first = max(FEWEST, int(np.ceil(tuning.first * self.noise_std / 2.0)))
         calm = max(FEWEST, done // 2) if done else min(first, max(task.users // 5, 1))
         plans = [
-            Batch(min(calm, rest), 0.0, made.weights(0, shares, collected)) for shares in STILL
+            Batch(min(calm, rest), 0.0, made.weights(0, shares, collected))
+            for shares in lq_design.STILL
         ]
         longest = min(rest, max(calm, int(tuning.growth * done)))
         shortest = min(max(FEWEST, done // 4) if done else calm, longest)
-        lengths = np.unique(np.geomspace(shortest, longest, LENGTHS).astype(np.int64))
+        lengths = np.unique(np.geomspace(shortest, longest, lq_design.LENGTHS).astype(np.int64))
         allowed = tuning.budget * task.users * outlook.worth - spent
-        for number, amplitude in enumerate(AMPLITUDES, start=1):
+        for number, amplitude in enumerate(lq_design.AMPLITUDES, start=1):
             price = outlook.price * amplitude**2
             affordable = [int(users) for users in lengths if users * price <= allowed]
             if amplitude > facts.gain / 2.0 or not affordable:
                 continue
-            for shares in STIRRED:
+            for shares in lq_design.STIRRED:
                 weights = made.weights(number, shares, collected)
                 plans += [Batch(users, float(amplitude), weights) for users in affordable]
         total = self._predicted(facts, belief, outlook, made, plans, rest)
         best = int(total.argmin())
-        calmest = int(total[: len(STILL)].argmin())
+        calmest = int(total[: len(lq_design.STILL)].argmin())
         chosen = plans[best if total[best] <= 0.98 * total[calmest] else calmest]
         return chosen._replace(users=rest) if rest < 1.2 * chosen.users else chosen
 
@@ -140,8 +131,8 @@ class TacitControlPlanner:
         self,
         facts: LinearTask,
         belief: Belief,
-        outlook: Prospect,
-        made: Design,
+        outlook: lq_design.Prospect,
+        made: lq_design.Design,
         plans: list[Batch],
         rest: int,
     ) -> Array:

@@ -10,16 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array
+from tacit.kernels import tacit_local
 from tacit.kernels.planning import backward_induction
 from tacit.kernels.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
-from tacit.kernels.tacit_local import (
-    directional_induction,
-    directional_z,
-    mean_model,
-    share_questions,
-    stakes,
-)
 from tacit.planners.base import Ask, Streams, greedy_actions, next_version
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
@@ -71,9 +65,11 @@ class _StepPlanner(ABC):
         if self.weighing is not None:
             at_moves = np.empty(counts.moves_unit.shape)
             at_rewards = np.empty(counts.rewards_unit.shape)
-            stakes(counts, f, P, V, actions, at_moves, at_rewards)
+            tacit_local.stakes(counts, f, P, V, actions, at_moves, at_rewards)
             context["questions"] = np.empty(KINDS * len(actions))
-            share_questions(at_moves, at_rewards, f, actions, self.weighing, context["questions"])
+            tacit_local.share_questions(
+                at_moves, at_rewards, f, actions, self.weighing, context["questions"]
+            )
         return Publication(version, TabularPolicy(actions), context)
 
     @abstractmethod
@@ -126,10 +122,10 @@ class DirectionalPlanner(_StepPlanner):
         self, task: Task, counts: NoisyCounts, version: int, streams: Streams, model: Model
     ) -> tuple[Array, Array]:
         (H, S, A), (P, R) = table_sizes(task), model
-        mean_model(counts, P, R)
-        z = directional_z(self.bonus_scale, self.beta, (H, S, A), max(version, 1))
+        tacit_local.mean_model(counts, P, R)
+        z = tacit_local.directional_z(self.bonus_scale, self.beta, (H, S, A), max(version, 1))
         Q, V = np.empty((H, S, A)), np.empty((H + 1, S))
-        directional_induction(counts, z, P, R, Q, V)
+        tacit_local.directional_induction(counts, z, P, R, Q, V)
         return Q, V
 
 

@@ -10,14 +10,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.features import known_rewards, value_caps
-from tacit.kernels.mixture import (
-    Regression,
-    mirror_step,
-    pool_stages,
-    transition_induction,
-    value_targeted_induction,
-    work_space,
-)
+from tacit.kernels import mixture
 from tacit.planners.base import Ask, Context, Streams, ValuePlanner, next_version
 from tacit.planners.widths import Sums, WidthRule
 from tacit.policy import StochasticPolicy
@@ -36,7 +29,9 @@ class _Targeted:
     rule: WidthRule
     centre: bool
 
-    def regressions(self, task: Task, release: Release) -> tuple[Regression, Regression]:
+    def regressions(
+        self, task: Task, release: Release
+    ) -> tuple[mixture.Regression, mixture.Regression]:
         """The released sums of transitions and of rewards (empty where rewards are known)."""
         _, r, u = self.sums
         rewards = np.zeros((0, r.blocks, 1)), np.zeros((0, r.blocks, r.width))
@@ -44,8 +39,8 @@ class _Targeted:
             rewards = release.blocks["reward_gram"], release.blocks["reward_target"]
         transitions = release.blocks["gram"], release.blocks["target"]
         return (
-            Regression(*transitions, u.gram, u.target, u.off),
-            Regression(*rewards, u.reward_gram, u.reward_target, u.off),
+            mixture.Regression(*transitions, u.gram, u.target, u.off),
+            mixture.Regression(*rewards, u.reward_gram, u.reward_target, u.off),
         )
 
     def _evaluate(self, task: Task, release: Release, weights: Array) -> dict[str, Array]:
@@ -55,7 +50,7 @@ class _Targeted:
         transitions, rewards = self.regressions(task, release)
         p_widths, r_widths = self.rule.widths(task, release, self.sums)
         Q, V, reach = np.zeros((H, S, A)), np.zeros((H + 1, S)), np.zeros((2, H - 1))
-        value_targeted_induction(
+        mixture.value_targeted_induction(
             transitions,
             p_widths,
             p.phi,
@@ -70,8 +65,8 @@ class _Targeted:
             self.centre,
             len(weights) > 0,
             weights,
-            work_space(S * A, p.blocks, p.width),
-            work_space(S * A, r.blocks, r.width),
+            mixture.work_space(S * A, p.blocks, p.width),
+            mixture.work_space(S * A, r.blocks, r.width),
             Q,
             V,
             reach,
@@ -128,7 +123,7 @@ class MirrorPlanner(_Targeted):
             served = release.users - int(previous.context["users"])
             logits = previous.context["logits"].copy()
             rate = served * self.step_sizes(task)
-            mirror_step(logits, previous.context["Q"], rate, weights)
+            mixture.mirror_step(logits, previous.context["Q"], rate, weights)
         found = self._evaluate(task, release, weights)
         context = {**found, "logits": logits, "users": np.asarray(release.users)}
         return Publication(next_version(previous), StochasticPolicy(weights), context)
@@ -156,10 +151,10 @@ class TransitionPlanner(ValuePlanner):
         variances = np.broadcast_to(release.law.variance("transitions"), counts.shape)
         if task.homogeneous:
             pooled, pooled_variances = np.zeros((1, S, A, S)), np.zeros((1, S, A, S))
-            pool_stages(counts, np.ascontiguousarray(variances), pooled, pooled_variances)
+            mixture.pool_stages(counts, np.ascontiguousarray(variances), pooled, pooled_variances)
             counts, variances = pooled, pooled_variances
         Q, V = np.zeros((H, S, A)), np.zeros((H + 1, S))
-        transition_induction(
+        mixture.transition_induction(
             counts,
             np.ascontiguousarray(variances),
             known_rewards(task),

@@ -185,7 +185,8 @@ class Privatizer(ABC, Generic[S]):
         """At the collector: fold one report in, made under that version of the publication."""
         sums.absorb(secret.sums, report.take())
         secret.users += 1
-        secret.source = weakest(secret.source, report.source)
+        if secret.source != report.source:  # comparing is quick, and this runs for every user
+            secret.source = weakest(secret.source, report.source)
         return secret
 
     batch: int | None = None

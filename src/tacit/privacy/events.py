@@ -24,7 +24,7 @@ from tacit.validate import number
 
 if TYPE_CHECKING:
     from tacit.privacy.charges import Charge
-    from tacit.privacy.finite import Pair
+    from tacit.privacy.finite.channel import Pair
 
 
 class Event(ABC):

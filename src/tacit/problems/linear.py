@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -103,14 +104,8 @@ class LinearMDP(TabularMDP):
     def task(self, users: int, reveal: Iterable[str] = ()) -> Task:
         """The public description: that of a tabular problem, and the features."""
         plain = super().task(users, reveal)
-        return Task(
-            family=plain.family,
-            horizon=plain.horizon,
-            sizes={**plain.sizes, "dimension": self.dimension},
-            homogeneous=plain.homogeneous,
-            users=plain.users,
-            known={**plain.known, "features": self.features},
-        )
+        sizes = {**plain.sizes, "dimension": self.dimension}
+        return replace(plain, sizes=sizes, known={**plain.known, "features": self.features})
 
 
 def _features(features: npt.ArrayLike) -> Array:

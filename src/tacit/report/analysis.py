@@ -14,19 +14,10 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.intervals import Interval, mean_interval
+from tacit.report import trends
 from tacit.report.statistics import PairedComparison, compare, holm, price
 from tacit.report.study import Arm, paired
 from tacit.report.theory import COUNTERPARTS, Theorem, theorem
-from tacit.report.trends import (
-    Beats,
-    Slope,
-    UsersAt,
-    first_reaching,
-    forecast,
-    growth,
-    slope,
-    smallest_winning,
-)
 
 AIM = 0.5
 """Forecasts count users until regret is this share of what the baseline policy would lose."""
@@ -83,7 +74,7 @@ class Winning:
     """From which K on an arm beats the baseline policy."""
 
     arm: Arm
-    answer: Beats
+    answer: trends.Beats
     several: bool
 
 
@@ -101,10 +92,10 @@ def winnings(arms: Sequence[Arm]) -> list[Winning]:
             continue
         if len(lengths) > 1:
             episodes = np.array([arm.result.completed for arm in lengths])
-            answer = smallest_winning(episodes, [arm.final for arm in lengths], last.gap)
+            answer = trends.smallest_winning(episodes, [arm.final for arm in lengths], last.gap)
         else:
             samples = list(last.result.regret.T)
-            answer = smallest_winning(last.result.episodes, samples, last.gap)
+            answer = trends.smallest_winning(last.result.episodes, samples, last.gap)
         rows.append(Winning(last, answer, len(lengths) > 1))
     return rows
 
@@ -114,7 +105,7 @@ class Exponent:
     """A fitted exponent beside the theorem's."""
 
     name: str
-    fit: Slope | None
+    fit: trends.Slope | None
     stated: float | None
     bound: Theorem
     points: str
@@ -143,7 +134,7 @@ def in_users(arms: Sequence[Arm]) -> list[Exponent]:
         if len(ordered) > 1:
             fit, points = _over(ordered, xs), f"runs of {len(ordered)} lengths"
         else:
-            fit = growth(ordered[0].result.regret, ordered[0].result.episodes)
+            fit = trends.growth(ordered[0].result.regret, ordered[0].result.episodes)
             points = "the last decade of one curve"
         rows.append(Exponent(name, fit, bound.users, bound, points, xs, _means(ordered)))
     return rows
@@ -153,10 +144,10 @@ def _means(arms: Sequence[Arm]) -> list[Interval]:
     return [mean_interval(arm.final) for arm in arms]
 
 
-def _over(arms: Sequence[Arm], xs: Sequence[float]) -> Slope | None:
+def _over(arms: Sequence[Arm], xs: Sequence[float]) -> trends.Slope | None:
     """A slope over arms, on the seeds that all of them have."""
     samples = paired(*arms)
-    return slope(np.array(xs), samples.T.copy()) if samples.size else None
+    return trends.slope(np.array(xs), samples.T.copy()) if samples.size else None
 
 
 @dataclass(frozen=True)
@@ -209,7 +200,7 @@ class UsersNeeded:
 
     name: str
     measured: tuple[tuple[float, Interval | None, int], ...]
-    forecasts: tuple[UsersAt, ...] = ()
+    forecasts: tuple[trends.UsersAt, ...] = ()
     why_not: str = ""
 
 
@@ -224,7 +215,7 @@ def users_needed(arms: Sequence[Arm]) -> list[UsersNeeded]:
 
 def _users_needed(name: str, arms: Sequence[Arm]) -> UsersNeeded:
     needed = {
-        arm.level: first_reaching(arm.result.regret, arm.result.episodes, AIM * arm.gap)
+        arm.level: trends.first_reaching(arm.result.regret, arm.result.episodes, AIM * arm.gap)
         for arm in arms
     }
     measured = tuple(
@@ -237,7 +228,7 @@ def _users_needed(name: str, arms: Sequence[Arm]) -> UsersNeeded:
     )
     asked = {epsilon for epsilon, reached, _ in measured if reached is None} | {min(needed) / 2}
     try:
-        forecasts = tuple(forecast(needed, epsilon) for epsilon in sorted(asked))
+        forecasts = tuple(trends.forecast(needed, epsilon) for epsilon in sorted(asked))
     except InvalidInput as error:
         return UsersNeeded(name, measured, why_not=str(error))
     return UsersNeeded(name, measured, forecasts)

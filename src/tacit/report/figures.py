@@ -159,23 +159,23 @@ def _draw_exponents(
 ) -> Picture:
     figure, axes = _axes(size)
     for number, row in enumerate(rows):
-        look = style[row.name]
+        own = style[row.name]
         xs, means = np.array(row.xs), np.array([point.value for point in row.means])
         low = np.array([max(point.low, point.value * 1e-3, 1e-12) for point in row.means])
         high = np.array([point.high for point in row.means])
         errors = np.where(np.isfinite(high), [means - low, high - means], 0.0)
-        drawn = axes.errorbar(xs, means, yerr=errors, fmt="o", ms=4, lw=1, color=look.colour)
+        drawn = axes.errorbar(xs, means, yerr=errors, fmt="o", ms=4, lw=1, color=own.colour)
         drawn.lines[0].set_gid(f"{name}-line-{number}")
         drawn.lines[2][0].set_gid(f"{name}-bar-{number}")
         if row.fit is None:
             continue
         ends = np.geomspace(row.fit.low, row.fit.high, 2)
-        (line,) = axes.plot(ends, row.fit.at(ends), color=look.colour, ls=look.dash, lw=1.4)
+        (line,) = axes.plot(ends, row.fit.at(ends), color=own.colour, ls=own.dash, lw=1.4)
         line.set_gid(f"{name}-fit-{number}")
         if row.stated is not None:
             middle = float(np.sqrt(ends[0] * ends[1]))
             stated = row.fit.at(np.array([middle]))[0] * (ends / middle) ** row.stated
-            (line,) = axes.plot(ends, stated, color=look.colour, ls=":", lw=1.2)
+            (line,) = axes.plot(ends, stated, color=own.colour, ls=":", lw=1.2)
             line.set_gid(f"{name}-stated-{number}")
     axes.set_xscale("log")
     axes.set_yscale("log")

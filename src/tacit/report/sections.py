@@ -10,27 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.intervals import Interval, mean_interval
-from tacit.report.analysis import (
-    AIM,
-    Exponent,
-    contests,
-    grouped,
-    in_epsilon,
-    in_users,
-    prices,
-    users_needed,
-    winnings,
-)
-from tacit.report.figures import (
-    DASHES,
-    DrawnCurve,
-    Picture,
-    Style,
-    curves_of,
-    draw_curves,
-    draw_exponents,
-    styles,
-)
+from tacit.report import analysis, figures
 from tacit.report.study import Arm, said
 
 
@@ -39,7 +19,7 @@ class Shown:
     """A picture in all its sizes, with legend and caption."""
 
     name: str
-    pictures: Sequence[Picture]
+    pictures: Sequence[figures.Picture]
     keys: Sequence[dict[str, str]]
     others: Sequence[str]
     caption: str
@@ -74,7 +54,7 @@ class ProblemSection:
 
 def section(place: int, problem: str, arms: Sequence[Arm]) -> ProblemSection:
     """Everything that can be said about the arms on one problem."""
-    style = styles(arms)
+    style = figures.styles(arms)
     name = f"p{place}"
     first = arms[0].result.problem
     facts = (
@@ -100,23 +80,26 @@ def section(place: int, problem: str, arms: Sequence[Arm]) -> ProblemSection:
 def longest(arms: Sequence[Arm]) -> list[Arm]:
     """Of each learner and epsilon the arm with the largest K."""
     return [
-        max(same, key=lambda arm: arm.users) for same in grouped(arms, lambda a: a.label).values()
+        max(same, key=lambda arm: arm.users)
+        for same in analysis.grouped(arms, lambda a: a.label).values()
     ]
 
 
 def by_length(arms: Sequence[Arm]) -> dict[int, list[Arm]]:
     """Arms by K, the largest first."""
-    return dict(sorted(grouped(arms, lambda arm: arm.users).items(), reverse=True))
+    return dict(sorted(analysis.grouped(arms, lambda arm: arm.users).items(), reverse=True))
 
 
-def _key(label: str, style: Style) -> dict[str, str]:
-    dash = "" if style.dash == DASHES[0] else " ".join(f"{x * 1.5:g}" for x in style.dash[1])
+def _key(label: str, style: figures.Style) -> dict[str, str]:
+    dash = (
+        "" if style.dash == figures.DASHES[0] else " ".join(f"{x * 1.5:g}" for x in style.dash[1])
+    )
     return {"label": label, "colour": style.colour, "dash": dash}
 
 
-def _curves(arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part:
+def _curves(arms: Sequence[Arm], style: dict[str, figures.Style], name: str) -> Part:
     place = {label: i for i, label in enumerate(style)}
-    curves = curves_of(sorted(longest(arms), key=lambda arm: place[arm.label]), style)
+    curves = figures.curves_of(sorted(longest(arms), key=lambda arm: place[arm.label]), style)
     seeds = sorted({len(curve.arm.pairs) for curve in curves})
     runs = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     data = [
@@ -133,7 +116,7 @@ def _curves(arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part:
     )
     shown = Shown(
         f"{name}-curves",
-        draw_curves(curves, f"{name}-curves"),
+        figures.draw_curves(curves, f"{name}-curves"),
         [_key(curve.arm.label, curve.style) for curve in curves],
         [f"dotted, grey: the {arms[0].baseline}, which does not learn"],
         f"Cumulative regret, mean of {runs} run{'' if runs == '1' else 's'}, {bands}. Lower is "
@@ -145,7 +128,7 @@ def _curves(arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part:
     return Part("Regret as users come", figure=shown)
 
 
-def _apart(curves: Sequence[DrawnCurve]) -> bool:
+def _apart(curves: Sequence[figures.DrawnCurve]) -> bool:
     """Whether the curves end so far apart that linear axes would hide the lower ones."""
     ends = [float(curve.mean[-1]) for curve in curves if curve.mean[-1] > 0]
     return bool(ends) and max(ends) > 20 * min(ends)
@@ -184,13 +167,17 @@ def _by_users(
 
 
 def _exponent_part(
-    rows: Sequence[Exponent], style: dict[str, Style], name: str, what: str, title: str
+    rows: Sequence[analysis.Exponent],
+    style: dict[str, figures.Style],
+    name: str,
+    what: str,
+    title: str,
 ) -> Part:
-    looks = {row.name: _look(row.name, style) for row in rows}
+    styled = {row.name: _style_of(row.name, style) for row in rows}
     shown = Shown(
         name,
-        draw_exponents(rows, looks, name, what),
-        [_key(row.name, looks[row.name]) for row in rows],
+        figures.draw_exponents(rows, styled, name, what),
+        [_key(row.name, styled[row.name]) for row in rows],
         ["line: fit; dotted: the theorem's slope through its middle"],
         "Final regret, 95% intervals, logarithmic axes.",
     )
@@ -209,28 +196,28 @@ def _exponent_part(
     return Part(title, figure=shown, names=names, rows=table)
 
 
-def _look(name: str, style: dict[str, Style]) -> Style:
+def _style_of(name: str, style: dict[str, figures.Style]) -> figures.Style:
     """The style of an arm, or of a learner: that of its largest epsilon, undashed."""
     if name in style:
         return style[name]
     dark = min((s for label, s in style.items() if label.startswith(f"{name}, ε")), key=_lightness)
-    return Style(dark.colour, DASHES[0])
+    return figures.Style(dark.colour, figures.DASHES[0])
 
 
-def _lightness(style: Style) -> int:
+def _lightness(style: figures.Style) -> int:
     return sum(int(style.colour[i : i + 2], 16) for i in (1, 3, 5))
 
 
-def _epsilon(users: int, arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part:
+def _epsilon(users: int, arms: Sequence[Arm], style: dict[str, figures.Style], name: str) -> Part:
     title = f"Regret against ε, at K = {users:,}"
-    rows = in_epsilon(arms)
+    rows = analysis.in_epsilon(arms)
     if not rows:
         return Part(title)
     return _exponent_part(rows, style, f"{name}-epsilon", "ε asked for", title)
 
 
-def _users(arms: Sequence[Arm], style: dict[str, Style], name: str) -> Part:
-    rows, title = in_users(arms), "Regret against K"
+def _users(arms: Sequence[Arm], style: dict[str, figures.Style], name: str) -> Part:
+    rows, title = analysis.in_users(arms), "Regret against K"
     several = [row for row in rows if len(row.xs) > 1]
     part = (
         _exponent_part(several or rows, style, f"{name}-users", "K", title) if rows else Part(title)
@@ -250,7 +237,7 @@ def _prices(arms: Sequence[Arm]) -> Part:
                 row.against.label + ("" if row.counterpart else " (best without privacy here)"),
                 str(row.pairs),
             ]
-            for row in prices(same)
+            for row in analysis.prices(same)
         ]
 
     return _by_users("The price of privacy", names, arms, rows)
@@ -267,7 +254,7 @@ def _winnings(arms: Sequence[Arm]) -> Part:
                 {"kind": kinds[row.answer.verdict], "text": row.answer.words()},
                 "runs of several K" if row.several else "one curve",
             ]
-            for row in winnings(arms)
+            for row in analysis.winnings(arms)
         ],
     )
 
@@ -285,7 +272,7 @@ def _contests(users: int, arms: Sequence[Arm]) -> Part:
                 f"{row.adjusted:.2g}",
                 {"kind": "good" if row.adjusted <= 0.05 else "open", "text": row.verdict},
             ]
-            for row in contests(arms)
+            for row in analysis.contests(arms)
         ],
     )
 
@@ -293,7 +280,7 @@ def _contests(users: int, arms: Sequence[Arm]) -> Part:
 def _users_needed(users: int, arms: Sequence[Arm]) -> Part:
     rows: list[list[Any]] = []
     notes = []
-    for row in users_needed(arms):
+    for row in analysis.users_needed(arms):
         for epsilon, reached, count in row.measured:
             said = reached or f"not within {users:,} by all runs ({count} got there)"
             rows.append([row.name, f"{epsilon:g}", said, "measured"])
@@ -305,7 +292,7 @@ def _users_needed(users: int, arms: Sequence[Arm]) -> Part:
             notes.append(f"No forecast for {row.name}: {row.why_not}.")
     baseline = arms[0].baseline if arms else ""
     return Part(
-        f"Users needed until regret is {AIM:.0%} of the {baseline}'s",
+        f"Users needed until regret is {analysis.AIM:.0%} of the {baseline}'s",
         names=["learner", "ε", "users", "how it is known"],
         rows=rows,
         notes=notes,
@@ -348,7 +335,7 @@ def share(part: Interval, whole: float) -> str:
     return f"{value:.2%} ({low:.2%} to {high:.2%})"
 
 
-def against_theorem(row: Exponent) -> dict[str, str]:
+def against_theorem(row: analysis.Exponent) -> dict[str, str]:
     """Whether the fitted exponent agrees with the stated one; a bound may be beaten."""
     if row.fit is None:
         return {"kind": "soft", "text": "no fit: some regret is zero"}

@@ -32,6 +32,7 @@ from tacit.service.ledger import NODE, DatabaseLedger, statement, whole_charge
 from tacit.service.local import LocalMode
 from tacit.service.planning import LEASE, Lease, Planning
 from tacit.service.publishing import Billboard, Edges
+from tacit.service.readiness import LEDGER, NOBODY, Readiness
 from tacit.service.settings import iso
 from tacit.service.store import Store
 from tacit.service.tokens import Tokens
@@ -58,11 +59,17 @@ class Collector:
         tokens: who may send reports, and who may see the ledger.
         planning: the planner's single step; :class:`~tacit.service.planning.PlannerLoop` runs it.
         clock: unix time; a virtual one in tests.
+        steady: seconds that nobody sets; leases and cadence go by it.
+        readiness: what is wrong, if something is.
     """
 
-    def __init__(self, deployment: Deployment, store: Store, root: int, clock: Clock) -> None:
+    def __init__(
+        self, deployment: Deployment, store: Store, root: int, clock: Clock, steady: Clock
+    ) -> None:
         self.deployment = deployment
-        self.clock = clock
+        self.clock, self.steady = clock, steady
+        self.readiness = Readiness(store, steady)
+        self._watch = Lease(store, steady)
         self.tokens = Tokens(store, clock)
         self._store = store
         self.billboard = Billboard(deployment, store)
@@ -75,18 +82,22 @@ class Collector:
         accepted = Acceptance(deployment, clock)
         self._intake = Intake(deployment, store, self._mode, accepted, clock)
         self.planning = Planning(
-            deployment, store, self.billboard, self._mode, self._edges, root, clock
+            deployment, store, self.billboard, self._mode, self._edges, root, clock, steady
         )
 
     @classmethod
-    def open(cls, deployment: Deployment, *, clock: Clock = time.time) -> Self:
+    def open(
+        cls, deployment: Deployment, *, clock: Clock = time.time, steady: Clock | None = None
+    ) -> Self:
         """Open the database of a deployment, or make it; refuse one that is not its own."""
+        if steady is None:  # a virtual clock is as steady as its owner lets it be
+            steady = time.monotonic if clock is time.time else clock
         store = Store(deployment.database)
         try:
             with store.write() as connection:
                 schema.migrate(connection)
                 root = _claim(connection, deployment)
-            collector = cls(deployment, store, root, clock)
+            collector = cls(deployment, store, root, clock, steady)
             collector._check()
             if collector._newest() < 0:
                 collector.planning.first()
@@ -128,7 +139,7 @@ class Collector:
         return answer
 
     def read(self, task_id: str, reports: list[IncomingReport], token: Token | None) -> Upload:
-        """The first half of an upload: what can be said of it without the database."""
+        """The first half of an upload: what can be said of it at once, without the database."""
         if task_id != self.deployment.task_id:
             raise UnknownTask(
                 f"task {task_id[:12]}... is not served here; fetch the task description again"
@@ -137,11 +148,17 @@ class Collector:
             raise InvalidInput("an upload holds at least one report")
         if token is None and self.deployment.settings.population.tokens == "per-device":
             raise InvalidInput("reports of this task need the token of a device")
-        return Upload(self._entries(reports), token)
+        entries = [
+            PendingReport(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
+            for report in reports
+        ]
+        return Upload(entries, token, reports)
 
     def settle(self, uploads: Sequence[Upload]) -> list[UploadAnswer]:
         """The second half, of many uploads in one transaction; durable when this returns."""
-        version = self._intake.settle(uploads)
+        with self.readiness.writing():
+            self._decode(uploads)
+            version = self._intake.settle(uploads)
         return [
             UploadAnswer(
                 self.deployment.task_id,
@@ -151,16 +168,17 @@ class Collector:
             for upload in uploads
         ]
 
-    def _entries(self, reports: list[IncomingReport]) -> list[PendingReport]:
-        """Decode reports; what is wrong with one is noted, and said if it is not a duplicate."""
-        entries = [
-            PendingReport(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
-            for report in reports
-        ]
+    def _decode(self, uploads: Sequence[Upload]) -> None:
+        """Read messages; what is wrong with one is noted, and said if it is not a duplicate.
+
+        All reports under one publication are read together, which costs little more than reading
+        one.
+        """
         alike: dict[tuple[int, str | None], list[tuple[PendingReport, str]]] = {}
-        for entry, report in zip(entries, reports, strict=True):
-            named = report.version, report.publication
-            alike.setdefault(named, []).append((entry, report.message))
+        for upload in uploads:
+            for entry, report in zip(upload.entries, upload.reports, strict=True):
+                named = report.version, report.publication
+                alike.setdefault(named, []).append((entry, report.message))
         for (version, name), sent in alike.items():
             try:
                 publication, body = self.billboard.entry(version)
@@ -172,7 +190,6 @@ class Collector:
                 continue
             for entry, _ in sent:
                 entry.spoil("stale", problem)
-        return entries
 
     def guarantee(self) -> dict[str, Any]:
         """The guarantee as JSON, and in plain words."""
@@ -187,7 +204,13 @@ class Collector:
         """Public numbers only."""
         with self._store.read() as connection:
             now = db.progress(connection)
+            alive = self._watch.held(connection)
+            trouble = self.readiness.trouble(connection)
         ledger = self.ledger()
+        if trouble is None and not ledger["verified"]:
+            trouble = LEDGER
+        if trouble is None and not alive:
+            trouble = NOBODY
         missing = self._edges[now.version + 1] - now.accepted
         return Status(
             accepted=now.accepted,
@@ -195,10 +218,11 @@ class Collector:
             version=now.version,
             users=now.served,
             next_batch=0 if now.finished else max(0, missing),
-            planner_alive=self.lease().held(),
+            planner_alive=alive,
             last_published=now.published_at,
             finished=now.finished,
             budget={name: ledger.get(name) for name in ("spent", "remaining", "verified")},
+            trouble=trouble,
         )
 
     def schema(self) -> str:
@@ -208,7 +232,7 @@ class Collector:
 
     def lease(self) -> Lease:
         """A claim to the planner's work, not yet made."""
-        return Lease(self._store, self.clock)
+        return Lease(self._store, self.steady)
 
     def verify(self) -> Verdict:
         """Work every policy out again from kept reports, and compare it with what was sent."""
@@ -261,7 +285,7 @@ def _claim(connection: sa.Connection, deployment: Deployment) -> int:
         DatabaseLedger.create(connection, deployment)
         if deployment.model == "joint":
             JointMode.create(connection, deployment)
-        connection.execute(schema.lease.insert(), {"name": LEASE, "holder": "", "expires": 0.0})
+        connection.execute(schema.lease.insert(), {"name": LEASE, "holder": "", "beats": 0.0})
     _hold_to_terms(connection, deployment, rows.get(TERMS))
     if rows["task_id"] != deployment.task_id:
         raise Refused(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -21,7 +23,13 @@ from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.privacy.guarantee import Guarantee
 from tacit.service.serving import Model, fit, served_model
-from tacit.service.settings import Settings, TaskSection, UpdatesSection, read_settings
+from tacit.service.settings import (
+    Settings,
+    TaskSection,
+    UpdatesSection,
+    from_environment,
+    read_settings,
+)
 from tacit.task import Task
 
 Unit = Literal["user", "participation"]
@@ -60,7 +68,7 @@ class Deployment:
 
     @classmethod
     def load(cls, path: str | Path) -> Deployment:
-        """Read and check a file."""
+        """Read and check a file; ``TACIT_<SECTION>_<KEY>`` of the environment overrides it."""
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
@@ -70,16 +78,21 @@ class Deployment:
             ) from None
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInput(f"{path} cannot be read: {error}") from None
-        return cls.parse(text, path)
+        return cls.parse(text, path, os.environ)
 
     @classmethod
-    def parse(cls, text: str, path: str | Path) -> Deployment:
+    def parse(
+        cls, text: str, path: str | Path, environ: Mapping[str, str] | None = None
+    ) -> Deployment:
         """The same from text; relative paths in it are relative to the folder of ``path``."""
-        path = Path(path)
+        path, used = Path(path), []
         try:
-            return cls._build(read_settings(tomllib.loads(text)), path)
+            data = tomllib.loads(text)
+            used = from_environment(data, environ or {})
+            return cls._build(read_settings(data), path)
         except (tomllib.TOMLDecodeError, InvalidInput) as error:
-            raise InvalidInput(f"{path.name}: {error}") from None
+            source = " with ".join((path.name, *used[:1])) + (" and others" if used[1:] else "")
+            raise InvalidInput(f"{source}: {error}") from None
 
     @classmethod
     def _build(cls, settings: Settings, path: Path) -> Deployment:

@@ -40,9 +40,12 @@ class Erased:
 def erase(collector: Collector, what: What) -> Erased:
     """Erase kept reports, or everything and with it the task; the service must not be running."""
     deployment, store = collector.deployment, collector.planning.store
-    if collector.lease().held():
-        raise Refused("the service is running; stop it first, then erase")
     with store.write() as connection:
+        if collector.lease().held(connection):
+            raise Refused(
+                "the service is running: stop it first, then erase. If it was killed, start and "
+                "stop it once, so that it gives back the planner's lease"
+            )
         now = db.progress(connection, lock=True)
         if not now.accepted:
             raise InvalidInput("no report was accepted yet, so there is nothing to erase")

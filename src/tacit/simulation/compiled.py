@@ -11,37 +11,31 @@ from typing import Any, NamedTuple
 
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent, CappedBatches, Every, Geometric, every_user
-from tacit.planners import (
-    DirectionalPlanner,
-    NoisyPosteriorPlanner,
-    ObiPlanner,
-    PosteriorPlanner,
-    UcbViPlanner,
-)
 from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner
+from tacit.planners.obi import ObiPlanner, UcbViPlanner
+from tacit.planners.posterior import PosteriorPlanner
+from tacit.planners.tacit_local import DirectionalPlanner, NoisyPosteriorPlanner
 from tacit.planners.vtr import ValueTargetedPlanner
 from tacit.privacy import Exact
-from tacit.privacy.curator import Curator
-from tacit.privacy.joint import BatchSums, CountedSums
-from tacit.privacy.local import LocalAdditive, LocalResponse, LocalShaped, OneCell
-from tacit.privacy.shuffle import Shuffled
+from tacit.privacy.curator.curator import Curator
+from tacit.privacy.joint.batched import BatchSums
+from tacit.privacy.joint.counted import CountedSums
+from tacit.privacy.local.additive import LocalAdditive
+from tacit.privacy.local.one_cell import OneCell
+from tacit.privacy.local.response import LocalResponse
+from tacit.privacy.local.shaped import LocalShaped
+from tacit.privacy.shuffle.shuffled import Shuffled
 from tacit.simulation.one_cell import OneCellRun
 from tacit.simulation.runs import Run, SegmentRun
 from tacit.simulation.switching import SwitchingRun
 from tacit.simulation.users import FAMILIES
 from tacit.simulation.value_targeted import ValueTargetedRun
 from tacit.simulation.visits import VisitRun
-from tacit.statistics import (
-    ControlMoments,
-    EachStep,
-    InstrumentedResponses,
-    Nothing,
-    OneStep,
-    VisitCounts,
-)
-from tacit.statistics.counts import JointCounts, PolicyTransitions
+from tacit.statistics.counts import JointCounts, Nothing, PolicyTransitions, VisitCounts
 from tacit.statistics.linear import CuratedTransitions, LinearSums
+from tacit.statistics.lq import ControlMoments, InstrumentedResponses
 from tacit.statistics.multi_target import MultiTargets
+from tacit.statistics.one_step import EachStep, OneStep
 from tacit.statistics.targets import ValueTargets
 
 Kinds = tuple[Any, ...]

@@ -47,9 +47,8 @@ from tacit.kernels.tacit_local import (
     share_questions,
     stakes,
 )
-from tacit.planners import DirectionalPlanner
-from tacit.planners.tacit_local import FLOOR
-from tacit.privacy.local import DrawnCell, OneCell
+from tacit.planners.tacit_local import FLOOR, DirectionalPlanner
+from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, rescore

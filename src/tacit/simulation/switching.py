@@ -29,8 +29,8 @@ from tacit.kernels.tree import close_block, cover, trailing_zeros
 from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner
 from tacit.policy import TabularPolicy
 from tacit.privacy import SimulatedNoise
-from tacit.privacy.counters import Tree
-from tacit.privacy.curator import Curator, CuratorSecret
+from tacit.privacy.counters.tree import Tree
+from tacit.privacy.curator.curator import Curator, CuratorSecret
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, record

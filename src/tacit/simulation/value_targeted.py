@@ -28,7 +28,7 @@ from tacit.kernels.widths import fill_tight, paper_terms, stage_noise
 from tacit.planners.vtr import ValueTargetedPlanner
 from tacit.planners.widths import PaperLocal, TightWidths, block_theta
 from tacit.privacy import Exact, Query, Silence
-from tacit.privacy.local import LocalShaped
+from tacit.privacy.local.shaped import LocalShaped
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, record, rescore

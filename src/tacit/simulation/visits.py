@@ -37,11 +37,12 @@ from tacit.kernels.planning import backward_induction, greedy, optimistic_model
 from tacit.kernels.posterior import Prior, sample_model
 from tacit.kernels.rollout import Truth, rollout
 from tacit.kernels.sums import absorb, scale
-from tacit.planners import ObiPlanner, PosteriorPlanner, UcbViPlanner
 from tacit.planners.base import Planner, rewards_or_nan
-from tacit.planners.obi import cell_noise
+from tacit.planners.obi import ObiPlanner, UcbViPlanner, cell_noise
+from tacit.planners.posterior import PosteriorPlanner
 from tacit.privacy import Privatizer
-from tacit.privacy.local import LocalAdditive, LocalResponse
+from tacit.privacy.local.additive import LocalAdditive
+from tacit.privacy.local.response import LocalResponse
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, record, rescore

@@ -22,15 +22,7 @@ from tacit.grid import STEPS
 from tacit.kernels.linear_sums import Weights, add_steps, add_weighted_steps
 from tacit.policy import uniform_policy
 from tacit.publication import Publication
-from tacit.statistics.base import (
-    BatchStatistic,
-    Block,
-    Layout,
-    Norm,
-    Relation,
-    Statistic,
-    block_weights,
-)
+from tacit.statistics import base
 from tacit.task import Task, feature_table
 from tacit.trajectory import Lives, Trajectory
 from tacit.validate import number
@@ -93,7 +85,7 @@ class FeaturePairs:
         return float(squares.max()) * (1 + 1e-5 if self.bounded_only else 1 + 1e-12)
 
 
-class LinearSums(BatchStatistic):
+class LinearSums(base.BatchStatistic):
     """Per stage: sum phi phi^T, sum phi (e_{s'} - 1/S)^T and sum phi (r - 1/2).
 
     The last two serve any value function V: sum phi (V(s') - mean V) is the second times V. They
@@ -117,11 +109,11 @@ class LinearSums(BatchStatistic):
         H = 1 if self.pooled else task.horizon
         before = H if self.pooled else H - 1
         p = d if is_one_hot(phi) else d * (d + 1) // 2
-        self.layout = Layout(
+        self.layout = base.Layout(
             [
-                Block("gram", (H if self.collects_reward else before, p), 1.0 / STEPS),
-                Block("next", (before, d, S), 1.0 / STEPS),
-                Block("reward", (H if self.collects_reward else 0, d), 1.0 / STEPS),
+                base.Block("gram", (H if self.collects_reward else before, p), 1.0 / STEPS),
+                base.Block("next", (before, d, S), 1.0 / STEPS),
+                base.Block("reward", (H if self.collects_reward else 0, d), 1.0 / STEPS),
             ]
         )
         self._pairs = FeaturePairs(phi)
@@ -143,21 +135,21 @@ class LinearSums(BatchStatistic):
         )
 
     def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
     ) -> float:
         """L2: exact over all pairs of features, jointly over the blocks, plus rounding.
 
         Stages with tables of their own add in squares; in a pooled table H steps can all move the
         same way. L1: sqrt(cells) times that, a bound.
         """
-        factors = block_weights(self.layout, norm, relation, scale)
+        factors = base.block_weights(self.layout, norm, relation, scale)
         squares = [self._step(h, relation, factors) for h in range(self._stages)]
         if self.pooled:
             moved = self.horizon * math.sqrt(squares[0])
         else:
             moved = math.sqrt(sum(squares))
         cells = self.layout.size
-        rounding = (2 if relation is Relation.REPLACE_ONE else 1) * 0.5 / STEPS
+        rounding = (2 if relation is base.Relation.REPLACE_ONE else 1) * 0.5 / STEPS
         rounding *= max(factors.values()) * (self.horizon if self.pooled else 1)
         l2 = moved + rounding * math.sqrt(cells)
         return l2 if norm == "l2" else math.sqrt(cells) * l2
@@ -166,7 +158,7 @@ class LinearSums(BatchStatistic):
     def _stages(self) -> int:
         return max(block.shape[0] for block in self.layout.blocks)
 
-    def _step(self, h: int, relation: Relation, factors: Mapping[str, float]) -> float:
+    def _step(self, h: int, relation: base.Relation, factors: Mapping[str, float]) -> float:
         """Squared distance that one replaced (or removed) step can make at stage h."""
         S, pairs = self.phi.shape[0], self._pairs
         shape = {block.name: block.shape[0] for block in self.layout.blocks}
@@ -175,7 +167,7 @@ class LinearSums(BatchStatistic):
             for name, weight in zip(("gram", "next", "reward"), self.weights, strict=True)
         )
         length2 = follow * (1 - 1 / S) + reward / 4
-        if relation is Relation.ADD_REMOVE_ONE:
+        if relation is base.Relation.ADD_REMOVE_ONE:
             norm2 = float(pairs.one.max())
             return float(gram * norm2**2 + length2 * norm2)
         least = (-follow / S if S > 1 else 0.0) - reward / 4
@@ -195,7 +187,7 @@ class LinearSums(BatchStatistic):
         return furthest_pair(self, self.horizon, *self.phi.shape[:2])
 
 
-class CuratedTransitions(BatchStatistic):
+class CuratedTransitions(base.BatchStatistic):
     """Per stage: w phi phi^T, the weight w at its (s, a, s'), and w r at its (s, a).
 
     For finite S every regression sum w phi (r + V(s')) is a linear function of the last two. The
@@ -218,11 +210,11 @@ class CuratedTransitions(BatchStatistic):
         self.largest_weight = number(
             largest_weight, "largest_weight", low=0.0, high=1.0, low_open=True
         )
-        self.layout = Layout(
+        self.layout = base.Layout(
             [
-                Block("gram", (H, packed), 1.0 / STEPS),
-                Block("table", (H, S, A, S), 1.0 / STEPS),
-                Block("reward", (H, S, A), 1.0 / STEPS),
+                base.Block("gram", (H, packed), 1.0 / STEPS),
+                base.Block("table", (H, S, A, S), 1.0 / STEPS),
+                base.Block("reward", (H, S, A), 1.0 / STEPS),
             ]
         )
         self.pairs = FeaturePairs(self.phi)
@@ -251,16 +243,16 @@ class CuratedTransitions(BatchStatistic):
         return table
 
     def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
     ) -> float:
         """A bound for the whole vector: Gram matrices by pairs, two cells per stage for the rest.
 
         Mechanisms ask for the block they release (the others scaled to 0).
         """
-        factors = block_weights(self.layout, norm, relation, scale)
+        factors = base.block_weights(self.layout, norm, relation, scale)
         H, w, d = self.horizon, self.largest_weight, self.phi.shape[2]
-        twice = 2 if relation is Relation.REPLACE_ONE else 1
-        worst = self.pairs.gram if relation is Relation.REPLACE_ONE else self.pairs.one**2
+        twice = 2 if relation is base.Relation.REPLACE_ONE else 1
+        worst = self.pairs.gram if relation is base.Relation.REPLACE_ONE else self.pairs.one**2
         gram = w * math.sqrt(self.pairs.worst(worst)) + twice * 0.5 / STEPS * d
         moved = {"gram": gram, "table": math.sqrt(twice) * w, "reward": math.sqrt(twice) * w}
         l2 = math.sqrt(H * sum((factors[name] * moved[name]) ** 2 for name in moved))
@@ -291,7 +283,7 @@ def is_one_hot(phi: Array) -> bool:
 
 
 def furthest_pair(
-    statistic: Statistic, horizon: int, states: int, actions: int
+    statistic: base.Statistic, horizon: int, states: int, actions: int
 ) -> tuple[Trajectory, Trajectory]:
     """The furthest two among users who alternate between two random steps; rewards 0 or 1."""
     H, rng = horizon, np.random.default_rng(0)

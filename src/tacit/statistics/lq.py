@@ -14,15 +14,7 @@ from tacit.grid import STEPS
 from tacit.kernels.lq_moments import moments, responses
 from tacit.policy import LinearPolicy
 from tacit.publication import Publication
-from tacit.statistics.base import (
-    BatchStatistic,
-    Block,
-    Layout,
-    Norm,
-    Relation,
-    block_weights,
-    published,
-)
+from tacit.statistics import base
 from tacit.task import Task
 from tacit.trajectory import Lives, VectorTrajectory
 from tacit.validate import number
@@ -40,7 +32,7 @@ def complete(lives: Lives, shape: tuple[int, int, int]) -> bool:
     return vectors and states.shape[1:] == (H + 1, n) and inputs.shape[1:] == (H, d)
 
 
-class ControlMoments(BatchStatistic):
+class ControlMoments(base.BatchStatistic):
     """M = sum_h z z^T, packed, and weight * N, N = sum_h z x_{h+1}^T, of one user.
 
     Whatever a user sends, states count with norm at most 1 and inputs with norm at most the task's
@@ -70,10 +62,10 @@ class ControlMoments(BatchStatistic):
         self.energy = float(task.horizon if energy is None else min(energy, task.horizon))
         self.isometric = isometric
         D = self.states + self.inputs
-        self.layout = Layout(
+        self.layout = base.Layout(
             [
-                Block("moment", (D * (D + 1) // 2,), 1.0 / STEPS),
-                Block("target", (D, self.states), 1.0 / STEPS),
+                base.Block("moment", (D * (D + 1) // 2,), 1.0 / STEPS),
+                base.Block("target", (D, self.states), 1.0 / STEPS),
             ]
         )
 
@@ -94,7 +86,7 @@ class ControlMoments(BatchStatistic):
         return ROOT2 if self.isometric else 1.0
 
     def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
     ) -> float:
         """Jointly over both blocks, with Ez = (1 + gain^2) energy and Ey = energy.
 
@@ -104,10 +96,10 @@ class ControlMoments(BatchStatistic):
         L1 is bounded by the root of the number of cells times L2. Rounding to the grid adds at
         most one step per cell.
         """
-        weights = block_weights(self.layout, norm, relation, scale)
+        weights = base.block_weights(self.layout, norm, relation, scale)
         most, next_most = (1.0 + self.gain**2) * self.energy, self.energy
         moment, target = weights["moment"], weights["target"] * self.weight
-        if relation is Relation.ADD_REMOVE_ONE:
+        if relation is base.Relation.ADD_REMOVE_ONE:
             exact = math.sqrt((moment * most) ** 2 + target**2 * most * next_most)
         elif target**2 * next_most <= 2.0 * moment**2 * most:
             exact = (
@@ -155,7 +147,7 @@ class ControlMoments(BatchStatistic):
         return VectorTrajectory(states, inputs, np.zeros(self.horizon))
 
 
-class InstrumentedResponses(BatchStatistic):
+class InstrumentedResponses(base.BatchStatistic):
     """A user's residuals against a public model, projected on public instruments.
 
     Where the noise law is not revealed, also the second moment of the residuals themselves. What to
@@ -169,13 +161,13 @@ class InstrumentedResponses(BatchStatistic):
         self.states, self.inputs = task.sizes["states"], task.sizes["inputs"]
         n, unit = self.states, 1.0 / STEPS
         blocks = [
-            Block("response", (n, n), unit),
-            Block("cross", (n, n), unit),
-            Block("excited", (self.inputs, n), unit),
+            base.Block("response", (n, n), unit),
+            base.Block("cross", (n, n), unit),
+            base.Block("excited", (self.inputs, n), unit),
         ]
         if "noise" not in task.known:
-            blocks.append(Block("residual", (n * (n + 1) // 2,), unit))
-        self.layout = Layout(blocks)
+            blocks.append(base.Block("residual", (n * (n + 1) // 2,), unit))
+        self.layout = base.Layout(blocks)
 
     def add_many(
         self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
@@ -193,23 +185,23 @@ class InstrumentedResponses(BatchStatistic):
         """Reference, path, whitener, instruments, usual residuals and weights to contribute by."""
         H, n, d = self.horizon, self.states, self.inputs
         return (
-            published(publication, "reference", (n + d, n)),
-            published(publication, "path", (H, n)),
-            published(publication, "whitener", (n, n)),
-            published(publication, "instruments", (H, n)),
-            published(publication, "usual", (n, n)),
-            published(publication, "weights", (4,)),
+            base.published(publication, "reference", (n + d, n)),
+            base.published(publication, "path", (H, n)),
+            base.published(publication, "whitener", (n, n)),
+            base.published(publication, "instruments", (H, n)),
+            base.published(publication, "usual", (n, n)),
+            base.published(publication, "weights", (4,)),
         )
 
     def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
     ) -> float:
         """L2: 2 for replace-one (two opposite unit vectors), 1 for add-remove-one.
 
         Weights are taken at their largest. Rounding is towards zero and lengthens nothing.
         """
-        weights = block_weights(self.layout, norm, relation, scale)
-        moved = 2.0 if relation is Relation.REPLACE_ONE else 1.0
+        weights = base.block_weights(self.layout, norm, relation, scale)
+        moved = 2.0 if relation is base.Relation.REPLACE_ONE else 1.0
         cells = math.sqrt(self.layout.size) if norm == "l1" else 1.0
         return moved * max(weights.values()) * cells
 

@@ -9,16 +9,8 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.grid import STEPS
+from tacit.kernels import questions as asking
 from tacit.kernels.cells import step_reward, step_state
-from tacit.kernels.questions import (
-    KINDS,
-    MOVE,
-    REWARD,
-    STEP,
-    in_turn,
-    pick_question,
-    pick_questions,
-)
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
 from tacit.statistics.counts import staying
@@ -45,7 +37,7 @@ class OneStep:
         self.horizon = task.horizon
         self.layout = Layout(
             [
-                Block("question", (self.horizon, KINDS)),
+                Block("question", (self.horizon, asking.KINDS)),
                 Block("cell", (S, 2, S), 1.0 / STEPS),
             ]
         )
@@ -54,11 +46,11 @@ class OneStep:
         """The step a report of that id is about, and the kind of question."""
         asked = self._asked(publication)
         if asked is None:
-            number = in_turn(coin, self.horizon)
+            number = asking.in_turn(coin, self.horizon)
         else:
-            number = pick_question(asked, coin)
-        h, kind = divmod(number, KINDS)
-        return h, REWARD if h == self.horizon - 1 else kind
+            number = asking.pick_question(asked, coin)
+        h, kind = divmod(number, asking.KINDS)
+        return h, asking.REWARD if h == self.horizon - 1 else kind
 
     def questions(
         self, publication: Publication, coins: Sequence[int]
@@ -67,14 +59,14 @@ class OneStep:
         asked = self._asked(publication)
         ids = np.array(coins, dtype=np.int64)
         numbers = np.empty_like(ids)
-        pick_questions(_NOTHING if asked is None else asked, self.horizon, ids, numbers)
-        h, kind = numbers // KINDS, numbers % KINDS
-        return h, np.where(h == self.horizon - 1, REWARD, kind)
+        asking.pick_questions(_NOTHING if asked is None else asked, self.horizon, ids, numbers)
+        h, kind = numbers // asking.KINDS, numbers % asking.KINDS
+        return h, np.where(h == self.horizon - 1, asking.REWARD, kind)
 
     def _asked(self, publication: Publication) -> Array | None:
         """Cumulative shares of the questions, if they were published."""
         asked = publication.context.get("questions")
-        return None if asked is None or asked.shape != (self.horizon * KINDS,) else asked
+        return None if asked is None or asked.shape != (self.horizon * asking.KINDS,) else asked
 
     def contribute(
         self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
@@ -100,9 +92,13 @@ class OneStep:
     def worst_contexts(self) -> dict[str, dict[str, Array]]:
         """Each kind of question alone, about any step that it can be asked of."""
         found = {}
-        for name, kind in (("steps", STEP), ("moves", MOVE), ("rewards", REWARD)):
-            asked = np.zeros((self.horizon, KINDS))
-            asked[: self.horizon if kind == REWARD else self.horizon - 1, kind] = 1.0
+        for name, kind in (
+            ("steps", asking.STEP),
+            ("moves", asking.MOVE),
+            ("rewards", asking.REWARD),
+        ):
+            asked = np.zeros((self.horizon, asking.KINDS))
+            asked[: self.horizon if kind == asking.REWARD else self.horizon - 1, kind] = 1.0
             if asked.any():
                 found[name] = {"questions": np.cumsum(asked) / asked.sum()}
         return found
@@ -137,7 +133,7 @@ class EachStep:
         out[:] = 0
         cells = self.layout.views(out)["cell"]
         for h in range(self.horizon):
-            _mark(trajectory, h, REWARD if h == self.horizon - 1 else STEP, cells[h])
+            _mark(trajectory, h, asking.REWARD if h == self.horizon - 1 else asking.STEP, cells[h])
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
@@ -156,8 +152,8 @@ class EachStep:
 def _mark(trajectory: Trajectory, h: int, kind: int, cell: IntArray) -> None:
     """Mass 1 for a question about step h into ``cell`` [S, 2, S], which is zero on entry."""
     S = cell.shape[0]
-    following = 0 if kind == REWARD else step_state(trajectory.states, h + 1, S)
-    reward = 0 if kind == MOVE else step_reward(trajectory.rewards, h)
+    following = 0 if kind == asking.REWARD else step_state(trajectory.states, h + 1, S)
+    reward = 0 if kind == asking.MOVE else step_reward(trajectory.rewards, h)
     s = step_state(trajectory.states, h, S)
     cell[s, 1, following] = reward
     cell[s, 0, following] = STEPS - reward

@@ -20,26 +20,8 @@ from tacit.features import (
 from tacit.grid import STEPS
 from tacit.kernels.targets import TargetFeatures, TargetScales, add_value_targets
 from tacit.publication import Publication
-from tacit.statistics.base import (
-    BatchStatistic,
-    Block,
-    Layout,
-    Norm,
-    Relation,
-    block_weights,
-    published,
-)
+from tacit.statistics import base, distances
 from tacit.statistics.counts import staying
-from tacit.statistics.distances import (
-    ISOMETRIC,
-    box_pair,
-    orthogonal_pair,
-    outer_pair,
-    packed,
-    packed_size,
-    squared_diameter,
-    triangle_pair,
-)
 from tacit.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
 
@@ -77,10 +59,10 @@ class Shape:
     @property
     def off(self) -> float:
         """Weight of off-diagonal entries; the papers add equal noise on and off the diagonal."""
-        return 1.0 if self.scaling in ("raw", "paper") else ISOMETRIC
+        return 1.0 if self.scaling in ("raw", "paper") else distances.ISOMETRIC
 
 
-class ValueTargets(BatchStatistic):
+class ValueTargets(base.BatchStatistic):
     """x x^T and x y with x = phi_V(s,a), y = V(s'), per stage; rewards likewise.
 
     See docs/papers/mixture_jdp.md#setting. V is that of the publication, clipped entry by entry
@@ -102,15 +84,15 @@ class ValueTargets(BatchStatistic):
         p, r = self.transitions, self.rewards
         unit = 1.0 / STEPS
         blocks = [
-            Block("gram", (H - 1, p.blocks, packed_size(p.width)), unit),
-            Block("target", (H - 1, p.blocks, p.width), unit),
+            base.Block("gram", (H - 1, p.blocks, distances.packed_size(p.width)), unit),
+            base.Block("target", (H - 1, p.blocks, p.width), unit),
         ]
         if shape.rewards:
             blocks += [
-                Block("reward_gram", (H, r.blocks, packed_size(r.width)), unit),
-                Block("reward_target", (H, r.blocks, r.width), unit),
+                base.Block("reward_gram", (H, r.blocks, distances.packed_size(r.width)), unit),
+                base.Block("reward_target", (H, r.blocks, r.width), unit),
             ]
-        self.layout = Layout(blocks)
+        self.layout = base.Layout(blocks)
         self.features = TargetFeatures(
             p.phi,
             p.block,
@@ -164,7 +146,7 @@ class ValueTargets(BatchStatistic):
         views = self.layout.views(out)
         add_value_targets(
             *lives,
-            published(publication, "V", (self.task.horizon + 1, self.task.sizes["states"])),
+            base.published(publication, "V", (self.task.horizon + 1, self.task.sizes["states"])),
             self._reach(publication),
             self.features,
             self.scales,
@@ -180,7 +162,7 @@ class ValueTargets(BatchStatistic):
         """Clipping norms of every stage [2, H-1]: published ones within bounds, or declared."""
         if not self.shape.public:
             return self._declared
-        asked = np.nan_to_num(published(publication, "reach", self._declared.shape), nan=0.0)
+        asked = np.nan_to_num(base.published(publication, "reach", self._declared.shape), nan=0.0)
         clipped: Array = np.clip(asked, LEAST_SHARE**0.5 * self._declared, self._declared)
         return clipped
 
@@ -199,7 +181,7 @@ class ValueTargets(BatchStatistic):
         return flat
 
     def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
     ) -> float:
         """Jointly over families and stages, by closed forms.
 
@@ -207,8 +189,8 @@ class ValueTargets(BatchStatistic):
         docs/papers/mixture_jdp.md#sensitivities. L1 is bounded by sqrt(cells) L2. What rounding to
         the grid can add is included.
         """
-        w = block_weights(self.layout, norm, relation, scale)
-        s, one = self.scales, relation is Relation.ADD_REMOVE_ONE
+        w = base.block_weights(self.layout, norm, relation, scale)
+        s, one = self.scales, relation is base.Relation.ADD_REMOVE_ONE
         total = 0.0
         for h in range(self.task.horizon - 1):
             b, v = self.longest[h], self.highest[h]
@@ -243,11 +225,11 @@ class ValueTargets(BatchStatistic):
         if p.geometry == "one-hot":
             if self.shape.off == 1.0:
                 states = self.task.sizes["states"]
-                return triangle_pair(gram, target, states)
-            return orthogonal_pair(gram, target, signed=self.shape.centre)
+                return distances.triangle_pair(gram, target, states)
+            return distances.orthogonal_pair(gram, target, signed=self.shape.centre)
         if box:
-            return box_pair(gram, target, p.dimension, p.reach)
-        return outer_pair(gram, target)
+            return distances.box_pair(gram, target, p.dimension, p.reach)
+        return distances.outer_pair(gram, target)
 
     def _reward_stage(self, gram: float, target: float) -> float:
         """The same for varphi, by enumeration of (s, a) and of rewards 0 and 1."""
@@ -255,12 +237,12 @@ class ValueTargets(BatchStatistic):
         if r.blocks > 1 or np.array_equal(r.varphi, np.eye(len(r.varphi))):
             apart = 2.0 * (gram**2 + (target * r.span) ** 2)
             return max(apart, target**2)
-        matrices = gram * packed(r.varphi, ISOMETRIC)
+        matrices = gram * distances.packed(r.varphi, distances.ISOMETRIC)
         vectors = target * r.varphi
         rows = [np.hstack([matrices, y * vectors]) for y in (-r.offset, 1.0 - r.offset)]
         rows.append(np.zeros((1, rows[0].shape[1])))
-        generic = outer_pair(gram * r.norm**2, target * r.norm * r.span)
-        return min(squared_diameter(np.vstack(rows)), generic)
+        generic = distances.outer_pair(gram * r.norm**2, target * r.norm * r.span)
+        return min(distances.squared_diameter(np.vstack(rows)), generic)
 
     def worst_contexts(self) -> dict[str, dict[str, Array]]:
         """Values at both ends of their range, in turn: no x and no y can be longer."""

@@ -7,17 +7,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from tacit._version import __version__
 from tacit.cli.display import speaker
 from tacit.cli.options import Json, Processes, cores
 from tacit.cli.run import one_interrupt
 from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def bench(
@@ -95,6 +96,8 @@ def _print(say: Callable[..., None], report: dict[str, Any]) -> None:
 
 
 def _speed_table(contest: dict[str, Any]) -> Table:
+    from rich.table import Table
+
     table = Table(title=f"{contest['algorithm']} on {contest['problem']}", title_justify="left")
     for heading in ("who", "microseconds", "times tacit", "over rounds"):
         table.add_column(heading, justify="left" if heading == "who" else "right")
@@ -110,6 +113,8 @@ def _speed_table(contest: dict[str, Any]) -> Table:
 
 
 def _utility_table(arena: dict[str, Any]) -> Table:
+    from rich.table import Table
+
     from tacit.sweep.tasks import said
 
     where = said(arena["problem"]["name"], arena["problem"]["parameters"])
@@ -131,6 +136,8 @@ def _utility_table(arena: dict[str, Any]) -> Table:
 @contextmanager
 def _status() -> Iterator[Callable[[str], None]]:
     """What is being measured, on stderr; silent where nobody watches."""
+    from rich.console import Console
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda words: None

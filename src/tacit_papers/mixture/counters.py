@@ -11,7 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.privacy.counters import Strategy, blt, strategy
+from tacit.privacy.counters import strategy
+from tacit.privacy.counters.base import Strategy
+from tacit.privacy.counters.blt import blt
 from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.simulation.streams import stream
 from tacit_papers import draw

@@ -13,7 +13,7 @@ from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.grid import GRID
-from tacit.privacy.local import LocalAdditive
+from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.problems import TabularMDP
 from tacit.problems.benchmarks import random_mdp

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from tacit.privacy.counters import Strategy, blt, strategy
+from tacit.privacy.counters import strategy
+from tacit.privacy.counters.base import Strategy
+from tacit.privacy.counters.blt import blt
 
 LENGTHS = (1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33)
 LARGEST = 10_000

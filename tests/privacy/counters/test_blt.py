@@ -5,8 +5,7 @@ import pytest
 
 from privacy.counters.recorded import rows_of
 from tacit.errors import InvalidInput
-from tacit.privacy.counters import BufferedToeplitz, blt
-from tacit.privacy.counters.blt import GAPS
+from tacit.privacy.counters.blt import GAPS, BufferedToeplitz, blt
 
 EVERY = [(buffers, n) for buffers in GAPS for n in GAPS[buffers]]
 

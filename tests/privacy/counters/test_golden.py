@@ -7,7 +7,9 @@ import pytest
 
 from privacy.counters.recorded import make
 from tacit.privacy.accounting import gaussian_mu
-from tacit.privacy.counters import Honaker, Toeplitz, Tree, blt
+from tacit.privacy.counters.blt import blt
+from tacit.privacy.counters.toeplitz import Toeplitz
+from tacit.privacy.counters.tree import Honaker, Tree
 
 # docs/papers/mixture_jdp.md#counter-errors: worst and rms over all prefixes.
 TABLE = {

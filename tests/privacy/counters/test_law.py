@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from privacy.counters.recorded import NAMES, make
-from tacit.privacy.counters import Strategy
+from tacit.privacy.counters.base import Strategy
 
 SIGMA = 2.0**20
 REPLICATES = 4000

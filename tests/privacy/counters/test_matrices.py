@@ -7,9 +7,11 @@ import pytest
 
 from privacy.counters.recorded import LENGTHS, NAMES, make
 from tacit.errors import InvalidInput
-from tacit.privacy.counters import Honaker, Strategy, Toeplitz, Tree, blt, strategy
-from tacit.privacy.counters.toeplitz import convolve_last
-from tacit.privacy.counters.tree import levels_of
+from tacit.privacy.counters import strategy
+from tacit.privacy.counters.base import Strategy
+from tacit.privacy.counters.blt import blt
+from tacit.privacy.counters.toeplitz import Toeplitz, convolve_last
+from tacit.privacy.counters.tree import Honaker, Tree, levels_of
 
 EVERY = [(name, n) for name in NAMES for n in LENGTHS]
 

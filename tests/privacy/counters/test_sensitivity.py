@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy.counters.recorded import NAMES, make, rows_of
-from tacit.privacy.counters import BufferedToeplitz, Toeplitz, Tree, blt
 from tacit.privacy.counters.base import RoundedRows
+from tacit.privacy.counters.blt import BufferedToeplitz, blt
+from tacit.privacy.counters.toeplitz import Toeplitz
+from tacit.privacy.counters.tree import Tree
 
 
 @st.composite

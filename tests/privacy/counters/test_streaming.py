@@ -8,7 +8,8 @@ import pytest
 
 from privacy.counters.recorded import LARGEST, LENGTHS, NAMES, Recorded, items, make, run
 from tacit.errors import Blind, InvalidInput
-from tacit.privacy.counters import Honaker, Tree, blt
+from tacit.privacy.counters.blt import blt
+from tacit.privacy.counters.tree import Honaker, Tree
 
 SIZE = 3
 EVERY = [(name, n) for name in NAMES for n in LENGTHS]

@@ -21,8 +21,10 @@ from tacit.planners.base import next_version
 from tacit.policy import uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.base import Record
-from tacit.privacy.counters import Tree
-from tacit.privacy.curator import Answers, Curator, Independent, Price, ReusedNoise, grid_rounding
+from tacit.privacy.counters.tree import Tree
+from tacit.privacy.curator.answers import Answers, Price, grid_rounding
+from tacit.privacy.curator.curator import Curator
+from tacit.privacy.curator.paper import Independent, ReusedNoise
 from tacit.privacy.filter import BudgetExhausted
 from tacit.publication import Publication
 from tacit.release import ValueQuery

@@ -10,14 +10,9 @@ from hypothesis import strategies as st
 
 from contracts import listed
 from tacit.errors import InvalidInput
-from tacit.privacy.finite import (
-    BinaryResponse,
-    Channel,
-    KaryResponse,
-    Pair,
-    SubsetSelection,
-    UnaryEncoding,
-)
+from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
+from tacit.privacy.finite.channel import Channel, Pair
+from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 
 EPSILONS = st.floats(0.01, 12.0)
 COIN = [[0.75, 0.25], [0.25, 0.75]]

@@ -22,9 +22,10 @@ from contracts.randomizer import (
 )
 from tacit.kernels import finite as kernels
 from tacit.privacy import SecureNoise, SimulatedNoise
-from tacit.privacy.finite import BinaryResponse, KaryResponse, SubsetSelection, UnaryEncoding
+from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
 from tacit.privacy.finite.chances import ONE, happens
 from tacit.privacy.finite.oracle import Oracle
+from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 
 
 class OracleContract(KnownEpsilonContract):

@@ -7,13 +7,9 @@ import numpy as np
 import pytest
 
 from contracts import listed
-from tacit.privacy.finite import (
-    BinaryResponse,
-    Channel,
-    KaryResponse,
-    SubsetSelection,
-    UnaryEncoding,
-)
+from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
+from tacit.privacy.finite.channel import Channel
+from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 
 ONE_STEP = [  # epsilon, S, H, H sqrt(v), Np cell, visits N_h(s), inside / outside
     (0.2, 2, 2, 17.56, 22.98, 26.5, 0.99),

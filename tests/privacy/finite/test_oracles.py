@@ -10,16 +10,11 @@ from hypothesis import strategies as st
 
 from contracts import listed
 from tacit.errors import InvalidInput
-from tacit.privacy.finite import (
-    BinaryResponse,
-    Channel,
-    KaryResponse,
-    SubsetSelection,
-    UnaryEncoding,
-    best_oracle,
-)
+from tacit.privacy.finite import best_oracle
+from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
 from tacit.privacy.finite.chances import ONE, log_above, log_ratio
-from tacit.privacy.finite.subset import best_size
+from tacit.privacy.finite.channel import Channel
+from tacit.privacy.finite.subset import KaryResponse, SubsetSelection, best_size
 
 
 def symmetric_unary(epsilon, domain):

@@ -15,7 +15,8 @@ from contracts import listed
 from contracts.moments import moments_fit
 from tacit.errors import InvalidInput
 from tacit.kernels import finite as kernels
-from tacit.privacy.finite import BinaryResponse, KaryResponse, SubsetSelection, UnaryEncoding
+from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
+from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 
 CHANCE = 1e-6
 DRAWS = 6_000

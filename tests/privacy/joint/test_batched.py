@@ -10,8 +10,9 @@ from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from tacit.errors import InvalidInput
 from tacit.privacy import Noise, Privatizer, Query, SimulatedNoise
 from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
-from tacit.privacy.joint import BatchSums
-from tacit.statistics import Relation, Statistic, VisitCounts
+from tacit.privacy.joint.batched import BatchSums
+from tacit.statistics import Relation, Statistic
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 
 

@@ -12,7 +12,7 @@ from contracts.replay import ReplayNoise
 from tacit.auditing import audit_target
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.planners import UniformPlanner
+from tacit.planners.references import UniformPlanner
 from tacit.privacy import (
     Noise,
     Privatizer,
@@ -24,8 +24,9 @@ from tacit.privacy import (
 )
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.counters import KINDS, strategy
-from tacit.privacy.joint import CountedSums, counted_noise_std
-from tacit.statistics import Relation, Statistic, VisitCounts
+from tacit.privacy.joint.counted import CountedSums, counted_noise_std
+from tacit.statistics import Relation, Statistic
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 
 

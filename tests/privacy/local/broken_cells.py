@@ -8,9 +8,10 @@ from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Report
 from tacit.privacy.finite import best_oracle
-from tacit.privacy.local import OneCell
+from tacit.privacy.local.one_cell import OneCell
 from tacit.publication import Publication
-from tacit.statistics import Block, Layout, OneStep
+from tacit.statistics import Block, Layout
+from tacit.statistics.one_step import OneStep
 from tacit.task import Task
 
 

@@ -17,9 +17,9 @@ from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
 from tacit.privacy import Query
 from tacit.privacy.base import Report
-from tacit.privacy.local import OneCell
+from tacit.privacy.local.one_cell import OneCell
 from tacit.publication import Publication
-from tacit.statistics import OneStep
+from tacit.statistics.one_step import OneStep
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 

@@ -23,8 +23,9 @@ from tacit.privacy import (
     SimulatedNoise,
 )
 from tacit.privacy.accounting import gaussian_delta
-from tacit.privacy.local import LocalAdditive, least_scales
-from tacit.statistics import Relation, Statistic, VisitCounts
+from tacit.privacy.local.additive import LocalAdditive, least_scales
+from tacit.statistics import Relation, Statistic
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 
 

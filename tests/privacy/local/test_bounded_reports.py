@@ -12,8 +12,9 @@ from tacit.errors import InvalidInput
 from tacit.grid import GRID
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.bounded import bounded_delta, bounded_epsilon, paper_radius, tabular_delta
-from tacit.privacy.local import LocalAdditive, least_scales, proportional_radii
-from tacit.statistics import Statistic, VisitCounts
+from tacit.privacy.local.additive import LocalAdditive, least_scales, proportional_radii
+from tacit.statistics import Statistic
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 
 

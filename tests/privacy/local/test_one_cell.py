@@ -29,10 +29,10 @@ from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy, uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import best_oracle
-from tacit.privacy.local import OneCell
 from tacit.privacy.local.cells import best_oracles
+from tacit.privacy.local.one_cell import OneCell
 from tacit.publication import Publication
-from tacit.statistics import OneStep
+from tacit.statistics.one_step import OneStep
 
 
 class TestOneCell(PrivatizerContract):

@@ -26,7 +26,8 @@ from privacy.local.cells import (
 )
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.privacy import Query, SecureNoise, SimulatedNoise
-from tacit.privacy.finite import SubsetSelection, best_oracle
+from tacit.privacy.finite import best_oracle
+from tacit.privacy.finite.subset import SubsetSelection
 
 USERS = {
     (H, S): [

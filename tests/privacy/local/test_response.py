@@ -17,10 +17,15 @@ from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.kernels.finite import debias, respond, round_sums
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
-from tacit.privacy.finite import BinaryResponse
-from tacit.privacy.local import LocalResponse, differing_bits, response_bits
-from tacit.privacy.local.response import PooledResponse
-from tacit.statistics import Statistic, VisitCounts
+from tacit.privacy.finite.bits import BinaryResponse
+from tacit.privacy.local.response import (
+    LocalResponse,
+    PooledResponse,
+    differing_bits,
+    response_bits,
+)
+from tacit.statistics import Statistic
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 

@@ -14,11 +14,11 @@ from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
 from tacit.policy import TabularPolicy
 from tacit.privacy import Noise, Query, SimulatedNoise, accounting
-from tacit.privacy.local import LocalShaped
+from tacit.privacy.local.shaped import LocalShaped
 from tacit.publication import Publication
-from tacit.statistics import Statistic, VisitCounts
+from tacit.statistics import Statistic
 from tacit.statistics.base import Relation
-from tacit.statistics.counts import PolicyTransitions
+from tacit.statistics.counts import PolicyTransitions, VisitCounts
 from tacit.trajectory import Trajectory
 
 RIVER = tacit.problem("river-swim", states=3, horizon=4).task(users=4000, reveal=["reward"])

@@ -15,13 +15,9 @@ from scipy.stats import binom
 from contracts import listed
 from privacy.shuffle.exact import worst_delta
 from tacit.errors import InvalidInput
-from tacit.privacy.finite import KaryResponse, SubsetSelection, UnaryEncoding
-from tacit.privacy.finite.subset import _calibrated
-from tacit.privacy.shuffle import (
-    Blanket,
-    Crowd,
-    calibrate,
-)
+from tacit.privacy.finite.bits import UnaryEncoding
+from tacit.privacy.finite.subset import KaryResponse, SubsetSelection, _calibrated
+from tacit.privacy.shuffle.blanket import Blanket, Crowd, calibrate
 from tacit.privacy.shuffle.positive_part import expected_positive_part
 
 

@@ -9,9 +9,9 @@ from tacit.errors import InvalidInput
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
 from tacit.privacy import SimulatedNoise
-from tacit.privacy.local import OneCell
+from tacit.privacy.local.one_cell import OneCell
 from tacit.publication import Publication
-from tacit.statistics import OneStep
+from tacit.statistics.one_step import OneStep
 from tacit.trajectory import Trajectory
 
 PROBLEM = tacit.problem("random-mdp", seed=21)

@@ -14,9 +14,11 @@ from tacit.agents import ShuffleOBI, paper
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.privacy import Query, SimulatedNoise
-from tacit.privacy.finite import BinaryResponse
-from tacit.privacy.shuffle import ReshuffledBits, open_batch
-from tacit.statistics import Statistic, VisitCounts
+from tacit.privacy.finite.bits import BinaryResponse
+from tacit.privacy.shuffle.reshuffled import ReshuffledBits
+from tacit.privacy.shuffle.shuffled import open_batch
+from tacit.statistics import Statistic
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 

@@ -16,20 +16,15 @@ from tacit.errors import InvalidInput
 from tacit.kernels.questions import MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
 from tacit.policy import TabularPolicy
 from tacit.privacy import Privatizer, Query, Report, SecureNoise, SimulatedNoise
-from tacit.privacy.finite import KaryResponse, UnaryEncoding
-from tacit.privacy.local import DrawnCell, OneCell
+from tacit.privacy.finite.bits import UnaryEncoding
+from tacit.privacy.finite.subset import KaryResponse
 from tacit.privacy.local.cells import best_oracles
-from tacit.privacy.shuffle import (
-    Blanket,
-    Crowd,
-    Pile,
-    Shuffled,
-    hidden_among,
-    open_batch,
-    useful_crowd,
-)
+from tacit.privacy.local.one_cell import DrawnCell, OneCell
+from tacit.privacy.shuffle.blanket import Blanket, Crowd
+from tacit.privacy.shuffle.shuffled import Pile, Shuffled, hidden_among, open_batch, useful_crowd
 from tacit.publication import Publication
-from tacit.statistics import EachStep, OneStep, Statistic
+from tacit.statistics import Statistic
+from tacit.statistics.one_step import EachStep, OneStep
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 

@@ -5,24 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tacit.privacy.counters.base import Strategy
-from tacit.privacy.counters.blt import BufferedToeplitz, blt
-from tacit.privacy.counters.state import Draw, State
+from tacit.privacy.counters.blt import blt
 from tacit.privacy.counters.toeplitz import Toeplitz
 from tacit.privacy.counters.tree import Honaker, Tree
 from tacit.validate import choice
-
-__all__ = [
-    "KINDS",
-    "BufferedToeplitz",
-    "Draw",
-    "Honaker",
-    "State",
-    "Strategy",
-    "Toeplitz",
-    "Tree",
-    "blt",
-    "strategy",
-]
 
 KINDS: dict[str, Callable[[int], Strategy]] = {
     "tree": Tree,

@@ -26,12 +26,13 @@ from tacit.kernels.linear_sums import noisy_answer
 from tacit.privacy import accounting
 from tacit.privacy.base import TRUSTED, Likelihood, Privatizer, Query, Record, Report, Secret
 from tacit.privacy.charges import GaussianCharge
-from tacit.privacy.counters import Strategy
+from tacit.privacy.counters.base import Strategy
 from tacit.privacy.curator.answers import Answers, Price, grid_rounding
 from tacit.privacy.events import GaussianEvent, guaranteed
 from tacit.privacy.filter import Budget, BudgetExhausted, Cost, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.joint import CountedSecret, CountedSums, GaussianLaw
+from tacit.privacy.joint.batched import GaussianLaw
+from tacit.privacy.joint.counted import CountedSecret, CountedSums
 from tacit.privacy.noise import GridLaw, Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery

@@ -1,23 +1,9 @@
 """Local randomizers with finitely many outputs: exact privacy, exact noise, exact samplers."""
 
-from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
-from tacit.privacy.finite.channel import Channel, Pair
-from tacit.privacy.finite.oracle import Oracle, Randomizer, domain_size
+from tacit.privacy.finite.bits import UnaryEncoding
+from tacit.privacy.finite.oracle import Oracle, domain_size
 from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 from tacit.validate import number
-
-__all__ = [
-    "FAMILIES",
-    "BinaryResponse",
-    "Channel",
-    "KaryResponse",
-    "Oracle",
-    "Pair",
-    "Randomizer",
-    "SubsetSelection",
-    "UnaryEncoding",
-    "best_oracle",
-]
 
 FAMILIES: tuple[type[Oracle], ...] = (KaryResponse, SubsetSelection, UnaryEncoding)
 """Frequency oracles to choose from; the first of equally good ones is taken."""

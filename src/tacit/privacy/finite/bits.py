@@ -17,21 +17,14 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import finite as kernels
 from tacit.kernels.cells import Sampler
+from tacit.privacy.finite import oracle
 from tacit.privacy.finite.chances import BITS, ONE, happens, least_noise, log_above, log_ratio
 from tacit.privacy.finite.channel import Pair
-from tacit.privacy.finite.oracle import (
-    LARGEST_DOMAIN,
-    Oracle,
-    Randomizer,
-    domain_size,
-    generator,
-    whole_numbers,
-)
 from tacit.validate import integer
 
 
 @dataclass(frozen=True)
-class BinaryResponse(Randomizer):
+class BinaryResponse(oracle.Randomizer):
     """Every bit of a row is reported truthfully with probability p, else flipped.
 
     With eps0 = log(p / (1 - p)) per bit, two rows that differ in at most m bits give log ratio
@@ -50,7 +43,7 @@ class BinaryResponse(Randomizer):
     truth: int
 
     def __post_init__(self) -> None:
-        domain = integer(self.domain, "domain", low=1, high=LARGEST_DOMAIN)
+        domain = integer(self.domain, "domain", low=1, high=oracle.LARGEST_DOMAIN)
         integer(self.differing, "differing", low=1, high=domain)
         truth = integer(self.truth, "truth", low=1, high=ONE - 1)
         if 2 * truth <= ONE:
@@ -96,20 +89,20 @@ class BinaryResponse(Randomizer):
 
     def encode(self, bits: IntArray, rng: np.random.Generator) -> IntArray:
         """A simulated report on a row of true bits."""
-        bits = whole_numbers(bits, "bits", self.domain, high=1)
+        bits = oracle.whole_numbers(bits, "bits", self.domain, high=1)
         report = np.empty_like(bits)
-        kernels.encode_bits(bits, self.p, self.q, generator(rng), report)
+        kernels.encode_bits(bits, self.p, self.q, oracle.generator(rng), report)
         return report
 
     def encode_secure(self, bits: IntArray) -> IntArray:
         """A report for a real person: one exact coin per bit, the operating system's entropy."""
-        bits = whole_numbers(bits, "bits", self.domain, high=1)
+        bits = oracle.whole_numbers(bits, "bits", self.domain, high=1)
         flips = [not happens(self.truth) for _ in range(self.domain)]
         return bits ^ np.array(flips, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class UnaryEncoding(Oracle):
+class UnaryEncoding(oracle.Oracle):
     """One bit per cell: the own cell's is one with probability p, any other with probability q.
 
     Two users differ in two bits, so the log ratio is exactly log(p (1 - q) / (q (1 - p))).
@@ -126,7 +119,7 @@ class UnaryEncoding(Oracle):
     flip: int
 
     def __post_init__(self) -> None:
-        domain_size(self.domain)
+        oracle.domain_size(self.domain)
         keep = integer(self.keep, "keep", low=1, high=ONE - 1)
         flip = integer(self.flip, "flip", low=1, high=ONE - 1)
         if keep <= flip:
@@ -142,7 +135,7 @@ class UnaryEncoding(Oracle):
         Optimised for rare cells by default: p = 1/2, q = 1 / (e^eps + 1). The symmetric variant
         has p = 1 - q = e^(eps/2) / (e^(eps/2) + 1): better inside a cell, worse outside.
         """
-        cells = domain_size(domain)
+        cells = oracle.domain_size(domain)
 
         def optimised(growth: Fraction) -> UnaryEncoding:
             return cls(cells, ONE // 2, math.ceil(ONE / (growth + 1)))
@@ -191,7 +184,7 @@ class UnaryEncoding(Oracle):
         bits = np.zeros(self.domain, dtype=np.int64)
         bits[self._cell(cell)] = 1
         report = np.empty_like(bits)
-        kernels.encode_bits(bits, self.p, self.q, generator(rng), report)
+        kernels.encode_bits(bits, self.p, self.q, oracle.generator(rng), report)
         return report
 
     def encode_secure(self, cell: int) -> IntArray:

@@ -15,15 +15,7 @@ from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import finite as kernels
 from tacit.kernels.cells import Sampler
-from tacit.privacy.finite.chances import (
-    BITS,
-    LEAST_EPSILON,
-    ONE,
-    happens,
-    least_noise,
-    log_above,
-    log_ratio,
-)
+from tacit.privacy.finite import chances as odds
 from tacit.privacy.finite.channel import Pair
 from tacit.privacy.finite.oracle import (
     Oracle,
@@ -57,10 +49,10 @@ class SubsetSelection(Oracle):
     def __post_init__(self) -> None:
         domain = domain_size(self.domain)
         size = integer(self.size, "size", low=1, high=domain - 1)
-        own = integer(self.own, "own", low=1, high=ONE - 1)
-        if own * domain <= size * ONE:
+        own = integer(self.own, "own", low=1, high=odds.ONE - 1)
+        if own * domain <= size * odds.ONE:
             raise InvalidInput(
-                f"own = {own} / 2^{BITS}, but it must be > size / domain = {size} / {domain}: "
+                f"own = {own} / 2^{odds.BITS}, but it must be > size / domain = {size} / {domain}: "
                 "the own cell has to be the likelier one"
             )
 
@@ -77,7 +69,7 @@ class SubsetSelection(Oracle):
     @cached_property
     def chances(self) -> tuple[Fraction, Fraction]:
         """p, and q = (size - p) / (D - 1): the ones of a report add up to its size."""
-        p = Fraction(self.own, ONE)
+        p = Fraction(self.own, odds.ONE)
         return p, (self.size - p) / (self.domain - 1)
 
     @property
@@ -98,11 +90,13 @@ class SubsetSelection(Oracle):
     @cached_property
     def epsilon(self) -> float:
         """log(p (D - size) / ((1 - p) size)), rounded up."""
-        return log_above(Fraction(self.own * (self.domain - self.size), self._rest * self.size))
+        return odds.log_above(
+            Fraction(self.own * (self.domain - self.size), self._rest * self.size)
+        )
 
     @property
     def _rest(self) -> int:
-        return ONE - self.own
+        return odds.ONE - self.own
 
     @property
     def _output_chances(self) -> tuple[Fraction, Fraction]:
@@ -115,7 +109,7 @@ class SubsetSelection(Oracle):
 
     def channel(self) -> Pair:
         """Subsets with both cells of the pair, with one of them, with none; all pairs are alike."""
-        with_own, without = (log_ratio(chance) for chance in self._output_chances)
+        with_own, without = (odds.log_ratio(chance) for chance in self._output_chances)
         others, size = self.domain - 2, self.size
         classes = [
             (with_own, with_own, math.comb(others, size - 2) if size > 1 else 0),
@@ -153,7 +147,7 @@ class SubsetSelection(Oracle):
         for i in range(self.size):  # the first steps of a Fisher-Yates shuffle
             j = i + secrets.randbelow(len(others) - i)
             others[i], others[j] = others[j], others[i]
-        if happens(self.own):
+        if odds.happens(self.own):
             others[self.size - 1] = cell
         report[others[: self.size]] = 1
         return report
@@ -178,7 +172,7 @@ class KaryResponse(SubsetSelection):
 
 def best_size(epsilon: float, domain: int) -> int:
     """The omega in 1..D/2 of least variance q (1-q) / (p-q)^2 (docs/papers/tabular_ldp.md#b1)."""
-    excess = math.expm1(min(number(epsilon, "epsilon", low=LEAST_EPSILON), float(BITS)))
+    excess = math.expm1(min(number(epsilon, "epsilon", low=odds.LEAST_EPSILON), float(odds.BITS)))
     cells = domain_size(domain)
     size = np.arange(1, cells // 2 + 1, dtype=np.float64)
     weight = cells + size * excess  # that is omega e^eps + D - omega
@@ -191,7 +185,7 @@ def _calibrated(cls: type[S], epsilon: float, domain: int, size: int) -> S:
     cells = domain_size(domain)
 
     def make(growth: Fraction) -> S:
-        rest = ONE * (cells - size) / (size * growth + cells - size)
-        return cls(cells, size, ONE - math.ceil(rest))
+        rest = odds.ONE * (cells - size) / (size * growth + cells - size)
+        return cls(cells, size, odds.ONE - math.ceil(rest))
 
-    return least_noise(epsilon, make)
+    return odds.least_noise(epsilon, make)

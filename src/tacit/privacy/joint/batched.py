@@ -19,19 +19,8 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import GRID, least_std, require_coarse, whole_steps
 from tacit.kernels import sums
-from tacit.privacy import accounting
-from tacit.privacy.base import (
-    TRUSTED,
-    Likelihood,
-    Privatizer,
-    Query,
-    Record,
-    Report,
-    Secret,
-    require_room,
-)
+from tacit.privacy import accounting, base
 from tacit.privacy.events import GaussianEvent, guaranteed
-from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import GridLaw, Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release
@@ -56,7 +45,7 @@ class GaussianLaw:
         return np.asarray(self.std**2)
 
 
-class BatchSecret(Secret):
+class BatchSecret(base.Secret):
     """Exact sums of the open batch, how many users are in it, and the last release."""
 
     __slots__ = ("last", "open")
@@ -70,7 +59,7 @@ class BatchSecret(Secret):
 B = TypeVar("B", bound=BatchSecret)
 
 
-class NoisySums(Privatizer[B]):
+class NoisySums(base.Privatizer[B]):
     """A curator that adds up batches of users and releases noisy sums, Gaussian on the grid.
 
     Args:
@@ -89,11 +78,11 @@ class NoisySums(Privatizer[B]):
         self._sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE)
         self._noise_law = GridLaw("gaussian", np.full(self.layout.size, self.noise_std / GRID))
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> base.Report:
         """To the curator, over its own channel: the contribution on the common grid."""
-        return Report(contribution * self.factors)
+        return base.Report(contribution * self.factors)
 
-    def absorb(self, secret: B, report: Report, version: int) -> B:
+    def absorb(self, secret: B, report: base.Report, version: int) -> B:
         """Add to the open batch."""
         self._require_place(secret, 1)
         secret = super().absorb(secret, report, version)
@@ -117,7 +106,7 @@ class NoisySums(Privatizer[B]):
                 f"{secret.open}; release first"
             )
 
-    def release(self, secret: B, query: Query, noise: Noise) -> Release:
+    def release(self, secret: B, query: base.Query, noise: Noise) -> Release:
         """Close the batch as release ``query.id`` and publish.
 
         Asked again for the last release, the same one comes back; earlier ones are public already
@@ -148,7 +137,7 @@ class NoisySums(Privatizer[B]):
         apart = float(np.linalg.norm((second - first) * self.layout.units))
         return apart / self._sensitivity
 
-    def evidence(self, record: Record) -> Likelihood:
+    def evidence(self, record: base.Record) -> base.Likelihood:
         """Of all releases together: their noise has covariance sigma^2 times a public matrix."""
         count = len(record.released)
         first, second = (
@@ -158,7 +147,7 @@ class NoisySums(Privatizer[B]):
         shift = self._unmixed(second - first) / self.noise_std**2
         mu_squared = float((shift * (second - first)).sum())
         ratio = float((shift * (np.array(record.released) - first)).sum()) - mu_squared / 2
-        return Likelihood(ratio, mu_squared)
+        return base.Likelihood(ratio, mu_squared)
 
     @abstractmethod
     def _exact(self, batches: IntArray) -> IntArray:
@@ -181,8 +170,6 @@ class BatchSums(NoisySums[BatchSecret]):
         requested_delta: likewise, and the delta at which epsilon is stated.
     """
 
-    absorbs_sums = True
-
     def __init__(
         self,
         statistic: Statistic,
@@ -197,20 +184,17 @@ class BatchSums(NoisySums[BatchSecret]):
             mu = accounting.gaussian_mu(requested_epsilon, requested_delta)
             noise_std = least_std(moved, mu)
         super().__init__(statistic, noise_std)
-        require_room(statistic, task, GRID, self.noise_std)
+        base.require_room(statistic, task, GRID, self.noise_std)
         self.event = GaussianEvent.of(moved, self.noise_std)
-        self.guarantee = self._account(task, requested_epsilon, requested_delta)
-
-    def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
-        return guaranteed(
+        self.guarantee = guaranteed(
             self.event,
             task,
             model="joint",
             mechanism="gaussian noise on the sum of every batch, each user in one batch",
             accountant="one release per user",
-            requested=(epsilon, delta),
+            requested=(requested_epsilon, requested_delta),
             noise={"batch std": self.noise_std},
-            assumptions=TRUSTED,
+            assumptions=base.TRUSTED,
         )
 
     def law(self, users: int) -> GaussianLaw:

@@ -20,9 +20,9 @@ from tacit.errors import InvalidInput
 from tacit.grid import GRID, least_std
 from tacit.privacy import accounting
 from tacit.privacy.base import TRUSTED
-from tacit.privacy.counters import State, Strategy
+from tacit.privacy.counters.base import Strategy
+from tacit.privacy.counters.state import State
 from tacit.privacy.events import GaussianEvent, guaranteed
-from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.batched import BatchSecret, GaussianLaw, NoisySums
 from tacit.privacy.noise import Noise, weakest
 from tacit.release import Release
@@ -105,16 +105,13 @@ class CountedSums(NoisySums[CountedSecret]):
         shift = _shift(statistic, strategy, self._largest)
         overlapping = task.participations  # columns of C may overlap in every row
         self.event = GaussianEvent.of(overlapping * shift, self.noise_std)
-        self.guarantee = self._account(task, requested_epsilon, requested_delta)
-
-    def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
-        return guaranteed(
+        self.guarantee = guaranteed(
             self.event,
             task,
             model="joint",
             mechanism=f"gaussian noise on running sums through a {self.strategy.name} counter",
             accountant="one charge for the stream",
-            requested=(epsilon, delta),
+            requested=(requested_epsilon, requested_delta),
             noise={
                 "node std": self.noise_std,
                 "column norm": self.strategy.column_norm(),

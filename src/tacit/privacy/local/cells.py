@@ -13,8 +13,10 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels.questions import KINDS, REWARD, SPREAD, WEIGHT_STEPS, Weighing
-from tacit.privacy.finite import Oracle, best_oracle
-from tacit.statistics import Block, EachStep, Layout, OneStep
+from tacit.privacy.finite import best_oracle
+from tacit.privacy.finite.oracle import Oracle
+from tacit.statistics import Block, Layout
+from tacit.statistics.one_step import EachStep, OneStep
 from tacit.task import Task
 
 Oracles = tuple[Oracle, Oracle, Oracle]

@@ -21,7 +21,9 @@ from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import ONE_REPORT, LocalPrivatizer, Query, Report, Secret
 from tacit.privacy.events import FiniteEvent, guaranteed
-from tacit.privacy.finite import Oracle, Pair, packing
+from tacit.privacy.finite import packing
+from tacit.privacy.finite.channel import Pair
+from tacit.privacy.finite.oracle import Oracle
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.local.cells import (
     CellLaw,
@@ -34,7 +36,7 @@ from tacit.privacy.local.cells import (
 from tacit.privacy.noise import Noise, Source, weakest
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics import EachStep, OneStep
+from tacit.statistics.one_step import EachStep, OneStep
 from tacit.task import Task
 from tacit.validate import number
 
@@ -204,12 +206,27 @@ class OneCell(LocalPrivatizer[Secret]):
 
     def inspect(self, message: IntArray, publication: Publication, coin: int) -> None:
         """Refuse what the oracle of this report's question cannot have said."""
-        self._sorted([message], publication, [coin])
+        self._inspected(message, publication, coin)
+
+    def _inspected(
+        self, message: IntArray, publication: Publication, coin: int
+    ) -> tuple[int, int, IntArray]:
+        h, kind, packed = self._question(message, publication, coin)
+        self._require_covered(kind)
+        packing.inspect(packed, self.oracles[kind].domain, self.oracles[kind].ones)
+        return h, kind, packed
+
+    def _question(
+        self, message: IntArray, publication: Publication, coin: int
+    ) -> tuple[int, int, IntArray]:
+        """Step and kind a message is about, and the oracle's packed report in it."""
+        h, kind = self.statistic.question(publication, coin)  # type: ignore[union-attr]
+        return h, kind, message
 
     def inspect_all(
         self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
     ) -> None:
-        """The same of many messages, in a few steps for all of them."""
+        """The same of many messages, in a few steps for all of them (17 times slower for one)."""
         self._sorted(messages, publication, coins)
 
     def _sorted(
@@ -241,8 +258,8 @@ class OneCell(LocalPrivatizer[Secret]):
         self, message: IntArray, publication: Publication, coin: int, source: Source = "secure"
     ) -> Report:
         """At the collector: the report, addressed by the question that its coin asked."""
-        ((kind, h, rows),) = self._sorted([message], publication, [coin])
-        row = packing.unpack(rows, self.oracles[kind].domain)[0]
+        h, kind, packed = self._inspected(message, publication, coin)
+        row = packing.unpack(packed[None], self.oracles[kind].domain)[0]
         return Report(self.address(row, h, kind, publication), source)
 
     def fold(
@@ -368,13 +385,18 @@ class DrawnCell(OneCell):
     def _questions(
         self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
     ) -> tuple[IntArray, IntArray, Sequence[IntArray]]:
+        each = [self._question(message, publication, 0) for message in messages]
+        steps, kinds = np.array([found[:2] for found in each], dtype=np.int64).reshape(-1, 2).T
+        return steps, kinds, [packed for _, _, packed in each]
+
+    def _question(
+        self, message: IntArray, publication: Publication, coin: int
+    ) -> tuple[int, int, IntArray]:
         H = self.statistic.horizon
-        for message in messages:
-            if message.ndim != 1 or not message.size or not 0 <= message[0] < H:
-                raise InvalidInput(f"the report must begin with the number of its step, below {H}")
-        steps = np.array([message[0] for message in messages], dtype=np.int64)
-        kinds = np.where(steps == H - 1, REWARD, STEP)
-        return steps, kinds, [message[1:] for message in messages]
+        if message.ndim != 1 or not message.size or not 0 <= message[0] < H:
+            raise InvalidInput(f"the report must begin with the number of its step, below {H}")
+        h = int(message[0])
+        return h, self._kind(h), message[1:]
 
 
 def _share(epsilon: float, times: int) -> float:

@@ -21,7 +21,8 @@ from tacit.errors import InvalidInput
 from tacit.kernels.finite import debias, respond, round_sums
 from tacit.privacy.base import ONE_REPORT, LocalPrivatizer, Query, Secret
 from tacit.privacy.events import FiniteEvent, guaranteed
-from tacit.privacy.finite import BinaryResponse, Pair
+from tacit.privacy.finite.bits import BinaryResponse
+from tacit.privacy.finite.channel import Pair
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication

@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.privacy.finite import KaryResponse, SubsetSelection
+from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 from tacit.privacy.shuffle.positive_part import UNIT, expected_positive_part
 from tacit.validate import integer, number
 

@@ -20,13 +20,12 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.privacy.base import Query, Secret
-from tacit.privacy.finite import BinaryResponse
+from tacit.privacy.finite.bits import BinaryResponse
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.local import LocalResponse
-from tacit.privacy.local.response import PooledResponse, ResponseLaw
+from tacit.privacy.local.response import LocalResponse, PooledResponse, ResponseLaw
 from tacit.privacy.noise import Noise
 from tacit.release import Release
-from tacit.statistics import VisitCounts
+from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 from tacit.validate import integer, number
 

@@ -22,14 +22,15 @@ from tacit.kernels import sums
 from tacit.kernels.questions import KINDS, REWARD, STEP
 from tacit.privacy.base import Privatizer, Query, Report, Secret
 from tacit.privacy.events import Event, guaranteed
-from tacit.privacy.finite import KaryResponse, SubsetSelection
+from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.local import CellLaw, DrawnCell, OneCell
+from tacit.privacy.local.cells import CellLaw
+from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.privacy.noise import Noise, weakest
 from tacit.privacy.shuffle.blanket import Blanket, Crowd, calibrate
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics import EachStep, OneStep
+from tacit.statistics.one_step import EachStep, OneStep
 from tacit.task import Task
 from tacit.validate import integer, number
 

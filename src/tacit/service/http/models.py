@@ -131,6 +131,22 @@ class Health(BaseModel):
     planner: bool
 
 
+class Alive(BaseModel):
+    """The process answers."""
+
+    status: Literal["alive"]
+    tacit: str
+
+
+class Ready(BaseModel):
+    """Whether the service does all of its work; if not, why: in a word and in a sentence."""
+
+    ready: bool
+    reason: str | None
+    message: str | None
+    tacit: str
+
+
 class ReportUpload(TypedDict):
     """One report. The message is opaque here: the collector reads it."""
 
