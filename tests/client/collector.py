@@ -95,7 +95,7 @@ class FakeCollector:
         assert set(upload) == {"task_id", "reports"} and upload["task_id"] == self.task_id
         outcomes = []
         for report in upload["reports"]:
-            assert set(report) == {"id", "version", "message"}
+            assert set(report) == {"id", "version", "message", "publication"}
             outcome, reason = self.refusal or ("accepted", None)
             if report["id"] in self.ids:
                 outcome = "duplicate"

@@ -114,7 +114,7 @@ class Restored:
         self.rng, self.opened = np.random.default_rng(3), opened
         collector = opened(self.deployment)
         send(collector, trajectories(collector, self.rng, 40))
-        assert PlannerLoop(collector).step()
+        self.plan(collector)
         send(collector, trajectories(collector, self.rng, 30))
         collector.close()
         self.kept = [Path(collector.deployment.database.removeprefix("sqlite:///"))]
@@ -128,13 +128,20 @@ class Restored:
             if witness or path != self.deployment.witness:
                 path.write_bytes(content)
 
+    @staticmethod
+    def plan(collector: Collector) -> None:
+        planner = PlannerLoop(collector)
+        try:
+            assert planner.step()
+        finally:
+            planner.stop()
+
     def go_on(self, reports) -> list[bytes]:
         """Send the rest of the batch; what is published then, with its release."""
         collector = self.opened(self.deployment)
-        collector.clock.now += 100  # the lease of the planner before has run out
         if reports:
             assert send(collector, reports) == ["accepted"] * len(reports)
-        assert PlannerLoop(collector).step()
+        self.plan(collector)
         blocks = collector.billboard.published(2).release.blocks
         said = [collector.policy(2).body, *(block.tobytes() for block in blocks.values())]
         collector.close()

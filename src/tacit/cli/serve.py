@@ -334,6 +334,39 @@ def tokens(
             _issue_tokens(collector, role, count, label, out, as_json=as_json)
 
 
+def erase(
+    deployment: DeploymentFile,
+    what: Annotated[
+        str, typer.Argument(metavar="WHAT", parser=one_of("kept", "all"), help="kept or all")
+    ],
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Needed for all: it ends the task for good.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Erase what can still be erased of people's data, and say what cannot.
+
+    kept: reports that were absorbed and kept for --verify; learning goes on. all: also what waits
+    and what adds up, and the key file; the task is over, and what was published stays published.
+    One person's report cannot be taken out of sums. Stop the service first.
+
+    Example: tacit erase coach.toml kept
+    """
+    from tacit.service import erase as erasing
+    from tacit.service.collector import Collector
+    from tacit.service.deployment import Deployment
+
+    if what == "all" and not yes:
+        raise InvalidInput("this ends the task and cannot be undone; if you mean it, add --yes")
+    with Collector.open(Deployment.load(deployment)) as collector:
+        said = erasing.erase(collector, "all" if what == "all" else "kept")
+    if as_json:
+        print(json.dumps(asdict(said)))
+        return
+    print("erased:", *said.erased, sep="\n  ")
+    print("not erased:", *said.remains, sep="\n  ")
+
+
 def _issue_tokens(
     collector: Collector,
     role: Role,

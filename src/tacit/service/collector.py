@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -39,6 +40,9 @@ from tacit.service.verify import Verdict, verify
 
 Clock = Callable[[], float]
 """Unix time in seconds."""
+
+TERMS = "terms"
+"""Row of ``meta``: every term of the file as it was when the database was made."""
 
 ANOTHER = (
     "the report was made under another publication of version {version} than the one here: the "
@@ -282,6 +286,7 @@ def _claim(connection: sa.Connection, deployment: Deployment) -> int:
         if deployment.model == "joint":
             JointMode.create(connection, deployment)
         connection.execute(schema.lease.insert(), {"name": LEASE, "holder": "", "beats": 0.0})
+    _hold_to_terms(connection, deployment, rows.get(TERMS))
     if rows["task_id"] != deployment.task_id:
         raise Refused(
             "the database belongs to another task: name, sizes, agent, epsilon, population and "
@@ -289,3 +294,27 @@ def _claim(connection: sa.Connection, deployment: Deployment) -> int:
             "file, or name another database for the new task"
         )
     return int(rows["root"])
+
+
+def _hold_to_terms(connection: sa.Connection, deployment: Deployment, stored: str | None) -> None:
+    """Refuse a file whose terms were edited; a database without terms takes them as they are."""
+    if stored is None:
+        terms = json.dumps(deployment.fixed, sort_keys=True)
+        db.put_named(connection, schema.meta, TERMS, value=terms)
+        return
+    before = json.loads(stored)
+    for name in sorted(before.keys() | deployment.fixed.keys()):
+        now = deployment.fixed.get(name, "null")
+        # a key of ours that is not there was not known to the tacit that made the database
+        was = before.get(name, "null" if name.endswith("[agent]") else now)
+        if was != now:
+            raise Refused(
+                f"the database belongs to another task than this file: {name} was {_shown(was)} "
+                f"when it began, and is {_shown(now)} now. People and devices were told "
+                "otherwise: put it back, or begin a new task with another name, database and "
+                "population"
+            )
+
+
+def _shown(value: str) -> str:
+    return "left out" if value == "null" else value

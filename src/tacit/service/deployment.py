@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -200,6 +201,30 @@ class Deployment:
             "reward_range": list(self.settings.task.reward_range),
             "absorbing_state": self.settings.task.absorbing_state,
             "unit": self.unit,
+        }
+
+    @cached_property
+    def fixed(self) -> dict[str, str]:
+        """Every term of the file as JSON, by key and section: fixed once the database is made.
+
+        Where things lie and where it listens may change; what people and devices were told may not.
+        """
+        sections = self.settings.model_dump(
+            mode="json",
+            warnings=False,
+            include={
+                "task": True,
+                "agent": True,
+                "population": True,
+                "updates": True,
+                "window": True,
+                "storage": {"keep_reports"},
+            },
+        )
+        return {
+            f"{key} in [{section}]": json.dumps(value, sort_keys=True)
+            for section, keys in sections.items()
+            for key, value in keys.items()
         }
 
     @cached_property
