@@ -210,6 +210,7 @@ class Machine(RuleBasedStateMachine):
     @rule(moments=st.none() | st.integers(0, 11))
     def plan(self, moments: int | None) -> None:
         """The planner's turn, after the cadence and the lease of a dead planner have run out."""
+        self.planner._keep_lease()  # silence is measured from the first look
         self.now += 20.0
         self._at_risk(self.planner.step, moments)
 
