@@ -127,6 +127,9 @@ class Registry(Generic[T]):
             found.append(Registered[T](point.name, point, "", package + version))
         return tuple(sorted(found, key=lambda one: (one.name, one.package)))
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._own or any(one.name == name for one in self.installed)
+
     def entry(self, name: str) -> Registered[T]:
         """The entry of that name, or an error that suggests the nearest one."""
         if name in self._own:

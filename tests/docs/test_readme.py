@@ -121,7 +121,7 @@ def test_the_guarantee_column_is_true() -> None:
     for entry, row in zip(agents, rows("Agents"), strict=True):
         problem = tacit.problem(fits.get(entry.name, "random-mdp"))
         asked = {"epsilon": 1.0} if "epsilon" in entry.parameters else {}
-        guarantee = tacit.guarantee(entry.factory(**asked), problem, episodes=10)
+        guarantee = tacit.guarantee(problem, entry.factory(**asked), episodes=10)
         said = "none" if guarantee.model == "none" else f"epsilon {guarantee.epsilon:g}"
         assert row[2].endswith(said)
 

@@ -50,6 +50,7 @@ def run(
         ),
     ] = "log",
     reveal: given.Reveal = None,
+    participations: given.Participations = 1,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for curves, manifest and plot.")
     ] = None,
@@ -88,6 +89,7 @@ def run(
                 workers=workers,
                 checkpoints=checkpoints,
                 reveal=reveal or (),
+                participations=participations,
                 progress=progress,
             )
         files = [] if out is None else [result.save(out, overwrite=overwrite)]
