@@ -85,7 +85,7 @@ def test_a_database_that_is_away_is_unready_and_503(service, monkeypatch) -> Non
 
 
 def test_a_frozen_database_does_not_freeze_what_needs_none(service, monkeypatch) -> None:
-    monkeypatch.setattr("tacit.service.http.routes.READY_SECONDS", 0.2)
+    monkeypatch.setattr("tacit.service.http.monitoring.READY_SECONDS", 0.2)
     until(lambda: ready(service) == (200, None))
     status = service.collector.status
     with monkeypatch.context() as frozen:

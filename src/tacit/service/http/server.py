@@ -28,7 +28,7 @@ from tacit.service.answers import Unavailable
 from tacit.service.logs import configure_worker
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from starlette.types import ASGIApp
 
 log = logging.getLogger("tacit.service")
 
@@ -134,7 +134,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def run(app: FastAPI, listening: socket.socket) -> None:
+def run(app: ASGIApp, listening: socket.socket) -> None:
     """Serve in this process until it is told to stop; uploads under way are finished first."""
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn repeats the signal when it is done
     _prepare()
@@ -154,17 +154,25 @@ def run_workers(
         Multiprocess(config, sockets=[listening]).run()
 
 
-def open_app(path: Path, plans: bool = True) -> FastAPI:
-    """What each worker runs: its own collector, with the application on it."""
+def open_app(path: Path, plans: bool = True) -> ASGIApp:
+    """What each worker runs: its own collector, or those of a folder, with the application."""
     from tacit.service.collector import Collector
     from tacit.service.deployment import Deployment
+    from tacit.service.folder import Folder
     from tacit.service.http.app import create_app
+    from tacit.service.http.host import Host
     from tacit.service.planning import PlannerLoop
 
     configure_worker()
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+    if path.is_dir():
+        folder = Folder(path, plans, sqlite=False)
+        app = Host(folder)
+        folder.start()
+        _prepare()
+        return app
     try:
         collector = Collector.open(Deployment.load(path))
     except TacitError as error:  # a database that is away may come back; anything else stays wrong
