@@ -68,7 +68,7 @@ def test_rescaled_rewards_are_announced(call) -> None:
 
 
 def test_out_holds_curves_manifest_result_and_plot(call, tmp_path: Path) -> None:
-    done = call(*SMALL, "--out", "deep/run", "--log-log", "--plot", "extra.svg")
+    done = call(*SMALL, "--out", "deep/run", "--linear", "--plot", "extra.svg")
     assert done.status == 0 and "wrote deep/run" in done.out
     names = {path.name for path in (tmp_path / "deep" / "run").iterdir()}
     assert names == {"curves.parquet", "manifest.json", "result.json", "regret.png"}
