@@ -249,7 +249,7 @@ def test_private_runs_report_their_guarantee(call) -> None:
 
 
 def test_audit(call) -> None:
-    words = ("audit", "random-mdp", "ldp-obi", "--epsilon", "2", "--trials", "3000")
+    words = ("audit", "random-mdp", "ldp-obi", "--epsilon", "2", "--trials", "8000")
     done = call(*words)
     assert done.status == 0 and "verdict: consistent" in done.out and "secure noise" in done.out
     report = json.loads(call(*words, "--json").out)
