@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tacit.auditing.agent import audit
     from tacit.errors import InvalidInput, TacitError, UnknownName
     from tacit.forecast import guarantee
+    from tacit.learned import LearnedPolicy, load_policy
     from tacit.privacy import Guarantee
     from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
@@ -34,6 +35,7 @@ _PUBLIC = {
     "Agent": ("tacit.agents", "Agent"),
     "Guarantee": ("tacit.privacy", "Guarantee"),
     "InvalidInput": ("tacit.errors", "InvalidInput"),
+    "LearnedPolicy": ("tacit.learned", "LearnedPolicy"),
     "LinearMDP": ("tacit.problems", "LinearMDP"),
     "LQSystem": ("tacit.problems", "LQSystem"),
     "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
@@ -44,6 +46,7 @@ _PUBLIC = {
     "agent": ("tacit.agents", "make_agent"),
     "audit": ("tacit.auditing.agent", "audit"),
     "guarantee": ("tacit.forecast", "guarantee"),
+    "load_policy": ("tacit.learned", "load_policy"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
 }
@@ -52,6 +55,7 @@ __all__ = [
     "Agent",
     "Guarantee",
     "InvalidInput",
+    "LearnedPolicy",
     "LinearMDP",
     "LQSystem",
     "LinearMixtureMDP",
@@ -63,6 +67,7 @@ __all__ = [
     "agent",
     "audit",
     "guarantee",
+    "load_policy",
     "problem",
     "simulate",
 ]
