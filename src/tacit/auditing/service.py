@@ -56,6 +56,8 @@ users = {users}
 tokens = "shared"
 [updates]
 minimum_batch = {batch}
+[storage]
+witness_on_same_disk = true
 """
 
 
