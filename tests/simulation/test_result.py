@@ -46,7 +46,7 @@ def made(late: list[float], **changes: Any) -> tacit.Result:
         "problem": problem,
         "agent": {"name": "x", "parameters": {"epsilon": 1.0}, "notes": []},
         "guarantee": tacit.guarantee(
-            tacit.agent("psrl"), tacit.problem("random-mdp"), 10
+            "random-mdp", "psrl", 10
         ).to_json(),
         "seed": 0,
         "seeds": list(range(len(late))),
@@ -67,7 +67,8 @@ def made(late: list[float], **changes: Any) -> tacit.Result:
 def test_a_run_that_ends_no_better_than_the_baseline_says_so() -> None:
     assert made([0.1, 0.2, 0.15]).warning == ""
     worse = made([1.2, 0.9, 1.1])
-    assert worse.warning == worse.to_json()["warning"] == (
+    assert worse.warning == worse.to_json()["warning"]
+    assert worse.warning == (
         "Not better than the uniform policy: the last 10 of 100 users lost 1.067 each, and with "
         "the uniform policy they would have lost 1."
     )
