@@ -17,7 +17,7 @@ from tacit._version import __version__
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.folders import made_with, make_folder, read_json, write_json
-from tacit.intervals import half_width
+from tacit.intervals import half_width, mean_interval
 from tacit.learned import LearnedPolicy, load_policy, most_typical
 from tacit.privacy.guarantee import Guarantee
 
@@ -96,13 +96,51 @@ class Result:
         return int(self.episodes[-1]) if len(self.episodes) else 0
 
     def band(self) -> tuple[Array, Array, Array]:
-        """Mean over runs and the ends of its pointwise 95% Student t interval.
+        """Mean over runs and the ends of its pointwise 95% Student t interval, cut off at 0.
 
-        With a single run the interval is not defined, and both ends are NaN.
+        Regret is never negative, so neither is its interval. With a single run it is not defined,
+        and both ends are NaN.
         """
         mean = self.regret.mean(axis=0)
         half = half_width(self.regret) if len(self.seeds) > 1 else np.full_like(mean, np.nan)
-        return mean, mean - half, mean + half
+        return mean, np.maximum(mean - half, 0.0), mean + half
+
+    @property
+    def gap(self) -> float:
+        """Regret per user of the baseline policy, exactly."""
+        return float(self.problem["optimal_value"] - self.problem["baseline"]["value"])
+
+    @property
+    def reference(self) -> bool:
+        """Whether the agent learns nothing: uniform, optimal, do-nothing."""
+        return "epsilon" not in self.agent["parameters"] and self.guarantee.model != "none"
+
+    @property
+    def warning(self) -> str:
+        """One sentence if the policies at the end were not better than the baseline; else empty.
+
+        Judged by the exact regret of the last tenth of the users, or what was recorded nearest to
+        it, against that of the baseline policy (uniform actions; for control, doing nothing): by
+        the mean over runs and, where there are several, its one-sided t test at 5%.
+        """
+        if self.reference or not self.completed:
+            return ""
+        name, last = self.problem["baseline"]["name"], self.completed
+        if self.gap <= 0.0:
+            return f"There is nothing to learn here: the {name} is already the best there is."
+        before = self.episodes[self.episodes <= -(-last * 9 // 10)]
+        begin = int(before[-1]) if len(before) and before[-1] < last else 0
+        late = self.regret_per_episode(begin, last)
+        found = mean_interval(late, 0.9, least=0.0)  # each end is missed by 5%
+        facts = (
+            f"the last {last - begin:,} of {last:,} users lost {found.value:.4g} each, and with "
+            f"the {name} they would have lost {self.gap:.4g}"
+        )
+        if found.value >= self.gap:
+            return f"Not better than the {name}: {facts}."
+        if len(late) > 1 and found.high >= self.gap:
+            return f"Not shown to be better than the {name} ({len(late)} runs differ): {facts}."
+        return ""
 
     def regret_per_episode(self, first: int, last: int) -> Array:
         """Mean regret per episode in (first, last] for every run; both must be checkpoints or 0."""
@@ -154,6 +192,7 @@ class Result:
                 "lo": _numbers(low),
                 "hi": _numbers(high),
             },
+            "warning": self.warning,
             "guarantee": self.guarantee.to_json(),
             "timing": {
                 "seconds": self.seconds,
