@@ -34,8 +34,11 @@ class Service:
         self.log = deployment.with_suffix(".log")
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, patience: float = 60.0) -> float:
-        """Start it and wait until it is healthy; the seconds that took."""
+    def start(self, patience: float = 300.0) -> float:
+        """Start it and wait until it is healthy; the seconds that took.
+
+        The patience is for a machine that is busy with other things.
+        """
         began = time.monotonic()
         tacit = Path(sys.executable).with_name("tacit")
         command = [str(tacit), "serve", str(self.deployment), *self.options]

@@ -320,8 +320,8 @@ def kill_one(world: World, server: Postgres | None, tally: Tally) -> None:
     if world.service.process is None:
         world.service.start()
     while not world.service.healthy():
-        if time.monotonic() - began > 60.0:
-            raise RuntimeError("the service is not healthy a minute after a kill")
+        if time.monotonic() - began > 300.0:
+            raise RuntimeError("the service is not healthy five minutes after a kill")
         time.sleep(0.02)
     tally.restarts.append(time.monotonic() - began)
 
