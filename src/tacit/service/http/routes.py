@@ -5,12 +5,12 @@ Bearer tokens have a role, which is checked before a body is read.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
 
-import anyio
-import anyio.to_thread
 from fastapi import APIRouter, Depends, Header, Path, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
@@ -26,7 +26,7 @@ from tacit.service.readiness import trouble_of
 from tacit.service.tokens import digest
 
 if TYPE_CHECKING:
-    from tacit.service.answers import Token
+    from tacit.service.answers import Status, Token
     from tacit.service.collector import Collector
     from tacit.service.http.metrics import Metrics
 
@@ -89,6 +89,28 @@ class Door:
         return token
 
 
+class Pulse:
+    """Asks the database how things stand, never behind a queue of uploads.
+
+    Whoever asks meanwhile waits for the same answer, so a frozen database holds up one thread,
+    however often somebody asks.
+    """
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tacit-pulse")
+        self._asked: asyncio.Future[Status] | None = None
+
+    async def status(self, seconds: float) -> Status:
+        """The answer, or TimeoutError."""
+        if self._asked is None or self._asked.done():
+            loop = asyncio.get_running_loop()
+            self._asked = loop.run_in_executor(self._thread, self._collector.status)
+            self._asked.add_done_callback(asyncio.Future.exception)  # if nobody waited for it
+        async with asyncio.timeout(seconds):
+            return await asyncio.shield(self._asked)
+
+
 def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
     """Entries of the OpenAPI document for the errors that a route can answer."""
     by_status: dict[int | str, dict[str, Any]] = {}
@@ -103,7 +125,7 @@ def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
     routes, door, writer = APIRouter(), Door(collector), uploads.Writer(collector)
     deployment = collector.deployment
     limits = deployment.settings.server
-    health_threads = anyio.CapacityLimiter(2)  # never behind a queue of uploads
+    pulse = Pulse(collector)
     token = [Depends(SCHEME)]
     role = ("unauthorized", "forbidden")
     held: dict[int | str, dict[str, Any]] = {
@@ -194,10 +216,8 @@ def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
     async def health() -> Response:
         """Whether database and planner work. Public, and quick also under load."""
         database = planner = False
-        with anyio.move_on_after(HEALTH_SECONDS), contextlib.suppress(TacitError):
-            now = await anyio.to_thread.run_sync(
-                collector.status, abandon_on_cancel=True, limiter=health_threads
-            )
+        with contextlib.suppress(TacitError, TimeoutError):
+            now = await pulse.status(HEALTH_SECONDS)
             database, planner = True, now.planner_alive
         status = "ok" if planner else "degraded" if database else "unavailable"
         found = {"status": status, "tacit": __version__, "database": database, "planner": planner}
@@ -215,15 +235,12 @@ def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
     )
     async def ready() -> Response:
         """Whether reports are kept and policies planned; 503 with the reason if not. Public."""
-        trouble: Trouble | None = AWAY
-        with anyio.move_on_after(READY_SECONDS):
-            try:
-                now = await anyio.to_thread.run_sync(
-                    collector.status, abandon_on_cancel=True, limiter=health_threads
-                )
-                trouble = now.trouble
-            except Exception as error:
-                trouble = trouble_of(error)
+        try:
+            trouble = (await pulse.status(READY_SECONDS)).trouble
+        except TimeoutError:
+            trouble = AWAY
+        except Exception as error:
+            trouble = trouble_of(error)
         found = {
             "ready": trouble is None,
             "reason": trouble and trouble.reason,
