@@ -32,7 +32,7 @@ from tacit.validate import choice, number
 
 OUTCOMES = ("accepted", "duplicate", "stale", "invalid", "refused")
 
-LATER = frozenset({"not_open", "unknown_task"})
+LATER = frozenset({"not_open", "unknown_task", "paused"})
 """Reasons of a refusal that time may cure: the report is kept and sent again."""
 
 
@@ -128,6 +128,7 @@ class Device:
                 return self._episode(known, running)
         self._refuse_early(now)
         terms = fetched or self.terms()
+        _refuse_standstill(terms)
         self._outbox.join(terms, self._api.address)
         saved = self._outbox.episode(terms.task_id)
         if saved is None:
@@ -235,7 +236,7 @@ class Device:
         try:
             answer = self._api.upload(body, self._token)
         except Refused as refusal:
-            if refusal.code != "unknown_task":
+            if refusal.code not in LATER:
                 raise
             return replace(unsent, outcome="refused", reason=refusal.code, detail=str(refusal))
         return _outcome(answer, unsent.task_id, unsent.id)
@@ -268,6 +269,15 @@ class Device:
 
     def __exit__(self, *problem: object) -> None:
         self.close()
+
+
+def _refuse_standstill(terms: Terms) -> None:
+    """Begin no episode whose report would not be taken; an older collector has no state."""
+    state = terms.description.get("state", "open")
+    if state == "paused":
+        raise Refused("paused", f"the task {terms.name!r} is paused; try again later")
+    if state == "closed":
+        raise Refused("closed", f"the task {terms.name!r} is over; its last policy stays up")
 
 
 def _publication(answer: Any, terms: Terms) -> Publication:

@@ -94,6 +94,7 @@ class TaskBody(BaseModel):
     grace: float
     keep_reports: bool
     restoring: str
+    state: Literal["open", "paused", "closed"]
     guarantee: dict[str, Any]
 
 

@@ -158,7 +158,7 @@ def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
         response_model=UploadAnswer,
         dependencies=token,
         responses=documented(
-            *("malformed", *role, "unknown_task", "request_timeout", "too_large"),
+            *("malformed", *role, "unknown_task", "request_timeout", "paused", "too_large"),
             *("too_many_reports", "unsupported_media_type", "invalid"),
         ),
         openapi_extra={
