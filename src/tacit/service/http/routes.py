@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
@@ -150,6 +151,16 @@ def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
     def policy(version: Version, if_none_match: IfNoneMatch = None) -> Response:
         """The policy of one version. Public."""
         return _conditional(collector, version, if_none_match)
+
+    @routes.get(
+        "/v1/taking/{version}",
+        response_model=models.TakingBody,
+        responses=documented("invalid"),
+    )
+    def taking(version: Version) -> Response:
+        """Whether a report under a version would be taken now: ask before randomizing. Public."""
+        answer = dataclasses.asdict(collector.taking(version))
+        return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
     schema = models.upload_schema(deployment.task_id, limits.max_batch)
 
