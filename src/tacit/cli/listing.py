@@ -95,7 +95,8 @@ def _promises(row: dict[str, Any]) -> str:
     said = "not private" if "none" in row["models"] else " or ".join(row["models"]) + " privacy"
     told = ", ".join(row["needs"]) or "nothing"
     families = ", ".join(row["families"])
-    return f"{families} problems; {said if row['models'] else 'collects nothing'}; must be told: {told}"
+    said = said if row["models"] else "collects nothing"
+    return f"{families} problems; {said}; must be told: {told}"
 
 
 def _word(parameter: dict[str, Any]) -> str:

@@ -173,9 +173,11 @@ class Intake:
     def obstacle(self, version: int) -> tuple[str, str] | None:
         """Why a report under this version would not be taken now; None if it would."""
         with self._store.read() as connection:
-            now = db.progress(connection)
-            oldest = self._accepted.oldest(connection, now.version)
-        if (closed := self._closed()) is not None:
+            now, state = db.progress(connection), states.read(connection)
+            oldest = self._accepted.oldest(connection, now.version, state)
+        if state.word == "paused":
+            return "paused", "this task is paused by its operator"
+        if (closed := self._closed(state)) is not None:
             return closed
         if now.accepted >= now.population:
             return "population_reached", self._full()
