@@ -13,7 +13,7 @@ import typer
 
 from tacit._version import __version__
 from tacit.cli.options import DeploymentFile, Json, count, one_of, whole, write_new
-from tacit.cli.tasks import check_planner, serve_folder, until_told
+from tacit.cli.tasks import IN_THE_CLEAR, check_planner, serve_folder, until_told
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -166,9 +166,7 @@ def _serve(
 ) -> None:
     """Run it until it is told to stop."""
     from tacit.service.collector import Collector
-    from tacit.service.http.app import create_app
     from tacit.service.http.server import bind, run, run_workers
-    from tacit.service.planning import PlannerLoop
 
     if workers > 1 and deployment.database.startswith("sqlite"):
         raise InvalidInput(
@@ -184,6 +182,9 @@ def _serve(
             _announce(path, deployment, tokens, host, listening.getsockname()[1])
             _log_start(deployment, collector, workers)
             if workers == 1:
+                from tacit.service.http.app import create_app
+                from tacit.service.planning import PlannerLoop
+
                 planner = PlannerLoop(collector) if plans else None
                 run(create_app(collector, planner), listening)
         finally:
@@ -281,7 +282,7 @@ def _announce(path: Path, deployment: Deployment, tokens: list[str], host: str, 
     for line in [*_facts(deployment), *deployment.guarantee.statement().split("\n")[:3]]:
         say(f"  {line}\n")
     if not this_machine(host):
-        say("  Others can reach this address: put TLS in front of it, tokens travel in the clear\n")
+        say(f"  {IN_THE_CLEAR}\n")
     for line in tokens:
         say(f"  {line}\n")
     if deployment.unit == "user":

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from tacit._version import __version__
 from tacit.errors import InvalidInput
 
+IN_THE_CLEAR = "Others can reach this address: put TLS in front of it, tokens travel in the clear"
+
 
 def serve_folder(path: Path, host: str | None, port: int | None, workers: int, role: str) -> None:
     """Serve every task of a folder until told to stop."""
+    from tacit.client.transport import this_machine
     from tacit.service.folder import Folder
-    from tacit.service.http.host import Host
     from tacit.service.http.operator import first_token
     from tacit.service.http.server import bind, run, run_workers
     from tacit.service.settings import server_settings
@@ -32,16 +33,18 @@ def serve_folder(path: Path, host: str | None, port: int | None, workers: int, r
     host = host or server.host
     with bind(host, server.port if port is None else port) as listening:
         shown = f"[{host}]" if ":" in host else host
-        sys.stdout.write(
-            f"tacit {__version__} serves the tasks of {path} at "
-            f"http://{shown}:{listening.getsockname()[1]} (tasks: /)\n"
-        )
+        address = f"http://{shown}:{listening.getsockname()[1]}"
+        print(f"tacit {__version__} serves the tasks of {path} at {address} (tasks: /)")
+        if not this_machine(host):
+            print(f"  {IN_THE_CLEAR}")
         if made is not None:
-            sys.stdout.write(f"  Operator token: in {made}, for your eyes only\n")
-        sys.stdout.flush()
+            print(f"  Operator token: in {made}, for your eyes only")
+        print("  Stop with Ctrl-C; uploads under way are finished first", flush=True)
         if workers > 1:
             run_workers(path, workers, listening, role != "server")
             return
+        from tacit.service.http.host import Host  # its metrics look at what workers set
+
         app = Host(folder, serves=role != "planner")
         try:
             folder.start()

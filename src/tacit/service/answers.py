@@ -102,6 +102,27 @@ class UploadAnswer:
 
 
 @dataclass(frozen=True)
+class Taking:
+    """Whether a report under one version would be taken now; devices ask before they randomize.
+
+    Attributes:
+        task_id: of the task that is served.
+        version: that was asked about.
+        publication: hash of the publication of that version; None if there is none.
+        taken: the answer.
+        reason: if not, why: a word for programs.
+        message: likewise, a sentence for people.
+    """
+
+    task_id: str
+    version: int
+    publication: str | None
+    taken: bool
+    reason: str | None
+    message: str | None
+
+
+@dataclass(frozen=True)
 class PolicyBody:
     """A publication as it is sent, byte for byte the same every time."""
 

@@ -20,6 +20,7 @@ from tacit.service.answers import (
     PolicyBody,
     Refused,
     Status,
+    Taking,
     Token,
     UnknownTask,
     UnknownVersion,
@@ -131,6 +132,16 @@ class Collector:
     def policy(self, version: int | None = None) -> PolicyBody:
         """The newest publication, or an older one, as it is sent."""
         return self.billboard.entry(self._newest() if version is None else version)[1]
+
+    def taking(self, version: int) -> Taking:
+        """The body of GET /v1/taking: public, and the same for everybody who asks."""
+        obstacle = self._intake.obstacle(version)
+        try:
+            name = self.billboard.entry(version)[1].hash
+        except UnknownVersion:
+            name = None
+        reason, message = obstacle or (None, None)
+        return Taking(self.deployment.task_id, version, name, obstacle is None, reason, message)
 
     def upload(
         self, task_id: str, reports: list[IncomingReport], token: Token | None

@@ -170,6 +170,21 @@ class Intake:
         except Unavailable:
             return self._commit(group)
 
+    def obstacle(self, version: int) -> tuple[str, str] | None:
+        """Why a report under this version would not be taken now; None if it would."""
+        with self._store.read() as connection:
+            now, state = db.progress(connection), states.read(connection)
+            oldest = self._accepted.oldest(connection, now.version, state)
+        if state.word == "paused":
+            return "paused", "this task is paused by its operator"
+        if (closed := self._closed(state)) is not None:
+            return closed
+        if now.accepted >= now.population:
+            return "population_reached", self._full()
+        if not oldest <= version <= now.version:
+            return "stale", stale(version, now.version)
+        return None
+
     def _commit(self, group: Sequence[Upload]) -> int:
         entries = [entry for upload in group for entry in upload.entries]
         for entry in entries:

@@ -22,6 +22,15 @@ from tacit.service import schema
 from tacit.service.answers import Refused, Unavailable
 
 BUSY_SECONDS = 30
+NOTICE = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""When a PostgreSQL that is cut off is given up: in seconds (the last: milliseconds), where the
+system's defaults are hours. The URL of the database may say otherwise."""
 CHUNK = 500
 """Ids in one statement of SQLite."""
 
@@ -93,7 +102,10 @@ class Store:
         self.sqlite = url.startswith("sqlite")
         if self.sqlite:
             _make_private(sa.make_url(url).database)
-        arguments: dict[str, Any] = {"timeout": BUSY_SECONDS} if self.sqlite else {}
+        arguments: dict[str, Any] = {"timeout": BUSY_SECONDS}
+        if not self.sqlite:
+            chosen = sa.make_url(url).query
+            arguments = {name: value for name, value in NOTICE.items() if name not in chosen}
         self.engine = sa.create_engine(
             url,
             connect_args=arguments,

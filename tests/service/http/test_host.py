@@ -126,7 +126,7 @@ def test_a_device_meets_a_pause_and_loses_nothing(host, tmp_path) -> None:
         assert answer.status_code == 409 and answer.json()["error"]["code"] == "paused"
         assert int(answer.headers["retry-after"]) > 0
         (held,) = device.send()
-        assert (held.outcome, held.reason) == ("refused", "paused")
+        assert (held.outcome, held.reason) == (None, "paused")
         with pytest.raises(Refused, match="is paused"):
             later.begin()
         assert host.client.get("/readyz").status_code == 200

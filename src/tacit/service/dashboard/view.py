@@ -36,7 +36,7 @@ MOST_POINTS = 120
 
 @dataclass(frozen=True)
 class Counted:
-    """Users counted against the population."""
+    """Reports counted against the population."""
 
     accepted: int
     population: int
@@ -238,13 +238,13 @@ def _verdict(newest: Estimate, users: int, population: int) -> tuple[str, ...]:
         elif needed is None:
             said.append(
                 f"Not told apart from {one.name}, and the estimate is not above it: no number of "
-                "users can be named."
+                "reports can be named."
             )
         else:
             beyond = ", more than this task is for" if needed > population else ""
             said.append(
                 f"Not yet told apart from {one.name}. If the estimated gain is right, the band "
-                f"excludes 0 after about {whole(needed)} users{beyond}."
+                f"excludes 0 after about {whole(needed)} reports{beyond}."
             )
     return tuple(said)
 
@@ -270,7 +270,7 @@ def _value_meaning(kind: str, facts: Facts) -> str:
             "is meant to lie above the truth. The releases of this agent do not allow a band."
         )
     if not facts.versions or facts.versions[-1].users == 0:
-        return "Nothing can be said before the first release with users in it."
+        return "Nothing can be said before the first release with reports in it."
     return (
         "The releases of this agent hold no tables to evaluate a policy in: no estimate is shown."
     )

@@ -151,7 +151,7 @@ class _State(Source):
             ("accepted", "Reports accepted so far.", lambda now: now.accepted),
             ("next_batch", "Reports missing before the next policy.", lambda now: now.next_batch),
             ("policy_version", "Newest published policy.", lambda now: now.version),
-            ("released_users", "Users in the newest release.", lambda now: now.users),
+            ("released_users", "Reports in the newest release.", lambda now: now.users),
             (
                 "published_timestamp_seconds",
                 "Unix time of the newest policy.",

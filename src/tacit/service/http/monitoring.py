@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-import anyio
-import anyio.to_thread
 from fastapi import APIRouter, Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
@@ -47,33 +47,48 @@ class One:
     problems: Mapping[str, Trouble] = field(default_factory=dict)
 
 
+class Pulse:
+    """Asks the database how things stand, never behind a queue of uploads.
+
+    Whoever asks meanwhile waits for the same answer, so a frozen database holds up one thread,
+    however often somebody asks.
+    """
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tacit-pulse")
+        self._asked: asyncio.Future[Status] | None = None
+
+    async def status(self, seconds: float) -> Status | Trouble:
+        """The public numbers, or why there are none."""
+        if self._asked is None or self._asked.done():
+            loop = asyncio.get_running_loop()
+            self._asked = loop.run_in_executor(self._thread, self._collector.status)
+            self._asked.add_done_callback(asyncio.Future.exception)  # if nobody waited for it
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.shield(self._asked)
+        except TimeoutError:
+            return AWAY
+        except Exception as error:
+            return trouble_of(error)
+
+
 class Probes:
-    """Asks tasks how they are, each for so long only, never behind a queue of uploads."""
+    """The pulse of every task."""
 
     def __init__(self, tasks: Tasks) -> None:
         self.tasks = tasks
-        self._threads: dict[str, anyio.CapacityLimiter] = {}
+        self._pulses: dict[str, Pulse] = {}
 
     async def ask(self, seconds: float, only: str | None = None) -> dict[str, Status | Trouble]:
-        """The public numbers of every task, or of one, or why there are none."""
-        found: dict[str, Status | Trouble] = dict(self.tasks.problems)
-
-        async def one(name: str, collector: Collector) -> None:
-            found[name] = AWAY
-            limiter = self._threads.setdefault(name, anyio.CapacityLimiter(2))
-            with anyio.move_on_after(seconds):
-                try:
-                    found[name] = await anyio.to_thread.run_sync(
-                        collector.status, abandon_on_cancel=True, limiter=limiter
-                    )
-                except Exception as error:
-                    found[name] = trouble_of(error)
-
-        async with anyio.create_task_group() as group:
-            for name, collector in list(self.tasks.collectors.items()):
-                if only in (None, name):
-                    group.start_soon(one, name, collector)
-        return found
+        """How every task is, or one of them, all asked at the same time."""
+        chosen = [name for name in list(self.tasks.collectors) if only in (None, name)]
+        for name in chosen:
+            if name not in self._pulses:
+                self._pulses[name] = Pulse(self.tasks.collectors[name])
+        found = await asyncio.gather(*(self._pulses[name].status(seconds) for name in chosen))
+        return {**self.tasks.problems, **dict(zip(chosen, found, strict=True))}
 
 
 def trouble_in(one: Status | Trouble) -> Trouble | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Request
@@ -50,6 +51,16 @@ def api(collector: Collector, door: Door, counters: TaskMetrics) -> tuple[APIRou
     def policy(version: Version, if_none_match: IfNoneMatch = None) -> Response:
         """The policy of one version. Public."""
         return _conditional(collector, version, if_none_match)
+
+    @routes.get(
+        "/v1/taking/{version}",
+        response_model=models.TakingBody,
+        responses=documented("invalid"),
+    )
+    def taking(version: Version) -> Response:
+        """Whether a report under a version would be taken now: ask before randomizing. Public."""
+        answer = dataclasses.asdict(collector.taking(version))
+        return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
     schema = models.upload_schema(deployment.task_id, limits.max_batch)
 
