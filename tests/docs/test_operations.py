@@ -16,7 +16,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from service.conftest import postgres, postgres_server  # noqa: F401
+from service.conftest import postgres_server  # noqa: F401
 from service.http.running import JOINT, small_service
 from tacit.cli.main import app
 from tacit.service.http.server import bind
@@ -86,19 +86,23 @@ def probe(service: dict, ports: dict[str, str]) -> bool:
     return subprocess.run([sys.executable, flag, code], stderr=subprocess.DEVNULL).returncode == 0
 
 
-def test_the_commands_of_compose_work_together(tmp_path: Path, postgres: str) -> None:
+def test_the_commands_of_compose_work_together(tmp_path: Path, postgres_server: str) -> None:  # noqa: F811
     """Its server and its planner, with its environment, on a real database; paths moved here."""
     services = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
-    (tmp_path / "task.toml").write_text(JOINT.replace("witness_on_same_disk = true", ""))
-    (tmp_path / "database").write_text(f"{postgres}\n")
+    folders = {place: tmp_path / place[1:] for place in ("/etc/tacit", "/var/lib", "/run/secrets")}
+    for folder in (*folders.values(), folders["/var/lib"] / "tacit"):
+        folder.mkdir(parents=True, exist_ok=True)
+    text = JOINT.replace("witness_on_same_disk = true", "")
+    (folders["/etc/tacit"] / "task.toml").write_text(text)
+    (folders["/run/secrets"] / "database").write_text(postgres_server.replace("NAME", "postgres"))
     ports = {}
     for port in ("8080", "8081"):
         with bind("127.0.0.1", 0) as free:
             ports[port] = str(free.getsockname()[1])
 
     def moved(text: str) -> str:
-        for place in ("/etc/tacit", "/var/lib/tacit", "/run/secrets"):
-            text = text.replace(place, str(tmp_path))
+        for place, folder in folders.items():
+            text = text.replace(place, str(folder))
         return ports.get(text, text)
 
     environment = {name: moved(v) for name, v in services["server"]["environment"].items()}
@@ -120,7 +124,8 @@ def test_the_commands_of_compose_work_together(tmp_path: Path, postgres: str) ->
         while httpx.get(ready, timeout=60).status_code != 200:
             assert time.monotonic() < deadline
             time.sleep(0.5)
-        token = (tmp_path / "task.operator-token").read_text().strip()
+        assert len(list(folders["/etc/tacit"].iterdir())) == 1  # it is mounted read-only
+        token = (folders["/var/lib"] / "tacit/task.operator-token").read_text().strip()
         page = httpx.get(
             f"http://127.0.0.1:{ports['8081']}/metrics",
             headers={"Authorization": f"Bearer {token}"},
