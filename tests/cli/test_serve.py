@@ -224,6 +224,21 @@ def test_a_copy_is_made_once_and_the_drill_reads_it(call, file: Path, tmp_path: 
         assert collector.policy().body == policy and len(collector.tokens.list()) == 1
 
 
+def test_a_folder_is_copied_task_by_task(call, file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    assert "there is no task" in call("backup", "tasks", "copies").err
+    for name in ("one", "two"):
+        (folder / f"{name}.toml").write_text(file.read_text())
+        Collector.open(Deployment.load(folder / f"{name}.toml")).close()
+    done = call("backup", "tasks", "copies", "--drill")
+    assert done.status == 0, done.err
+    assert "one: Usable: 0 reports" in done.out and "two: Usable: 0 reports" in done.out
+    copies = sorted((tmp_path / "copies").iterdir())
+    assert [copy.name for copy in copies] == ["one.copy", "two.copy"]
+    assert call("backup", "tasks", "copies").status == 2
+
+
 def test_the_drill_notices_what_is_wrong(call, file: Path, tmp_path: Path) -> None:
     with Collector.open(Deployment.load(file)):
         pass
