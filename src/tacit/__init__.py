@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from tacit.privacy import Guarantee
     from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
-    from tacit.simulation import Result, simulate
+    from tacit.problems.discretized import Discretized
+    from tacit.simulation import LearnResult, Result, learn, simulate
 
 _PUBLIC = {
     "Agent": ("tacit.agents", "Agent"),
+    "Discretized": ("tacit.problems.discretized", "Discretized"),
     "Guarantee": ("tacit.privacy", "Guarantee"),
     "InvalidInput": ("tacit.errors", "InvalidInput"),
+    "LearnResult": ("tacit.simulation", "LearnResult"),
     "LinearMDP": ("tacit.problems", "LinearMDP"),
     "LQSystem": ("tacit.problems", "LQSystem"),
     "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
@@ -44,14 +47,17 @@ _PUBLIC = {
     "agent": ("tacit.agents", "make_agent"),
     "audit": ("tacit.auditing.agent", "audit"),
     "guarantee": ("tacit.forecast", "guarantee"),
+    "learn": ("tacit.simulation", "learn"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
 }
 
 __all__ = [
     "Agent",
+    "Discretized",
     "Guarantee",
     "InvalidInput",
+    "LearnResult",
     "LinearMDP",
     "LQSystem",
     "LinearMixtureMDP",
@@ -63,6 +69,7 @@ __all__ = [
     "agent",
     "audit",
     "guarantee",
+    "learn",
     "problem",
     "simulate",
 ]

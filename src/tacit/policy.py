@@ -40,6 +40,10 @@ class TabularPolicy:
         """Number of steps the policy covers."""
         return len(self.actions)
 
+    def act(self, state: int, step: int, rng: np.random.Generator) -> int:
+        """The action at a state and a step; nothing is drawn."""
+        return int(self.actions[step, state])
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TabularPolicy) and np.array_equal(self.actions, other.actions)
 
@@ -69,6 +73,11 @@ class StochasticPolicy:
     def horizon(self) -> int:
         """Number of steps the policy covers."""
         return len(self.probabilities)
+
+    def act(self, state: int, step: int, rng: np.random.Generator) -> int:
+        """An action at a state and a step, by one uniform draw."""
+        sums = np.cumsum(self.probabilities[step, state])
+        return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StochasticPolicy) and np.array_equal(

@@ -19,6 +19,7 @@ from tacit.cli import options as given
 from tacit.cli.audit import audit
 from tacit.cli.fleet import fleet
 from tacit.cli.guarantee import guarantee
+from tacit.cli.learn import learn
 from tacit.cli.listing import list_
 from tacit.cli.run import demo, run
 from tacit.cli.serve import serve, tokens
@@ -48,7 +49,14 @@ def root(
 
 
 OWN: dict[str, Callable[..., None]] = {"demo": demo, "list": list_}
-OWN |= {"run": run, "guarantee": guarantee, "audit": audit, "sweep": sweep, "serve": serve}
+OWN |= {
+    "run": run,
+    "learn": learn,
+    "guarantee": guarantee,
+    "audit": audit,
+    "sweep": sweep,
+    "serve": serve,
+}
 OWN |= {"fleet": fleet, "tokens": tokens, "report": report}
 for _name, _command in OWN.items():
     app.command(_name)(_command)

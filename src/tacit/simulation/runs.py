@@ -17,7 +17,8 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.driver import BoundAgent, Learner, drive
 from tacit.kernels.rollout import uniforms_per_episode
-from tacit.privacy.noise import SimulatedNoise
+from tacit.policy import Policy
+from tacit.privacy.noise import Noise, SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
@@ -54,15 +55,17 @@ class StepwiseRun:
         run: int,
         checkpoints: IntArray,
         stop: threading.Event,
+        noise: Noise | None = None,
     ) -> None:
         self.problem = problem
+        self.policy: Policy | None = None
         self.score = new_score(problem, checkpoints)
         self._stop = stop
         self._users = stream(root, run, "users")
         self._publications: Iterator[Publication] = drive(
             agent,
             self._live,
-            SimulatedNoise(stream(root, run, "noise")),
+            noise or SimulatedNoise(stream(root, run, "noise")),
             planner_streams(root, run),
         )
 
@@ -85,6 +88,7 @@ class StepwiseRun:
                 publication = next(self._publications, None)
                 if publication is None:
                     return
+                self.policy = publication.policy
                 value = self.problem.value(publication.policy)
                 self.score.now[0] = self.score.optimum - value
         except Interrupted:
