@@ -218,10 +218,16 @@ def named(value: object, what: str) -> Mapping[str, Any]:
     return {text(name, f"a name in {what}"): entry for name, entry in value.items()}
 
 
-def publication_to_json(publication: Publication, task_id: str) -> dict[str, Any]:
-    """The body of a policy request."""
+def publication_to_json(
+    publication: Publication, task_id: str, previous: str | None = None
+) -> dict[str, Any]:
+    """The body of a policy request; ``previous`` is the hash of the one before.
+
+    Publications made before there were hashes name none.
+    """
     return {
         "task_id": task_id,
+        **({} if previous is None else {"previous": previous}),
         "version": publication.version,
         "policy": _policy_to_json(publication.policy),
         "context": {
@@ -230,13 +236,22 @@ def publication_to_json(publication: Publication, task_id: str) -> dict[str, Any
     }
 
 
+def publication_hash(body: object) -> str:
+    """Names a publication and, as each names the one before, the whole history it stands in."""
+    return hashlib.sha256(canonical(body)).hexdigest()
+
+
 def publication_from_json(value: object, task: Task, task_id: str) -> Publication:
     """The publication again, refused if it is of another task or does not fit this one."""
-    given = fields(value, "policy answer", ("task_id", "version", "policy", "context"))
+    given = fields(
+        value, "policy answer", ("task_id", "version", "policy", "context"), ("previous",)
+    )
     if text(given["task_id"], "task_id") != task_id:
         raise InvalidInput(
             f"this is a policy of task {given['task_id'][:12]}..., not of {task_id[:12]}..."
         )
+    if "previous" in given:
+        text(given["previous"], "previous")
     context = {
         name: array_from_json(array, name)
         for name, array in named(given["context"], "context").items()

@@ -68,7 +68,7 @@ def test_rescaled_rewards_are_announced(call) -> None:
 
 
 def test_out_holds_curves_manifest_result_and_plot(call, tmp_path: Path) -> None:
-    done = call(*SMALL, "--out", "deep/run", "--log-log", "--plot", "extra.svg")
+    done = call(*SMALL, "--out", "deep/run", "--linear", "--plot", "extra.svg")
     assert done.status == 0 and "wrote deep/run" in done.out
     names = {path.name for path in (tmp_path / "deep" / "run").iterdir()}
     assert names == {"curves.parquet", "manifest.json", "result.json", "regret.png"}
@@ -249,7 +249,7 @@ def test_private_runs_report_their_guarantee(call) -> None:
 
 
 def test_audit(call) -> None:
-    words = ("audit", "random-mdp", "ldp-obi", "--epsilon", "2", "--trials", "3000")
+    words = ("audit", "random-mdp", "ldp-obi", "--epsilon", "2", "--trials", "8000")
     done = call(*words)
     assert done.status == 0 and "verdict: consistent" in done.out and "secure noise" in done.out
     report = json.loads(call(*words, "--json").out)

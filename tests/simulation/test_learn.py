@@ -145,6 +145,7 @@ def test_the_result_says_what_it_is(tmp_path) -> None:
     assert result.plot(tmp_path / "returns.png").stat().st_size > 10_000
     page = result._repr_html_()
     assert "bandit" in page and NOTE in page and "(1, 1e-05)-differential privacy" in page
+    assert "<img" in page and "regret" not in page
 
 
 def test_a_policy_that_learned_nothing_is_called_so() -> None:
@@ -182,6 +183,8 @@ def test_stopping_keeps_what_was_done() -> None:
         ({"rewards": (1, 0)}, r"rewards = \(1, 0\)"),
         ({"rewards": (0, 0.5)}, "paid 1 in an episode before the first user"),
         ({"states": 1}, "bandit played state 1, but states are whole numbers from 0 to 0"),
+        ({"environment": "psrl", "agent": bandit}, "psrl is an agent, but the problem comes"),
+        ({"agent": bandit}, "agent is .*, but it must be an agent"),
         ({"agent": "optimal"}, "nobody knows the"),
         ({"agent": "ofu-rl"}, "nobody knows the start of bandit"),
         ({"agent": "psrrl"}, "unknown agent 'psrrl'; did you mean 'psrl'"),

@@ -6,8 +6,9 @@ import importlib.util
 import inspect
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +16,9 @@ from tacit.cli import options as given
 from tacit.cli.display import progress_bar, speaker
 from tacit.cli.run import one_interrupt
 from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tacit.simulation import LearnResult
 
 
 @given.on_case
@@ -39,6 +43,7 @@ def learn(
     ] = None,
     states: Annotated[int | None, given.count("States, of a function that plays.")] = None,
     actions: Annotated[int | None, given.count("Actions, of a function that plays.")] = None,
+    participations: given.Participations = 1,
     noise: Annotated[
         str, typer.Option(metavar="WORD", help="simulated, or secure: takes no seed.")
     ] = "simulated",
@@ -62,13 +67,12 @@ def learn(
 
     Example: tacit learn gym:FrozenLake-v1 psrl --users 2e3 --horizon 30
     """
-    from tacit.simulation.learn import learn as learn_it
-    from tacit.simulation.learn_result import lines_of
+    from tacit.simulation.learning import learn as learn_it
     from tacit.simulation.plot import check_target
     from tacit.simulation.result import prepare
 
     with one_interrupt():
-        agent, environment = case.agent(), _environment(case, module, bins)
+        environment, agent = _environment(case, module, bins), case.agent()
         if out is not None:
             prepare(out, overwrite=overwrite)
         if plot is not None:
@@ -83,6 +87,7 @@ def learn(
                 horizon=horizon,
                 states=states,
                 actions=actions,
+                participations=participations,
                 noise=noise,
                 seed=seed,
                 progress=progress,
@@ -95,25 +100,46 @@ def learn(
             print(json.dumps(result.to_json()))
         else:
             say = speaker()
-            say(f"{agent.name} on {result.problem['name']}", style="bold")
-            for line in lines_of(result):
-                say(f"  {line}")
-            say(
-                f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} users/s over all runs"
-            )
-            say("Privacy", style="bold")
-            for line in result.guarantee.statement().split("\n"):
-                say(f"  {line}")
+            _tell(say, result)
             for file in files:
                 say(f"wrote {file}")
         if result.interrupted:
             raise typer.Exit(130)
 
 
+def _tell(say: Callable[..., None], result: LearnResult) -> None:
+    """The result in words."""
+    from tacit.simulation.learn_result import NOTE
+
+    facts, (low, high) = result.problem, result.problem["rewards"]
+    say(f"{result.agent['name']} on {facts['name']}", style="bold")
+    say(
+        f"  {facts['states']} states (the last one: the episode has ended), {facts['actions']} "
+        f"actions, horizon {facts['horizon']}, rewards from {low:g} to {high:g}"
+    )
+    if result.interrupted:
+        say(
+            f"  interrupted at {result.completed:,} of {result.requested_episodes:,} users; what "
+            "follows is that part"
+        )
+    if result.completed:
+        say(f"  return: {result.earned()}")
+    say(f"  {result.verdict()}")
+    say(f"  {NOTE}")
+    say(f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} users/s over all runs")
+    for note in result.agent["notes"]:
+        say(f"  note: {note}")
+    say("Privacy", style="bold")
+    for line in result.guarantee.statement().split("\n"):
+        say(f"  {line}")
+
+
 def _environment(case: given.Case, module: Path | None, bins: str | None) -> Any:
     """What is played, by its id or by its name in a file."""
+    from tacit.forecast import in_order
     from tacit.problems.from_gymnasium import make_environment
 
+    in_order(case.problem_name, case.agent_name)
     loaded = None if module is None else _load(module)
     options = given.assignments(case.problem_parameters or (), "-P")
     if case.problem_name.startswith("gym:"):

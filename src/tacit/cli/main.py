@@ -22,7 +22,7 @@ from tacit.cli.guarantee import guarantee
 from tacit.cli.learn import learn
 from tacit.cli.listing import list_
 from tacit.cli.run import demo, run
-from tacit.cli.serve import serve, tokens
+from tacit.cli.serve import backup, erase, serve, tokens
 from tacit.cli.sweep import report, sweep
 from tacit.errors import TacitError
 
@@ -49,15 +49,9 @@ def root(
 
 
 OWN: dict[str, Callable[..., None]] = {"demo": demo, "list": list_}
-OWN |= {
-    "run": run,
-    "learn": learn,
-    "guarantee": guarantee,
-    "audit": audit,
-    "sweep": sweep,
-    "serve": serve,
-}
-OWN |= {"fleet": fleet, "tokens": tokens, "report": report}
+OWN |= {"run": run, "learn": learn, "guarantee": guarantee, "audit": audit, "sweep": sweep}
+OWN |= {"serve": serve, "fleet": fleet, "tokens": tokens, "backup": backup, "erase": erase}
+OWN |= {"report": report}
 for _name, _command in OWN.items():
     app.command(_name)(_command)
 

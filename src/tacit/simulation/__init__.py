@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.simulation.api import simulate
-    from tacit.simulation.learn import learn
     from tacit.simulation.learn_result import LearnResult
+    from tacit.simulation.learning import learn
     from tacit.simulation.result import Result
 
 _PUBLIC = {
     "LearnResult": "tacit.simulation.learn_result",
     "Result": "tacit.simulation.result",
-    "learn": "tacit.simulation.learn",
+    "learn": "tacit.simulation.learning",
     "simulate": "tacit.simulation.api",
 }
 

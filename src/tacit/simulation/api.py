@@ -12,7 +12,7 @@ import numpy as np
 from tacit.agents.base import Agent
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
-from tacit.forecast import bind
+from tacit.forecast import bind, pair
 from tacit.problems.base import Problem
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
 from tacit.simulation.compiled import compiled_run
@@ -26,8 +26,8 @@ MOST_SEEDS = 10_000
 
 
 def simulate(
-    problem: Problem,
-    agent: Agent,
+    problem: Problem | str,
+    agent: Agent | str,
     episodes: int,
     seeds: int = 1,
     *,
@@ -35,6 +35,7 @@ def simulate(
     workers: int | None = None,
     checkpoints: int | str = "log",
     reveal: Iterable[str] = (),
+    participations: int = 1,
     progress: Progress | None = None,
     compiled: bool = True,
     stop: threading.Event | None = None,
@@ -45,14 +46,15 @@ def simulate(
     and returns what was done (``result.interrupted``).
 
     Args:
-        problem: the truth the simulated users live in.
-        agent: who learns.
+        problem: the truth the simulated users live in, or its name.
+        agent: who learns, or its name.
         episodes: number of users K, one episode each.
         seeds: number of independent runs.
         seed: root of all random streams.
         workers: threads; by default one per core, at most one per run.
         checkpoints: "log", or a number n to record every n-th episode.
         reveal: facts of the problem told to the learner, for example ``["reward"]``.
+        participations: how often one person may take part; the guarantee covers all of them.
         progress: called now and then with (episodes done, cumulative regret), means over runs.
         compiled: False runs the stepwise driver even where there is a faster run, for the same
             results, or in some cases the same law (docs/architecture.md#way).
@@ -61,11 +63,12 @@ def simulate(
     Returns:
         Curves, guarantee and everything needed to report them.
     """
+    problem, agent = pair(problem, agent)
     K = integer(episodes, "episodes", low=1, high=MOST_EPISODES)
     count = integer(seeds, "seeds", low=1, high=MOST_SEEDS)
     root = integer(seed, "seed", low=0)
     threads = integer(workers, "workers", low=1) if workers is not None else os.cpu_count() or 1
-    bound = bind(agent, problem, K, reveal)
+    bound = bind(problem, agent, K, reveal, participations)
     grid = checkpoint_grid(K, checkpoints)
     stop = stop or threading.Event()
     runs = [_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,12 +103,18 @@ class LearnResult(Result):
 
         return plot_returns(self, path, log=log, baseline=baseline)
 
-    def _repr_html_(self) -> str:
-        """For notebooks: what was learned, how well, and what was guaranteed."""
-        lines = [f"<b>{escape(self.agent['name'])} on {escape(self.problem['name'])}</b>"]
-        lines += [escape(line) for line in lines_of(self)]
-        lines += ["<b>Privacy</b>", *map(escape, self.guarantee.statement().split("\n"))]
-        return "<p>" + "<br>".join(lines) + "</p>"
+    def _outcome(self) -> dict[str, str]:
+        """Returns in place of regret, and what they are."""
+        return {"return": self.earned(), "learned": self.verdict(), "note": NOTE}
+
+    def earned(self) -> str:
+        """The return of the last users, with its interval."""
+        runs, spread = len(self.seeds), mean_interval(self.late())
+        interval = f", 95% interval {spread.low:.4g} to {spread.high:.4g}" if runs > 1 else ""
+        return (
+            f"{spread.value:.4g} per user in the last tenth of {self.completed:,} (mean of {runs} "
+            f"run{'s' if runs > 1 else ''}{interval})"
+        )
 
 
 def tests_of(policies: Array, uniform: Array) -> dict[str, Any]:
@@ -125,26 +130,3 @@ def tests_of(policies: Array, uniform: Array) -> dict[str, Any]:
         "uniform": {"mean": float(uniform.mean()), "per_seed": uniform.mean(axis=1).tolist()},
         "difference": {"mean": gain.value, "ci95": [gain.low, gain.high]},
     }
-
-
-def lines_of(result: LearnResult) -> list[str]:
-    """A result in sentences, for the command line and for notebooks."""
-    facts, runs = result.problem, len(result.seeds)
-    lines = [
-        f"{facts['states']} states (the last one: the episode has ended), {facts['actions']} "
-        f"actions, horizon {facts['horizon']}, rewards declared in {facts['rewards']}"
-    ]
-    if result.interrupted:
-        lines.append(
-            f"interrupted at {result.completed:,} of {result.requested_episodes:,} users; what "
-            "follows is that part"
-        )
-    if result.completed:
-        late = result.late()
-        spread = mean_interval(late)
-        interval = f", 95% interval {spread.low:.4g} to {spread.high:.4g}" if runs > 1 else ""
-        lines.append(
-            f"return per user, last tenth of {result.completed:,}: {spread.value:.4g} (mean of "
-            f"{runs} run{'s' if runs > 1 else ''}{interval})"
-        )
-    return [*lines, result.verdict(), NOTE]

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 
 FORMATS = (".png", ".pdf", ".svg")
+BAND = "line: mean over runs; band: 95% interval of the mean"
 
 
 def plot_regret(
     results: Sequence[Result],
     path: str | Path,
     *,
-    log: bool = False,
+    log: bool = True,
     baseline: bool = True,
     caption: str = "",
 ) -> Path:
@@ -34,7 +35,7 @@ def plot_regret(
     Args:
         results: what to draw, one curve each, on the same problem.
         path: where to; the ending chooses the format (.png, .pdf, .svg).
-        log: logarithmic axes.
+        log: logarithmic axes, on which learners show beside a baseline that loses far more.
         baseline: also draw the regret of the baseline policy (for tables: uniform actions).
         caption: text under the axes.
     """
@@ -55,7 +56,8 @@ def plot_regret(
         axes.set_xlim(left=0)
     axes.set_xlabel("users (episodes)")
     axes.set_ylabel("cumulative regret against the exact optimum")
-    return _finish(figure, axes, target, _title(drawn[0]), caption)
+    axes.set_title(_title(drawn[0]), fontsize="medium")
+    return _finish(figure, axes, target, drawn, caption)
 
 
 def plot_returns(
@@ -83,8 +85,9 @@ def plot_returns(
         axes.set_xscale("log")
     axes.set_xlabel("users (episodes)")
     axes.set_ylabel("mean return per user since the point before")
-    title = f"{result.problem['name']}, horizon {result.problem['horizon']}"
-    return _finish(figure, axes, target, title, NOTE)
+    name, horizon = result.problem["name"], result.problem["horizon"]
+    axes.set_title(f"{name}, horizon {horizon}", fontsize="medium")
+    return _finish(figure, axes, target, [result], NOTE)
 
 
 def _canvas() -> tuple[Figure, Axes]:
@@ -97,10 +100,12 @@ def _canvas() -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def _finish(figure: Figure, axes: Axes, target: Path, title: str, caption: str) -> Path:
-    axes.set_title(title, fontsize="medium")
+def _finish(
+    figure: Figure, axes: Axes, target: Path, drawn: Sequence[Result], caption: str
+) -> Path:
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    several = any(len(result.seeds) > 1 for result in drawn)
+    axes.legend(fontsize="small", title=BAND if several else None, title_fontsize="small")
     if caption:
         figure.supxlabel("\n".join(wrap(caption, 110)), fontsize="x-small", ha="left", x=0.02)
     figure.savefig(target)
@@ -133,6 +138,16 @@ def label(result: Result) -> str:
     return f"{shown}, {result.guarantee.brief()}"
 
 
+def _legend(result: Result) -> str:
+    """The label, with what the agent is in plain words and how many runs there are."""
+    from tacit.agents.catalogue import agents
+
+    runs = len(result.seeds)
+    known = {entry.name: f"; {entry.summary}" for entry in agents}
+    said = f"{label(result)}{known.get(str(result.agent['name']), '')}; "
+    return "\n".join(wrap(f"{said}{runs} run{'s' if runs > 1 else ''}", 64))
+
+
 def _title(result: Result) -> str:
     facts = result.problem
     return (
@@ -142,10 +157,8 @@ def _title(result: Result) -> str:
 
 def _curve(axes: Axes, result: Result) -> None:
     mean, low, high = result.band()
-    runs = len(result.seeds)
-    note = f"{runs} run{'s' if runs > 1 else ''}"
-    (line,) = axes.plot(result.episodes, mean, label=f"{label(result)}, {note}")
-    if runs > 1:
+    (line,) = axes.plot(result.episodes, mean, label=_legend(result))
+    if len(result.seeds) > 1:
         axes.fill_between(result.episodes, low, high, color=line.get_color(), alpha=0.2, lw=0)
 
 

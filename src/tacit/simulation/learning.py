@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from tacit.agents.base import Agent
-from tacit.agents.catalogue import make_agent
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.forecast import bind, in_order, pair
 from tacit.policy import Policy
 from tacit.privacy.noise import SecureNoise
 from tacit.problems.from_gymnasium import make_environment
@@ -40,6 +39,7 @@ def learn(
     states: int | None = None,
     actions: int | None = None,
     homogeneous: bool = True,
+    participations: int = 1,
     noise: str = "simulated",
     seed: int = 0,
     checkpoints: int | str = "log",
@@ -58,7 +58,7 @@ def learn(
             ``play(policy, rng)`` that plays one episode and returns its steps, a list of (state,
             action, reward, next state), None as the last next state if the episode ended there. It
             asks ``policy.act(state, step, rng)`` and takes all its chance from ``rng``.
-        agent: who learns; any agent for tables.
+        agent: who learns, or its name; any agent for tables.
         users: number of users, one episode each.
         seeds: number of independent runs.
         rewards: least and largest reward of one step, public; what lies outside is clipped before
@@ -67,6 +67,7 @@ def learn(
         states: how many there are, for a function that plays.
         actions: likewise.
         homogeneous: False if the law of a step may depend on its number.
+        participations: how often one person may take part; the guarantee covers all of them.
         noise: "simulated" (seeded, fast), or "secure" (as for real people; takes no seed).
         seed: root of all random streams.
         checkpoints: "log", or a number n to record every n-th user.
@@ -76,11 +77,11 @@ def learn(
     Returns:
         Returns with bands, the guarantee and the policies.
     """
+    in_order(environment, agent)
     K = integer(users, "users", low=1, high=MOST_EPISODES)
     count = integer(seeds, "seeds", low=1, high=MOST_SEEDS)
     root = integer(seed, "seed", low=0)
     choice(noise, "noise", ("simulated", "secure"))
-    learner = make_agent(agent) if isinstance(agent, str) else agent
     world = played(
         environment,
         rewards=rewards,
@@ -89,7 +90,8 @@ def learn(
         actions=actions,
         homogeneous=homogeneous,
     )
-    bound = bind(learner, world, K)
+    _, learner = pair(world, agent)
+    bound = bind(world, learner, K, participations=participations)
     world.try_out(stream(root, 0, "trial"))
     grid = checkpoint_grid(K, checkpoints)
     stop = stop or threading.Event()
