@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tacit.auditing.agent import audit
     from tacit.errors import InvalidInput, TacitError, UnknownName
     from tacit.forecast import guarantee
+    from tacit.learned import LearnedPolicy, load_policy
     from tacit.privacy import Guarantee
     from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
@@ -41,6 +42,7 @@ _PUBLIC = {
     "Guarantee": ("tacit.privacy", "Guarantee"),
     "InvalidInput": ("tacit.errors", "InvalidInput"),
     "LearnResult": ("tacit.simulation", "LearnResult"),
+    "LearnedPolicy": ("tacit.learned", "LearnedPolicy"),
     "LinearMDP": ("tacit.problems", "LinearMDP"),
     "LQSystem": ("tacit.problems", "LQSystem"),
     "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
@@ -52,6 +54,7 @@ _PUBLIC = {
     "audit": ("tacit.auditing.agent", "audit"),
     "guarantee": ("tacit.forecast", "guarantee"),
     "learn": ("tacit.simulation", "learn"),
+    "load_policy": ("tacit.learned", "load_policy"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
 }
@@ -62,6 +65,7 @@ __all__ = [
     "Guarantee",
     "InvalidInput",
     "LearnResult",
+    "LearnedPolicy",
     "LinearMDP",
     "LQSystem",
     "LinearMixtureMDP",
@@ -74,6 +78,7 @@ __all__ = [
     "audit",
     "guarantee",
     "learn",
+    "load_policy",
     "problem",
     "simulate",
 ]

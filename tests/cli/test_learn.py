@@ -43,7 +43,7 @@ def test_words_for_people(call) -> None:
         "psrl on gym:FrozenLake-v1",
         "17 states (the last one: the episode has ended), 4 actions, horizon 9, rewards from 0 to",
         "per user in the last tenth of 30 (mean of 2 runs, 95% interval",
-        "better than uniform actions",
+        "tested on 200 fresh episodes: learned policies",
         NOTE,
         "NO PRIVACY",
     ):
@@ -55,7 +55,7 @@ def test_json_is_one_object_and_the_folder_is_complete(call, tmp_path) -> None:
     assert done.status == 0 and done.err == "" and done.out.count("\n") == 1
     report = json.loads(done.out)
     assert report["note"] == NOTE and report["episodes"] == 30 and "regret" not in report
-    assert {"result.json", "manifest.json", "curves.parquet", "returns.png"} <= {
+    assert {"result.json", "manifest.json", "curves.parquet", "returns.png", "policy.json"} <= {
         path.name for path in (tmp_path / "kept").iterdir()
     }
     again = json.loads(call(*LAKE, "--json").out)

@@ -104,3 +104,5 @@ def _regret(say: Callable[..., None], result: Result) -> None:
         if {begin, end} <= points and begin < end:
             rate = result.regret_per_episode(begin, end).mean()
             say(f"  regret per episode, {text}: {rate:.4g}")
+    if result.warning:
+        say(f"  {result.warning}", style="bold")

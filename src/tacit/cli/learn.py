@@ -124,7 +124,9 @@ def _tell(say: Callable[..., None], result: LearnResult) -> None:
         )
     if result.completed:
         say(f"  return: {result.earned()}")
-    say(f"  {result.verdict()}")
+    say(f"  tested on {result.tests['episodes']} fresh episodes: {result.tested()}")
+    if result.warning:
+        say(f"  {result.warning}", style="bold")
     say(f"  {NOTE}")
     say(f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} users/s over all runs")
     for note in result.agent["notes"]:

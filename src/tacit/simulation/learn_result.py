@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tacit.arrays import Array
+from tacit.errors import InvalidInput
 from tacit.intervals import half_width, mean_interval
-from tacit.policy import Policy
-from tacit.simulation.result import Result
+from tacit.simulation.result import FACTS, Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,12 +30,12 @@ class LearnResult(Result):
     ``regret`` is NaN throughout; ``reward`` is in the units of what was played.
 
     Attributes:
-        policies: the last policy of each run.
-        tests: how these did, and uniform actions beside them, on episodes that nobody learned from.
+        tests: how the policies did, and uniform actions, on episodes that nobody learned from.
     """
 
-    policies: tuple[Policy, ...]
-    tests: Mapping[str, Any]
+    facts: ClassVar[tuple[str, ...]] = (*FACTS, "tests")
+
+    tests: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def returns(self) -> Array:
@@ -61,17 +61,23 @@ class LearnResult(Result):
         mean: Array = (curve[:, -1] - curve[:, i]) / (grid[-1] - grid[i])
         return mean
 
-    def verdict(self) -> str:
-        """What was learned, in one sentence that says so where it is nothing."""
+    def tested(self) -> str:
+        """How the learned policies did on fresh episodes, in words."""
+        uniform = f"uniform actions {self.tests['uniform']['mean']:.4g}"
+        if not self.policies:
+            return f"{uniform} per episode; there is no learned policy, the runs were interrupted"
         gain, (low, high) = self.tests["difference"]["mean"], self.tests["difference"]["ci95"]
-        numbers = (
-            f"{self.tests['policy']['mean']:.4g} per episode against "
-            f"{self.tests['uniform']['mean']:.4g} (difference {gain:.3g}, 95% interval {low:.3g} "
-            f"to {high:.3g})"
+        return (
+            f"learned policies {self.tests['policy']['mean']:.4g} per episode, {uniform} "
+            f"(difference {gain:.3g}, 95% interval {low:.3g} to {high:.3g})"
         )
-        if low > 0.0:
-            return f"The learned policy is better than uniform actions: {numbers}."
-        return f"The learned policy is NOT shown to be better than uniform actions: {numbers}."
+
+    @property
+    def warning(self) -> str:
+        """One sentence if the policies did not do better than uniform actions; else empty."""
+        if self.reference or not self.policies or self.tests["difference"]["ci95"][0] > 0.0:
+            return ""
+        return f"Not shown to be better than uniform actions: {self.tested()}."
 
     def frame(self) -> pd.DataFrame:
         """Tidy frame with columns seed, episode, returns (since the row before) and reward."""
@@ -93,9 +99,20 @@ class LearnResult(Result):
                 "per_seed": late.tolist(),
             },
             "tests": dict(self.tests),
-            "verdict": self.verdict(),
             "note": NOTE,
         }
+
+    @classmethod
+    def from_json(
+        cls, facts: Mapping[str, Any], curves: Mapping[str, Any] | pd.DataFrame
+    ) -> LearnResult:
+        """A result from plain values as in a manifest, and its curves."""
+        if "tests" not in facts:
+            raise InvalidInput("this is a result of tacit.simulate: tacit.Result reads it")
+        known = {name: np.asarray(curves[name]) for name in ("episode", "reward")}
+        found = super().from_json(facts, known | {"regret": np.full(len(known["reward"]), np.nan)})
+        assert isinstance(found, LearnResult)
+        return replace(found, tests=facts["tests"])
 
     def plot(self, path: str | Path, *, log: bool = True, baseline: bool = True) -> Path:
         """Draw returns with their band; see :func:`tacit.simulation.plot.plot_returns`."""
@@ -105,7 +122,8 @@ class LearnResult(Result):
 
     def _outcome(self) -> dict[str, str]:
         """Returns in place of regret, and what they are."""
-        return {"return": self.earned(), "learned": self.verdict(), "note": NOTE}
+        rows = {"return": self.earned(), "tested": self.tested(), "note": NOTE}
+        return rows | ({"warning": self.warning} if self.warning else {})
 
     def earned(self) -> str:
         """The return of the last users, with its interval."""
@@ -117,16 +135,19 @@ class LearnResult(Result):
         )
 
 
-def tests_of(policies: Array, uniform: Array) -> dict[str, Any]:
+def compared(learned: Array, uniform: Array) -> dict[str, Any]:
     """Returns of the policies of all runs and of uniform actions [seeds, episodes], compared.
 
     The same episodes for both, so their differences are independent samples: they say how good
-    *these* policies are, not how good the next run's will be.
+    *these* policies are, not how good the next run's will be. Without policies, of uniform ones.
     """
-    gain = mean_interval((policies - uniform).ravel())
-    return {
-        "episodes": policies.shape[1],
-        "policy": {"mean": float(policies.mean()), "per_seed": policies.mean(axis=1).tolist()},
-        "uniform": {"mean": float(uniform.mean()), "per_seed": uniform.mean(axis=1).tolist()},
-        "difference": {"mean": gain.value, "ci95": [gain.low, gain.high]},
-    }
+    found: dict[str, Any] = {"episodes": uniform.shape[1], "uniform": _means(uniform)}
+    if learned.size:
+        gain = mean_interval((learned - uniform).ravel())
+        found["policy"] = _means(learned)
+        found["difference"] = {"mean": gain.value, "ci95": [gain.low, gain.high]}
+    return found
+
+
+def _means(returns: Array) -> dict[str, Any]:
+    return {"mean": float(returns.mean()), "per_seed": returns.mean(axis=1).tolist()}

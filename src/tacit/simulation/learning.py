@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from tacit.agents.base import Agent
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.forecast import bind, in_order, pair
+from tacit.learned import LearnedPolicy
 from tacit.policy import Policy
 from tacit.privacy.noise import SecureNoise
 from tacit.problems.from_gymnasium import make_environment
 from tacit.problems.played import Play, Played
-from tacit.simulation.api import MOST_EPISODES, MOST_SEEDS
+from tacit.simulation.api import MOST_EPISODES, MOST_SEEDS, outcome
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
-from tacit.simulation.learn_result import LearnResult, tests_of
+from tacit.simulation.learn_result import LearnResult, compared
 from tacit.simulation.runs import StepwiseRun
 from tacit.simulation.scheduler import Progress, advance_all
 from tacit.simulation.streams import stream
@@ -107,31 +109,10 @@ def learn(
     # One thread: whoever plays keeps the interpreter busy, and one environment serves all runs.
     finished = advance_all(runs, K, 1, stop, tell)
     seconds = time.perf_counter() - began
-    recorded = min(int(run.score.at[1]) for run in runs)
-    policies = tuple(run.policy or world.uniform() for run in runs)
-    tested = [_tested(world, policy, root, run) for run, policy in enumerate(policies)]
-    uniform = [_tested(world, world.uniform(), root, run) for run in range(count)]
-    reward = np.array([run.score.reward[:recorded] for run in runs])
-    return LearnResult(
-        problem=world.describe(),
-        agent={
-            "name": learner.name,
-            "parameters": learner.parameters(),
-            "notes": list(learner.notes(bound.task)),
-        },
-        guarantee=bound.guarantee.as_simulated() if source is None else bound.guarantee,
-        seed=root,
-        seeds=tuple(range(count)),
-        requested_episodes=K,
-        episodes=grid[:recorded],
-        regret=np.full(reward.shape, np.nan),
-        reward=world.total(reward, grid[:recorded]),
-        interrupted=not finished,
-        seconds=seconds,
-        episodes_per_second=sum(int(run.score.at[0]) for run in runs) / max(seconds, 1e-9),
-        policies=policies,
-        tests=tests_of(np.array(tested), np.array(uniform)),
-    )
+    guarantee = bound.guarantee.as_simulated() if source is None else bound.guarantee
+    found = outcome(world, learner, bound, guarantee, root, runs, grid, seconds, finished)
+    found["reward"] = world.total(found["reward"], found["episodes"])
+    return LearnResult(**found, tests=_tests(world, found["policies"], root))
 
 
 def played(
@@ -172,8 +153,16 @@ def played(
     return Played(environment, name=name, **sizes, **declared)
 
 
-def _tested(world: Played, policy: Policy, root: int, run: int) -> Array:
-    """Returns of a policy on fresh episodes: the same ones for every policy of a run."""
-    rng = stream(root, run, "test")
-    totals = [world.rollout(policy, rng).rewards.sum() for _ in range(TESTS)]
-    return world.total(np.array(totals), 1)
+def _tests(world: Played, policies: Sequence[LearnedPolicy], root: int) -> dict[str, Any]:
+    """How the learned policies do on fresh episodes, and uniform actions on the same."""
+
+    def returns(policy: Policy, run: int) -> Array:
+        rng = stream(root, run, "test")
+        totals = [world.rollout(policy, rng).rewards.sum() for _ in range(TESTS)]
+        return world.total(np.array(totals), 1)
+
+    learned = [policy.publication.policy for policy in policies]
+    return compared(
+        np.array([returns(policy, run) for run, policy in enumerate(learned)]),
+        np.array([returns(world.uniform(), run) for run in range(max(1, len(learned)))]),
+    )
