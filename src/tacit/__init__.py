@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tacit.auditing.agent import audit
     from tacit.errors import InvalidInput, TacitError, UnknownName
     from tacit.forecast import guarantee
+    from tacit.learned import LearnedPolicy, load_policy
     from tacit.privacy import Guarantee
     from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
@@ -38,6 +39,7 @@ _PUBLIC = {
     "Agent": ("tacit.agents", "Agent"),
     "Guarantee": ("tacit.privacy", "Guarantee"),
     "InvalidInput": ("tacit.errors", "InvalidInput"),
+    "LearnedPolicy": ("tacit.learned", "LearnedPolicy"),
     "LinearMDP": ("tacit.problems", "LinearMDP"),
     "LQSystem": ("tacit.problems", "LQSystem"),
     "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
@@ -48,6 +50,7 @@ _PUBLIC = {
     "agent": ("tacit.agents", "make_agent"),
     "audit": ("tacit.auditing.agent", "audit"),
     "guarantee": ("tacit.forecast", "guarantee"),
+    "load_policy": ("tacit.learned", "load_policy"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
 }
@@ -56,6 +59,7 @@ __all__ = [
     "Agent",
     "Guarantee",
     "InvalidInput",
+    "LearnedPolicy",
     "LinearMDP",
     "LQSystem",
     "LinearMixtureMDP",
@@ -67,6 +71,7 @@ __all__ = [
     "agent",
     "audit",
     "guarantee",
+    "load_policy",
     "problem",
     "simulate",
 ]

@@ -68,7 +68,7 @@ def test_rescaled_rewards_are_announced(call) -> None:
 
 
 def test_out_holds_curves_manifest_result_and_plot(call, tmp_path: Path) -> None:
-    done = call(*SMALL, "--out", "deep/run", "--log-log", "--plot", "extra.svg")
+    done = call(*SMALL, "--out", "deep/run", "--linear", "--plot", "extra.svg")
     assert done.status == 0 and "wrote deep/run" in done.out
     names = {path.name for path in (tmp_path / "deep" / "run").iterdir()}
     assert names == {"curves.parquet", "manifest.json", "result.json", "regret.png"}
@@ -112,6 +112,10 @@ BAD = [
     ("run river-swim psrl --reveal rewards", "no fact 'rewards' to reveal; did you mean 'reward'?"),
     ("run river-swim psrl --epsilon 1", "psrl adds no noise and takes no epsilon"),
     ("run river-swim psrl --delta 1e-5", "psrl adds no noise and takes no delta"),
+    (
+        "run river-swim tacit-local --epsilon 1 --delta 1e-5",
+        "tacit-local is private, but takes no delta: leave it out; it takes epsilon, exploration",
+    ),
     ("run river-swim psrl --calibration paper", "psrl adds no noise and takes no calibration"),
     ("run river-swim psrl -A alpha0=0", "alpha0 = 0, but it must be a finite number >= 1e-09"),
     ("run river-swim ucb-vi -A bonus_scale=nan", "bonus_scale = nan, but it must be a finite"),

@@ -157,9 +157,7 @@ def _serve(
 ) -> None:
     """Run it until it is told to stop."""
     from tacit.service.collector import Collector
-    from tacit.service.http.app import create_app
     from tacit.service.http.server import bind, run, run_workers
-    from tacit.service.planning import PlannerLoop
 
     if workers > 1 and deployment.database.startswith("sqlite"):
         raise InvalidInput(
@@ -175,6 +173,9 @@ def _serve(
             _announce(path, deployment, tokens, host, listening.getsockname()[1])
             _log_start(deployment, collector, workers)
             if workers == 1:
+                from tacit.service.http.app import create_app
+                from tacit.service.planning import PlannerLoop
+
                 planner = PlannerLoop(collector) if plans else None
                 run(create_app(collector, planner), listening)
         finally:

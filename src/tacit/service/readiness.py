@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from tacit.errors import TacitError
 from tacit.service import schema
 from tacit.service import store as db
-from tacit.service.answers import Trouble
+from tacit.service.answers import Paused, Trouble
 from tacit.service.logs import event
 from tacit.service.store import Store
 
@@ -92,6 +92,8 @@ class Readiness:
         """Around the transaction of uploads: what goes wrong in it is shown."""
         try:
             yield
+        except Paused:
+            raise
         except Exception as error:
             found = trouble_of(error)
             if self._uploads is None or found.reason != self._uploads.reason:

@@ -87,11 +87,19 @@ def test_a_database_that_is_away_is_unready_and_503(service, monkeypatch) -> Non
 def test_a_frozen_database_does_not_freeze_what_needs_none(service, monkeypatch) -> None:
     monkeypatch.setattr("tacit.service.http.routes.READY_SECONDS", 0.2)
     until(lambda: ready(service) == (200, None))
-    status = service.collector.status
+    status, thaw, asked = service.collector.status, threading.Event(), []
+
+    def stuck():
+        asked.append(threading.get_ident())
+        thaw.wait(PATIENCE)
+        return status()
+
     with monkeypatch.context() as frozen:
-        frozen.setattr(service.collector, "status", lambda: time.sleep(3))
-        assert ready(service) == (503, "database")
-    assert status().trouble is None
+        frozen.setattr(service.collector, "status", stuck)
+        for _ in range(5):
+            assert ready(service) == (503, "database")
+        assert len(asked) == 1  # however often somebody asks, one thread waits
+        thaw.set()
     until(lambda: ready(service) == (200, None))
 
 

@@ -1,7 +1,10 @@
 """The program as it is run: start, stop, kill, several processes."""
 
 import json
+import multiprocessing
+import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -12,10 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 
 from service.http import running
 from tacit.errors import InvalidInput
+from tacit.privacy.noise import GridLaw, SecureNoise
 from tacit.service.http import server
 from tacit.service.http.app import create_app
 
@@ -155,13 +160,36 @@ def test_a_worker_that_cannot_start_says_why_and_stops(tmp_path, monkeypatch, ca
     running.small_collector(tmp_path).close()
     file.write_text(running.SMALL.replace("epsilon = 4.0", "epsilon = 3.0"))
     with pytest.raises(SystemExit) as stopped:
-        server.open_app(file)
+        server.open_app(file, plans=True, parent=os.getppid())
     assert stopped.value.code == 3 and "another task" in caplog.text
     away = '[storage]\ndatabase = "postgresql://nobody@127.0.0.1:9/none"\n'
     file.write_text(running.SMALL + away)
     with pytest.raises(SystemExit) as stopped:
-        server.open_app(file)
+        server.open_app(file, plans=True, parent=os.getppid())
     assert stopped.value.code == 1 and "does not answer" in caplog.text
+
+
+def test_forked_workers_draw_noise_of_their_own() -> None:
+    """Workers are forked: a generator that is copied along would give two of them the same."""
+
+    def draw() -> list[int]:
+        noise, drawn = SecureNoise(), []
+        for kind in ("laplace", "gaussian"):
+            out = np.zeros(20, dtype=np.int64)
+            noise.fill(GridLaw(kind, np.full(20, 1e9)), out)
+            drawn += out.tolist()
+        return [*drawn, secrets.randbits(64)]
+
+    draw()  # whatever is made on first use is there before the fork
+    context = multiprocessing.get_context("fork")
+    found = context.SimpleQueue()
+    workers = [context.Process(target=lambda: found.put(draw())) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    numbers = [number for _ in workers for number in found.get()] + draw()
+    for worker in workers:
+        worker.join(PATIENCE)
+    assert len(set(numbers)) == len(numbers) == 3 * 41
 
 
 def test_a_taken_port_and_a_strange_host_are_sentences() -> None:

@@ -121,7 +121,7 @@ class _State(Source):
             ("accepted", "Reports accepted so far.", now.accepted),
             ("next_batch", "Reports still missing before the next policy.", now.next_batch),
             ("policy_version", "Newest published policy.", now.version),
-            ("released_users", "Users in the newest release.", now.users),
+            ("released_users", "Reports in the newest release.", now.users),
             ("published_timestamp_seconds", "Unix time of the newest policy.", now.last_published),
             ("planner_alive", "Whether a process holds the planner's lease.", now.planner_alive),
             ("ready", "Whether the service does all of its work.", now.trouble is None),

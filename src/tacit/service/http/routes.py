@@ -5,12 +5,13 @@ Bearer tokens have a role, which is checked before a body is read.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import dataclasses
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
 
-import anyio
-import anyio.to_thread
 from fastapi import APIRouter, Depends, Header, Path, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
@@ -26,7 +27,7 @@ from tacit.service.readiness import trouble_of
 from tacit.service.tokens import digest
 
 if TYPE_CHECKING:
-    from tacit.service.answers import Token
+    from tacit.service.answers import Status, Token
     from tacit.service.collector import Collector
     from tacit.service.http.metrics import Metrics
 
@@ -89,6 +90,28 @@ class Door:
         return token
 
 
+class Pulse:
+    """Asks the database how things stand, never behind a queue of uploads.
+
+    Whoever asks meanwhile waits for the same answer, so a frozen database holds up one thread,
+    however often somebody asks.
+    """
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tacit-pulse")
+        self._asked: asyncio.Future[Status] | None = None
+
+    async def status(self, seconds: float) -> Status:
+        """The answer, or TimeoutError."""
+        if self._asked is None or self._asked.done():
+            loop = asyncio.get_running_loop()
+            self._asked = loop.run_in_executor(self._thread, self._collector.status)
+            self._asked.add_done_callback(asyncio.Future.exception)  # if nobody waited for it
+        async with asyncio.timeout(seconds):
+            return await asyncio.shield(self._asked)
+
+
 def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
     """Entries of the OpenAPI document for the errors that a route can answer."""
     by_status: dict[int | str, dict[str, Any]] = {}
@@ -103,7 +126,7 @@ def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
     routes, door, writer = APIRouter(), Door(collector), uploads.Writer(collector)
     deployment = collector.deployment
     limits = deployment.settings.server
-    health_threads = anyio.CapacityLimiter(2)  # never behind a queue of uploads
+    pulse = Pulse(collector)
     token = [Depends(SCHEME)]
     role = ("unauthorized", "forbidden")
     held: dict[int | str, dict[str, Any]] = {
@@ -129,6 +152,16 @@ def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
         """The policy of one version. Public."""
         return _conditional(collector, version, if_none_match)
 
+    @routes.get(
+        "/v1/taking/{version}",
+        response_model=models.TakingBody,
+        responses=documented("invalid"),
+    )
+    def taking(version: Version) -> Response:
+        """Whether a report under a version would be taken now: ask before randomizing. Public."""
+        answer = dataclasses.asdict(collector.taking(version))
+        return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+
     schema = models.upload_schema(deployment.task_id, limits.max_batch)
 
     @routes.post(
@@ -136,7 +169,7 @@ def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
         response_model=UploadAnswer,
         dependencies=token,
         responses=documented(
-            *("malformed", *role, "unknown_task", "request_timeout", "too_large"),
+            *("malformed", *role, "unknown_task", "request_timeout", "paused", "too_large"),
             *("too_many_reports", "unsupported_media_type", "invalid"),
         ),
         openapi_extra={
@@ -194,10 +227,8 @@ def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
     async def health() -> Response:
         """Whether database and planner work. Public, and quick also under load."""
         database = planner = False
-        with anyio.move_on_after(HEALTH_SECONDS), contextlib.suppress(TacitError):
-            now = await anyio.to_thread.run_sync(
-                collector.status, abandon_on_cancel=True, limiter=health_threads
-            )
+        with contextlib.suppress(TacitError, TimeoutError):
+            now = await pulse.status(HEALTH_SECONDS)
             database, planner = True, now.planner_alive
         status = "ok" if planner else "degraded" if database else "unavailable"
         found = {"status": status, "tacit": __version__, "database": database, "planner": planner}
@@ -215,15 +246,12 @@ def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
     )
     async def ready() -> Response:
         """Whether reports are kept and policies planned; 503 with the reason if not. Public."""
-        trouble: Trouble | None = AWAY
-        with anyio.move_on_after(READY_SECONDS):
-            try:
-                now = await anyio.to_thread.run_sync(
-                    collector.status, abandon_on_cancel=True, limiter=health_threads
-                )
-                trouble = now.trouble
-            except Exception as error:
-                trouble = trouble_of(error)
+        try:
+            trouble = (await pulse.status(READY_SECONDS)).trouble
+        except TimeoutError:
+            trouble = AWAY
+        except Exception as error:
+            trouble = trouble_of(error)
         found = {
             "ready": trouble is None,
             "reason": trouble and trouble.reason,
