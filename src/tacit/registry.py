@@ -111,8 +111,11 @@ class Registry(Generic[T]):
         """Register a name; a name can be taken only once."""
         if name in self._own:
             raise InvalidInput(f"the {self.kind} name {name!r} is taken")
-        source = EntryPoint(name, factory, self.group) if isinstance(factory, str) else factory
-        self._own[name] = Registered(name, source, about)
+        self._own[name] = Registered(name, self.source(name, factory), about)
+
+    def source(self, name: str, factory: Callable[..., T] | str) -> Callable[..., T] | EntryPoint:
+        """A factory as it is, or what imports it when it is first used."""
+        return EntryPoint(name, factory, self.group) if isinstance(factory, str) else factory
 
     def __iter__(self) -> Iterator[Registered[T]]:
         return iter(self._own.values())

@@ -132,6 +132,7 @@ class Device:
                 return self._episode(known, running)
         self._refuse_early(now)
         terms = fetched or self.terms()
+        _refuse_standstill(terms)
         self._outbox.join(terms, self._api.address)
         saved = self._outbox.episode(terms.task_id)
         if saved is None:
@@ -329,7 +330,7 @@ class Device:
         try:
             answer = self._api.upload(body, self._token)
         except Refused as refusal:
-            if refusal.code != "unknown_task":
+            if refusal.code not in LATER:
                 raise
             return replace(unsent, outcome="refused", reason=refusal.code, detail=str(refusal))
         return _outcome(answer, unsent.task_id, unsent.id)
@@ -363,6 +364,15 @@ class Device:
 
     def __exit__(self, *problem: object) -> None:
         self.close()
+
+
+def _refuse_standstill(terms: Terms) -> None:
+    """Begin no episode whose report would not be taken; an older collector has no state."""
+    state = terms.description.get("state", "open")
+    if state == "paused":
+        raise Refused("paused", f"the task {terms.name!r} is paused; try again later")
+    if state == "closed":
+        raise Refused("closed", f"the task {terms.name!r} is over; its last policy stays up")
 
 
 def _publication(answer: Any, terms: Terms) -> Publication:

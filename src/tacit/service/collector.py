@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from tacit import wire
 from tacit._version import __version__
 from tacit.errors import InvalidInput
-from tacit.service import schema
+from tacit.service import schema, states
 from tacit.service import store as db
 from tacit.service.answers import (
     IncomingReport,
@@ -84,7 +84,7 @@ class Collector:
     ) -> None:
         self.deployment = deployment
         self.clock, self.steady = clock, steady
-        self.readiness = Readiness(store, steady)
+        self.readiness = Readiness(store, steady, deployment.stem)
         self._watch = Lease(store, steady)
         self.ids = ids
         seat = functools.partial(wire.seat, task_id=deployment.task_id)
@@ -143,6 +143,7 @@ class Collector:
             "keep_reports": d.settings.storage.keep_reports,
             "ids": self.ids,
             "restoring": d.restoring,
+            "state": self.state().word,
             "guarantee": d.guarantee.to_json(),
         }
 
@@ -241,7 +242,7 @@ class Collector:
     def status(self) -> Status:
         """Public numbers only."""
         with self._store.read() as connection:
-            now = db.progress(connection)
+            now, state = db.progress(connection), states.read(connection)
             alive = self._watch.held(connection)
             trouble = self.readiness.trouble(connection)
         ledger = self.ledger()
@@ -259,9 +260,19 @@ class Collector:
             planner_alive=alive,
             last_published=now.published_at,
             finished=now.finished,
+            state=state.word,
             budget={name: ledger.get(name) for name in ("spent", "remaining", "verified")},
             trouble=trouble,
         )
+
+    def state(self) -> states.State:
+        """Open, paused or closed."""
+        with self._store.read() as connection:
+            return states.read(connection)
+
+    def turn(self, word: states.Word) -> states.State:
+        """Pause the task, open it again, or close it for good; every process follows at once."""
+        return states.change(self._store, word, self.clock(), self.deployment.stem)
 
     def schema(self) -> str:
         """Version of the database's tables."""

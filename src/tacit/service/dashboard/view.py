@@ -38,7 +38,7 @@ MOST_POINTS = 120
 
 @dataclass(frozen=True)
 class Counted:
-    """Users counted against the population."""
+    """Reports counted against the population."""
 
     accepted: int
     population: int
@@ -145,6 +145,7 @@ def build(facts: Facts) -> View:
             "reward_range": list(d.settings.task.reward_range),
             "opens": None if window.opens is None else iso(window.opens),
             "closes": None if window.closes is None else iso(window.closes),
+            "state": facts.state,
         },
         progress=Counted(
             accepted=facts.accepted,
@@ -270,13 +271,13 @@ def _verdict(newest: Estimate, users: int, population: int) -> tuple[str, ...]:
         elif needed is None:
             said.append(
                 f"Not told apart from {one.name}, and the estimate is not above it: no number of "
-                "users can be named."
+                "reports can be named."
             )
         else:
             beyond = ", more than this task is for" if needed > population else ""
             said.append(
                 f"Not yet told apart from {one.name}. If the estimated gain is right, the band "
-                f"excludes 0 after about {whole(needed)} users{beyond}."
+                f"excludes 0 after about {whole(needed)} reports{beyond}."
             )
     return tuple(said)
 
@@ -302,7 +303,7 @@ def _value_meaning(kind: str, facts: Facts) -> str:
             "is meant to lie above the truth. The releases of this agent do not allow a band."
         )
     if not facts.versions or facts.versions[-1].users == 0:
-        return "Nothing can be said before the first release with users in it."
+        return "Nothing can be said before the first release with reports in it."
     return (
         "The releases of this agent hold no tables to evaluate a policy in: no estimate is shown."
     )
@@ -328,6 +329,12 @@ def _health(facts: Facts) -> Health:
     elif facts.trouble is not None:
         said = facts.trouble.sentence
         state, summary = "trouble", f"{said[:1].upper()}{said[1:]}."
+    elif facts.state == "paused":
+        state = "waiting"
+        summary = "Paused by its operator: devices keep their reports, and no policy is planned."
+    elif facts.state == "closed":
+        state = "waiting"
+        summary = "Closed by its operator: no further report is accepted, policies stay up."
     elif facts.accepted >= d.task.users:
         summary = "The population is reached: no further report is accepted, policies stay up."
     elif window.opens is not None and facts.now < window.opens:

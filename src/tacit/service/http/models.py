@@ -95,6 +95,7 @@ class TaskBody(BaseModel):
     keep_reports: bool
     ids: Literal["token", "chosen"]
     restoring: str
+    state: Literal["open", "paused", "closed"]
     guarantee: dict[str, Any]
 
 
@@ -151,11 +152,15 @@ class Alive(BaseModel):
 
 
 class Ready(BaseModel):
-    """Whether the service does all of its work; if not, why: in a word and in a sentence."""
+    """Whether the service does all of its work; if not, why: in a word and in a sentence.
+
+    ``tasks`` names those in trouble.
+    """
 
     ready: bool
     reason: str | None
     message: str | None
+    tasks: list[str]
     tacit: str
 
 
