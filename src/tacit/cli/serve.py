@@ -254,7 +254,8 @@ def _first_tokens(
             (token,) = collector.tokens.issue(role, 1, "first")
             said.append(f"{role.capitalize()} token, shown once: {token}")
             continue
-        file = path.with_suffix(f".{role}-token")
+        # where the key file is: the deployment file's own folder may be read-only
+        file = deployment.key_file.with_name(f"{path.stem}.{role}-token")
         _write_tokens(collector, role, 1, "first", file)
         said.append(f"{role.capitalize()} token: in {file}, for your eyes only")
     return said
