@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
     from tacit.simulation import Result, simulate
+    from tacit.sizing import Plan, plan
 
 _PUBLIC = {
     "Agent": ("tacit.agents", "Agent"),
@@ -41,6 +42,7 @@ _PUBLIC = {
     "LinearMDP": ("tacit.problems", "LinearMDP"),
     "LQSystem": ("tacit.problems", "LQSystem"),
     "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
+    "Plan": ("tacit.sizing", "Plan"),
     "Result": ("tacit.simulation", "Result"),
     "TabularMDP": ("tacit.problems", "TabularMDP"),
     "TacitError": ("tacit.errors", "TacitError"),
@@ -48,6 +50,7 @@ _PUBLIC = {
     "agent": ("tacit.agents", "make_agent"),
     "audit": ("tacit.auditing.agent", "audit"),
     "guarantee": ("tacit.forecast", "guarantee"),
+    "plan": ("tacit.sizing", "plan"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
 }
@@ -59,6 +62,7 @@ __all__ = [
     "LinearMDP",
     "LQSystem",
     "LinearMixtureMDP",
+    "Plan",
     "Result",
     "TabularMDP",
     "TacitError",
@@ -67,6 +71,7 @@ __all__ = [
     "agent",
     "audit",
     "guarantee",
+    "plan",
     "problem",
     "simulate",
 ]

@@ -45,9 +45,7 @@ def made(late: list[float], **changes: Any) -> tacit.Result:
     facts: dict[str, Any] = {
         "problem": problem,
         "agent": {"name": "x", "parameters": {"epsilon": 1.0}, "notes": []},
-        "guarantee": tacit.guarantee(
-            "random-mdp", "psrl", 10
-        ).to_json(),
+        "guarantee": tacit.guarantee("random-mdp", "psrl", 10).to_json(),
         "seed": 0,
         "seeds": list(range(len(late))),
         "requested_episodes": 100,

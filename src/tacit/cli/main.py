@@ -20,6 +20,7 @@ from tacit.cli.audit import audit
 from tacit.cli.fleet import fleet
 from tacit.cli.guarantee import guarantee
 from tacit.cli.listing import list_
+from tacit.cli.plan import plan
 from tacit.cli.run import demo, run
 from tacit.cli.serve import backup, erase, serve, tokens
 from tacit.cli.sweep import report, sweep
@@ -48,7 +49,14 @@ def root(
 
 
 OWN: dict[str, Callable[..., None]] = {"demo": demo, "list": list_}
-OWN |= {"run": run, "guarantee": guarantee, "audit": audit, "sweep": sweep, "serve": serve}
+OWN |= {
+    "run": run,
+    "guarantee": guarantee,
+    "plan": plan,
+    "audit": audit,
+    "sweep": sweep,
+    "serve": serve,
+}
 OWN |= {"fleet": fleet, "tokens": tokens, "backup": backup, "erase": erase, "report": report}
 for _name, _command in OWN.items():
     app.command(_name)(_command)

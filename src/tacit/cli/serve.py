@@ -108,9 +108,10 @@ def serve(
 def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
     """Say what would run, what it would guarantee and what to expect; touch nothing."""
     from tacit.cli.guarantee import lines_of
+    from tacit.cli.plan import outlook
     from tacit.forecast import forecast
 
-    expected = forecast(deployment.bound)
+    expected, (said, planned) = forecast(deployment.bound), outlook(path, deployment)
     if as_json:
         checked = {
             "task_id": deployment.task_id,
@@ -126,11 +127,12 @@ def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
             },
             "restoring": deployment.restoring,
             "forecast": expected.to_json(),
+            "plan": planned,
         }
         print(json.dumps(checked))
         return
     print(f"{path} is a valid deployment; it would run:")
-    for line in [*_facts(deployment), *lines_of(deployment.guarantee, expected)]:
+    for line in [*_facts(deployment), *lines_of(deployment.guarantee, expected), said]:
         print(f"  {line}")
 
 
