@@ -13,13 +13,14 @@ import sqlalchemy as sa
 from tacit import wire
 from tacit._version import __version__
 from tacit.errors import InvalidInput
-from tacit.service import schema
+from tacit.service import schema, states
 from tacit.service import store as db
 from tacit.service.answers import (
     IncomingReport,
     PolicyBody,
     Refused,
     Status,
+    Taking,
     Token,
     UnknownTask,
     UnknownVersion,
@@ -68,7 +69,7 @@ class Collector:
     ) -> None:
         self.deployment = deployment
         self.clock, self.steady = clock, steady
-        self.readiness = Readiness(store, steady)
+        self.readiness = Readiness(store, steady, deployment.stem)
         self._watch = Lease(store, steady)
         self.tokens = Tokens(store, clock)
         self._store = store
@@ -124,12 +125,23 @@ class Collector:
             "grace": d.grace,
             "keep_reports": d.settings.storage.keep_reports,
             "restoring": d.restoring,
+            "state": self.state().word,
             "guarantee": d.guarantee.to_json(),
         }
 
     def policy(self, version: int | None = None) -> PolicyBody:
         """The newest publication, or an older one, as it is sent."""
         return self.billboard.entry(self._newest() if version is None else version)[1]
+
+    def taking(self, version: int) -> Taking:
+        """The body of GET /v1/taking: public, and the same for everybody who asks."""
+        obstacle = self._intake.obstacle(version)
+        try:
+            name = self.billboard.entry(version)[1].hash
+        except UnknownVersion:
+            name = None
+        reason, message = obstacle or (None, None)
+        return Taking(self.deployment.task_id, version, name, obstacle is None, reason, message)
 
     def upload(
         self, task_id: str, reports: list[IncomingReport], token: Token | None
@@ -203,7 +215,7 @@ class Collector:
     def status(self) -> Status:
         """Public numbers only."""
         with self._store.read() as connection:
-            now = db.progress(connection)
+            now, state = db.progress(connection), states.read(connection)
             alive = self._watch.held(connection)
             trouble = self.readiness.trouble(connection)
         ledger = self.ledger()
@@ -221,9 +233,19 @@ class Collector:
             planner_alive=alive,
             last_published=now.published_at,
             finished=now.finished,
+            state=state.word,
             budget={name: ledger.get(name) for name in ("spent", "remaining", "verified")},
             trouble=trouble,
         )
+
+    def state(self) -> states.State:
+        """Open, paused or closed."""
+        with self._store.read() as connection:
+            return states.read(connection)
+
+    def turn(self, word: states.Word) -> states.State:
+        """Pause the task, open it again, or close it for good; every process follows at once."""
+        return states.change(self._store, word, self.clock(), self.deployment.stem)
 
     def schema(self) -> str:
         """Version of the database's tables."""

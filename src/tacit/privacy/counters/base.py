@@ -111,6 +111,36 @@ class Strategy(ABC):
         state.whole = True
         return prefix, state
 
+    def close(self, state: State, prefix: Array, contribution: npt.ArrayLike, draw: Draw) -> Array:
+        """The sum of everything: the last prefix, and one more item with noise of its own.
+
+        One row more in C that holds this item alone. Its column has norm 1, the others are as they
+        were, so replacing one item still moves y by at most a Delta (a >= 1), and noise that was
+        drawn before is untouched (proofs/continual_counters.md).
+        """
+        if self.column_norm() < 1.0 or state.steps != self.length:
+            raise InvalidInput(
+                f"this counter is closed once, after its {self.length} steps, and only where one "
+                "more item costs nobody more than the others"
+            )
+        state.require_whole()
+        item = whole_vector(contribution, "contribution", state.size)
+        np.clip(item, -state.largest, state.largest, out=item)
+        noise = state.take(self.due(state.steps), draw)[0]
+        state.steps += 1
+        state.pending.clear()
+        closed: Array = prefix + (item + noise)
+        return closed
+
+    def closing_std(self) -> float:
+        """Exact std of the noise in that sum, for nodes of unit std."""
+        return math.hypot(self.error_std(self.length), 1.0)
+
+    def due(self, steps: int) -> range:
+        """Numbers of the nodes that the step after so many completes; one closes the counter."""
+        nodes = self.nodes(steps + 1)
+        return nodes if steps < self.length else range(nodes.start, nodes.start + 1)
+
     def from_arrays(self, arrays: Mapping[str, npt.NDArray[Any]], size: int, largest: int) -> State:
         """The state that :meth:`State.to_arrays` saved; goes on bit for bit as if never stopped."""
         saved = {name: np.asarray(array) for name, array in arrays.items()}
@@ -124,7 +154,7 @@ class Strategy(ABC):
         if steps != 0:
             state.steps = self._position(integer(steps, "steps of the saved state"))
         state.load(saved)
-        due = self.nodes(state.steps + 1)
+        due = self.due(state.steps)
         if not due.start + len(state.pending) == state.drawn <= due.stop:
             raise InvalidInput(
                 f"the saved state has drawn {state.drawn} nodes with {len(state.pending)} pending, "

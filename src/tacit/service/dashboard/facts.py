@@ -42,6 +42,7 @@ class Facts:
         now: the moment, in unix time.
         accepted: reports counted so far.
         next_batch: further reports until the next policy can be planned; None after the last.
+        state: "open", "paused" or "closed".
         planner_alive: whether somebody plans.
         trouble: why the service is not ready, None if it is.
         versions: every publication, oldest first.
@@ -56,6 +57,7 @@ class Facts:
     now: float
     accepted: int
     next_batch: int | None
+    state: str
     planner_alive: bool
     trouble: Trouble | None
     versions: Sequence[Version]
@@ -103,6 +105,7 @@ class FactReader:
                 now=self._collector.clock(),
                 accepted=status.accepted,
                 next_batch=None if status.finished else status.next_batch,
+                state=status.state,
                 planner_alive=status.planner_alive,
                 trouble=status.trouble,
             )
@@ -117,6 +120,7 @@ class FactReader:
             now=collector.clock(),
             accepted=status.accepted,
             next_batch=None if status.finished else status.next_batch,
+            state=status.state,
             planner_alive=status.planner_alive,
             trouble=status.trouble,
             versions=tuple(self._versions),

@@ -142,6 +142,7 @@ def build(facts: Facts) -> View:
             "reward_range": list(d.settings.task.reward_range),
             "opens": None if window.opens is None else iso(window.opens),
             "closes": None if window.closes is None else iso(window.closes),
+            "state": facts.state,
         },
         progress=Counted(
             accepted=facts.accepted,
@@ -295,6 +296,12 @@ def _health(facts: Facts) -> Health:
     elif facts.trouble is not None:
         said = facts.trouble.sentence
         state, summary = "trouble", f"{said[:1].upper()}{said[1:]}."
+    elif facts.state == "paused":
+        state = "waiting"
+        summary = "Paused by its operator: devices keep their reports, and no policy is planned."
+    elif facts.state == "closed":
+        state = "waiting"
+        summary = "Closed by its operator: no further report is accepted, policies stay up."
     elif facts.accepted >= d.task.users:
         summary = "The population is reached: no further report is accepted, policies stay up."
     elif window.opens is not None and facts.now < window.opens:
