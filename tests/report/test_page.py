@@ -69,7 +69,8 @@ def test_it_is_one_well_formed_file_that_asks_nobody_for_anything(page, outline)
 def test_learners_that_end_no_better_than_the_baseline_are_named() -> None:
     study = made_up.study()
     users = max(arm.users for arm in study.arms)
-    good = next(arm for arm in study.arms if arm.users == users and not arm.result.warning)
+    learners = [arm for arm in study.arms if arm.users == users and not arm.reference]
+    good = next(arm for arm in learners if not arm.result.warning)
     late = good.result.regret.copy()
     late[:, -1] = late[:, -2] + 2 * good.gap * np.diff(good.result.episodes)[-1]
     worse = dataclasses.replace(good, result=dataclasses.replace(good.result, regret=late))

@@ -106,8 +106,8 @@ def test_a_real_agent_needs_fewer_users_with_more_epsilon() -> None:
     )
     plan = quick(noisy, "tacit-joint", epsilons=[8.0, 0.05], runs=4, most=1000)
     large, small = plan.answers
-    assert large.enough is not None and large.enough <= 300
-    assert small.enough is None or small.enough >= large.enough
+    assert large.enough is not None and small.enough is None
+    assert small.measured[-1].interval.value < large.measured[-1].interval.value
     assert small.not_below >= large.not_below
 
 
@@ -192,7 +192,7 @@ def test_bad_questions_are_explained() -> None:
         ({"runs": 1}, "runs = 1"),
         ({"most": None}, "seconds = None needs most"),
         ({"epsilons": []}, "epsilons is empty"),
-        ({"epsilons": [0.0]}, "epsilon = 0.0"),
+        ({"epsilons": [0.0]}, "epsilon = 0,"),
         ({"agent": "psrl", "epsilons": [1.0]}, "psrl takes no epsilon"),
         ({"problem": "known", "agent": "psrl"}, "known"),
     ):

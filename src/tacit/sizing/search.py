@@ -199,10 +199,7 @@ class _Search:
             return [Answer(_Row(a).epsilon, self.share, (), never=why) for a in tried]
         rows = [_Row(agent) for agent in tried]
         self._advance(_Row(tried[0]), FIRST)  # compiles, which the time shall not count
-        deadline = time.perf_counter() + self.seconds
-        timer = threading.Timer(min(self.seconds, threading.TIMEOUT_MAX), self._time_is_over)
-        timer.daemon = True
-        timer.start()
+        deadline, timer = math.inf, None
         for users in sizes:
             for row in rows:
                 row.open &= time.perf_counter() + row.seconds(users) < deadline
@@ -210,7 +207,13 @@ class _Search:
                     self._advance(row, users)
             if self.stop.is_set() or not any(row.open for row in rows):
                 break
-        timer.cancel()
+            if timer is None and math.isfinite(self.seconds):  # the smallest size is always run
+                deadline = time.perf_counter() + self.seconds
+                timer = threading.Timer(self.seconds, self._time_is_over)
+                timer.daemon = True
+                timer.start()
+        if timer is not None:
+            timer.cancel()
         refusals = [row.refused for row in rows if not row.measured]
         if refusals and len(refusals) == len(rows) and refusals[0] is not None:
             raise refusals[0]
