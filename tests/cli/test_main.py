@@ -78,16 +78,6 @@ def test_out_holds_curves_manifest_result_and_plot(call, tmp_path: Path) -> None
     assert call(*SMALL, "--out", "deep/run", "--overwrite").status == 0
 
 
-def test_lists(call) -> None:
-    done = call("list", "agents")
-    assert done.status == 0 and "psrl" in done.out and "bonus_scale: float, default 1.0" in done.out
-    report = json.loads(call("list", "problems", "--json").out)
-    names = [row["name"] for row in report["problems"]]
-    assert names[:3] == ["random-mdp", "river-swim", "hard-tree"] and names[-1] == "gym:ID"
-    kernel = report["problems"][1]["parameters"][2]
-    assert kernel["name"] == "kernel" and kernel["type"] == "classic | vtr"
-
-
 def test_version_and_help(call) -> None:
     assert call("--version").out == f"tacit {tacit.__version__}\n"
     for words in ((), ("--help",), ("run", "--help"), ("list", "-h"), ("demo", "--help")):
@@ -122,6 +112,10 @@ BAD = [
     ("run river-swim psrl --reveal rewards", "no fact 'rewards' to reveal; did you mean 'reward'?"),
     ("run river-swim psrl --epsilon 1", "psrl adds no noise and takes no epsilon"),
     ("run river-swim psrl --delta 1e-5", "psrl adds no noise and takes no delta"),
+    (
+        "run river-swim tacit-local --epsilon 1 --delta 1e-5",
+        "tacit-local is private, but takes no delta: leave it out; it takes epsilon, exploration",
+    ),
     ("run river-swim psrl --calibration paper", "psrl adds no noise and takes no calibration"),
     ("run river-swim psrl -A alpha0=0", "alpha0 = 0, but it must be a finite number >= 1e-09"),
     ("run river-swim ucb-vi -A bonus_scale=nan", "bonus_scale = nan, but it must be a finite"),

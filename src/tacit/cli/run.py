@@ -170,6 +170,9 @@ def demo(
         print(json.dumps({"runs": [r.to_json() for r in results], "files": [str(picture)]}))
         return
     say(_demo_table(results))
+    for result in results:
+        if result.warning:
+            say(f"{result.agent['name']}: {result.warning}\n", soft_wrap=False)
     say(
         "tacit-local and ldp-obi give the same kind of promise and differ in how they spend it: "
         "one report about one step at full epsilon, read with the noise in mind, against noise on "

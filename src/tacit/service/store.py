@@ -86,6 +86,9 @@ _COUNT_SQLITE = """
 UPDATE progress SET accepted = accepted + :n WHERE id = 1 AND accepted + :n <= population
 RETURNING accepted, version
 """
+STATE = "state"
+"""Row of ``meta``: open, paused or closed, see ``states.py``."""
+_STATE = f"SELECT value FROM meta WHERE name = '{STATE}'"
 
 
 class Store:
@@ -251,11 +254,13 @@ def known_ids(connection: sa.Connection, ids: Sequence[bytes]) -> set[bytes]:
     return found
 
 
-def count_all(connection: sa.Connection, ids: Sequence[bytes]) -> tuple[int, int] | None:
+def count_all(
+    connection: sa.Connection, ids: Sequence[bytes]
+) -> tuple[int, int, str | None] | None:
     """The common case in few steps: all ids new, and room for all of them.
 
-    The number counted so far and the newest version are returned. None means that it was not the
-    common case, and the transaction must be rolled back.
+    The number counted so far, the newest version and the row of the state are returned. None means
+    that it was not the common case, and the transaction must be rolled back.
     """
     raw = connection.connection.driver_connection
     ordered = sorted(ids)
@@ -263,7 +268,9 @@ def count_all(connection: sa.Connection, ids: Sequence[bytes]) -> tuple[int, int
         try:
             with raw.pipeline():  # BEGIN travels along
                 rows = raw.execute(_COUNT_POSTGRESQL, {"ids": b"".join(ordered), "n": len(ids)})
-            return rows.fetchone()
+                state = raw.execute(_STATE)  # after the count, whose row is locked from there on
+            counted = rows.fetchone()
+            return counted and (*counted, *(state.fetchone() or [None]))
         except psycopg.errors.UniqueViolation:
             return None
         except psycopg.OperationalError:
@@ -274,8 +281,8 @@ def count_all(connection: sa.Connection, ids: Sequence[bytes]) -> tuple[int, int
         raw.executemany("INSERT INTO report_ids (id) VALUES (?)", [(one,) for one in ordered])
     except sqlite3.IntegrityError:
         return None
-    found: tuple[int, int] | None = raw.execute(_COUNT_SQLITE, {"n": len(ordered)}).fetchone()
-    return found
+    found = raw.execute(_COUNT_SQLITE, {"n": len(ordered)}).fetchone()
+    return found and (*found, *(raw.execute(_STATE).fetchone() or [None]))
 
 
 def use_all_tokens(connection: sa.Connection, wanted: Mapping[int, int], most: int) -> bool:

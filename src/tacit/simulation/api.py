@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from tacit.agents.base import Agent
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
 from tacit.forecast import bind, pair
+from tacit.learned import LearnedPolicy
+from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
 from tacit.simulation.compiled import compiled_run
@@ -43,7 +47,8 @@ def simulate(
     """Run ``agent`` on ``problem`` and score every policy exactly against the optimum.
 
     Results are identical on repetition and for any number of workers. Ctrl-C ends the runs early
-    and returns what was done (``result.interrupted``).
+    and returns what was done (``result.interrupted``). After its last user every run plans once
+    more: ``result.policies``, and ``result.policy`` for one of them.
 
     Args:
         problem: the truth the simulated users live in, or its name.
@@ -71,39 +76,71 @@ def simulate(
     bound = bind(problem, agent, K, reveal, participations)
     grid = checkpoint_grid(K, checkpoints)
     stop = stop or threading.Event()
-    runs = [_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
+    runs = [new_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
     began = time.perf_counter()
     finished = advance_all(runs, K, threads, stop, progress)
     seconds = time.perf_counter() - began
+    guarantee = bound.guarantee.as_simulated()
+    return Result(**outcome(problem, agent, bound, guarantee, root, runs, grid, seconds, finished))
+
+
+def outcome(
+    problem: Problem,
+    agent: Agent,
+    bound: BoundAgent,
+    guarantee: Guarantee,
+    root: int,
+    runs: Sequence[Run],
+    grid: IntArray,
+    seconds: float,
+    finished: bool,
+) -> dict[str, Any]:
+    """What every result holds, of runs that were advanced together."""
+    about = {"problem": problem.name, "agent": agent.name, "seed": root}
     recorded = min(int(run.score.at[1]) for run in runs)
-    return Result(
-        problem=problem.describe(),
-        agent={
+    return {
+        "problem": problem.describe(),
+        "agent": {
             "name": agent.name,
             "parameters": agent.parameters(),
             "notes": list(agent.notes(bound.task)),
         },
-        guarantee=bound.guarantee.as_simulated(),
-        seed=root,
-        seeds=tuple(range(count)),
-        requested_episodes=K,
-        episodes=grid[:recorded],
-        regret=np.array([run.score.regret[:recorded] for run in runs]),
-        reward=np.array([run.score.reward[:recorded] for run in runs]),
-        interrupted=not finished,
-        seconds=seconds,
-        episodes_per_second=sum(int(run.score.at[0]) for run in runs) / max(seconds, 1e-9),
+        "guarantee": guarantee,
+        "seed": root,
+        "seeds": tuple(range(len(runs))),
+        "requested_episodes": bound.task.users,
+        "episodes": grid[:recorded],
+        "regret": np.array([run.score.regret[:recorded] for run in runs]),
+        "reward": np.array([run.score.reward[:recorded] for run in runs]),
+        "interrupted": not finished,
+        "seconds": seconds,
+        "episodes_per_second": sum(int(run.score.at[0]) for run in runs) / max(seconds, 1e-9),
+        "policies": _policies(runs, bound, guarantee, about) if finished else (),
+    }
+
+
+def _policies(
+    runs: Sequence[Run], bound: BoundAgent, guarantee: Guarantee, about: dict[str, Any]
+) -> tuple[LearnedPolicy, ...]:
+    """What every run planned after its last user, without what only later users would need."""
+    finals = [run.final for run in runs if run.final is not None]
+    return tuple(
+        LearnedPolicy.of(
+            replace(publication, context={}), bound.task, guarantee, users, about=about | {"run": i}
+        )
+        for i, (publication, users) in enumerate(finals)
     )
 
 
-def _run(
+def new_run(
     problem: Problem,
     agent: BoundAgent,
     root: int,
     run: int,
     grid: IntArray,
     stop: threading.Event,
-    compiled: bool,
+    compiled: bool = True,
 ) -> Run:
+    """One run before its first user: the fastest there is for this agent, or the driver itself."""
     fast = compiled_run(problem, agent, root, run, grid) if compiled else None
     return fast or StepwiseRun(problem, agent, root, run, grid, stop)

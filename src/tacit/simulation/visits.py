@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
-from tacit.driver import BoundAgent
+from tacit.driver import BoundAgent, Learner
 from tacit.grid import GRID
 from tacit.kernels import kernel
 from tacit.kernels.counts import add_visits
@@ -40,10 +40,12 @@ from tacit.kernels.sums import absorb, scale
 from tacit.planners.base import Planner, rewards_or_nan
 from tacit.planners.obi import ObiPlanner, UcbViPlanner, cell_noise
 from tacit.planners.posterior import PosteriorPlanner
+from tacit.policy import TabularPolicy
 from tacit.privacy import Privatizer
 from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.local.response import LocalResponse
 from tacit.problems.tabular import TabularMDP
+from tacit.publication import Publication
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, record, rescore
 from tacit.task import Task
@@ -235,6 +237,12 @@ class VisitRun(FusedRun):
             self.policy,
             self.score,
         )
+
+    def _stand(self) -> Learner:
+        served, secret = int(self.score.at[0]), self.agent.privatizer.init()
+        secret.sums[:] = self.raw.sums
+        last = Publication(served - 1, TabularPolicy(self.policy), {"Q": self.Q})
+        return self._learner(secret, served, last)
 
 
 def _blocks(agent: BoundAgent, flat: npt.NDArray[Any]) -> Blocks:
