@@ -60,7 +60,7 @@ MISTAKES = (
     ("plan psrl --states 3", "sizes need --actions, --horizon too"),
     ("plan river-swim psrl --epsilon 1", "psrl takes no epsilon"),
     ("plan river-swim tacit-joint --epsilon 1,x", "'x', but it must be a number"),
-    ("plan river-swim tacit-joint --share 2", "share = 2.0"),
+    ("plan river-swim tacit-joint --share 2", "share = 2,"),
     ("plan tacit-joint river-swim", "river-swim"),
     ("plan river-swim tacit-control", "tacit-control"),
 )

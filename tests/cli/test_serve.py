@@ -40,7 +40,7 @@ def test_check_says_what_would_run_and_touches_nothing(call, file: Path, tmp_pat
         "held on the device for 12 days from the beginning of an episode",
         "may name a policy until 24 days 6 hours after it was replaced",
         "differential privacy, local model",
-        "Forecast: after 20,000 users",
+        "Forecast: after 20,000 reports",
         "Outlook: To close 50% of the gap with 20,000 users: epsilon 4 is enough.",
     ):
         assert words in done.out

@@ -108,6 +108,8 @@ def _random_problem(task: Task, rng: np.random.Generator) -> TabularMDP:
     for _ in range(ATTEMPTS):
         P = rng.dirichlet(SPIKY * np.ones(S), size=(stages, S, A))
         R = (rng.random((stages, S, A)) <= 0.5).astype(np.float64)
+        if task.homogeneous:
+            P, R = P[0], R[0]
         problem = TabularMDP(P, R, H, name="random problem")
         if problem.optimal_value() - problem.baseline()[1] >= LEAST_GAP * H:
             return problem
