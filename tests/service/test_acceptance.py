@@ -47,10 +47,12 @@ def test_a_version_is_taken_until_its_time_is_over(
         replaced = collector.billboard.published(version + 1).published_at
         clock.now = replaced + WINDOW
         for one in (collector, worker):
+            assert one.taking(version).taken, "devices are told the same"
             assert send(one, [under[version].pop()]) == ["accepted"], version
         clock.now = replaced + WINDOW + 0.01
         first, second = under[version].pop(), under[version].pop()
         good = make(collector, rng, 1)
+        assert [collector.taking(v).reason for v in (version, 6)] == ["stale", None]
         assert send(collector, [first]) == ["stale"]
         assert send(worker, [second, *good]) == ["stale", "accepted"], "the newest always is"
     clock.now = collector.billboard.published(1).published_at + WINDOW
