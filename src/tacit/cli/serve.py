@@ -193,6 +193,11 @@ def _plan(deployment: Deployment, host: str | None, port: int | None, workers: i
 
     if host is not None or port is not None or workers > 1:
         raise InvalidInput("a planner listens nowhere: leave --host, --port and --workers out")
+    if sys.platform == "win32":
+        raise InvalidInput(
+            "a planner of its own waits for signals that Windows does not have; leave it out, and "
+            "`tacit serve` plans itself, or run it in WSL or a container"
+        )
     stop = (signal.SIGTERM, signal.SIGINT)
     signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # before threads start: they inherit it
     with Collector.open(deployment) as collector:
