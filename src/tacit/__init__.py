@@ -33,12 +33,15 @@ if TYPE_CHECKING:
     from tacit.privacy import Guarantee
     from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
-    from tacit.simulation import Result, simulate
+    from tacit.problems.discretized import Discretized
+    from tacit.simulation import LearnResult, Result, learn, simulate
 
 _PUBLIC = {
     "Agent": ("tacit.agents", "Agent"),
+    "Discretized": ("tacit.problems.discretized", "Discretized"),
     "Guarantee": ("tacit.privacy", "Guarantee"),
     "InvalidInput": ("tacit.errors", "InvalidInput"),
+    "LearnResult": ("tacit.simulation", "LearnResult"),
     "LearnedPolicy": ("tacit.learned", "LearnedPolicy"),
     "LinearMDP": ("tacit.problems", "LinearMDP"),
     "LQSystem": ("tacit.problems", "LQSystem"),
@@ -50,6 +53,7 @@ _PUBLIC = {
     "agent": ("tacit.agents", "make_agent"),
     "audit": ("tacit.auditing.agent", "audit"),
     "guarantee": ("tacit.forecast", "guarantee"),
+    "learn": ("tacit.simulation", "learn"),
     "load_policy": ("tacit.learned", "load_policy"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
@@ -57,8 +61,10 @@ _PUBLIC = {
 
 __all__ = [
     "Agent",
+    "Discretized",
     "Guarantee",
     "InvalidInput",
+    "LearnResult",
     "LearnedPolicy",
     "LinearMDP",
     "LQSystem",
@@ -71,6 +77,7 @@ __all__ = [
     "agent",
     "audit",
     "guarantee",
+    "learn",
     "load_policy",
     "problem",
     "simulate",

@@ -192,9 +192,20 @@ def test_a_planner_of_its_own_plans_and_stops_in_good_order(file: Path) -> None:
             planner.kill()
 
 
-def test_a_planner_listens_nowhere(call, file: Path) -> None:
-    refused = call("serve", "coach.toml", "--role", "planner", "--port", "9")
-    assert refused.status == 2 and "listens nowhere" in refused.err
+def test_a_planner_takes_no_reports(call, file: Path) -> None:
+    for words in (("--workers", "2"), ("--host", "127.0.0.1")):
+        refused = call("serve", "coach.toml", "--role", "planner", *words)
+        assert refused.status == 2 and "takes no reports" in refused.err
+
+
+def test_a_task_is_paused_and_closed(call, file: Path) -> None:
+    assert call("task", "coach.toml", "pause", "--json").out.strip() == '{"state": "paused"}'
+    assert "takes reports" in call("task", "coach.toml", "resume").out
+    unsure = call("task", "coach.toml", "close")
+    assert unsure.status == 2 and "add --yes" in unsure.err
+    assert call("task", "coach.toml", "close", "--yes").status == 0
+    again = call("task", "coach.toml", "resume")
+    assert again.status == 2 and "stays so" in again.err
 
 
 def test_a_copy_is_made_once_and_the_drill_reads_it(call, file: Path, tmp_path: Path) -> None:

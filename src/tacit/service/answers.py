@@ -24,6 +24,10 @@ class UnknownVersion(InvalidInput):
     """A request names a policy version that was never published."""
 
 
+class Exists(InvalidInput):
+    """There is a task of that name already."""
+
+
 class TaskClosed(InvalidInput):
     """The operator closed the task."""
 

@@ -69,7 +69,7 @@ class Collector:
     ) -> None:
         self.deployment = deployment
         self.clock, self.steady = clock, steady
-        self.readiness = Readiness(store, steady)
+        self.readiness = Readiness(store, steady, deployment.stem)
         self._watch = Lease(store, steady)
         self.tokens = Tokens(store, clock)
         self._store = store
@@ -245,7 +245,7 @@ class Collector:
 
     def turn(self, word: states.Word) -> states.State:
         """Pause the task, open it again, or close it for good; every process follows at once."""
-        return states.change(self._store, word, self.clock())
+        return states.change(self._store, word, self.clock(), self.deployment.stem)
 
     def schema(self) -> str:
         """Version of the database's tables."""

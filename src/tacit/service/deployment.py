@@ -42,6 +42,7 @@ class Deployment:
     Attributes:
         settings: the file itself, section by section.
         folder: what relative paths in it are relative to.
+        stem: name of the file without its ending; a server of several tasks calls it so.
         task: what is learned, as the learner is told.
         agent: the recipe.
         bound: the recipe fitted to the task, minimum batch included.
@@ -56,6 +57,7 @@ class Deployment:
 
     settings: Settings
     folder: Path
+    stem: str
     task: Task
     agent: Agent
     bound: BoundAgent
@@ -68,7 +70,10 @@ class Deployment:
 
     @classmethod
     def load(cls, path: str | Path) -> Deployment:
-        """Read and check a file; ``TACIT_<SECTION>_<KEY>`` of the environment overrides it."""
+        """Read and check a file; ``TACIT_<SECTION>_<KEY>`` of the environment overrides it.
+
+        ``{task}`` in such a value is the file's name without its ending.
+        """
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
@@ -88,7 +93,7 @@ class Deployment:
         path, used = Path(path), []
         try:
             data = tomllib.loads(text)
-            used = from_environment(data, environ or {})
+            used = from_environment(data, environ or {}, path.stem)
             return cls._build(read_settings(data), path)
         except (tomllib.TOMLDecodeError, InvalidInput) as error:
             source = " with ".join((path.name, *used[:1])) + (" and others" if used[1:] else "")
@@ -108,6 +113,7 @@ class Deployment:
         deployment = cls(
             settings,
             folder,
+            stem,
             task,
             agent,
             bound,

@@ -128,7 +128,13 @@ class Planning:
             db.set_progress(
                 connection, version=previous + 1, served=learner.served, published_at=time
             )
-        event("published", "a new policy is out", version=previous + 1, users=learner.served)
+        event(
+            "published",
+            "a new policy is out",
+            task=self.deployment.stem,
+            version=previous + 1,
+            users=learner.served,
+        )
 
     def _finish(self, version: int, end: int) -> None:
         """The last batch, or the rest of a closed task, leads to no policy: it is deleted."""

@@ -219,11 +219,13 @@ class Settings(Section):
     fleet: dict[str, Any] = {}
 
 
-def from_environment(data: dict[str, Any], environ: Mapping[str, str]) -> list[str]:
+def from_environment(data: dict[str, Any], environ: Mapping[str, str], stem: str) -> list[str]:
     """Let ``TACIT_<SECTION>_<KEY>`` override a file that was parsed; which ones did.
 
     A value is read as TOML (numbers, lists, true), else as text. ``TACIT_<SECTION>_<KEY>_FILE``
-    names a file that holds it, for secrets. Unknown keys are refused later, with the file's own.
+    names a file that holds it, for secrets. ``{task}`` in any of them stands for the stem, so that
+    tasks of one server can have databases and witnesses of their own. Unknown keys are refused
+    later, with the file's own.
     """
     used = []
     for name in sorted(environ):
@@ -232,14 +234,26 @@ def from_environment(data: dict[str, Any], environ: Mapping[str, str]) -> list[s
         holds = _sections().get(section)
         if lead != "TACIT" or holds is None or not key:
             continue
-        value, plain = environ[name], key.removesuffix("_file")
+        value, plain = environ[name].replace("{task}", stem), key.removesuffix("_file")
         if key not in holds.model_fields and plain in holds.model_fields:
-            value, key = _content(name, value), plain
+            value, key = _content(name, value).replace("{task}", stem), plain
         if not isinstance(data.setdefault(section, {}), dict):
             continue  # refused later: it must be a section
         data[section][key] = _toml(value)
         used.append(name)
     return used
+
+
+def server_settings(environ: Mapping[str, str]) -> ServerSection:
+    """Where a server of several tasks listens: as the environment says, or by default."""
+    data: dict[str, Any] = {}
+    from_environment(data, {k: v for k, v in environ.items() if k.startswith("TACIT_SERVER_")}, "")
+    try:
+        return ServerSection.model_validate(data.get("server", {}))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        said = _sentence(first["type"], ("server", *first["loc"]), first.get("ctx"))
+        raise InvalidInput(f"the environment: {said}") from None
 
 
 def _sections() -> dict[str, type[Section]]:

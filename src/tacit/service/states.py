@@ -61,7 +61,7 @@ def read(connection: sa.Connection) -> State:
     return parse(connection.execute(sa.select(schema.meta.c.value).where(name)).scalar())
 
 
-def change(store: Store, word: Word, now: float) -> State:
+def change(store: Store, word: Word, now: float, task: str) -> State:
     """Pause, open again or close; what is so already stays so. A closed task stays closed."""
     with store.write() as connection:
         db.progress(connection, lock=True)
@@ -75,5 +75,5 @@ def change(store: Store, word: Word, now: float) -> State:
             pauses.append((now, math.inf))
         row = {"word": word, "pauses": [(a, None if b == math.inf else b) for a, b in pauses]}
         db.put_named(connection, schema.meta, db.STATE, value=json.dumps(row))
-    event("state", SAID[word], state=word)
+    event("state", SAID[word], task=task, state=word)
     return State(word, tuple(pauses))

@@ -89,7 +89,7 @@ def test_it_starts_survives_kill_and_stops(tmp_path: Path) -> None:
         again = httpx.post(f"{url}/v1/reports", json=body, headers=headers, timeout=PATIENCE)
         assert {o["outcome"] for o in again.json()["outcomes"]} == {"duplicate"}
         metrics = httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {operator}"})
-        assert "tacit_accepted 6.0" in metrics.text
+        assert 'tacit_accepted{task="small"} 6.0' in metrics.text
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
         lines = [json.loads(line) for line in process.stderr.read().splitlines()]
@@ -141,7 +141,7 @@ def test_several_workers_share_one_database(tmp_path: Path, postgres: str) -> No
         assert outcomes.count("accepted") == 40 and outcomes.count("refused") == 8
         headers = {"Authorization": f"Bearer {operator}"}
         metrics = httpx.get(f"{url}/metrics", headers=headers, timeout=PATIENCE).text
-        assert 'tacit_reports_total{outcome="accepted"} 40.0' in metrics
+        assert 'tacit_reports_total{outcome="accepted",task="small"} 40.0' in metrics
         process.send_signal(signal.SIGKILL)  # nobody is left behind on the port
         deadline = time.monotonic() + PATIENCE
         while True:
@@ -151,6 +151,32 @@ def test_several_workers_share_one_database(tmp_path: Path, postgres: str) -> No
                 break
             assert time.monotonic() < deadline
             time.sleep(0.1)
+
+
+def test_workers_serve_a_folder_and_all_see_a_new_task(
+    tmp_path: Path, postgres: str, monkeypatch
+) -> None:
+    monkeypatch.setenv("TACIT_STORAGE_DATABASE", re.sub(r"test_\w+", "{task}", postgres))
+    name = re.search(r"test_\w+", postgres)[0]
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    with program(str(folder), "--workers", "2") as (_, url, said):
+        assert healthy(url)["database"] is True
+        token = (folder / "operator.token").read_text().strip()
+        assert token not in said
+        address = f"{url}/v1/operator/tasks/{name}"
+        with httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE) as client:
+            headers = {"Content-Type": "text/plain"}
+            made = client.put(address, content=running.SMALL, headers=headers)
+            assert made.status_code == 201, made.text
+            assert client.post(f"{address}/pause").json()["state"] == "paused"
+        deadline = time.monotonic() + PATIENCE
+        seen = 0
+        while seen < 20:  # a new connection each: any worker may get it
+            answer = httpx.get(f"{url}/t/{name}/v1/task", timeout=PATIENCE)
+            seen = seen + 1 if answer.status_code == 200 else 0
+            assert time.monotonic() < deadline
+        assert answer.json()["state"] == "paused"
 
 
 def test_a_worker_that_cannot_start_says_why_and_stops(tmp_path, monkeypatch, caplog) -> None:

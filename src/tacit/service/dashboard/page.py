@@ -25,8 +25,8 @@ from tacit.service.dashboard import plots, words
 from tacit.service.dashboard.facts import FactReader, Facts, Version
 from tacit.service.dashboard.outlook import outlook_of
 from tacit.service.dashboard.view import ActionMap, View, build, thinned
+from tacit.service.http.door import documented
 from tacit.service.http.errors import ApiError
-from tacit.service.http.routes import documented
 
 if TYPE_CHECKING:
     from tacit.service.collector import Collector

@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 
 from tacit.errors import InvalidInput, TacitError
 from tacit.service.answers import (
+    Exists,
     Paused,
     Refused,
     TaskClosed,
@@ -117,8 +118,8 @@ def shape(error: TacitError) -> ApiError:
     if isinstance(error, Paused):
         hint, pause = "keep the report, and send the same bytes later", {"Retry-After": "60"}
         return ApiError("paused", str(error), hint, pause)
-    if isinstance(error, TaskClosed):
-        return ApiError("closed", str(error))
+    if isinstance(error, TaskClosed | Exists):
+        return ApiError("closed" if isinstance(error, TaskClosed) else "exists", str(error))
     if isinstance(error, InvalidInput):
         return ApiError("invalid", str(error), "compare with /openapi.json")
     raise error

@@ -151,11 +151,15 @@ class Alive(BaseModel):
 
 
 class Ready(BaseModel):
-    """Whether the service does all of its work; if not, why: in a word and in a sentence."""
+    """Whether the service does all of its work; if not, why: in a word and in a sentence.
+
+    ``tasks`` names those in trouble.
+    """
 
     ready: bool
     reason: str | None
     message: str | None
+    tasks: list[str]
     tacit: str
 
 

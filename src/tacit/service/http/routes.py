@@ -1,132 +1,32 @@
-"""API v1: what each address takes and answers, and who may ask.
-
-Bearer tokens have a role, which is checked before a body is read.
-"""
+"""API v1 of one task: what each address takes and answers."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import dataclasses
-import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
-from fastapi.security import HTTPBearer
 
-from tacit._version import __version__
-from tacit.errors import TacitError
-from tacit.service.answers import Trouble, UploadAnswer
+from tacit.service.answers import UploadAnswer
 from tacit.service.http import models, uploads
-from tacit.service.http.edge import UPLOADS, Upload, read_json
-from tacit.service.http.errors import CODES, ApiError
-from tacit.service.readiness import trouble_of
-from tacit.service.tokens import digest
+from tacit.service.http.door import SCHEME, Door, documented
+from tacit.service.http.edge import UPLOADS, Upload, read_body
 
 if TYPE_CHECKING:
-    from tacit.service.answers import Status, Token
     from tacit.service.collector import Collector
-    from tacit.service.http.metrics import Metrics
+    from tacit.service.http.metrics import TaskMetrics
 
-HEALTH_SECONDS, READY_SECONDS = 2.0, 1.0
-AWAY = Trouble("database", "the database does not answer; nothing that was acknowledged is lost")
 Version = Annotated[int, Path(ge=0, le=models.LARGEST_VERSION, description="Version of a policy.")]
 IfNoneMatch = Annotated[str | None, Header(description="ETag of the policy already held.")]
 
-BELIEVED, REMEMBERED = 1.0, 1024
-"""Seconds before the database is asked again, so that a revoked token is soon refused; and how many
-tokens are remembered, by their digests."""
 
-SCHEME = HTTPBearer(
-    auto_error=False,
-    scheme_name="token",
-    description="A token issued by `tacit tokens FILE issue`: role device or operator.",
-)
-
-
-class Door:
-    """Lets tokens of a role pass. What the database said of a token is believed for a second."""
-
-    def __init__(self, collector: Collector) -> None:
-        self._collector = collector
-        self._seen: dict[bytes, tuple[float, Token]] = {}
-
-    async def admit(self, request: Request, role: str) -> Token:
-        """The token that the request carries, if it is valid and has the role."""
-        scheme, _, secret = request.headers.get("authorization", "").partition(" ")
-        token = None
-        if scheme.lower() == "bearer" and secret:
-            token = await self._recognise(secret.strip())
-        if token is None:
-            raise ApiError(
-                "unauthorized",
-                "the token is not valid" if secret else "this needs a token",
-                "send Authorization: Bearer TOKEN, with a token that the operator issued",
-                {"WWW-Authenticate": 'Bearer realm="tacit"'},
-            )
-        if token.role != role:
-            raise ApiError(
-                "forbidden",
-                f"this needs a token of role {role}",
-                f"the operator issues one with: tacit tokens FILE issue --role {role}",
-            )
-        return token
-
-    async def _recognise(self, secret: str) -> Token | None:
-        key = digest(secret)
-        until, known = self._seen.get(key, (0.0, None))
-        now = time.monotonic()
-        if known is not None and now < until:
-            return known
-        token = await run_in_threadpool(self._collector.tokens.authenticate, secret)
-        if len(self._seen) >= REMEMBERED:
-            self._seen.clear()
-        self._seen.pop(key, None)
-        if token is not None:
-            self._seen[key] = now + BELIEVED, token
-        return token
-
-
-class Pulse:
-    """Asks the database how things stand, never behind a queue of uploads.
-
-    Whoever asks meanwhile waits for the same answer, so a frozen database holds up one thread,
-    however often somebody asks.
-    """
-
-    def __init__(self, collector: Collector) -> None:
-        self._collector = collector
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tacit-pulse")
-        self._asked: asyncio.Future[Status] | None = None
-
-    async def status(self, seconds: float) -> Status:
-        """The answer, or TimeoutError."""
-        if self._asked is None or self._asked.done():
-            loop = asyncio.get_running_loop()
-            self._asked = loop.run_in_executor(self._thread, self._collector.status)
-            self._asked.add_done_callback(asyncio.Future.exception)  # if nobody waited for it
-        async with asyncio.timeout(seconds):
-            return await asyncio.shield(self._asked)
-
-
-def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """Entries of the OpenAPI document for the errors that a route can answer."""
-    by_status: dict[int | str, dict[str, Any]] = {}
-    for code in (*codes, "internal", "unavailable"):
-        entry = by_status.setdefault(CODES[code], {"model": models.ErrorBody, "description": ""})
-        entry["description"] = f"{entry['description']}, {code}".removeprefix(", ")
-    return by_status
-
-
-def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
+def api(collector: Collector, door: Door, counters: TaskMetrics) -> tuple[APIRouter, Upload]:
     """The routes on one collector; and the one that takes uploads, for those in a hurry."""
-    routes, door, writer = APIRouter(), Door(collector), uploads.Writer(collector)
+    routes, writer = APIRouter(), uploads.Writer(collector)
     deployment = collector.deployment
     limits = deployment.settings.server
-    pulse = Pulse(collector)
     token = [Depends(SCHEME)]
     role = ("unauthorized", "forbidden")
     held: dict[int | str, dict[str, Any]] = {
@@ -184,7 +84,7 @@ def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
         """
         sender = await door.admit(request, "device")
         task_id, reports = uploads.parse(
-            await read_json(request, limits.max_body_bytes), limits.max_batch
+            await read_body(request, limits.max_body_bytes), limits.max_batch
         )
         answer = await writer.settle(collector.read(task_id, reports, sender))
         counters.count_reports(outcome.outcome for outcome in answer.outcomes)
@@ -203,62 +103,8 @@ def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
     )
     async def ledger(request: Request) -> Response:
         """Every charge, and whether the chain of them is whole. Role operator."""
-        await door.admit(request, "operator")
+        await door.admit(request)
         return JSONResponse(await run_in_threadpool(collector.ledger))
-
-    @routes.get(
-        "/metrics",
-        dependencies=token,
-        response_class=Response,
-        responses=documented(*role)
-        | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
-    )
-    async def metrics(request: Request) -> Response:
-        """Public counts for Prometheus. Role operator."""
-        await door.admit(request, "operator")
-        text = await run_in_threadpool(counters.text)
-        return Response(text, media_type="text/plain; version=0.0.4")
-
-    @routes.get(
-        "/healthz",
-        response_model=models.Health,
-        responses=documented() | {503: {"model": models.Health}},
-    )
-    async def health() -> Response:
-        """Whether database and planner work. Public, and quick also under load."""
-        database = planner = False
-        with contextlib.suppress(TacitError, TimeoutError):
-            now = await pulse.status(HEALTH_SECONDS)
-            database, planner = True, now.planner_alive
-        status = "ok" if planner else "degraded" if database else "unavailable"
-        found = {"status": status, "tacit": __version__, "database": database, "planner": planner}
-        return JSONResponse(found, 200 if database else 503)
-
-    @routes.get("/livez", response_model=models.Alive, responses=documented())
-    async def alive() -> Response:
-        """Whether the process answers; it asks nothing of the database. Public."""
-        return JSONResponse({"status": "alive", "tacit": __version__})
-
-    @routes.get(
-        "/readyz",
-        response_model=models.Ready,
-        responses=documented() | {503: {"model": models.Ready}},
-    )
-    async def ready() -> Response:
-        """Whether reports are kept and policies planned; 503 with the reason if not. Public."""
-        try:
-            trouble = (await pulse.status(READY_SECONDS)).trouble
-        except TimeoutError:
-            trouble = AWAY
-        except Exception as error:
-            trouble = trouble_of(error)
-        found = {
-            "ready": trouble is None,
-            "reason": trouble and trouble.reason,
-            "message": trouble and trouble.sentence,
-            "tacit": __version__,
-        }
-        return JSONResponse(found, 200 if trouble is None else 503)
 
     return routes, upload
 

@@ -26,7 +26,7 @@ from tacit.errors import InvalidInput, TacitError
 from tacit.service.answers import Unavailable
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from starlette.types import ASGIApp
 
 log = logging.getLogger("tacit.service")
 
@@ -134,7 +134,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def run(app: FastAPI, listening: socket.socket) -> None:
+def run(app: ASGIApp, listening: socket.socket) -> None:
     """Serve in this process until it is told to stop; uploads under way are finished first."""
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn repeats the signal when it is done
     _prepare()
@@ -155,7 +155,7 @@ def run_workers(
     with tempfile.TemporaryDirectory(prefix="tacit-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         # not before: the library looks at the variable once, when it is loaded
-        import tacit.service.http.app  # noqa: F401
+        import tacit.service.http.host  # noqa: F401
 
         uvicorn._subprocess.spawn = multiprocessing.get_context("fork")  # type: ignore[assignment]
         config = settings(
@@ -166,14 +166,22 @@ def run_workers(
         supervisor.run()
 
 
-def open_app(path: Path, plans: bool, parent: int) -> FastAPI:
-    """What each worker of a parent process runs: its own collector, with the application on it."""
+def open_app(path: Path, plans: bool, parent: int) -> ASGIApp:
+    """What each worker of a parent process runs: its own collector, or a folder's, and the app."""
     from tacit.service.collector import Collector
     from tacit.service.deployment import Deployment
+    from tacit.service.folder import Folder
     from tacit.service.http.app import create_app
+    from tacit.service.http.host import Host
     from tacit.service.planning import PlannerLoop
 
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    if path.is_dir():
+        folder = Folder(path, plans, sqlite=False)
+        app = Host(folder)
+        folder.start()
+        _prepare()
+        return app
     try:
         collector = Collector.open(Deployment.load(path))
     except TacitError as error:  # a database that is away may come back; anything else stays wrong
