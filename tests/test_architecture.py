@@ -84,7 +84,16 @@ ARROW = {
     "features": ("task",),
     "statistics": ("features", "publication", "policy", "task", "trajectory"),
     "privacy": (
-        *("features", "publication", "policy", "release", "statistics", "task", "trajectory"),
+        *(
+            "folders",
+            "features",
+            "publication",
+            "policy",
+            "release",
+            "statistics",
+            "task",
+            "trajectory",
+        ),
     ),
     "planners": ("features", "publication", "policy", "release", "task"),
     "problems": ("policy", "registry", "task", "trajectory"),
