@@ -92,11 +92,12 @@ def _wrapped(text: str, first: str, indent: str = "        ") -> list[str]:
 
 def _promises(row: dict[str, Any]) -> str:
     """Family, model, and what must be revealed, in a line."""
-    said = "not private" if "none" in row["models"] else " or ".join(row["models"]) + " privacy"
+    if row["models"]:
+        said = "not private" if "none" in row["models"] else " or ".join(row["models"]) + " privacy"
+    else:
+        said = "collects nothing"
     told = ", ".join(row["needs"]) or "nothing"
-    families = ", ".join(row["families"])
-    said = said if row["models"] else "collects nothing"
-    return f"{families} problems; {said}; must be told: {told}"
+    return f"{', '.join(row['families'])} problems; {said}; must be told: {told}"
 
 
 def _word(parameter: dict[str, Any]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ from tacit.agents.base import Agent
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
 from tacit.forecast import bind, pair
+from tacit.kernels.compiler import working_time
 from tacit.learned import LearnedPolicy
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
@@ -76,32 +76,47 @@ def simulate(
     bound = bind(problem, agent, K, reveal, participations)
     grid = checkpoint_grid(K, checkpoints)
     stop = stop or threading.Event()
-    runs = [_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
-    began = time.perf_counter()
+    runs = [new_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
+    began = working_time()
     finished = advance_all(runs, K, threads, stop, progress)
-    seconds = time.perf_counter() - began
+    seconds = working_time() - began
     guarantee = bound.guarantee.as_simulated()
+    return Result(**outcome(problem, agent, bound, guarantee, root, runs, grid, seconds, finished))
+
+
+def outcome(
+    problem: Problem,
+    agent: Agent,
+    bound: BoundAgent,
+    guarantee: Guarantee,
+    root: int,
+    runs: Sequence[Run],
+    grid: IntArray,
+    seconds: float,
+    finished: bool,
+) -> dict[str, Any]:
+    """What every result holds, of runs that were advanced together."""
     about = {"problem": problem.name, "agent": agent.name, "seed": root}
     recorded = min(int(run.score.at[1]) for run in runs)
-    return Result(
-        problem=problem.describe(),
-        agent={
+    return {
+        "problem": problem.describe(),
+        "agent": {
             "name": agent.name,
             "parameters": agent.parameters(),
             "notes": list(agent.notes(bound.task)),
         },
-        guarantee=guarantee,
-        seed=root,
-        seeds=tuple(range(count)),
-        requested_episodes=K,
-        episodes=grid[:recorded],
-        regret=np.array([run.score.regret[:recorded] for run in runs]),
-        reward=np.array([run.score.reward[:recorded] for run in runs]),
-        interrupted=not finished,
-        seconds=seconds,
-        episodes_per_second=sum(int(run.score.at[0]) for run in runs) / max(seconds, 1e-9),
-        policies=_policies(runs, bound, guarantee, about) if finished else (),
-    )
+        "guarantee": guarantee,
+        "seed": root,
+        "seeds": tuple(range(len(runs))),
+        "requested_episodes": bound.task.users,
+        "episodes": grid[:recorded],
+        "regret": np.array([run.score.regret[:recorded] for run in runs]),
+        "reward": np.array([run.score.reward[:recorded] for run in runs]),
+        "interrupted": not finished,
+        "seconds": seconds,
+        "episodes_per_second": sum(int(run.score.at[0]) for run in runs) / max(seconds, 1e-9),
+        "policies": _policies(runs, bound, guarantee, about) if finished else (),
+    }
 
 
 def _policies(
@@ -117,14 +132,15 @@ def _policies(
     )
 
 
-def _run(
+def new_run(
     problem: Problem,
     agent: BoundAgent,
     root: int,
     run: int,
     grid: IntArray,
     stop: threading.Event,
-    compiled: bool,
+    compiled: bool = True,
 ) -> Run:
+    """One run before its first user: the fastest there is for this agent, or the driver itself."""
     fast = compiled_run(problem, agent, root, run, grid) if compiled else None
     return fast or StepwiseRun(problem, agent, root, run, grid, stop)

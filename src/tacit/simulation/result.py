@@ -5,17 +5,18 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tacit._version import __version__
 from tacit.arrays import Array, IntArray
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, MissingExtra, need
 from tacit.folders import made_with, make_folder, read_json, write_json
 from tacit.intervals import half_width, mean_interval
 from tacit.learned import LearnedPolicy, load_policy, most_typical
@@ -60,6 +61,8 @@ class Result:
         policies: of every run the one that was planned from all its users, after the last of them;
             empty where the runs were interrupted.
     """
+
+    facts: ClassVar[tuple[str, ...]] = FACTS
 
     problem: Mapping[str, Any]
     agent: Mapping[str, Any]
@@ -154,6 +157,7 @@ class Result:
 
     def frame(self) -> pd.DataFrame:
         """Tidy frame with columns seed, episode, regret, reward."""
+        need("a table of curves", "tables")
         import pandas as pd
 
         points = len(self.episodes)
@@ -208,26 +212,25 @@ class Result:
 
     def _repr_html_(self) -> str:
         """The result in a notebook: what ran, what it lost, the curve and the guarantee."""
-        mean, low, high = (curve[-1:] for curve in self.band())
-        runs = len(self.seeds)
         rows = {
             "problem": f"{self.problem['name']}, horizon {self.problem['horizon']}",
             "agent": str(self.agent["name"]),
-            "users": f"{self.completed:,} of {self.requested_episodes:,}, runs: {runs}",
+            "users": f"{self.completed:,} of {self.requested_episodes:,}, runs: {len(self.seeds)}",
         }
         picture = ""
         if self.completed:
-            interval = (
-                "" if len(self.seeds) == 1 else f", 95% interval {low[-1]:.5g} to {high[-1]:.5g}"
-            )
-            rows["regret"] = f"{mean[-1]:.5g}{interval}"
-            with TemporaryDirectory() as folder:
-                drawn = base64.b64encode(
-                    self.plot(Path(folder, "regret.png")).read_bytes()
-                ).decode()
-            picture = f'<img alt="regret" width="700" src="data:image/png;base64,{drawn}">'
+            rows |= self._outcome()
+            with suppress(MissingExtra), TemporaryDirectory() as folder:
+                drawn = base64.b64encode(self.plot(Path(folder, "curve.png")).read_bytes()).decode()
+                picture = f'<img alt="curve" width="700" src="data:image/png;base64,{drawn}">'
         cells = "".join(f"<tr><th>{k}</th><td>{html.escape(v)}</td></tr>" for k, v in rows.items())
         return f"<table>{cells}</table>{picture}{self.guarantee._repr_html_()}"
+
+    def _outcome(self) -> dict[str, str]:
+        """How it went, as rows of the notebook's table."""
+        mean, low, high = (curve[-1] for curve in self.band())
+        interval = "" if len(self.seeds) == 1 else f", 95% interval {low:.5g} to {high:.5g}"
+        return {"regret": f"{mean:.5g}{interval}"}
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write curves.parquet, result.json, the policies and manifest.json into a folder.
@@ -250,7 +253,7 @@ class Result:
         manifest = {
             "format": FORMAT,
             "tacit": __version__,
-            **{key: report[key] for key in FACTS},
+            **{key: report[key] for key in self.facts},
             "guarantee_digest": self.guarantee.digest(),
             **made_with(),
         }
@@ -260,6 +263,7 @@ class Result:
     @classmethod
     def load(cls, folder: str | Path) -> Result:
         """Read a folder written by :meth:`save`."""
+        need("reading a result", "tables")
         import pandas as pd
 
         source = Path(folder)
@@ -285,6 +289,11 @@ class Result:
             facts: what :data:`FACTS` lists.
             curves: columns episode, regret and reward, run after run.
         """
+        if "regret" not in curves:
+            raise InvalidInput(
+                "these curves are of returns: tacit.learn made them, and tacit.LearnResult reads "
+                "them"
+            )
         seeds = tuple(int(seed) for seed in facts["seeds"])
         regret, reward = (
             np.asarray(curves[name], dtype=np.float64).reshape(len(seeds), -1)
@@ -313,6 +322,7 @@ def prepare(folder: Path, *, overwrite: bool) -> None:
             f"{folder} already holds a result; choose another folder, or overwrite it on purpose "
             "(--overwrite, overwrite=True)"
         )
+    need("keeping a result in a folder", "tables", "plots")
     make_folder(folder)
 
 
