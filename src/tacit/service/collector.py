@@ -31,7 +31,7 @@ from tacit.service.answers import (
 from tacit.service.deployment import Deployment, Ids
 from tacit.service.intake import Acceptance, Intake, Mode, PendingReport, Upload
 from tacit.service.joint import JointMode
-from tacit.service.ledger import NODE, DatabaseLedger, statement, whole_charge
+from tacit.service.ledger import NODE, DatabaseLedger, statement
 from tacit.service.local import LocalMode
 from tacit.service.planning import LEASE, Lease, Planning
 from tacit.service.publishing import Billboard, Edges
@@ -302,8 +302,9 @@ class Collector:
         book = DatabaseLedger(self._store, self.clock)
         if isinstance(self._mode, JointMode):
             self._mode.check()
+            book.charge(self.deployment)
         else:
-            book.spend(whole_charge(self.deployment), NODE, replay=True)
+            book.spend(book.charge(self.deployment), NODE, replay=True)
 
     def _newest(self) -> int:
         with self._store.read() as connection:
