@@ -118,7 +118,7 @@ class Played:
         states[:T], actions[:T], rewards[:T] = visited, chosen, paid
         if T == H and last is not None:
             states[H] = last
-        for h in range(T, H):  # as in any other state, or optimism would expect wonders of the rest
+        for h in range(T, H):  # as anywhere else, or optimism would expect wonders after the end
             actions[h] = policy.act(self.ended, h, own)
         return Trajectory(states, actions, (rewards - self.offset) / self.scale)
 
