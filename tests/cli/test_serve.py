@@ -29,7 +29,10 @@ def test_init_writes_the_example_once(call, file: Path) -> None:
     assert file.read_text() == text
 
 
-def test_check_says_what_would_run_and_touches_nothing(call, file: Path, tmp_path: Path) -> None:
+def test_check_says_what_would_run_and_touches_nothing(
+    call, file: Path, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr("tacit.cli.plan.CHECK_SECONDS", 600.0)  # it ends when it knows
     done = call("serve", "coach.toml", "--check")
     assert done.status == 0
     for words in (
@@ -55,11 +58,12 @@ def test_check_says_what_would_run_and_touches_nothing(call, file: Path, tmp_pat
     assert "can tell who stopped early." in call("serve", "coach.toml", "--check").out
 
 
-def test_check_warns_of_too_few_users(call, file: Path) -> None:
+def test_check_warns_of_too_few_users(call, file: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tacit.cli.plan.CHECK_SECONDS", 600.0)
     text = file.read_text().replace("users = 20000 ", "users = 300 ")
     file.write_text(text.replace("epsilon = 4.0", "epsilon = 0.1"))
     said = call("serve", "coach.toml", "--check").out
-    assert "Warning: To close 50% of the gap with 300 users: epsilon 0.1 is not" in said
+    assert "Warning: To close 50% of the gap with 300 users: epsilon 0.1 is not enough." in said
     assert "`tacit plan coach.toml` takes its time" in said
 
 
