@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.kernels.compiler import ABOVE
+from tacit.kernels.compiler import ABOVE, BELOW
 
 ROOT = Path(__file__).resolve().parents[1]
 _spec = importlib.util.spec_from_file_location("import_graph", ROOT / "docs" / "import_graph.py")
@@ -167,6 +167,9 @@ def test_the_kernel_cache_notices_every_module_a_kernel_can_reach() -> None:
     reached = set().union(*(closure(name, everywhere=False) for name in with_kernels))
     assert len(with_kernels) >= 25
     assert {name for name in reached if under(name, *ABOVE)} == set()
+    inner = [name for name in with_kernels if under(name, "kernels")]
+    reached = set().union(*(closure(name, everywhere=False) for name in inner))
+    assert {name for name in reached if not under(name, *BELOW)} == set()
 
 
 def test_no_cycle_between_folders() -> None:

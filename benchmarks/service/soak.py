@@ -68,6 +68,7 @@ minimum_batch = {batch}
 accepted_versions = 1000
 
 [storage]
+witness_on_same_disk = true
 database = "{database}"
 keep_reports = true
 
@@ -97,6 +98,7 @@ class World:
         self.acknowledged: dict[str, int] = {}
         self.surprises: list[str] = []
         self.stop = threading.Event()
+        self.gone = False  # the service is not coming back: nobody insists any more
 
     def report(self, rng: random.Random) -> tuple[dict[str, Any], int]:
         """A report that carries a number of its own, and the number."""
@@ -125,7 +127,7 @@ class World:
         numbers = {report["id"]: number for report, number in made}
         body = {"task_id": self.deployment.task_id, "reports": [report for report, _ in made]}
         content = json.dumps(body).encode()
-        while not self._acknowledged(http, rng, content, numbers):
+        while not (self.gone or self._acknowledged(http, rng, content, numbers)):
             time.sleep(rng.uniform(0.0, 0.1))
 
     def _acknowledged(
@@ -287,6 +289,9 @@ def soak(folder: Path, mode: Mode, kind: Database, kills: int, seed: int = 0) ->
                 world.work_a_little()
                 kill_one(world, server, tally)
                 draws.look()
+        except BaseException:
+            world.gone = True
+            raise
         finally:
             world.stop.set()
             for client in clients:

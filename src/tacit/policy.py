@@ -10,7 +10,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput
 from tacit.kernels.excitation import directions
-from tacit.validate import distributions, finite_array, integer, number
+from tacit.validate import distributions, finite_array, integer, number, unit_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +90,7 @@ class StochasticPolicy:
     __slots__ = ("probabilities",)
 
     def __init__(self, probabilities: Array) -> None:
-        table = finite_array(probabilities, "probabilities")
+        table = unit_array(probabilities, "probabilities", rows=True)
         if table.ndim != 3:
             raise InvalidInput(
                 "action probabilities have shape [horizon, states, actions], "

@@ -227,10 +227,17 @@ def named(value: object, what: str) -> Mapping[str, Any]:
     return {text(name, f"a name in {what}"): entry for name, entry in value.items()}
 
 
-def publication_to_json(publication: Publication, task_id: str) -> dict[str, Any]:
-    """What a policy file and the answer to a policy request say about the policy itself."""
+def publication_to_json(
+    publication: Publication, task_id: str, previous: str | None = None
+) -> dict[str, Any]:
+    """What a policy file and the answer to a policy request say about the policy itself.
+
+    ``previous`` is the hash of the one before; publications made before there were hashes, or of
+    which there is but one, name none.
+    """
     return {
         "task_id": task_id,
+        **({} if previous is None else {"previous": previous}),
         "version": publication.version,
         "policy": _policy_to_json(publication.policy),
         "context": {
@@ -239,12 +246,17 @@ def publication_to_json(publication: Publication, task_id: str) -> dict[str, Any
     }
 
 
+def publication_hash(body: object) -> str:
+    """Names a publication and, as each names the one before, the whole history it stands in."""
+    return hashlib.sha256(canonical(body)).hexdigest()
+
+
 def publication_from_json(value: object, task: Task, task_id: str) -> Publication:
     """The publication again, refused if it is of another task or does not fit this one.
 
     What a policy file says besides (``tacit.learned``) is passed over, but for its seal.
     """
-    given = fields(value, "policy answer", PUBLISHED, BESIDES)
+    given = fields(value, "policy answer", PUBLISHED, (*BESIDES, "previous"))
     if "sha256" in given:
         check_seal(given)
     if text(given["task_id"], "task_id") != task_id:
@@ -258,6 +270,8 @@ def read_publication(
     given: Mapping[str, Any], horizon: int, sizes: Mapping[str, int]
 ) -> Publication:
     """The publication in fields that were checked, for a task of these sizes."""
+    if "previous" in given:
+        text(given["previous"], "previous")
     context = {
         name: array_from_json(array, name)
         for name, array in named(given["context"], "context").items()

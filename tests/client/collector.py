@@ -88,14 +88,14 @@ class FakeCollector:
         etag = f'"{self.publication.version}"'
         if request.headers.get("if-none-match") == etag:
             return httpx.Response(304, headers={"etag": etag})
-        body = wire.publication_to_json(self.publication, self.task_id)
+        body = wire.publication_to_json(self.publication, self.task_id, self.task_id)
         return httpx.Response(200, json=body, headers={"etag": etag})
 
     def reports(self, upload) -> httpx.Response:
         assert set(upload) == {"task_id", "reports"} and upload["task_id"] == self.task_id
         outcomes = []
         for report in upload["reports"]:
-            assert set(report) == {"id", "version", "message"}
+            assert set(report) == {"id", "version", "message", "publication"}
             outcome, reason = self.refusal or ("accepted", None)
             if report["id"] in self.ids:
                 outcome = "duplicate"

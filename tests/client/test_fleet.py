@@ -36,6 +36,7 @@ tokens = "{tokens}"
 [updates]
 minimum_batch = 20
 [storage]
+witness_on_same_disk = true
 keep_reports = true
 [fleet]
 problem = "river-swim"

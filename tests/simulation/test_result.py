@@ -114,6 +114,21 @@ def test_the_plot_names_what_it_shows(result, tmp_path: Path) -> None:
     assert "uniform policy" not in bare
 
 
+def test_the_plot_explains_its_band_and_is_logarithmic(result, tmp_path: Path) -> None:
+    text = result.plot(tmp_path / "regret.svg").read_text()
+    assert "<!-- line: mean over runs; band: 95% interval of the mean -->" in text
+    assert "posterior sampling" in text and "10^{" in text
+    linear = result.plot(tmp_path / "linear.svg", log=False).read_text()
+    assert "10^{" not in linear
+
+
+def test_notebooks_show_the_curve_and_the_guarantee(result) -> None:
+    shown = result._repr_html_()
+    assert "random-mdp" in shown and "data:image/png;base64," in shown
+    assert result.guarantee._repr_html_() in shown
+    assert "<b>not private</b>" in shown
+
+
 def test_a_plot_with_an_unknown_ending_is_refused(result) -> None:
     with pytest.raises(InvalidInput, match="must end in .png, .pdf, .svg"):
         result.plot("regret.docx")

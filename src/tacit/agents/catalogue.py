@@ -90,5 +90,8 @@ def make_agent(name: str, **parameters: Any) -> Agent:
                 "agent (`tacit list agents`)"
             )
     if "epsilon" in entry.parameters and "epsilon" not in parameters:
-        raise InvalidInput(f"{name} is private and needs an epsilon (there is no default)")
+        raise InvalidInput(
+            f"{name} is private and needs an epsilon (there is no default): give one, as in "
+            f"tacit.agent({name!r}, epsilon=1.0) or --epsilon 1"
+        )
     return entry.make(parameters)

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 
 def speaker(*, quiet: bool = False) -> Callable[..., None]:
-    """Prints lines as they are: not wrapped, not coloured, brackets included."""
+    """Prints lines as they are, brackets included; on a terminal they break between words."""
     from rich.console import Console
 
-    return partial(Console(highlight=False, soft_wrap=True, quiet=quiet).print, markup=False)
+    console = Console(highlight=False, quiet=quiet)
+    console.soft_wrap = not console.is_terminal
+    return partial(console.print, markup=False)
 
 
 @contextmanager

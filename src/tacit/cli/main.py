@@ -21,7 +21,8 @@ from tacit.cli.fleet import fleet
 from tacit.cli.guarantee import guarantee
 from tacit.cli.listing import list_
 from tacit.cli.run import demo, run
-from tacit.cli.serve import serve, tokens
+from tacit.cli.serve import backup, erase, serve, tokens
+from tacit.cli.show import show
 from tacit.cli.sweep import report, sweep
 from tacit.errors import TacitError
 
@@ -47,9 +48,9 @@ def root(
         print(context.get_help())
 
 
-OWN: dict[str, Callable[..., None]] = {"demo": demo, "list": list_}
+OWN: dict[str, Callable[..., None]] = {"demo": demo, "list": list_, "show": show}
 OWN |= {"run": run, "guarantee": guarantee, "audit": audit, "sweep": sweep, "serve": serve}
-OWN |= {"fleet": fleet, "tokens": tokens, "report": report}
+OWN |= {"fleet": fleet, "tokens": tokens, "backup": backup, "erase": erase, "report": report}
 for _name, _command in OWN.items():
     app.command(_name)(_command)
 

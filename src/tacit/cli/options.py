@@ -110,6 +110,9 @@ Processes = Annotated[int | None, count("Local processes (default: one per core)
 Reveal = Annotated[
     list[str] | None, typer.Option(metavar="FACT", help="Fact told to the learner, e.g. reward.")
 ]
+Participations = Annotated[
+    int, count("How often one person may take part; the guarantee covers all of them.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 DeploymentFile = Annotated[
     Path, typer.Argument(metavar="DEPLOYMENT", help="TOML file; --init of serve writes one.")
@@ -136,8 +139,10 @@ class Case:
 
     def problem(self) -> Problem:
         """The problem, from its name and ``-P`` pairs."""
+        from tacit.forecast import in_order
         from tacit.problems.catalogue import make_problem, problem_entry
 
+        in_order(self.problem_name, self.agent_name)
         texts = assignments(self.problem_parameters or (), "-P")
         parameters = read_parameters(problem_entry(self.problem_name), texts)
         return make_problem(self.problem_name, **parameters)
@@ -158,12 +163,22 @@ class Case:
 
 
 def on_case(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command that takes a case as its first argument be called with the case's options."""
+    """Let a command that takes a case as its first argument be called with the case's options.
+
+    A command that can go on with something (``resume``) need not be told problem and agent again.
+    """
     _, *own = inspect.signature(command, eval_str=True).parameters.values()
-    group = inspect.signature(Case, eval_str=True).parameters.values()
+    group = list(inspect.signature(Case, eval_str=True).parameters.values())
+    required = [p.name for p in group if p.default is inspect.Parameter.empty]
+    if "resume" in {p.name for p in own}:
+        group = [p.replace(default=None) if p.name in required else p for p in group]
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
+        missing = [name for name in required if given[name] is None]
+        if missing and given.get("resume") is None:
+            word = missing[0].removesuffix("_name").upper()
+            raise InvalidInput(f"Missing argument {word!r} (see tacit --help)")
         case = Case(**{field.name: given.pop(field.name) for field in dataclasses.fields(Case)})
         command(case, **given)
 

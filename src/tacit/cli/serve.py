@@ -1,4 +1,4 @@
-"""``tacit serve``: write, check, verify, explain or run a deployment; and ``tacit tokens``."""
+"""``tacit serve`` (write, check, verify, explain, run), ``tacit tokens``, ``tacit backup``."""
 
 from __future__ import annotations
 
@@ -41,6 +41,24 @@ def serve(
     ] = None,
     port: Annotated[int | None, count("Instead of the file's; 0 takes a free one.")] = None,
     workers: Annotated[int, count("Processes that take uploads (PostgreSQL only).")] = 1,
+    log: Annotated[
+        Any,
+        typer.Option(
+            metavar="FORM", parser=one_of("text", "json"), help="Log lines: text or json."
+        ),
+    ] = "text",
+    show_tokens: Annotated[
+        bool,
+        typer.Option("--show-tokens", help="Print first tokens instead of writing them to files."),
+    ] = False,
+    role: Annotated[
+        Any,
+        typer.Option(
+            metavar="WORD",
+            parser=one_of("both", "server", "planner"),
+            help="server (answers), planner (plans) or both.",
+        ),
+    ] = "both",
     as_json: Json = False,
 ) -> None:
     """Collect reports over HTTP and learn from them, as one TOML file describes.
@@ -49,6 +67,7 @@ def serve(
     """
     from tacit.privacy import sentences
     from tacit.service.deployment import Deployment
+    from tacit.service.logs import configure
     from tacit.validate import integer
 
     if init + check + verify + consent > 1:
@@ -70,7 +89,20 @@ def serve(
     else:
         if port is not None:
             integer(port, "--port", low=0, high=65535)
-        _serve(deployment, read, host, port, integer(workers, "--workers", low=1, high=256))
+        configure(log)
+        workers = integer(workers, "--workers", low=1, high=256)
+        if role == "planner":
+            _plan(read, host, port, workers)
+        else:
+            _serve(
+                deployment,
+                read,
+                host,
+                port,
+                workers,
+                plans=role == "both",
+                show_tokens=show_tokens,
+            )
 
 
 def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
@@ -92,6 +124,7 @@ def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
                 "sending": deployment.sending,
                 "taking": deployment.taking,
             },
+            "restoring": deployment.restoring,
             "forecast": expected.to_json(),
         }
         print(json.dumps(checked))
@@ -113,12 +146,19 @@ def _verify(deployment: Deployment, *, as_json: bool) -> None:
 
 
 def _serve(
-    path: Path, deployment: Deployment, host: str | None, port: int | None, workers: int
+    path: Path,
+    deployment: Deployment,
+    host: str | None,
+    port: int | None,
+    workers: int,
+    *,
+    plans: bool,
+    show_tokens: bool,
 ) -> None:
     """Run it until it is told to stop."""
     from tacit.service.collector import Collector
     from tacit.service.http.app import create_app
-    from tacit.service.http.server import bind, configure_logging, run, run_workers
+    from tacit.service.http.server import bind, run, run_workers
     from tacit.service.planning import PlannerLoop
 
     if workers > 1 and deployment.database.startswith("sqlite"):
@@ -129,16 +169,37 @@ def _serve(
     server = deployment.settings.server
     host = host or server.host
     with bind(host, server.port if port is None else port) as listening:
-        configure_logging()
         collector = Collector.open(deployment)
         try:
-            _announce(path, deployment, collector, host, listening.getsockname()[1])
+            tokens = _first_tokens(path, deployment, collector, show=show_tokens)
+            _announce(path, deployment, tokens, host, listening.getsockname()[1])
+            _log_start(deployment, collector, workers)
             if workers == 1:
-                run(create_app(collector, PlannerLoop(collector)), listening)
+                planner = PlannerLoop(collector) if plans else None
+                run(create_app(collector, planner), listening)
         finally:
             collector.close()
         if workers > 1:
-            run_workers(path, workers, listening)
+            run_workers(path, workers, listening, plans)
+
+
+def _plan(deployment: Deployment, host: str | None, port: int | None, workers: int) -> None:
+    """Plan, and answer nobody, until told to stop."""
+    import signal
+
+    from tacit.service.collector import Collector
+    from tacit.service.planning import PlannerLoop
+
+    if host is not None or port is not None or workers > 1:
+        raise InvalidInput("a planner listens nowhere: leave --host, --port and --workers out")
+    stop = (signal.SIGTERM, signal.SIGINT)
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # before threads start: they inherit it
+    with Collector.open(deployment) as collector:
+        planner = PlannerLoop(collector)
+        planner.start()
+        print(f"tacit {__version__} plans {deployment.name}; stop with Ctrl-C", flush=True)
+        signal.sigwait(stop)
+        planner.stop()
 
 
 def _facts(deployment: Deployment) -> list[str]:
@@ -158,14 +219,52 @@ def _facts(deployment: Deployment) -> list[str]:
         f"Updates: batches of at least {updates.minimum_batch:,}{seconds}",
         f"{deployment.sending}.",
         f"{deployment.taking}.",
+        f"{deployment.restoring}.",
         f"Database: {database}",
     ]
 
 
-def _announce(
-    path: Path, deployment: Deployment, collector: Collector, host: str, port: int
-) -> None:
-    """Where it is, what it guarantees, and on the first start the tokens, shown this once."""
+def _first_tokens(
+    path: Path, deployment: Deployment, collector: Collector, *, show: bool
+) -> list[str]:
+    """On the first start: tokens, in files that only their owner can read, or shown this once."""
+    if collector.tokens.list():
+        return []
+    said: list[str] = []
+    roles: list[Role] = ["operator"]
+    if deployment.unit == "participation":
+        roles.append("device")
+    for role in roles:
+        if show:
+            (token,) = collector.tokens.issue(role, 1, "first")
+            said.append(f"{role.capitalize()} token, shown once: {token}")
+            continue
+        file = path.with_suffix(f".{role}-token")
+        _write_tokens(collector, role, 1, "first", file)
+        said.append(f"{role.capitalize()} token: in {file}, for your eyes only")
+    return said
+
+
+def _log_start(deployment: Deployment, collector: Collector, workers: int) -> None:
+    from tacit.service.logs import event
+
+    stated = deployment.guarantee
+    event(
+        "started",
+        "the service starts",
+        tacit=__version__,
+        task_id=deployment.task_id,
+        version=collector.status().version,
+        model=stated.model,
+        epsilon=stated.epsilon,
+        delta=stated.delta,
+        guarantee=stated.digest(),
+        workers=workers,
+    )
+
+
+def _announce(path: Path, deployment: Deployment, tokens: list[str], host: str, port: int) -> None:
+    """Where it is, what it guarantees, and on the first start where the tokens are."""
     from tacit.client.transport import this_machine
 
     shown = f"[{host}]" if ":" in host else host
@@ -175,10 +274,8 @@ def _announce(
         say(f"  {line}\n")
     if not this_machine(host):
         say("  Others can reach this address: put TLS in front of it, tokens travel in the clear\n")
-    if not collector.tokens.list():
-        say(f"  Operator token, shown once: {collector.tokens.issue('operator', 1, 'first')[0]}\n")
-        if deployment.unit == "participation":
-            say(f"  Device token, shown once: {collector.tokens.issue('device', 1, 'shared')[0]}\n")
+    for line in tokens:
+        say(f"  {line}\n")
     if deployment.unit == "user":
         say(f"  Device tokens: tacit tokens {path} issue --count 1000 --out tokens.txt\n")
     say("  Stop with Ctrl-C; uploads under way are finished first\n")
@@ -210,6 +307,7 @@ def tokens(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write them here, one per line.")
     ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print them instead.")] = False,
     as_json: Json = False,
 ) -> None:
     """Issue, list or revoke tokens. A token is shown once; the database keeps its digest.
@@ -229,7 +327,44 @@ def tokens(
             _revoke_token(collector, number, as_json=as_json)
         else:
             integer(count, "--count", low=1, high=MOST_TOKENS)
+            if (out is None) != show:
+                raise InvalidInput(
+                    "say where new tokens go: --out FILE, which only you can read, or --show"
+                )
             _issue_tokens(collector, role, count, label, out, as_json=as_json)
+
+
+def erase(
+    deployment: DeploymentFile,
+    what: Annotated[
+        str, typer.Argument(metavar="WHAT", parser=one_of("kept", "all"), help="kept or all")
+    ],
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Needed for all: it ends the task for good.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Erase what can still be erased of people's data, and say what cannot.
+
+    kept: reports that were absorbed and kept for --verify; learning goes on. all: also what waits
+    and what adds up, and the key file; the task is over, and what was published stays published.
+    One person's report cannot be taken out of sums. Stop the service first.
+
+    Example: tacit erase coach.toml kept
+    """
+    from tacit.service import erase as erasing
+    from tacit.service.collector import Collector
+    from tacit.service.deployment import Deployment
+
+    if what == "all" and not yes:
+        raise InvalidInput("this ends the task and cannot be undone; if you mean it, add --yes")
+    with Collector.open(Deployment.load(deployment)) as collector:
+        said = erasing.erase(collector, "all" if what == "all" else "kept")
+    if as_json:
+        print(json.dumps(asdict(said)))
+        return
+    print("erased:", *said.erased, sep="\n  ")
+    print("not erased:", *said.remains, sep="\n  ")
 
 
 def _issue_tokens(
@@ -245,15 +380,21 @@ def _issue_tokens(
         issued = collector.tokens.issue(role, count, label)
         print(json.dumps({"role": role, "tokens": issued}) if as_json else "\n".join(issued))
         return
-    try:  # before anything is issued, and readable by its owner alone
-        file = os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
-    except FileExistsError:
-        raise InvalidInput(f"{out} is there already; choose another name") from None
-    with file:
-        issued = collector.tokens.issue(role, count, label)
-        file.writelines(f"{token}\n" for token in issued)
+    _write_tokens(collector, role, count, label, out)
     wrote = {"role": role, "count": count, "file": str(out)}
     print(json.dumps(wrote) if as_json else f"wrote {count:,} tokens to {out}")
+
+
+def _write_tokens(collector: Collector, role: Role, count: int, label: str, out: Path) -> None:
+    """New tokens in a new file that its owner alone can read."""
+    try:  # before anything is issued
+        file = os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
+    except FileExistsError:
+        raise InvalidInput(f"{out} is there already; choose another name or remove it") from None
+    except OSError as error:
+        raise InvalidInput(f"{out} cannot be written: {error.strerror}") from None
+    with file:
+        file.writelines(f"{token}\n" for token in collector.tokens.issue(role, count, label))
 
 
 def _list_tokens(collector: Collector, *, as_json: bool) -> None:
@@ -275,3 +416,34 @@ def _revoke_token(collector: Collector, number: int | None, *, as_json: bool) ->
     if not collector.tokens.revoke(number):
         raise InvalidInput(f"there is no token {number}; see: tacit tokens FILE list")
     print(json.dumps({"revoked": number}) if as_json else f"token {number} is revoked")
+
+
+def backup(
+    deployment: DeploymentFile,
+    to: Annotated[Path, typer.Argument(metavar="DEST", help="New file for the copy.")],
+    drill: Annotated[
+        bool, typer.Option("--drill", help="Open the copy in a scratch place and read it.")
+    ] = False,
+    key: Annotated[
+        bool, typer.Option("--key", help="Copy the key file too; keep the two apart.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Copy a task's database while it runs; the witness is never copied.
+
+    Example: tacit backup coach.toml coach-copy.db --drill
+    """
+    from tacit.service import backup as copies
+    from tacit.service.deployment import Deployment
+
+    read = Deployment.load(deployment)
+    made = [str(path) for path in copies.backup(read, to, key=key)]
+    found = copies.drill(read, to) if drill else None
+    if as_json:
+        print(json.dumps({"files": made, "drill": None if found is None else asdict(found)}))
+    else:
+        print(f"wrote {' and '.join(made)}")
+        if found is not None:
+            print(found)
+    if found is not None and found.problem:
+        raise typer.Exit(1)

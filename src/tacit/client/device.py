@@ -156,7 +156,7 @@ class Device:
             publication,
             saved.steps,
             lambda steps: self._outbox.save(terms.task_id, steps),
-            lambda lived: self._report(terms, publication, saved.report_id, lived),
+            lambda lived: self._report(terms, publication, saved, lived),
             over,
         )
 
@@ -191,21 +191,23 @@ class Device:
                 )
 
     def _report(
-        self, terms: Terms, publication: Publication, report_id: str, lived: Trajectory
+        self, terms: Terms, publication: Publication, saved: Saved, lived: Trajectory
     ) -> None:
         """Statistic, clipping, noise; then the bytes are on the disk and the steps are gone."""
         if terms.model == "joint":
             message = wire.pack_trajectory(lived, terms.task.horizon)
         else:
-            coin = wire.coin(terms.task_id, report_id)
+            coin = wire.coin(terms.task_id, saved.report_id)
             contribution = np.zeros(terms.bound.statistic.layout.size, dtype=np.int64)
             terms.bound.statistic.contribute(lived, publication, coin, contribution)
             message = wire.pack_message(
                 wire.device_message(terms.bound, contribution, publication, coin, SecureNoise())
             )
-        report = {"id": report_id, "version": publication.version, "message": message}
+        report = {"id": saved.report_id, "version": publication.version, "message": message}
+        if "previous" in saved.publication:  # an older collector knows no hashes
+            report["publication"] = wire.publication_hash(saved.publication)
         body = wire.canonical({"task_id": terms.task_id, "reports": [report]})
-        self._outbox.store(terms.task_id, report_id, body, terms.task.participations)
+        self._outbox.store(terms.task_id, saved.report_id, body, terms.task.participations)
 
     def send(self) -> list[Delivery]:
         """Send what is stored, due and unsettled; what every report to this collector came to.

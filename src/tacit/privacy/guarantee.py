@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import html
 import json
 import math
 from collections.abc import Mapping
@@ -205,6 +206,11 @@ class Guarantee:
         return sentences.statement(self)
 
     __str__ = statement
+
+    def _repr_html_(self) -> str:
+        """The statement in a notebook."""
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in self.statement().split("\n"))
+        return f"<div><b>{html.escape(self.brief())}</b>{lines}</div>"
 
     def brief(self) -> str:
         """Model and true values in a few words, for legends."""

@@ -217,7 +217,7 @@ def cumulative(probabilities: Array) -> Array:
 
 
 def _transition_table(P: npt.ArrayLike, horizon: int) -> Array:
-    table = validate.finite_array(P, "P")
+    table = validate.unit_array(P, "P", rows=True)
     if table.ndim == 3:
         table = table[np.newaxis]
     elif table.ndim != 4 or len(table) != horizon:
@@ -235,7 +235,7 @@ def _transition_table(P: npt.ArrayLike, horizon: int) -> Array:
 
 
 def _reward_table(R: npt.ArrayLike, horizon: int, states: int, actions: int) -> Array:
-    table = validate.finite_array(R, "R")
+    table = validate.unit_array(R, "R", rows=False)
     allowed = [(states, actions), (horizon, states, actions)]
     if table.shape not in allowed:
         raise InvalidInput(
@@ -256,7 +256,7 @@ def _start_law(initial: int | npt.ArrayLike, states: int) -> Array:
         law = np.zeros(states)
         law[validate.integer(initial, "initial", low=0, high=states - 1)] = 1.0
         return law
-    law = validate.finite_array(initial, "initial")
+    law = validate.unit_array(initial, "initial", rows=True)
     if law.shape != (states,):
         raise InvalidInput(
             f"initial has shape {list(law.shape)}, but it must be a state or {states} probabilities"

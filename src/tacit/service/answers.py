@@ -25,20 +25,49 @@ class UnknownVersion(InvalidInput):
 
 
 class Unavailable(TacitError):
-    """The database cannot be used now; nothing was lost, and the same request may be repeated."""
+    """The database cannot be used now; nothing was lost, and the same request may be repeated.
+
+    Attributes:
+        reason: what is wrong in one word, for programs: "database", "disk" or "read_only".
+    """
+
+    def __init__(self, message: str, reason: str = "database") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class Refused(TacitError):
-    """The stored state must not be used as it is; the message says what to do."""
+    """The stored state must not be used as it is; the message says what to do.
+
+    Attributes:
+        reason: likewise: "state", or "damaged" for a database that cannot be read.
+    """
+
+    def __init__(self, message: str, reason: str = "state") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why the service is not ready: a word for programs, a sentence for people."""
+
+    reason: str
+    sentence: str
 
 
 @dataclass(slots=True)
 class IncomingReport:
-    """One report as it arrives. Its message is never printed."""
+    """One report as it arrives. Its message is never printed.
+
+    ``publication`` is the hash of the one it was made under; reports of devices older than these
+    hashes have none, and are judged by the number of the version alone.
+    """
 
     id: str
     version: int
     message: str = field(repr=False)
+    publication: str | None = None
 
 
 @dataclass(slots=True)
@@ -67,6 +96,7 @@ class PolicyBody:
     version: int
     etag: str
     body: bytes
+    hash: str
 
 
 @dataclass(frozen=True)
@@ -116,6 +146,7 @@ class Status:
         last_published: unix time of the newest policy.
         finished: the population is complete and everything is absorbed.
         budget: spent and remaining, from the ledger.
+        trouble: why the service is not ready, None if it is.
     """
 
     accepted: int
@@ -127,3 +158,4 @@ class Status:
     last_published: float
     finished: bool
     budget: Mapping[str, Any]
+    trouble: Trouble | None

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -20,7 +23,13 @@ from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.privacy.guarantee import Guarantee
 from tacit.service.serving import Model, fit, served_model
-from tacit.service.settings import Settings, TaskSection, UpdatesSection, read_settings
+from tacit.service.settings import (
+    Settings,
+    TaskSection,
+    UpdatesSection,
+    from_environment,
+    read_settings,
+)
 from tacit.task import Task
 
 Unit = Literal["user", "participation"]
@@ -59,7 +68,7 @@ class Deployment:
 
     @classmethod
     def load(cls, path: str | Path) -> Deployment:
-        """Read and check a file."""
+        """Read and check a file; ``TACIT_<SECTION>_<KEY>`` of the environment overrides it."""
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
@@ -69,16 +78,21 @@ class Deployment:
             ) from None
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInput(f"{path} cannot be read: {error}") from None
-        return cls.parse(text, path)
+        return cls.parse(text, path, os.environ)
 
     @classmethod
-    def parse(cls, text: str, path: str | Path) -> Deployment:
+    def parse(
+        cls, text: str, path: str | Path, environ: Mapping[str, str] | None = None
+    ) -> Deployment:
         """The same from text; relative paths in it are relative to the folder of ``path``."""
-        path = Path(path)
+        path, used = Path(path), []
         try:
-            return cls._build(read_settings(tomllib.loads(text)), path)
+            data = tomllib.loads(text)
+            used = from_environment(data, environ or {})
+            return cls._build(read_settings(data), path)
         except (tomllib.TOMLDecodeError, InvalidInput) as error:
-            raise InvalidInput(f"{path.name}: {error}") from None
+            source = " with ".join((path.name, *used[:1])) + (" and others" if used[1:] else "")
+            raise InvalidInput(f"{source}: {error}") from None
 
     @classmethod
     def _build(cls, settings: Settings, path: Path) -> Deployment:
@@ -91,7 +105,7 @@ class Deployment:
         opens, closes = settings.window.opens, settings.window.closes
         if opens is not None and closes is not None and opens >= closes:
             raise InvalidInput("[window] closes before it opens; swap the two times")
-        return cls(
+        deployment = cls(
             settings,
             folder,
             task,
@@ -102,6 +116,14 @@ class Deployment:
             key_file=folder / (storage.key_file or f"{stem}.key"),
             witness=folder / (storage.witness or f"{stem}.witness"),
         )
+        if deployment.same_disk and not storage.witness_on_same_disk:
+            raise InvalidInput(
+                f"the witness {deployment.witness.name} would lie on the disk of the database: "
+                "whoever restores that disk turns back both, and noise is drawn twice unnoticed. "
+                "Name a file on another disk as witness in [storage], or accept this openly with "
+                "witness_on_same_disk = true (devices, --check and the dashboard say so)"
+            )
+        return deployment
 
     @staticmethod
     def example() -> str:
@@ -142,6 +164,29 @@ class Deployment:
         )
 
     @cached_property
+    def same_disk(self) -> bool:
+        """Whether database and witness can be restored together (joint; PostgreSQL: not known)."""
+        if self.model == "local" or not self.database.startswith("sqlite"):
+            return False
+        database = Path(self.database.removeprefix("sqlite:///"))
+        return _disk(database.parent) == _disk(self.witness.parent)
+
+    @property
+    def restoring(self) -> str:
+        """What a restored copy of the database can do to the guarantee, in a sentence."""
+        if self.model == "local":
+            return "Noise is drawn on devices: restoring a copy of the database redraws nothing"
+        if self.same_disk:
+            return (
+                "The witness lies on the disk of the database: if both are restored together from "
+                "a copy, noise can be drawn twice for the same release, and the guarantee is lost"
+            )
+        return (
+            "A database restored from a copy publishes what it published before or nothing, as "
+            "long as the witness is not restored with it"
+        )
+
+    @cached_property
     def guarantee(self) -> Guarantee:
         """What the agent's noise guarantees here: real noise, and the unit that tokens enforce."""
         return dataclasses.replace(self.bound.guarantee, unit=self.unit, simulated=False)
@@ -159,12 +204,43 @@ class Deployment:
         }
 
     @cached_property
+    def fixed(self) -> dict[str, str]:
+        """Every term of the file as JSON, by key and section: fixed once the database is made.
+
+        Where things lie and where it listens may change; what people and devices were told may not.
+        """
+        sections = self.settings.model_dump(
+            mode="json",
+            warnings=False,
+            include={
+                "task": True,
+                "agent": True,
+                "population": True,
+                "updates": True,
+                "window": True,
+                "storage": {"keep_reports"},
+            },
+        )
+        return {
+            f"{key} in [{section}]": json.dumps(value, sort_keys=True)
+            for section, keys in sections.items()
+            for key, value in keys.items()
+        }
+
+    @cached_property
     def task_id(self) -> str:
         """Digest of the terms."""
         return wire.task_id(self.terms)
 
     def __repr__(self) -> str:
         return f"Deployment({self.name!r}, {self.agent.name}, {self.task.users} reports)"
+
+
+def _disk(folder: Path) -> int:
+    """The device that a folder lies on, or would lie on."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder.stat().st_dev
 
 
 def _database(url: str, folder: Path) -> str:

@@ -22,7 +22,7 @@ from tacit.errors import InvalidInput
 from tacit.privacy.base import Report, Secret
 from tacit.publication import Publication
 from tacit.service import store as db
-from tacit.service.answers import Outcome, Token, Unavailable
+from tacit.service.answers import IncomingReport, Outcome, Token, Unavailable
 from tacit.service.deployment import Deployment
 from tacit.service.publishing import timeline
 from tacit.service.store import Store
@@ -61,6 +61,9 @@ class PendingReport:
 class Mode(Protocol):
     """What the two privacy models do differently with a report, from its arrival to a release."""
 
+    def check(self) -> None:
+        """Refuse to go on if what this model needs beside the database is not in order."""
+
     def decode(self, sent: Sequence[tuple[PendingReport, str]], publication: Publication) -> None:
         """Read the messages of reports under one publication, noting what is wrong with each."""
 
@@ -96,10 +99,11 @@ class Mode(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Upload:
-    """What one client sent at once."""
+    """What one client sent at once: as it arrived, and as it is decided."""
 
     entries: list[PendingReport]
     token: Token | None
+    reports: list[IncomingReport] = field(repr=False, default_factory=list)
 
 
 class Acceptance:

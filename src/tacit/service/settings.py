@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
@@ -176,12 +178,15 @@ class StorageSection(Section):
         database: SQLAlchemy URL; a file beside the deployment file unless given.
         key_file: keys of the encrypted table (joint only).
         witness: file that notices a database restored from before a release (joint only).
+        witness_on_same_disk: the witness may lie on the disk of the database, where both can be
+            restored together; everybody is told (joint only).
         keep_reports: keep what was absorbed, so that every policy can be worked out again.
     """
 
     database: Text | None = Field(default=None, repr=False)  # it may hold a password
     key_file: Text | None = None
     witness: Text | None = None
+    witness_on_same_disk: Flag = False
     keep_reports: Flag = False
 
 
@@ -212,6 +217,50 @@ class Settings(Section):
     storage: StorageSection = StorageSection()
     server: ServerSection = ServerSection()
     fleet: dict[str, Any] = {}
+
+
+def from_environment(data: dict[str, Any], environ: Mapping[str, str]) -> list[str]:
+    """Let ``TACIT_<SECTION>_<KEY>`` override a file that was parsed; which ones did.
+
+    A value is read as TOML (numbers, lists, true), else as text. ``TACIT_<SECTION>_<KEY>_FILE``
+    names a file that holds it, for secrets. Unknown keys are refused later, with the file's own.
+    """
+    used = []
+    for name in sorted(environ):
+        lead, _, rest = name.partition("_")
+        section, _, key = rest.lower().partition("_")
+        holds = _sections().get(section)
+        if lead != "TACIT" or holds is None or not key:
+            continue
+        value, plain = environ[name], key.removesuffix("_file")
+        if key not in holds.model_fields and plain in holds.model_fields:
+            value, key = _content(name, value), plain
+        if not isinstance(data.setdefault(section, {}), dict):
+            continue  # refused later: it must be a section
+        data[section][key] = _toml(value)
+        used.append(name)
+    return used
+
+
+def _sections() -> dict[str, type[Section]]:
+    fields = {name: field.annotation for name, field in Settings.model_fields.items()}
+    return {n: a for n, a in fields.items() if isinstance(a, type) and issubclass(a, Section)}
+
+
+def _toml(value: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return value
+
+
+def _content(name: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise InvalidInput(
+            f"{name} names a file that cannot be read; check path and mode"
+        ) from None
 
 
 _RANK = ("extra_forbidden", "model_type", "dict_type", "value_error", "missing")

@@ -8,6 +8,7 @@ PostgreSQL runs at its default READ COMMITTED; rows that must not be raced for a
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, BYTEA
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from tacit.service import schema
-from tacit.service.answers import Unavailable
+from tacit.service.answers import Refused, Unavailable
 
 BUSY_SECONDS = 30
 CHUNK = 500
@@ -87,6 +88,8 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.sqlite = url.startswith("sqlite")
+        if self.sqlite:
+            _make_private(sa.make_url(url).database)
         arguments: dict[str, Any] = {"timeout": BUSY_SECONDS} if self.sqlite else {}
         self.engine = sa.create_engine(
             url,
@@ -138,15 +141,52 @@ def _reachable() -> Iterator[None]:
     """Database trouble as one named error; statements and their values are never shown."""
     try:
         yield
-    except (
-        *(sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError),
-        *(psycopg.OperationalError, psycopg.InterfaceError, sqlite3.OperationalError),
-    ) as error:
-        why = type(getattr(error, "orig", None) or error).__name__
-        raise Unavailable(
-            f"the database does not answer ({why}); nothing that was acknowledged is lost, try "
-            "again"
-        ) from None
+    except (sa.exc.DBAPIError, sa.exc.TimeoutError, psycopg.Error, sqlite3.Error) as error:
+        raise _in_words(error) from None
+
+
+_FULL = ("SQLITE_FULL", "DiskFull", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")
+_READ_ONLY = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "ReadOnlySqlTransaction")
+_DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "DataCorrupted", "IndexCorrupted")
+_AWAY = (
+    *(sa.exc.TimeoutError, sqlite3.OperationalError),
+    *(psycopg.OperationalError, psycopg.InterfaceError),
+)
+
+
+def _in_words(error: Exception) -> Exception:
+    """What is wrong with the database, as a sentence; other errors as they are."""
+    cause = getattr(error, "orig", None) or error
+    why = getattr(cause, "sqlite_errorname", None) or type(cause).__name__
+    kept = "nothing that was acknowledged is lost"
+    if why.startswith(_FULL):
+        return Unavailable(
+            f"the database cannot be written ({why}): the disk is full or failing; {kept}, make "
+            "room",
+            "disk",
+        )
+    if why.startswith(_READ_ONLY):
+        return Unavailable(
+            f"the database cannot be written ({why}): let the user that runs tacit write the file "
+            f"and its folder; {kept}",
+            "read_only",
+        )
+    if why.startswith(_DAMAGED):
+        return Refused(
+            f"the database is damaged, or the file is not a database ({why}): stop the service, "
+            "and restore the newest backup or name another file",
+            "damaged",
+        )
+    if isinstance(cause, _AWAY):
+        return Unavailable(f"the database does not answer ({why}); {kept}, try again")
+    return error
+
+
+def _make_private(path: str | None) -> None:
+    """A new file only its owner can read; SQLite gives its log and index the same mode."""
+    with contextlib.suppress(OSError):  # there already, or no place for it: opening it will say so
+        if path:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _setup_sqlite(connection: Any, entry: ConnectionPoolEntry) -> None:

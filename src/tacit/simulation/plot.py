@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 
 FORMATS = (".png", ".pdf", ".svg")
+BAND = "line: mean over runs; band: 95% interval of the mean"
 
 
 def plot_regret(
     results: Sequence[Result],
     path: str | Path,
     *,
-    log: bool = False,
+    log: bool = True,
     baseline: bool = True,
     caption: str = "",
 ) -> Path:
@@ -32,7 +33,7 @@ def plot_regret(
     Args:
         results: what to draw, one curve each, on the same problem.
         path: where to; the ending chooses the format (.png, .pdf, .svg).
-        log: logarithmic axes.
+        log: logarithmic axes, on which learners show beside a baseline that loses far more.
         baseline: also draw the regret of the baseline policy (for tables: uniform actions).
         caption: text under the axes.
     """
@@ -60,7 +61,8 @@ def plot_regret(
     axes.set_ylabel("cumulative regret against the exact optimum")
     axes.set_title(_title(drawn[0]), fontsize="medium")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    several = any(len(result.seeds) > 1 for result in drawn)
+    axes.legend(fontsize="small", title=BAND if several else None, title_fontsize="small")
     if caption:
         figure.supxlabel("\n".join(wrap(caption, 110)), fontsize="x-small", ha="left", x=0.02)
     figure.savefig(target)
@@ -93,6 +95,16 @@ def label(result: Result) -> str:
     return f"{shown}, {result.guarantee.brief()}"
 
 
+def _legend(result: Result) -> str:
+    """The label, with what the agent is in plain words and how many runs there are."""
+    from tacit.agents.catalogue import agents
+
+    runs = len(result.seeds)
+    known = {entry.name: f"; {entry.summary}" for entry in agents}
+    said = f"{label(result)}{known.get(str(result.agent['name']), '')}; "
+    return "\n".join(wrap(f"{said}{runs} run{'s' if runs > 1 else ''}", 64))
+
+
 def _title(result: Result) -> str:
     facts = result.problem
     return (
@@ -102,10 +114,8 @@ def _title(result: Result) -> str:
 
 def _curve(axes: Axes, result: Result) -> None:
     mean, low, high = result.band()
-    runs = len(result.seeds)
-    note = f"{runs} run{'s' if runs > 1 else ''}"
-    (line,) = axes.plot(result.episodes, mean, label=f"{label(result)}, {note}")
-    if runs > 1:
+    (line,) = axes.plot(result.episodes, mean, label=_legend(result))
+    if len(result.seeds) > 1:
         axes.fill_between(result.episodes, low, high, color=line.get_color(), alpha=0.2, lw=0)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,11 +161,34 @@ class Result:
             },
         }
 
-    def plot(self, path: str | Path, *, log: bool = False, baseline: bool = True) -> Path:
+    def plot(self, path: str | Path, *, log: bool = True, baseline: bool = True) -> Path:
         """Draw the regret curve into a file; see :func:`tacit.simulation.plot.plot_regret`."""
         from tacit.simulation.plot import plot_regret
 
         return plot_regret([self], path, log=log, baseline=baseline)
+
+    def _repr_html_(self) -> str:
+        """The result in a notebook: what ran, what it lost, the curve and the guarantee."""
+        mean, low, high = (curve[-1:] for curve in self.band())
+        runs = len(self.seeds)
+        rows = {
+            "problem": f"{self.problem['name']}, horizon {self.problem['horizon']}",
+            "agent": str(self.agent["name"]),
+            "users": f"{self.completed:,} of {self.requested_episodes:,}, runs: {runs}",
+        }
+        picture = ""
+        if self.completed:
+            interval = (
+                "" if len(self.seeds) == 1 else f", 95% interval {low[-1]:.5g} to {high[-1]:.5g}"
+            )
+            rows["regret"] = f"{mean[-1]:.5g}{interval}"
+            with TemporaryDirectory() as folder:
+                drawn = base64.b64encode(
+                    self.plot(Path(folder, "regret.png")).read_bytes()
+                ).decode()
+            picture = f'<img alt="regret" width="700" src="data:image/png;base64,{drawn}">'
+        cells = "".join(f"<tr><th>{k}</th><td>{html.escape(v)}</td></tr>" for k, v in rows.items())
+        return f"<table>{cells}</table>{picture}{self.guarantee._repr_html_()}"
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write curves.parquet, result.json, the policies and manifest.json into a folder.

@@ -14,9 +14,10 @@ from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.sentences import meaning
 from tacit.publication import Publication
 from tacit.service.dashboard import page as pages
+from tacit.service.dashboard.estimate import Baseline, Estimate
 from tacit.service.dashboard.facts import FactReader, Version, chosen
 from tacit.service.dashboard.page import Window, content_security_policy, pace, render
-from tacit.service.dashboard.view import MOST_POINTS, action_map, build, letter, thinned
+from tacit.service.dashboard.view import MOST_POINTS, _verdict, action_map, build, letter, thinned
 from tacit.service.planning import PlannerLoop
 
 HOSTILE = """
@@ -39,7 +40,8 @@ minimum_batch = {batch}
 
 
 def serve(collector, make, count: int) -> None:
-    rng, planner = np.random.default_rng(collector.status().accepted), PlannerLoop(collector)
+    rng = np.random.default_rng(collector.status().accepted)
+    planner = collector.__dict__.setdefault("loop", PlannerLoop(collector))  # one all the time
     for _ in range(count):
         batch = collector.status().next_batch
         collector.upload(collector.deployment.task_id, make(collector, rng, batch), None)
@@ -99,7 +101,7 @@ def test_numbers_of_a_local_task(deploy, opened, clock) -> None:
     assert [v["version"] for v in data["versions"]] == [0, 1, 2, 3]
     assert data["versions"][1]["published"] == "1970-01-12T13:46:40Z"
     assert data["forecast"]["users_per_day"] == pytest.approx(300 * 24)
-    assert data["forecast"]["policies_left"] == 6
+    assert data["forecast"]["policies_left"] == 7
     assert data["health"]["state"] == "good"
     assert data["health"]["ledger_intact"] is True
     assert data["health"]["schema"]
@@ -121,8 +123,8 @@ def test_numbers_of_a_joint_task(deploy, opened, joint_text) -> None:
     data, html = seen(collector)
     assert data["task"]["model"] == "joint"
     assert data["budget"]["spent_epsilon"] == data["budget"]["epsilon"]
-    assert data["budget"]["share"] == pytest.approx(2 / 4)
-    assert "2 releases made, 2 to come" in html
+    assert data["budget"]["share"] == pytest.approx(2 / 5)
+    assert "2 releases made, 3 to come" in html
     said = data["guarantee"]["meaning"]
     assert said == meaning(collector.deployment.guarantee) and html.count(said) == 1
     assert "sees everything published and all that other users get to see" in said
@@ -210,7 +212,7 @@ def test_the_stamp_changes_with_what_is_said_and_not_with_time(deploy, opened, c
     planner = PlannerLoop(collector)
     planner.step()
     first, _ = seen(collector)
-    clock.now += 7.0
+    clock.now += 3.0  # for so long the planner may be silent
     later, _ = seen(collector)
     assert first["stamp"] == later["stamp"]
     assert first["generated"] != later["generated"]
@@ -305,3 +307,31 @@ def test_text_has_enough_contrast_in_both_themes(theme: int) -> None:
     pairs += [("ink", f"a{k}") for k in range(8)]
     low = [pair for pair in pairs if contrast(colours[pair[0]], colours[pair[1]]) < 4.5]
     assert low == []
+
+
+def test_baselines_stand_beside_the_estimate_with_a_sentence_each(deploy, opened) -> None:
+    collector = opened(deploy(HOSTILE, users=1000, batch=100))
+    serve(collector, local_reports, 2)
+    data, html = seen(collector)
+    names = [row["name"] for row in data["value"]["baselines"]]
+    assert names == ["'\"quoted\"' always", "an action at random", "the first policy"]
+    for row in data["value"]["baselines"]:
+        assert row["low"] <= row["middle"] <= row["high"]
+    value = data["value"]["points"][-1]["middle"]
+    gaps = [row["value"] + row["middle"] - value for row in data["value"]["baselines"]]
+    assert gaps == pytest.approx([0.0] * 3, abs=1e-6)
+    assert sum("told apart" in said for said in data["value"]["verdict"]) == 3
+    assert html.count('class="small verdict"') == len(data["value"]["verdict"])
+    assert Tags(html).open == []
+
+
+def test_a_verdict_never_says_more_than_the_band() -> None:
+    def said(gain, hidden=0.0) -> str:
+        one = Baseline("it", (0.0, 1.0, 2.0), gain)
+        return " ".join(_verdict(Estimate("start", hidden=hidden, baselines=(one,)), 100, 300))
+
+    assert said((0.1, 1.0, 2.0)).startswith("Better than it")
+    assert said((-2.0, -1.0, -0.1)).startswith("Worse than it")
+    assert "after about 400 users, more than this task is for" in said((-1.0, 1.0, 3.0))
+    assert "no number of users" in said((-1.0, 0.0, 1.0))
+    assert "do not support" in said((0.1, 1.0, 2.0), hidden=0.6)

@@ -1,5 +1,6 @@
 """The program as it is run: start, stop, kill, several processes."""
 
+import json
 import re
 import signal
 import subprocess
@@ -39,6 +40,12 @@ def program(*words: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
         process.communicate(timeout=PATIENCE)
 
 
+def first_token(file: Path, role: str) -> str:
+    written = file.with_suffix(f".{role}-token")
+    assert written.stat().st_mode & 0o777 == 0o600
+    return written.read_text().strip()
+
+
 def healthy(url: str) -> dict[str, object]:
     deadline = time.monotonic() + PATIENCE
     while True:
@@ -58,8 +65,9 @@ def test_it_starts_survives_kill_and_stops(tmp_path: Path) -> None:
     with program(str(file)) as (process, url, said):
         assert healthy(url)["database"] is True
         assert "local model" in said
-        token = re.search(r"Device token, shown once: (\S+)", said)[1]
-        operator = re.search(r"Operator token, shown once: (\S+)", said)[1]
+        assert {path.stat().st_mode & 0o777 for path in tmp_path.glob("small.db*")} == {0o600}
+        token, operator = (first_token(file, role) for role in ("device", "operator"))
+        assert token not in said and operator not in said
         with httpx.Client(base_url=url, timeout=PATIENCE) as client:
             collector = running.small_collector(tmp_path)
             service = running.Service(collector, url, client)
@@ -70,8 +78,8 @@ def test_it_starts_survives_kill_and_stops(tmp_path: Path) -> None:
             collector.close()
         process.send_signal(signal.SIGKILL)
         process.wait(PATIENCE)
-    with program(str(file)) as (process, url, said):
-        assert "shown once" not in said
+    with program(str(file), "--log", "json") as (process, url, said):
+        assert "-token" not in said
         healthy(url)
         again = httpx.post(f"{url}/v1/reports", json=body, headers=headers, timeout=PATIENCE)
         assert {o["outcome"] for o in again.json()["outcomes"]} == {"duplicate"}
@@ -79,7 +87,9 @@ def test_it_starts_survives_kill_and_stops(tmp_path: Path) -> None:
         assert "tacit_accepted 6.0" in metrics.text
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
-        assert process.stderr.read() == ""
+        lines = [json.loads(line) for line in process.stderr.read().splitlines()]
+        assert [line["event"] for line in lines] == ["started"]
+        assert lines[0]["task_id"] == body["task_id"] and round(lines[0]["epsilon"], 6) == 4.0
 
 
 def test_uploads_under_way_are_finished(tmp_path: Path, monkeypatch) -> None:
@@ -110,8 +120,8 @@ def test_several_workers_share_one_database(tmp_path: Path, postgres: str) -> No
     file.write_text(f'{running.SMALL}\n[storage]\ndatabase = "{postgres}"\n')
     with program(str(file), "--workers", "2") as (process, url, said):
         assert healthy(url)["database"] is True
-        token = re.search(r"Device token, shown once: (\S+)", said)[1]
-        operator = re.search(r"Operator token, shown once: (\S+)", said)[1]
+        token, operator = (first_token(file, role) for role in ("device", "operator"))
+        assert token not in said and operator not in said
         collector = running.small_collector(tmp_path, file.read_text())
         with httpx.Client(base_url=url, timeout=PATIENCE) as client:
             service = running.Service(collector, url, client)

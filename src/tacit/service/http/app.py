@@ -40,6 +40,8 @@ def create_app(collector: Collector, planner: PlannerLoop | None = None) -> Fast
         await run_in_threadpool(collector.close)
 
     metrics = Metrics(collector)
+    if planner is not None:
+        planner.timed = metrics.time_plan
     app = FastAPI(
         title="tacit",
         version=__version__,
@@ -49,10 +51,11 @@ def create_app(collector: Collector, planner: PlannerLoop | None = None) -> Fast
         redirect_slashes=False,
         lifespan=life,
     )
-    app.include_router(api(collector, metrics))
+    routes, upload = api(collector, metrics)
+    app.include_router(routes)
     app.include_router(dashboard.router(collector), responses=_beside_pages())
     errors.install(app)
-    app.add_middleware(Edge, metrics=metrics)
+    app.add_middleware(Edge, metrics=metrics, upload=upload)
     return app
 
 

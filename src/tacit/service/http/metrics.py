@@ -2,7 +2,9 @@
 
 Nothing here depends on what a report holds. In joint mode a report is raw until the release, so
 that its outcomes are counted only where they follow from ids, versions and counts, never from the
-message; no timing of a single request is kept in either mode.
+message. Only requests that carry nothing about a person are timed (``TIMED``): how long an upload
+takes can depend on what it says, through decoding, clipping and branches of the processor. Planning
+is timed as a whole: it works on sums of a fixed size and on releases.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import (
     CollectorRegistry,
     Counter,
+    Histogram,
     disable_created_metrics,
     generate_latest,
 )
@@ -22,8 +25,13 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector as Source
 
+from tacit._version import __version__
+
 if TYPE_CHECKING:
     from tacit.service.collector import Collector
+
+TIMED = frozenset({"/v1/task", "/v1/policy", "/v1/guarantee", "/healthz", "/livez", "/readyz"})
+"""Routes that read what is public before they are asked."""
 
 CONTENT_DEPENDENT = frozenset({"invalid"})
 """Outcomes that are decided by looking at a message."""
@@ -47,12 +55,32 @@ class Metrics:
             ["outcome"],
             registry=self._registry,
         )
+        self._failures = Counter(
+            "tacit_planner_failures",
+            "Rounds of the planner that failed since the start.",
+            registry=self._registry,
+        )
+        collector.readiness.failed = self._failures.inc
+        self._seconds = Histogram(
+            "tacit_http_request_duration_seconds",
+            "Time to answer, of routes that take nothing from a person.",
+            ["route"],
+            registry=self._registry,
+        )
+        self._planning = Histogram(
+            "tacit_planner_duration_seconds",
+            "Time to absorb a batch, release, plan and publish.",
+            buckets=(0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 1800),
+            registry=self._registry,
+        )
         self._state = _State(collector)
         local = collector.describe()["model"] == "local"
         self._hidden = frozenset() if local else CONTENT_DEPENDENT
 
-    def count_request(self, route: str, status: int | None) -> None:
+    def count_request(self, route: str, status: int | None, seconds: float) -> None:
         """One request was answered, or its client went away (status None)."""
+        if route in TIMED:
+            self._seconds.labels(route).observe(seconds)
         self._requests.labels(route, f"{status // 100}xx" if status else "gone").inc()
 
     def count_reports(self, outcomes: Iterable[str]) -> None:
@@ -60,6 +88,10 @@ class Metrics:
         for outcome, count in Tally(outcomes).items():
             if outcome not in self._hidden:
                 self._reports.labels(outcome).inc(count)
+
+    def time_plan(self, seconds: float) -> None:
+        """One version was planned by this process."""
+        self._planning.observe(seconds)
 
     def text(self) -> bytes:
         """The page that Prometheus reads; with several workers, the sum over all of them."""
@@ -80,6 +112,9 @@ class _State(Source):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The public numbers of now."""
+        build = GaugeMetricFamily("tacit_build_info", "What runs.", labels=["version", "model"])
+        build.add_metric([__version__, self._collector.deployment.model], 1.0)
+        yield build
         now = self._collector.status()
         for name, text, value in (
             ("population", "Reports the budget is for.", now.population),
@@ -87,8 +122,9 @@ class _State(Source):
             ("next_batch", "Reports still missing before the next policy.", now.next_batch),
             ("policy_version", "Newest published policy.", now.version),
             ("released_users", "Users in the newest release.", now.users),
-            ("published_time", "Unix time of the newest policy.", now.last_published),
+            ("published_timestamp_seconds", "Unix time of the newest policy.", now.last_published),
             ("planner_alive", "Whether a process holds the planner's lease.", now.planner_alive),
+            ("ready", "Whether the service does all of its work.", now.trouble is None),
             (
                 "ledger_verified",
                 "Whether every line of the ledger is sound.",

@@ -18,10 +18,11 @@ from fastapi.security import HTTPBearer
 
 from tacit._version import __version__
 from tacit.errors import TacitError
-from tacit.service.answers import UploadAnswer
+from tacit.service.answers import Trouble, UploadAnswer
 from tacit.service.http import models, uploads
-from tacit.service.http.edge import read_json
+from tacit.service.http.edge import UPLOADS, Upload, read_json
 from tacit.service.http.errors import CODES, ApiError
+from tacit.service.readiness import trouble_of
 from tacit.service.tokens import digest
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from tacit.service.collector import Collector
     from tacit.service.http.metrics import Metrics
 
-HEALTH_SECONDS = 2.0
+HEALTH_SECONDS, READY_SECONDS = 2.0, 1.0
+AWAY = Trouble("database", "the database does not answer; nothing that was acknowledged is lost")
 Version = Annotated[int, Path(ge=0, le=models.LARGEST_VERSION, description="Version of a policy.")]
 IfNoneMatch = Annotated[str | None, Header(description="ETag of the policy already held.")]
 
@@ -96,8 +98,8 @@ def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
     return by_status
 
 
-def api(collector: Collector, counters: Metrics) -> APIRouter:
-    """The routes on one collector."""
+def api(collector: Collector, counters: Metrics) -> tuple[APIRouter, Upload]:
+    """The routes on one collector; and the one that takes uploads, for those in a hurry."""
     routes, door, writer = APIRouter(), Door(collector), uploads.Writer(collector)
     deployment = collector.deployment
     limits = deployment.settings.server
@@ -130,7 +132,7 @@ def api(collector: Collector, counters: Metrics) -> APIRouter:
     schema = models.upload_schema(deployment.task_id, limits.max_batch)
 
     @routes.post(
-        "/v1/reports",
+        UPLOADS,
         response_model=UploadAnswer,
         dependencies=token,
         responses=documented(
@@ -201,7 +203,36 @@ def api(collector: Collector, counters: Metrics) -> APIRouter:
         found = {"status": status, "tacit": __version__, "database": database, "planner": planner}
         return JSONResponse(found, 200 if database else 503)
 
-    return routes
+    @routes.get("/livez", response_model=models.Alive, responses=documented())
+    async def alive() -> Response:
+        """Whether the process answers; it asks nothing of the database. Public."""
+        return JSONResponse({"status": "alive", "tacit": __version__})
+
+    @routes.get(
+        "/readyz",
+        response_model=models.Ready,
+        responses=documented() | {503: {"model": models.Ready}},
+    )
+    async def ready() -> Response:
+        """Whether reports are kept and policies planned; 503 with the reason if not. Public."""
+        trouble: Trouble | None = AWAY
+        with anyio.move_on_after(READY_SECONDS):
+            try:
+                now = await anyio.to_thread.run_sync(
+                    collector.status, abandon_on_cancel=True, limiter=health_threads
+                )
+                trouble = now.trouble
+            except Exception as error:
+                trouble = trouble_of(error)
+        found = {
+            "ready": trouble is None,
+            "reason": trouble and trouble.reason,
+            "message": trouble and trouble.sentence,
+            "tacit": __version__,
+        }
+        return JSONResponse(found, 200 if trouble is None else 503)
+
+    return routes, upload
 
 
 def _conditional(collector: Collector, version: int | None, held: str | None) -> Response:

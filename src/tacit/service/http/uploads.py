@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
+from tacit.errors import TacitError
 from tacit.service.answers import IncomingReport, UploadAnswer
 from tacit.service.http.errors import ApiError, invalid
 from tacit.service.http.models import UPLOAD
@@ -40,7 +42,9 @@ def parse(body: bytes, max_batch: int) -> tuple[str, list[IncomingReport]]:
     if any(report["version"] % 1 for report in reports):
         raise ApiError("invalid", "reports: a version must be a whole number")
     return upload["task_id"], [
-        IncomingReport(report["id"], int(report["version"]), report["message"])
+        IncomingReport(
+            report["id"], int(report["version"]), report["message"], report.get("publication")
+        )
         for report in reports
     ]
 
@@ -72,18 +76,27 @@ class Writer:
             while self._waiting:
                 group = self._take()
                 uploads = [upload for upload, _ in group]
-                answers = loop.run_in_executor(self._thread, self._collector.settle, uploads)
-                await asyncio.wait([answers])
-                error = answers.exception()
-                for place, (_, done) in enumerate(group):
+                found = await loop.run_in_executor(self._thread, self._settle, uploads)
+                for answer, (_, done) in zip(found, group, strict=True):
                     if done.done():  # the client has gone
                         continue
-                    if error is not None:
-                        done.set_exception(error)
+                    if isinstance(answer, Exception):
+                        done.set_exception(answer)
                     else:
-                        done.set_result(answers.result()[place])
+                        done.set_result(answer)
         finally:
             self._turn = None
+
+    def _settle(self, uploads: list[Upload]) -> Sequence[UploadAnswer | Exception]:
+        """Answers, or what went wrong; an upload that nobody foresaw fails alone."""
+        try:
+            return self._collector.settle(uploads)
+        except TacitError as error:
+            return [error] * len(uploads)
+        except Exception as error:
+            if len(uploads) == 1:
+                return [error]
+            return [answer for upload in uploads for answer in self._settle([upload])]
 
     def _take(self) -> list[tuple[Upload, asyncio.Future[UploadAnswer]]]:
         """The uploads that waited longest, as many as fit."""
