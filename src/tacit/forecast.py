@@ -17,6 +17,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem, problems
 from tacit.registry import Registry
+from tacit.validate import integer
 
 PRECISIONS = (0.1, 0.01)
 
@@ -75,8 +76,17 @@ def bind(
 ) -> BoundAgent:
     """The agent fitted to the public task of a problem, with the named facts revealed to it."""
     problem, agent = pair(problem, agent)
+    users = integer(episodes, "episodes", low=1)
     asked = {reveal} if isinstance(reveal, str) else set(reveal)
-    task = problem.task(users=episodes, reveal=sorted(asked | agent.needs))
+    try:
+        task = problem.task(users=users, reveal=sorted(asked | agent.needs))
+    except InvalidInput as error:
+        if asked or not agent.needs:
+            raise
+        raise InvalidInput(
+            f"{agent.name} learns {' and '.join(agent.families)} problems and must be told "
+            f"{', '.join(sorted(agent.needs))}, but {error}; choose another agent or problem"
+        ) from None
     useless = asked - agent.needs - (asked if agent.uses is None else agent.uses)
     if useless:
         raise InvalidInput(

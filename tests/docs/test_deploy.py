@@ -134,11 +134,11 @@ def test_refusals_are_quoted_as_they_are_said() -> None:
 
 def test_metrics_are_named_as_they_are(tmp_path: Path) -> None:
     with small_collector(tmp_path) as collector:
-        metrics = Metrics(collector)
-        metrics.count_reports(["accepted"])
-        metrics.count_request("/", 200, 0.0)
-        text = metrics.text()
-    text = text if isinstance(text, str) else text.decode()
+        metrics = Metrics()
+        counters = metrics.of("small", "local")
+        counters.count_reports(["accepted"])
+        counters.count_request("/", 200, 0.0)
+        text = metrics.text({"small": ("local", collector.status())}).decode()
     real = set(re.findall(r"^# TYPE (tacit_\w+)", text, re.MULTILINE))
     assert set(re.findall(r"`(tacit_\w+)`", GUIDE)) == real
 
@@ -148,8 +148,8 @@ def test_tables_times_and_options_are_the_real_ones() -> None:
     assert tables == {"secrets", "ledger", "tokens"} and tables <= set(schema.metadata.tables)
     assert f"within {LEASE_SECONDS:g} seconds" in GUIDE
     assert CODES["unavailable"] == 503
-    commands = ("serve", "tokens", "erase")
+    commands = ("serve", "tokens", "erase", "task", "backup")
     help_texts = "".join(CliRunner().invoke(app, [name, "--help"]).output for name in commands)
-    used = re.findall(r"^(?:\$ )?tacit (?:serve|tokens|erase).*$", GUIDE, re.MULTILINE)
+    used = re.findall(r"^(?:\$ )?tacit (?:serve|tokens|erase|task|backup).*$", GUIDE, re.MULTILINE)
     options = {word for line in used for word in re.findall(r"--[a-z]+", line)}
     assert options and {option for option in options if option not in help_texts} == set()

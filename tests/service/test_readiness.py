@@ -3,6 +3,8 @@
 import errno
 import json
 import logging
+import socket
+import threading
 import time
 
 import numpy as np
@@ -192,6 +194,25 @@ def test_a_damaged_database_is_refused_in_words(tmp_path) -> None:
         raise AssertionError
     assert refused.value.reason == "damaged"
     store.close()
+
+
+def test_a_database_that_never_answers_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        store = Store(f"postgresql+psycopg://nobody@127.0.0.1:{silent.getsockname()[1]}/none")
+        found: list[Exception] = []
+
+        def look() -> None:
+            try:
+                with store.read():
+                    raise AssertionError
+            except Unavailable as error:
+                found.append(error)
+
+        looking = threading.Thread(target=look, daemon=True)
+        looking.start()
+        looking.join(PATIENCE)
+        assert found and found[0].reason == "database"
+        store.close()
 
 
 def test_a_new_database_is_its_owners_alone(deploy, opened) -> None:

@@ -161,6 +161,14 @@ def test_a_killed_process_loses_only_what_it_did_last(agent, tmp_path) -> None:
     assert same(tacit.simulate("river-swim", agent, users, 2), rest)
 
 
+def test_what_cannot_be_stored_begins_anew(tmp_path) -> None:
+    agent = tacit.agent("dp-lsvi-ucb++", epsilon=1.0, calibration="paper", reuse_noise=True)
+    given = "synthetic-linear", agent, 30
+    whole = tacit.simulate(*given, resume=tmp_path)
+    assert not (tmp_path / "0.npz").exists()
+    assert same(whole, tacit.simulate(*given, resume=tmp_path))
+
+
 def test_the_folder_holds_plain_arrays_only(tmp_path) -> None:
     tacit.simulate("remap-walk", tacit.agent("private-linopt-vi", epsilon=5.0), 30, resume=tmp_path)
     with np.load(tmp_path / "0.npz", allow_pickle=False) as kept:

@@ -60,6 +60,7 @@ class LdpPSRL(CheckedAgent):
     """
 
     name: ClassVar[str] = "ldp-psrl"
+    models: ClassVar[tuple[str, ...]] = ("local",)
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     calibration: Literal["tight", "paper"] = "tight"

@@ -31,6 +31,7 @@ class Uniform(CheckedAgent):
     """Plays every action with equal probability, learns nothing, collects nothing."""
 
     name: ClassVar[str] = "uniform"
+    models: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[frozenset[str] | None] = frozenset()
 
     def bind(self, task: Task) -> BoundAgent:
@@ -44,6 +45,7 @@ class Optimal(CheckedAgent):
     """Plays the optimal policy of the true problem, which is revealed to it."""
 
     name: ClassVar[str] = "optimal"
+    models: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[frozenset[str]] = frozenset({"reward", "transitions"})
     uses: ClassVar[frozenset[str] | None] = frozenset()
 
@@ -63,6 +65,8 @@ class DoNothing(CheckedAgent):
     """Plays u = 0 and collects nothing: what a learner must beat to be worth anything."""
 
     name: ClassVar[str] = "do-nothing"
+    families: ClassVar[tuple[str, ...]] = ("control",)
+    models: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[frozenset[str] | None] = frozenset()
 
     def bind(self, task: Task) -> BoundAgent:
@@ -81,6 +85,7 @@ class CertaintyEquivalence(CheckedAgent):
     """
 
     name: ClassVar[str] = "certainty-equivalence"
+    families: ClassVar[tuple[str, ...]] = ("control",)
     ranges: ClassVar[Ranges] = {"excitation": {"low": 0.0, "high": 1.0}}
     needs: ClassVar[frozenset[str]] = frozenset({"start"})
     uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
@@ -102,6 +107,7 @@ class Thompson(CheckedAgent):
     """
 
     name: ClassVar[str] = "thompson"
+    families: ClassVar[tuple[str, ...]] = ("control",)
     needs: ClassVar[frozenset[str]] = frozenset({"start"})
     uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
     ridge: float = 0.1

@@ -5,7 +5,6 @@ Rich is imported when something is shown: half of the time of ``tacit --help`` w
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -40,25 +39,27 @@ def bar(*columns: ProgressColumn, quiet: bool = False) -> Iterator[Progress]:
 
 
 @contextmanager
-def progress_bar(title: str, episodes: int) -> Iterator[Report]:
-    """Episodes, regret and episodes per second."""
+def progress_bar(title: str, episodes: int, told: str = "regret") -> Iterator[Report]:
+    """Episodes, what is told beside them, and episodes per second."""
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
+    from tacit.kernels.compiler import working_time
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TextColumn("{task.completed:,.0f}/{task.total:,.0f} episodes"),
-        TextColumn("regret {task.fields[regret]:,.4g}"),
+        TextColumn(told + " {task.fields[number]:,.4g}"),
         TextColumn("{task.fields[rate]:,.0f}/s"),
         TimeRemainingColumn(),
     )
-    began = time.perf_counter()
+    began = working_time()
     with bar(*columns) as drawn:
-        line = drawn.add_task(title, total=episodes, regret=0.0, rate=0.0)
+        line = drawn.add_task(title, total=episodes, number=0.0, rate=0.0)
 
-        def report(done: int, regret: float) -> None:
-            rate = done / max(time.perf_counter() - began, 1e-9)
-            drawn.update(line, completed=done, regret=regret, rate=rate)
+        def report(done: int, number: float) -> None:
+            rate = done / max(working_time() - began, 1e-9)
+            drawn.update(line, completed=done, number=number, rate=rate)
 
         yield report
 
@@ -104,3 +105,5 @@ def _regret(say: Callable[..., None], result: Result) -> None:
         if {begin, end} <= points and begin < end:
             rate = result.regret_per_episode(begin, end).mean()
             say(f"  regret per episode, {text}: {rate:.4g}")
+    if result.warning:
+        say(f"  {result.warning}", style="bold")

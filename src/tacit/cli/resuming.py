@@ -15,8 +15,12 @@ PROGRESS, COMMAND = "progress", "command.json"
 
 
 def begin(folder: Path, chosen: Mapping[str, Any], *, overwrite: bool) -> None:
-    """Note what a new run is begun with; an unfinished one is not lost by mistake."""
+    """Make the folder ready for a new run, and note what it is begun with.
+
+    A result or an unfinished run that is there is not lost by mistake.
+    """
     from tacit.folders import make_folder, write_json
+    from tacit.simulation.result import prepare
     from tacit.simulation.saving import forget
 
     progress = folder / PROGRESS
@@ -25,6 +29,7 @@ def begin(folder: Path, chosen: Mapping[str, Any], *, overwrite: bool) -> None:
             f"{folder} holds an unfinished run: go on with tacit run --resume {folder}, or begin "
             "anew with --overwrite"
         )
+    prepare(folder, overwrite=overwrite)
     forget(progress)
     make_folder(progress)
     write_json(progress / COMMAND, chosen)

@@ -80,7 +80,7 @@ def run(
     from tacit.cli import resuming
     from tacit.simulation import simulate
     from tacit.simulation.plot import check_target
-    from tacit.simulation.result import POLICY, prepare
+    from tacit.simulation.result import POLICY
     from tacit.simulation.saving import forget
 
     how = {"episodes": episodes, "seeds": seeds, "seed": seed, "checkpoints": checkpoints}
@@ -97,7 +97,6 @@ def run(
             check_target(plot)
         if out is not None and resume is None:
             resuming.begin(out, {**dataclasses.asdict(case), **how}, overwrite=overwrite)
-            prepare(out, overwrite=overwrite)
         kept = None if out is None else out / resuming.PROGRESS
         with progress_bar(f"{agent.name} on {problem.name}", how["episodes"]) as progress:
             result = simulate(
@@ -187,6 +186,9 @@ def demo(
         print(json.dumps({"runs": [r.to_json() for r in results], "files": [str(picture)]}))
         return
     say(_demo_table(results))
+    for result in results:
+        if result.warning:
+            say(f"{result.agent['name']}: {result.warning}\n", soft_wrap=False)
     say(
         "tacit-local and ldp-obi give the same kind of promise and differ in how they spend it: "
         "one report about one step at full epsilon, read with the noise in mind, against noise on "

@@ -1,4 +1,4 @@
-"""``tacit serve`` (write, check, verify, explain, run), ``tacit tokens``, ``tacit backup``."""
+"""``tacit serve`` (write, check, verify, explain, run) and ``tacit tokens``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 from tacit._version import __version__
 from tacit.cli.options import DeploymentFile, Json, count, one_of, whole, write_new
+from tacit.cli.tasks import IN_THE_CLEAR, check_planner, serve_folder, until_told
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def serve(
     host: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Instead of the file's.")
     ] = None,
-    port: Annotated[int | None, count("Instead of the file's; 0 takes a free one.")] = None,
+    port: Annotated[
+        int | None, count("Instead of the file's; 0 takes a free one. Lets a planner be watched.")
+    ] = None,
     workers: Annotated[int, count("Processes that take uploads (PostgreSQL only).")] = 1,
     log: Annotated[
         Any,
@@ -63,6 +66,8 @@ def serve(
 ) -> None:
     """Collect reports over HTTP and learn from them, as one TOML file describes.
 
+    A folder serves every TOML file in it, each under /t/NAME/, with an API for its operator.
+
     Example: tacit serve coach.toml --init && tacit serve coach.toml
     """
     from tacit.privacy import sentences
@@ -70,6 +75,9 @@ def serve(
     from tacit.service.logs import configure
     from tacit.validate import integer
 
+    if port is not None:
+        integer(port, "--port", low=0, high=65535)
+    workers = integer(workers, "--workers", low=1, high=256)
     if init + check + verify + consent > 1:
         raise InvalidInput("--init, --check, --verify and --consent exclude each other; choose one")
     if as_json and not (check or verify):
@@ -77,6 +85,10 @@ def serve(
     if init:
         write_new(deployment, Deployment.example())
         print(f"wrote {deployment}; read it, then start: tacit serve {deployment}")
+        return
+    if deployment.is_dir() and not (check or verify or consent):
+        configure(log)
+        serve_folder(deployment, host, port, workers, role)
         return
     read = Deployment.load(deployment)
     if check:
@@ -87,10 +99,7 @@ def serve(
         name, steps, kept = read.name, read.task.horizon, read.settings.storage.keep_reports
         print(sentences.consent(read.guarantee, name=name, steps=steps, kept=kept))
     else:
-        if port is not None:
-            integer(port, "--port", low=0, high=65535)
         configure(log)
-        workers = integer(workers, "--workers", low=1, high=256)
         if role == "planner":
             _plan(read, host, port, workers)
         else:
@@ -108,9 +117,14 @@ def serve(
 def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
     """Say what would run, what it would guarantee and what to expect; touch nothing."""
     from tacit.cli.guarantee import lines_of
+    from tacit.cli.plan import outlook
     from tacit.forecast import forecast
+    from tacit.service.pace import nonsense, pacing, sentences
 
-    expected = forecast(deployment.bound)
+    if wrong := nonsense(deployment):
+        raise InvalidInput(f"{path}: " + "; and ".join(wrong))
+    expected, paced = forecast(deployment.bound), pacing(deployment)
+    said, planned = outlook(path, deployment)
     if as_json:
         checked = {
             "task_id": deployment.task_id,
@@ -124,13 +138,17 @@ def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
                 "sending": deployment.sending,
                 "taking": deployment.taking,
             },
+            "pace": None if paced is None else asdict(paced),
             "restoring": deployment.restoring,
             "forecast": expected.to_json(),
+            "plan": planned,
         }
         print(json.dumps(checked))
         return
     print(f"{path} is a valid deployment; it would run:")
-    for line in [*_facts(deployment), *lines_of(deployment.guarantee, expected)]:
+    at_pace = [] if paced is None else sentences(paced, deployment.task.users)
+    lines = [*_facts(deployment), *(f"{line}." for line in at_pace)]
+    for line in [*lines, *lines_of(deployment.guarantee, expected), said]:
         print(f"  {line}")
 
 
@@ -157,9 +175,7 @@ def _serve(
 ) -> None:
     """Run it until it is told to stop."""
     from tacit.service.collector import Collector
-    from tacit.service.http.app import create_app
     from tacit.service.http.server import bind, run, run_workers
-    from tacit.service.planning import PlannerLoop
 
     if workers > 1 and deployment.database.startswith("sqlite"):
         raise InvalidInput(
@@ -175,6 +191,9 @@ def _serve(
             _announce(path, deployment, tokens, host, listening.getsockname()[1])
             _log_start(deployment, collector, workers)
             if workers == 1:
+                from tacit.service.http.app import create_app
+                from tacit.service.planning import PlannerLoop
+
                 planner = PlannerLoop(collector) if plans else None
                 run(create_app(collector, planner), listening)
         finally:
@@ -184,22 +203,21 @@ def _serve(
 
 
 def _plan(deployment: Deployment, host: str | None, port: int | None, workers: int) -> None:
-    """Plan, and answer nobody, until told to stop."""
-    import signal
-
+    """Plan, and take no reports, until told to stop; with a port it can be watched."""
     from tacit.service.collector import Collector
+    from tacit.service.http.app import monitor_app
+    from tacit.service.http.server import bind, run
     from tacit.service.planning import PlannerLoop
 
-    if host is not None or port is not None or workers > 1:
-        raise InvalidInput("a planner listens nowhere: leave --host, --port and --workers out")
-    stop = (signal.SIGTERM, signal.SIGINT)
-    signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # before threads start: they inherit it
+    check_planner(host, port, workers)
     with Collector.open(deployment) as collector:
         planner = PlannerLoop(collector)
-        planner.start()
         print(f"tacit {__version__} plans {deployment.name}; stop with Ctrl-C", flush=True)
-        signal.sigwait(stop)
-        planner.stop()
+        if port is None:
+            until_told(planner.start, planner.stop)
+            return
+        with bind(host or deployment.settings.server.host, port) as listening:
+            run(monitor_app(collector, planner), listening)
 
 
 def _facts(deployment: Deployment) -> list[str]:
@@ -239,7 +257,8 @@ def _first_tokens(
             (token,) = collector.tokens.issue(role, 1, "first")
             said.append(f"{role.capitalize()} token, shown once: {token}")
             continue
-        file = path.with_suffix(f".{role}-token")
+        # where the key file is: the deployment file's own folder may be read-only
+        file = deployment.key_file.with_name(f"{path.stem}.{role}-token")
         _write_tokens(collector, role, 1, "first", file)
         said.append(f"{role.capitalize()} token: in {file}, for your eyes only")
     return said
@@ -273,7 +292,7 @@ def _announce(path: Path, deployment: Deployment, tokens: list[str], host: str, 
     for line in [*_facts(deployment), *deployment.guarantee.statement().split("\n")[:3]]:
         say(f"  {line}\n")
     if not this_machine(host):
-        say("  Others can reach this address: put TLS in front of it, tokens travel in the clear\n")
+        say(f"  {IN_THE_CLEAR}\n")
     for line in tokens:
         say(f"  {line}\n")
     if deployment.unit == "user":
@@ -334,39 +353,6 @@ def tokens(
             _issue_tokens(collector, role, count, label, out, as_json=as_json)
 
 
-def erase(
-    deployment: DeploymentFile,
-    what: Annotated[
-        str, typer.Argument(metavar="WHAT", parser=one_of("kept", "all"), help="kept or all")
-    ],
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Needed for all: it ends the task for good.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """Erase what can still be erased of people's data, and say what cannot.
-
-    kept: reports that were absorbed and kept for --verify; learning goes on. all: also what waits
-    and what adds up, and the key file; the task is over, and what was published stays published.
-    One person's report cannot be taken out of sums. Stop the service first.
-
-    Example: tacit erase coach.toml kept
-    """
-    from tacit.service import erase as erasing
-    from tacit.service.collector import Collector
-    from tacit.service.deployment import Deployment
-
-    if what == "all" and not yes:
-        raise InvalidInput("this ends the task and cannot be undone; if you mean it, add --yes")
-    with Collector.open(Deployment.load(deployment)) as collector:
-        said = erasing.erase(collector, "all" if what == "all" else "kept")
-    if as_json:
-        print(json.dumps(asdict(said)))
-        return
-    print("erased:", *said.erased, sep="\n  ")
-    print("not erased:", *said.remains, sep="\n  ")
-
-
 def _issue_tokens(
     collector: Collector,
     role: Role,
@@ -416,34 +402,3 @@ def _revoke_token(collector: Collector, number: int | None, *, as_json: bool) ->
     if not collector.tokens.revoke(number):
         raise InvalidInput(f"there is no token {number}; see: tacit tokens FILE list")
     print(json.dumps({"revoked": number}) if as_json else f"token {number} is revoked")
-
-
-def backup(
-    deployment: DeploymentFile,
-    to: Annotated[Path, typer.Argument(metavar="DEST", help="New file for the copy.")],
-    drill: Annotated[
-        bool, typer.Option("--drill", help="Open the copy in a scratch place and read it.")
-    ] = False,
-    key: Annotated[
-        bool, typer.Option("--key", help="Copy the key file too; keep the two apart.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """Copy a task's database while it runs; the witness is never copied.
-
-    Example: tacit backup coach.toml coach-copy.db --drill
-    """
-    from tacit.service import backup as copies
-    from tacit.service.deployment import Deployment
-
-    read = Deployment.load(deployment)
-    made = [str(path) for path in copies.backup(read, to, key=key)]
-    found = copies.drill(read, to) if drill else None
-    if as_json:
-        print(json.dumps({"files": made, "drill": None if found is None else asdict(found)}))
-    else:
-        print(f"wrote {' and '.join(made)}")
-        if found is not None:
-            print(found)
-    if found is not None and found.problem:
-        raise typer.Exit(1)

@@ -6,8 +6,9 @@ import dataclasses
 import functools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 from tacit import timing, wire
@@ -42,6 +43,8 @@ class Terms:
         states: names of the states, if they have some.
         actions: names of the actions.
         delay: most seconds for which a report is held after the episode's duration, at random.
+        closes: unix time from which on no report is taken; None if there is none.
+        assigned: whether the ids of reports follow from the device's token.
         document: the terms as JSON, for the record.
         description: all that was fetched, so that it need not be fetched again.
     """
@@ -57,6 +60,8 @@ class Terms:
     states: tuple[str, ...] | None
     actions: tuple[str, ...] | None
     delay: float
+    closes: float | None
+    assigned: bool
     document: bytes
     description: Mapping[str, Any]
 
@@ -80,11 +85,14 @@ class Terms:
         return integer(value, "state", low=0, high=self.task.sizes["states"] - 1)
 
 
-def read_terms(answer: object) -> Terms:
-    """Judge a collector's description of its task; decline what does not add up."""
+def read_terms(answer: object, versions: Sequence[int] = (wire.VERSION,)) -> Terms:
+    """Judge a collector's description of its task; decline what does not add up.
+
+    ``versions`` of the protocol are understood: those of a stored description may be older.
+    """
     if not isinstance(answer, Mapping):
         raise Declined("the collector did not describe its task")
-    if answer.get("wire") != wire.VERSION:
+    if answer.get("wire") not in versions:
         raise Declined(
             f"the collector speaks version {answer.get('wire')!r} of the protocol, this device "
             f"version {wire.VERSION}; update the older one"
@@ -105,6 +113,9 @@ def _read(answer: Mapping[str, Any]) -> Terms:
     unit = answer["unit"]
     if unit not in ("user", "participation"):
         raise InvalidInput("the unit must be user or participation")
+    ids = answer.get("ids", "chosen")
+    if ids not in ("token", "chosen"):
+        raise InvalidInput("ids must be token or chosen")
     document = wire.canonical({name: answer[name] for name in wire.TERMS})
     bound = _bind(wire.canonical([answer["task"], answer["agent"]]))
     S, A = bound.task.sizes["states"], bound.task.sizes["actions"]
@@ -122,6 +133,8 @@ def _read(answer: Mapping[str, Any]) -> Terms:
         states=_names(labels.get("states"), S),
         actions=_names(labels.get("actions"), A),
         delay=_delay(answer, bound.task.duration),
+        closes=_moment(answer.get("closes")),
+        assigned=ids == "token",
         document=document,
         description=answer,
     )
@@ -183,6 +196,15 @@ def _delay(answer: Mapping[str, Any], duration: float) -> float:
     if not 0.0 <= delay <= duration:
         raise InvalidInput(f"the delay of {delay:g} s is not between 0 and the duration")
     return delay
+
+
+def _moment(value: object) -> float | None:
+    if value is None:
+        return None
+    try:
+        return datetime.fromisoformat(text(value, "closes")).timestamp()
+    except ValueError:
+        raise InvalidInput("closes must be a time, or nothing") from None
 
 
 def _list(value: object, size: int) -> list[Any]:

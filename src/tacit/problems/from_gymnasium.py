@@ -57,24 +57,29 @@ def gymnasium_problem(
     )
 
 
-def _read_environment(id: str, options: dict[str, Any]) -> tuple[Outcomes, Array]:
+def make_environment(id: str, options: dict[str, Any]) -> Any:
+    """The Gymnasium environment of that id, without the checks that Gymnasium adds to each step."""
     import gymnasium
     from gymnasium.error import Error
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Gymnasium repeats its errors as warnings
-            environment = gymnasium.make(id, **options)
+            return gymnasium.make(id, **{"disable_env_checker": True, **options})
     except KeyError as error:
         raise InvalidInput(f"Gymnasium could not make {id!r}: it does not know {error}") from None
     except (Error, ImportError, TypeError, ValueError) as error:
         raise InvalidInput(f"Gymnasium could not make {id!r}: {error}") from None
+
+
+def _read_environment(id: str, options: dict[str, Any]) -> tuple[Outcomes, Array]:
+    environment = make_environment(id, options)
     inner = environment.unwrapped
     table = getattr(inner, "P", None)
     if not isinstance(table, dict):
         raise InvalidInput(
             f"gym:{id} does not expose its transition table `P`; only toy-text environments such "
-            "as FrozenLake-v1, CliffWalking-v1 and Taxi-v4 do"
+            "as FrozenLake-v1, CliffWalking-v1 and Taxi-v4 do; tacit.learn (tacit learn) plays any"
         )
     states = len(table)
     start = getattr(inner, "initial_state_distrib", None)

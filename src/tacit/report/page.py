@@ -61,12 +61,8 @@ def render(study: Study) -> str:
 
 
 def _environment() -> Any:
-    try:
-        import jinja2
-    except ImportError:
-        raise InvalidInput(
-            "a report needs jinja2, which is not installed: pip install 'tacit[report]'"
-        ) from None
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset),
         autoescape=True,
@@ -124,6 +120,12 @@ def _headlines(study: Study) -> Iterator[str]:
             yield (
                 f"{beaten} of {_many(len(found), 'learner')} beat the {arms[0].baseline} with 95% "
                 f"confidence within K = {users:,}."
+            )
+        weak = [arm.label for arm in learners if arm.result.warning]
+        if weak:
+            yield (
+                f"By the last tenth of the users, not better than the {arms[0].baseline}, or not "
+                f"shown to be: {'; '.join(weak)}."
             )
     if study.failures:
         yield f"{_many(len(study.failures), 'task')} failed; see below."

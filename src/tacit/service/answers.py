@@ -24,6 +24,18 @@ class UnknownVersion(InvalidInput):
     """A request names a policy version that was never published."""
 
 
+class Exists(InvalidInput):
+    """There is a task of that name already."""
+
+
+class TaskClosed(InvalidInput):
+    """The operator closed the task."""
+
+
+class Paused(TacitError):
+    """The operator paused the task: the same upload may be sent again when it goes on."""
+
+
 class Unavailable(TacitError):
     """The database cannot be used now; nothing was lost, and the same request may be repeated.
 
@@ -90,6 +102,27 @@ class UploadAnswer:
 
 
 @dataclass(frozen=True)
+class Taking:
+    """Whether a report under one version would be taken now; devices ask before they randomize.
+
+    Attributes:
+        task_id: of the task that is served.
+        version: that was asked about.
+        publication: hash of the publication of that version; None if there is none.
+        taken: the answer.
+        reason: if not, why: a word for programs.
+        message: likewise, a sentence for people.
+    """
+
+    task_id: str
+    version: int
+    publication: str | None
+    taken: bool
+    reason: str | None
+    message: str | None
+
+
+@dataclass(frozen=True)
 class PolicyBody:
     """A publication as it is sent, byte for byte the same every time."""
 
@@ -109,6 +142,8 @@ class Token:
     issued_at: float
     revoked_at: float | None
     used: int
+    seat: bytes | None = field(default=None, repr=False)
+    """What the ids of its reports are made of; None where senders choose them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +179,8 @@ class Status:
         next_batch: reports still missing before the next policy can be planned; 0 if none.
         planner_alive: whether some process holds the planner's lease.
         last_published: unix time of the newest policy.
-        finished: the population is complete and everything is absorbed.
+        finished: the population is complete, or the task closed, and everything is absorbed.
+        state: "open", "paused" or "closed", as its operator decided.
         budget: spent and remaining, from the ledger.
         trouble: why the service is not ready, None if it is.
     """
@@ -157,5 +193,6 @@ class Status:
     planner_alive: bool
     last_published: float
     finished: bool
+    state: Literal["open", "paused", "closed"]
     budget: Mapping[str, Any]
     trouble: Trouble | None

@@ -33,6 +33,8 @@ from tacit.service.settings import (
 from tacit.task import Task
 
 Unit = Literal["user", "participation"]
+Ids = Literal["token", "chosen"]
+"""Ids of reports follow from the device's token, or senders choose them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,7 @@ class Deployment:
     Attributes:
         settings: the file itself, section by section.
         folder: what relative paths in it are relative to.
+        stem: name of the file without its ending; a server of several tasks calls it so.
         task: what is learned, as the learner is told.
         agent: the recipe.
         bound: the recipe fitted to the task, minimum batch included.
@@ -56,6 +59,7 @@ class Deployment:
 
     settings: Settings
     folder: Path
+    stem: str
     task: Task
     agent: Agent
     bound: BoundAgent
@@ -68,7 +72,10 @@ class Deployment:
 
     @classmethod
     def load(cls, path: str | Path) -> Deployment:
-        """Read and check a file; ``TACIT_<SECTION>_<KEY>`` of the environment overrides it."""
+        """Read and check a file; ``TACIT_<SECTION>_<KEY>`` of the environment overrides it.
+
+        ``{task}`` in such a value is the file's name without its ending.
+        """
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
@@ -88,7 +95,7 @@ class Deployment:
         path, used = Path(path), []
         try:
             data = tomllib.loads(text)
-            used = from_environment(data, environ or {})
+            used = from_environment(data, environ or {}, path.stem)
             return cls._build(read_settings(data), path)
         except (tomllib.TOMLDecodeError, InvalidInput) as error:
             source = " with ".join((path.name, *used[:1])) + (" and others" if used[1:] else "")
@@ -108,6 +115,7 @@ class Deployment:
         deployment = cls(
             settings,
             folder,
+            stem,
             task,
             agent,
             bound,
@@ -150,6 +158,12 @@ class Deployment:
     def unit(self) -> Unit:
         """Whose data the guarantee is about."""
         return "user" if self.settings.population.tokens == "per-device" else "participation"
+
+    @property
+    def ids(self) -> Ids:
+        """Who decides the ids of reports where they decide the question: best that nobody can."""
+        asks = self.model == "local" and wire.local_privatizer(self.bound).public_step
+        return "token" if asks and self.unit == "user" else "chosen"
 
     @property
     def sending(self) -> str:
@@ -225,6 +239,7 @@ class Deployment:
             f"{key} in [{section}]": json.dumps(value, sort_keys=True)
             for section, keys in sections.items()
             for key, value in keys.items()
+            if key != "pace"  # a guess of the operator, which may be corrected
         }
 
     @cached_property

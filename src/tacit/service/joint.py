@@ -31,7 +31,7 @@ from tacit.service import store as db
 from tacit.service.answers import Refused
 from tacit.service.deployment import Deployment
 from tacit.service.intake import PendingReport
-from tacit.service.ledger import NODE, DatabaseLedger, whole_charge
+from tacit.service.ledger import NODE, DatabaseLedger
 from tacit.service.publishing import Billboard, Edges
 from tacit.service.store import Store
 from tacit.service.vault import Vault
@@ -143,9 +143,8 @@ class JointMode:
         """Charge, then noise (stored, known to the witness, or drawn now), then the witness."""
         with self._store.read() as connection:
             seen = self._witness.check(_mark(connection))
-        DatabaseLedger(self._store, self._clock).spend(
-            whole_charge(self._deployment), NODE, replay=True
-        )
+        book = DatabaseLedger(self._store, self._clock)
+        book.spend(book.charge(self._deployment), NODE, replay=True)
         content = packing.content(self._privatizer.state(learner.secret))
         noise = self._noise(learner, version, content, seen)
         self._privatizer.replay(learner.secret, packing.from_bytes(noise)["noise"])
@@ -220,10 +219,11 @@ class JointMode:
         if stored is None:
             return None
         arrays = packing.from_bytes(stored)
-        if "prefix" not in arrays:  # saved before the last batch led to a policy; it is public
-            blocks = self._billboard.published(db.progress(connection).version).release.blocks
-            order = [blocks[block.name].ravel() for block in self._privatizer.layout.blocks]
-            arrays["prefix"] = np.concatenate(order) / GRID
+        if "prefix" not in arrays:  # of the first versions: it is the newest release, in grid steps
+            newest = self._billboard.published(db.progress(connection).version).release
+            arrays["prefix"] = np.zeros(self._privatizer.layout.size)
+            for name, block in self._privatizer.layout.views(arrays["prefix"]).items():
+                block[...] = newest.blocks[name] / GRID
         secret: Secret = self._privatizer.restore(arrays)
         return secret
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 Form = Literal["text", "json"]
 FORMS: tuple[Form, ...] = ("text", "json")
-VARIABLE = "TACIT_LOG"
-"""Tells the workers, which are processes of their own, which form was chosen."""
 log = logging.getLogger("tacit.service")
 
 
@@ -46,13 +43,7 @@ class _Lines(logging.Formatter):
 
 def configure(form: Form) -> None:
     """Say what the service has to say, and of its libraries only what is wrong."""
-    os.environ[VARIABLE] = form
     handler = logging.StreamHandler()
     handler.setFormatter(_Lines(form))
     logging.basicConfig(handlers=[handler])
     logging.getLogger("tacit").setLevel(logging.INFO)
-
-
-def configure_worker() -> None:
-    """The same in a process that the server started."""
-    configure("json" if os.environ.get(VARIABLE) == "json" else "text")

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from tacit.driver import Learner
 from tacit.errors import TacitError
 from tacit.privacy.noise import SecureNoise
-from tacit.service import schema
+from tacit.service import schema, states
 from tacit.service import store as db
 from tacit.service.deployment import Deployment
 from tacit.service.intake import Mode
@@ -73,9 +73,15 @@ class Planning:
         if not self._clean:
             self._clean = self.store.checkpoint()
         with self.store.read() as connection:
+            state = states.read(connection)  # first: what is counted when it is closed is final
             now = db.progress(connection)
+        if now.finished or state.word == "paused":
+            return False
         end = self.edges[now.version + 1]
-        if now.finished or now.accepted < end:
+        if now.accepted < end and state.word == "closed":
+            self._finish(now.version, self.deployment.task.users)
+            return True
+        if now.accepted < end:
             return False
         if end < self.deployment.task.users and not self._due(now):
             return False
@@ -127,7 +133,21 @@ class Planning:
                 published_at=time,
                 finished=learner.served >= self.deployment.task.users,
             )
-        event("published", "a new policy is out", version=previous + 1, users=learner.served)
+        event(
+            "published",
+            "a new policy is out",
+            task=self.deployment.stem,
+            version=previous + 1,
+            users=learner.served,
+        )
+
+    def _finish(self, version: int, end: int) -> None:
+        """The rest of a closed task, too few for a batch, leads to no policy: it is deleted."""
+        with self.store.write() as connection:
+            if db.progress(connection, lock=True).version == version:
+                self.mode.forget(connection, end)
+                db.set_progress(connection, finished=True)
+        self._clean = self.store.checkpoint()
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from tacit.errors import TacitError
 from tacit.service import schema
 from tacit.service import store as db
-from tacit.service.answers import Trouble
+from tacit.service.answers import Paused, Trouble
 from tacit.service.logs import event
 from tacit.service.store import Store
 
@@ -59,11 +59,13 @@ class Readiness:
     """What one process knows about itself and about the planner, wherever that runs.
 
     Attributes:
+        task: what log lines call the task.
         failed: told of every failure of the planner, to count it.
     """
 
     _store: Store
     _steady: Callable[[], float]
+    task: str = ""
     failed: Callable[[], None] = lambda: None
     _planner: Trouble | None = None
     _uploads: Trouble | None = None
@@ -75,14 +77,14 @@ class Readiness:
         found = trouble_of(error)
         self.failed()
         if found != self._planner:
-            event("planner_failed", found.sentence, level="error", reason=found.reason)
+            self._log("planner_failed", found.sentence, level="error", reason=found.reason)
         self._planner = found
         self._tell(json.dumps(asdict(found)))
 
     def planner_works(self, leading: bool) -> None:
         """One round went well; whoever leads says so to all."""
         if self._planner is not None:
-            event("planner_recovered", "the planner works again")
+            self._log("planner_recovered", "the planner works again")
         self._planner = None
         if leading:
             self._tell("")
@@ -92,14 +94,16 @@ class Readiness:
         """Around the transaction of uploads: what goes wrong in it is shown."""
         try:
             yield
+        except Paused:
+            raise
         except Exception as error:
             found = trouble_of(error)
             if self._uploads is None or found.reason != self._uploads.reason:
-                event("uploads_failed", found.sentence, level="error", reason=found.reason)
+                self._log("uploads_failed", found.sentence, level="error", reason=found.reason)
             self._uploads, self._uploads_at = found, self._steady()
             raise
         if self._uploads is not None:
-            event("uploads_recovered", "uploads are written again")
+            self._log("uploads_recovered", "uploads are written again")
             self._uploads = None
 
     def trouble(self, connection: sa.Connection) -> Trouble | None:
@@ -112,6 +116,9 @@ class Readiness:
             sa.select(schema.meta.c.value).where(schema.meta.c.name == ROW)
         ).scalar()
         return Trouble(**json.loads(value)) if value else None
+
+    def _log(self, name: str, sentence: str, **more: str) -> None:
+        event(name, sentence, task=self.task, **more)
 
     def _recent(self) -> bool:
         return self._steady() - self._uploads_at < REMEMBERED_SECONDS

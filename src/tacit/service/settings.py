@@ -51,6 +51,20 @@ def duration(value: object, name: str) -> float:
     return number(value, name, low=0.0)
 
 
+def pace(value: object, name: str) -> float:
+    """People per second, given as text like "150/day", "20/hour" or "3/minute".
+
+    >>> pace("86400/day", "pace")
+    1.0
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*/\s*(day|hour|minute)", str(value).strip())
+    if found is None or not float(found[1]):
+        raise InvalidInput(
+            f'{name} = {value!r}, but it must be people per time, like "150/day" or "20/hour"'
+        )
+    return float(found[1]) / _UNITS[found[2][0]]
+
+
 def moment(value: object, name: str) -> float:
     """Unix time of a date and time with an offset."""
     given = value
@@ -91,6 +105,7 @@ def _read(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
 Text = Annotated[str, _read(text)]
 Labels = Annotated[tuple[str, ...] | int, _read(labels)]
 Duration = Annotated[float, _read(duration)]
+Pace = Annotated[float, _read(pace)]
 Moment = Annotated[float, _read(moment)]
 Span = Annotated[tuple[float, float], _read(span)]
 Flag = Annotated[bool, _read(flag)]
@@ -137,6 +152,7 @@ class PopulationSection(Section):
         users: reports that the budget is for.
         participations: reports one person may send.
         tokens: "per-device" makes the unit "user", "shared" makes it "participation".
+        pace: people per second who are expected to begin; a guess, which nobody is told.
     """
 
     users: Annotated[int, _read(integer, low=1, high=10**12)]
@@ -144,6 +160,7 @@ class PopulationSection(Section):
     tokens: Annotated[
         Literal["per-device", "shared"], _read(choice, options=("per-device", "shared"))
     ] = "per-device"
+    pace: Pace | None = None
 
 
 class UpdatesSection(Section):
@@ -219,11 +236,13 @@ class Settings(Section):
     fleet: dict[str, Any] = {}
 
 
-def from_environment(data: dict[str, Any], environ: Mapping[str, str]) -> list[str]:
+def from_environment(data: dict[str, Any], environ: Mapping[str, str], stem: str) -> list[str]:
     """Let ``TACIT_<SECTION>_<KEY>`` override a file that was parsed; which ones did.
 
     A value is read as TOML (numbers, lists, true), else as text. ``TACIT_<SECTION>_<KEY>_FILE``
-    names a file that holds it, for secrets. Unknown keys are refused later, with the file's own.
+    names a file that holds it, for secrets. ``{task}`` in any of them stands for the stem, so that
+    tasks of one server can have databases and witnesses of their own. Unknown keys are refused
+    later, with the file's own.
     """
     used = []
     for name in sorted(environ):
@@ -232,14 +251,26 @@ def from_environment(data: dict[str, Any], environ: Mapping[str, str]) -> list[s
         holds = _sections().get(section)
         if lead != "TACIT" or holds is None or not key:
             continue
-        value, plain = environ[name], key.removesuffix("_file")
+        value, plain = environ[name].replace("{task}", stem), key.removesuffix("_file")
         if key not in holds.model_fields and plain in holds.model_fields:
-            value, key = _content(name, value), plain
+            value, key = _content(name, value).replace("{task}", stem), plain
         if not isinstance(data.setdefault(section, {}), dict):
             continue  # refused later: it must be a section
         data[section][key] = _toml(value)
         used.append(name)
     return used
+
+
+def server_settings(environ: Mapping[str, str]) -> ServerSection:
+    """Where a server of several tasks listens: as the environment says, or by default."""
+    data: dict[str, Any] = {}
+    from_environment(data, {k: v for k, v in environ.items() if k.startswith("TACIT_SERVER_")}, "")
+    try:
+        return ServerSection.model_validate(data.get("server", {}))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        said = _sentence(first["type"], ("server", *first["loc"]), first.get("ctx"))
+        raise InvalidInput(f"the environment: {said}") from None
 
 
 def _sections() -> dict[str, type[Section]]:

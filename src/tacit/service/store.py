@@ -22,6 +22,15 @@ from tacit.service import schema
 from tacit.service.answers import Refused, Unavailable
 
 BUSY_SECONDS = 30
+NOTICE = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""When a PostgreSQL that is cut off is given up: in seconds (the last: milliseconds), where the
+system's defaults are hours. The URL of the database may say otherwise."""
 CHUNK = 500
 """Ids in one statement of SQLite."""
 
@@ -77,6 +86,9 @@ _COUNT_SQLITE = """
 UPDATE progress SET accepted = accepted + :n WHERE id = 1 AND accepted + :n <= population
 RETURNING accepted, version
 """
+STATE = "state"
+"""Row of ``meta``: open, paused or closed, see ``states.py``."""
+_STATE = f"SELECT value FROM meta WHERE name = '{STATE}'"
 
 
 class Store:
@@ -90,7 +102,10 @@ class Store:
         self.sqlite = url.startswith("sqlite")
         if self.sqlite:
             _make_private(sa.make_url(url).database)
-        arguments: dict[str, Any] = {"timeout": BUSY_SECONDS} if self.sqlite else {}
+        arguments: dict[str, Any] = {"timeout": BUSY_SECONDS}
+        if not self.sqlite:
+            chosen = sa.make_url(url).query
+            arguments = {name: value for name, value in NOTICE.items() if name not in chosen}
         self.engine = sa.create_engine(
             url,
             connect_args=arguments,
@@ -239,11 +254,13 @@ def known_ids(connection: sa.Connection, ids: Sequence[bytes]) -> set[bytes]:
     return found
 
 
-def count_all(connection: sa.Connection, ids: Sequence[bytes]) -> tuple[int, int] | None:
+def count_all(
+    connection: sa.Connection, ids: Sequence[bytes]
+) -> tuple[int, int, str | None] | None:
     """The common case in few steps: all ids new, and room for all of them.
 
-    The number counted so far and the newest version are returned. None means that it was not the
-    common case, and the transaction must be rolled back.
+    The number counted so far, the newest version and the row of the state are returned. None means
+    that it was not the common case, and the transaction must be rolled back.
     """
     raw = connection.connection.driver_connection
     ordered = sorted(ids)
@@ -251,7 +268,9 @@ def count_all(connection: sa.Connection, ids: Sequence[bytes]) -> tuple[int, int
         try:
             with raw.pipeline():  # BEGIN travels along
                 rows = raw.execute(_COUNT_POSTGRESQL, {"ids": b"".join(ordered), "n": len(ids)})
-            return rows.fetchone()
+                state = raw.execute(_STATE)  # after the count, whose row is locked from there on
+            counted = rows.fetchone()
+            return counted and (*counted, *(state.fetchone() or [None]))
         except psycopg.errors.UniqueViolation:
             return None
         except psycopg.OperationalError:
@@ -262,8 +281,8 @@ def count_all(connection: sa.Connection, ids: Sequence[bytes]) -> tuple[int, int
         raw.executemany("INSERT INTO report_ids (id) VALUES (?)", [(one,) for one in ordered])
     except sqlite3.IntegrityError:
         return None
-    found: tuple[int, int] | None = raw.execute(_COUNT_SQLITE, {"n": len(ordered)}).fetchone()
-    return found
+    found = raw.execute(_COUNT_SQLITE, {"n": len(ordered)}).fetchone()
+    return found and (*found, *(raw.execute(_STATE).fetchone() or [None]))
 
 
 def use_all_tokens(connection: sa.Connection, wanted: Mapping[int, int], most: int) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from tacit._version import __version__
 from tacit.agents.base import Agent
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
+from tacit.errors import InvalidInput
 from tacit.folders import made_with
 from tacit.forecast import bind, pair
+from tacit.kernels.compiler import working_time
 from tacit.learned import LearnedPolicy
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
@@ -84,39 +86,55 @@ def simulate(
     bound = bind(problem, agent, K, reveal, participations)
     grid = checkpoint_grid(K, checkpoints)
     stop = stop or threading.Event()
-    runs = [_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
-    guarantee = bound.guarantee.as_simulated()
+    runs = [new_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
     keep = None
     if resume is not None:
         points = checkpoints if isinstance(checkpoints, str) else int(checkpoints)
         how = {"seeds": count, "seed": root, "checkpoints": points, "compiled": compiled}
         keep = _keeper(Path(resume), runs, {**_what(problem, agent, bound), **how})
     before = sum(int(run.score.at[0]) for run in runs)
-    began = time.perf_counter()
+    began = working_time()
     finished = advance_all(runs, K, threads, stop, progress, keep)
-    seconds = time.perf_counter() - began
+    seconds = working_time() - began
+    guarantee = bound.guarantee.as_simulated()
     done = sum(int(run.score.at[0]) for run in runs) - before
+    found = outcome(problem, agent, bound, guarantee, root, runs, grid, seconds, finished)
+    return Result(**{**found, "episodes_per_second": done / max(seconds, 1e-9)})
+
+
+def outcome(
+    problem: Problem,
+    agent: Agent,
+    bound: BoundAgent,
+    guarantee: Guarantee,
+    root: int,
+    runs: Sequence[Run],
+    grid: IntArray,
+    seconds: float,
+    finished: bool,
+) -> dict[str, Any]:
+    """What every result holds, of runs that were advanced together."""
     about = {"problem": problem.name, "agent": agent.name, "seed": root}
     recorded = min(int(run.score.at[1]) for run in runs)
-    return Result(
-        problem=problem.describe(),
-        agent={
+    return {
+        "problem": problem.describe(),
+        "agent": {
             "name": agent.name,
             "parameters": agent.parameters(),
             "notes": list(agent.notes(bound.task)),
         },
-        guarantee=guarantee,
-        seed=root,
-        seeds=tuple(range(count)),
-        requested_episodes=K,
-        episodes=grid[:recorded],
-        regret=np.array([run.score.regret[:recorded] for run in runs]),
-        reward=np.array([run.score.reward[:recorded] for run in runs]),
-        interrupted=not finished,
-        seconds=seconds,
-        episodes_per_second=done / max(seconds, 1e-9),
-        policies=_policies(runs, bound, guarantee, about) if finished else (),
-    )
+        "guarantee": guarantee,
+        "seed": root,
+        "seeds": tuple(range(len(runs))),
+        "requested_episodes": bound.task.users,
+        "episodes": grid[:recorded],
+        "regret": np.array([run.score.regret[:recorded] for run in runs]),
+        "reward": np.array([run.score.reward[:recorded] for run in runs]),
+        "interrupted": not finished,
+        "seconds": seconds,
+        "episodes_per_second": sum(int(run.score.at[0]) for run in runs) / max(seconds, 1e-9),
+        "policies": _policies(runs, bound, guarantee, about) if finished else (),
+    }
 
 
 def _what(problem: Problem, agent: Agent, bound: BoundAgent) -> dict[str, Any]:
@@ -134,14 +152,22 @@ def _what(problem: Problem, agent: Agent, bound: BoundAgent) -> dict[str, Any]:
 
 
 def _keeper(folder: Path, runs: Sequence[Run], configuration: dict[str, Any]) -> Keep:
-    """Bring runs to where the folder says they stood, and keep it up to date."""
+    """Bring runs to where the folder says they stood, and keep it up to date.
+
+    A run whose mechanism has no form to be stored in is not kept, and begins anew.
+    """
     kept = saving.Progress(folder, configuration)
     for number, run in enumerate(runs):
         arrays = kept.load(number)
         if arrays is not None:
             saving.restore(run, arrays)
     numbers = {id(run): number for number, run in enumerate(runs)}
-    return lambda run: kept.save(numbers[id(run)], saving.state(run))
+
+    def keep(run: Run) -> None:
+        with suppress(InvalidInput):
+            kept.save(numbers[id(run)], saving.state(run))
+
+    return keep
 
 
 def _policies(
@@ -157,14 +183,15 @@ def _policies(
     )
 
 
-def _run(
+def new_run(
     problem: Problem,
     agent: BoundAgent,
     root: int,
     run: int,
     grid: IntArray,
     stop: threading.Event,
-    compiled: bool,
+    compiled: bool = True,
 ) -> Run:
+    """One run before its first user: the fastest there is for this agent, or the driver itself."""
     fast = compiled_run(problem, agent, root, run, grid) if compiled else None
     return fast or StepwiseRun(problem, agent, root, run, grid, stop)

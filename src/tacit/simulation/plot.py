@@ -1,4 +1,4 @@
-"""Regret curves: mean over runs, 95% band, and the line a learner must get under."""
+"""Curves of regret, and of returns where no truth is known: mean over runs, 95% band, baseline."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, need
 from tacit.folders import make_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+    from tacit.simulation.learn_result import LearnResult
     from tacit.simulation.result import Result
 
 
@@ -37,16 +39,11 @@ def plot_regret(
         baseline: also draw the regret of the baseline policy (for tables: uniform actions).
         caption: text under the axes.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     drawn = [result for result in results if result.completed]
     if not drawn:
         raise InvalidInput("there is nothing to plot: no run reached a checkpoint")
     target = check_target(path)
-    figure = Figure(figsize=(7, 4.5), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    figure, axes = _canvas()
     for result in drawn:
         _curve(axes, result)
     if baseline:
@@ -60,6 +57,52 @@ def plot_regret(
     axes.set_xlabel("users (episodes)")
     axes.set_ylabel("cumulative regret against the exact optimum")
     axes.set_title(_title(drawn[0]), fontsize="medium")
+    return _finish(figure, axes, target, drawn, caption)
+
+
+def plot_returns(
+    result: LearnResult, path: str | Path, *, log: bool = True, baseline: bool = True
+) -> Path:
+    """Draw the mean return per user between two checkpoints, with its band, into a file.
+
+    Args:
+        result: what to draw.
+        path: where to; the ending chooses the format (.png, .pdf, .svg).
+        log: logarithmic axis of users.
+        baseline: also draw what uniform actions returned.
+    """
+    from tacit.simulation.learn_result import NOTE
+
+    if not result.completed:
+        raise InvalidInput("there is nothing to plot: no run reached a checkpoint")
+    target = check_target(path)
+    figure, axes = _canvas()
+    _curve(axes, result)
+    if baseline:
+        level = result.tests["uniform"]["mean"]
+        axes.axhline(level, color="0.4", ls="--", lw=1, label="uniform actions (do not learn)")
+    if log:
+        axes.set_xscale("log")
+    axes.set_xlabel("users (episodes)")
+    axes.set_ylabel("mean return per user since the point before")
+    name, horizon = result.problem["name"], result.problem["horizon"]
+    axes.set_title(f"{name}, horizon {horizon}", fontsize="medium")
+    return _finish(figure, axes, target, [result], NOTE)
+
+
+def _canvas() -> tuple[Figure, Axes]:
+    """A figure with one pair of axes, which needs no screen."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
+
+
+def _finish(
+    figure: Figure, axes: Axes, target: Path, drawn: Sequence[Result], caption: str
+) -> Path:
     axes.grid(alpha=0.3)
     several = any(len(result.seeds) > 1 for result in drawn)
     axes.legend(fontsize="small", title=BAND if several else None, title_fontsize="small")
@@ -71,6 +114,7 @@ def plot_regret(
 
 def check_target(path: str | Path) -> Path:
     """Refuse a file that cannot be drawn into, before anything is computed for it."""
+    need("a picture", "plots")
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise InvalidInput(f"cannot draw into {str(target)!r}: it must end in {', '.join(FORMATS)}")

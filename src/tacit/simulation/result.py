@@ -5,19 +5,20 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tacit._version import __version__
 from tacit.arrays import Array, IntArray
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, MissingExtra, need
 from tacit.folders import made_with, make_folder, read_json, write_json
-from tacit.intervals import half_width
+from tacit.intervals import half_width, mean_interval
 from tacit.learned import LearnedPolicy, load_policy, most_typical
 from tacit.privacy.guarantee import Guarantee
 
@@ -61,6 +62,8 @@ class Result:
             empty where the runs were interrupted.
     """
 
+    facts: ClassVar[tuple[str, ...]] = FACTS
+
     problem: Mapping[str, Any]
     agent: Mapping[str, Any]
     guarantee: Guarantee
@@ -96,13 +99,51 @@ class Result:
         return int(self.episodes[-1]) if len(self.episodes) else 0
 
     def band(self) -> tuple[Array, Array, Array]:
-        """Mean over runs and the ends of its pointwise 95% Student t interval.
+        """Mean over runs and the ends of its pointwise 95% Student t interval, cut off at 0.
 
-        With a single run the interval is not defined, and both ends are NaN.
+        Regret is never negative, so neither is its interval. With a single run it is not defined,
+        and both ends are NaN.
         """
         mean = self.regret.mean(axis=0)
         half = half_width(self.regret) if len(self.seeds) > 1 else np.full_like(mean, np.nan)
-        return mean, mean - half, mean + half
+        return mean, np.maximum(mean - half, 0.0), mean + half
+
+    @property
+    def gap(self) -> float:
+        """Regret per user of the baseline policy, exactly."""
+        return float(self.problem["optimal_value"] - self.problem["baseline"]["value"])
+
+    @property
+    def reference(self) -> bool:
+        """Whether the agent learns nothing: uniform, optimal, do-nothing."""
+        return "epsilon" not in self.agent["parameters"] and self.guarantee.model != "none"
+
+    @property
+    def warning(self) -> str:
+        """One sentence if the policies at the end were not better than the baseline; else empty.
+
+        Judged by the exact regret of the last tenth of the users, or what was recorded nearest to
+        it, against that of the baseline policy (uniform actions; for control, doing nothing): by
+        the mean over runs and, where there are several, its one-sided t test at 5%.
+        """
+        if self.reference or not self.completed:
+            return ""
+        name, last = self.problem["baseline"]["name"], self.completed
+        if self.gap <= 0.0:
+            return f"There is nothing to learn here: the {name} is already the best there is."
+        before = self.episodes[self.episodes <= -(-last * 9 // 10)]
+        begin = int(before[-1]) if len(before) and before[-1] < last else 0
+        late = self.regret_per_episode(begin, last)
+        found = mean_interval(late, 0.9, least=0.0)  # each end is missed by 5%
+        facts = (
+            f"the last {last - begin:,} of {last:,} users lost {found.value:.4g} each, and with "
+            f"the {name} they would have lost {self.gap:.4g}"
+        )
+        if found.value >= self.gap:
+            return f"Not better than the {name}: {facts}."
+        if len(late) > 1 and found.high >= self.gap:
+            return f"Not shown to be better than the {name} ({len(late)} runs differ): {facts}."
+        return ""
 
     def regret_per_episode(self, first: int, last: int) -> Array:
         """Mean regret per episode in (first, last] for every run; both must be checkpoints or 0."""
@@ -116,6 +157,7 @@ class Result:
 
     def frame(self) -> pd.DataFrame:
         """Tidy frame with columns seed, episode, regret, reward."""
+        need("a table of curves", "tables")
         import pandas as pd
 
         points = len(self.episodes)
@@ -154,6 +196,7 @@ class Result:
                 "lo": _numbers(low),
                 "hi": _numbers(high),
             },
+            "warning": self.warning,
             "guarantee": self.guarantee.to_json(),
             "timing": {
                 "seconds": self.seconds,
@@ -169,26 +212,25 @@ class Result:
 
     def _repr_html_(self) -> str:
         """The result in a notebook: what ran, what it lost, the curve and the guarantee."""
-        mean, low, high = (curve[-1:] for curve in self.band())
-        runs = len(self.seeds)
         rows = {
             "problem": f"{self.problem['name']}, horizon {self.problem['horizon']}",
             "agent": str(self.agent["name"]),
-            "users": f"{self.completed:,} of {self.requested_episodes:,}, runs: {runs}",
+            "users": f"{self.completed:,} of {self.requested_episodes:,}, runs: {len(self.seeds)}",
         }
         picture = ""
         if self.completed:
-            interval = (
-                "" if len(self.seeds) == 1 else f", 95% interval {low[-1]:.5g} to {high[-1]:.5g}"
-            )
-            rows["regret"] = f"{mean[-1]:.5g}{interval}"
-            with TemporaryDirectory() as folder:
-                drawn = base64.b64encode(
-                    self.plot(Path(folder, "regret.png")).read_bytes()
-                ).decode()
-            picture = f'<img alt="regret" width="700" src="data:image/png;base64,{drawn}">'
+            rows |= self._outcome()
+            with suppress(MissingExtra), TemporaryDirectory() as folder:
+                drawn = base64.b64encode(self.plot(Path(folder, "curve.png")).read_bytes()).decode()
+                picture = f'<img alt="curve" width="700" src="data:image/png;base64,{drawn}">'
         cells = "".join(f"<tr><th>{k}</th><td>{html.escape(v)}</td></tr>" for k, v in rows.items())
         return f"<table>{cells}</table>{picture}{self.guarantee._repr_html_()}"
+
+    def _outcome(self) -> dict[str, str]:
+        """How it went, as rows of the notebook's table."""
+        mean, low, high = (curve[-1] for curve in self.band())
+        interval = "" if len(self.seeds) == 1 else f", 95% interval {low:.5g} to {high:.5g}"
+        return {"regret": f"{mean:.5g}{interval}"}
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write curves.parquet, result.json, the policies and manifest.json into a folder.
@@ -211,7 +253,7 @@ class Result:
         manifest = {
             "format": FORMAT,
             "tacit": __version__,
-            **{key: report[key] for key in FACTS},
+            **{key: report[key] for key in self.facts},
             "guarantee_digest": self.guarantee.digest(),
             **made_with(),
         }
@@ -221,6 +263,7 @@ class Result:
     @classmethod
     def load(cls, folder: str | Path) -> Result:
         """Read a folder written by :meth:`save`."""
+        need("reading a result", "tables")
         import pandas as pd
 
         source = Path(folder)
@@ -246,6 +289,11 @@ class Result:
             facts: what :data:`FACTS` lists.
             curves: columns episode, regret and reward, run after run.
         """
+        if "regret" not in curves:
+            raise InvalidInput(
+                "these curves are of returns: tacit.learn made them, and tacit.LearnResult reads "
+                "them"
+            )
         seeds = tuple(int(seed) for seed in facts["seeds"])
         regret, reward = (
             np.asarray(curves[name], dtype=np.float64).reshape(len(seeds), -1)
@@ -274,6 +322,7 @@ def prepare(folder: Path, *, overwrite: bool) -> None:
             f"{folder} already holds a result; choose another folder, or overwrite it on purpose "
             "(--overwrite, overwrite=True)"
         )
+    need("keeping a result in a folder", "tables", "plots")
     make_folder(folder)
 
 

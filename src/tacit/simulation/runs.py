@@ -17,7 +17,7 @@ from tacit.arrays import Array, Arrays, IntArray
 from tacit.driver import BoundAgent, Learner
 from tacit.kernels.rollout import uniforms_per_episode
 from tacit.privacy.base import Secret
-from tacit.privacy.noise import SimulatedNoise
+from tacit.privacy.noise import Noise, SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
@@ -97,10 +97,11 @@ class StepwiseRun(Run):
         run: int,
         checkpoints: IntArray,
         stop: threading.Event,
+        noise: Noise | None = None,
     ) -> None:
         super().__init__(problem, agent, root, run, checkpoints)
         self.problem = problem
-        self.learner = Learner(agent, SimulatedNoise(self._noise))
+        self.learner = Learner(agent, noise or SimulatedNoise(self._noise))
         self._stop = stop
 
     def _live(self, publication: Publication) -> Trajectory:

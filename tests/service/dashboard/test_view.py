@@ -280,9 +280,9 @@ def test_many_watchers_cost_little_more_than_one(deploy, opened, monkeypatch) ->
 
 
 def test_paces_are_said_in_a_fitting_unit() -> None:
-    assert pace(10.0) == "10.0 users a day"
-    assert pace(24_000.0) == "1,000 users an hour"
-    assert pace(864_000.0) == "10.0 users a second"
+    assert pace(10.0) == "10.0 reports a day"
+    assert pace(24_000.0) == "1,000 reports an hour"
+    assert pace(864_000.0) == "10.0 reports a second"
 
 
 def luminance(colour: str) -> float:
@@ -332,6 +332,6 @@ def test_a_verdict_never_says_more_than_the_band() -> None:
 
     assert said((0.1, 1.0, 2.0)).startswith("Better than it")
     assert said((-2.0, -1.0, -0.1)).startswith("Worse than it")
-    assert "after about 400 users, more than this task is for" in said((-1.0, 1.0, 3.0))
-    assert "no number of users" in said((-1.0, 0.0, 1.0))
+    assert "after about 400 reports, more than this task is for" in said((-1.0, 1.0, 3.0))
+    assert "no number of reports" in said((-1.0, 0.0, 1.0))
     assert "do not support" in said((0.1, 1.0, 2.0), hidden=0.6)

@@ -56,14 +56,14 @@ def test_a_missing_witness_is_unready_everywhere_and_heals(tmp_path) -> None:
         health = service.client.get("/v1/dashboard").json()["health"]
         assert health["state"] == "trouble" and "witness" in health["summary"]
         metrics = service.client.get("/metrics", headers=service.as_operator).text
-        assert "tacit_ready 0.0" in metrics
-        assert "tacit_planner_failures_total 0.0" not in metrics
+        assert 'tacit_ready{task="small"} 0.0' in metrics
+        assert 'tacit_planner_failures_total{task="small"} 0.0' not in metrics
         sent = service.upload(service.reports(3)).json()["outcomes"]
         assert [one["outcome"] for one in sent] == ["accepted"] * 3  # reports are kept meanwhile
         hidden.rename(witness)
         until(lambda: ready(service) == (200, None))
         metrics = service.client.get("/metrics", headers=service.as_operator).text
-        assert "tacit_ready 1.0" in metrics
+        assert 'tacit_ready{task="small"} 1.0' in metrics
 
 
 def test_a_database_that_is_away_is_unready_and_503(service, monkeypatch) -> None:
@@ -85,13 +85,21 @@ def test_a_database_that_is_away_is_unready_and_503(service, monkeypatch) -> Non
 
 
 def test_a_frozen_database_does_not_freeze_what_needs_none(service, monkeypatch) -> None:
-    monkeypatch.setattr("tacit.service.http.routes.READY_SECONDS", 0.2)
+    monkeypatch.setattr("tacit.service.http.monitoring.READY_SECONDS", 0.2)
     until(lambda: ready(service) == (200, None))
-    status = service.collector.status
+    status, thaw, asked = service.collector.status, threading.Event(), []
+
+    def stuck():
+        asked.append(threading.get_ident())
+        thaw.wait(PATIENCE)
+        return status()
+
     with monkeypatch.context() as frozen:
-        frozen.setattr(service.collector, "status", lambda: time.sleep(3))
-        assert ready(service) == (503, "database")
-    assert status().trouble is None
+        frozen.setattr(service.collector, "status", stuck)
+        for _ in range(5):
+            assert ready(service) == (503, "database")
+        assert len(asked) == 1  # however often somebody asks, one thread waits
+        thaw.set()
     until(lambda: ready(service) == (200, None))
 
 

@@ -18,13 +18,15 @@ headers = {{ Authorization = "Bearer {operator}" }}
 [[operations]]
 include-path = "/v1/reports"
 headers = {{ Authorization = "Bearer {device}" }}
+[operations.checks.negative_data_rejection]
+expected-statuses = [400, 401, 403, 404, 409, 413, 415, 422, 429, "5xx"]
 """
 
 
-def fuzz(service, folder: Path, *options: str) -> int:
+def fuzz(service, folder: Path, *options: str, more: str = "") -> int:
     """Run it against the service; the number of requests it made."""
-    file = folder / "fuzz.toml"
-    file.write_text(SETTINGS.format(operator=service.operator, device=service.device))
+    file = folder / "fuzz.settings"
+    file.write_text(SETTINGS.format(operator=service.operator, device=service.device) + more)
     program = str(Path(sys.executable).with_name("schemathesis"))
     command = [program, "--config-file", str(file), "run", f"{service.url}/openapi.json"]
     done = subprocess.run(

@@ -13,12 +13,14 @@ from tacit.service.http.metrics import TIMED
 def samples(service) -> dict[str, float]:
     answer = service.client.get("/metrics", headers=service.as_operator)
     assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/plain")
-    return {
-        sample.name
-        + "".join(f",{key}={value}" for key, value in sorted(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(answer.text)
-        for sample in family.samples
-    }
+    found = {}
+    for family in text_string_to_metric_families(answer.text):
+        for sample in family.samples:
+            labels = dict(sample.labels)
+            assert labels.pop("task") == "small"
+            name = sample.name + "".join(f",{k}={v}" for k, v in sorted(labels.items()))
+            found[name] = sample.value
+    return found
 
 
 def mixed(service) -> None:

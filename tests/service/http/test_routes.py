@@ -6,8 +6,9 @@ import time
 import httpx
 import pytest
 
+from tacit import wire
 from tacit._version import __version__
-from tacit.service.http import routes
+from tacit.service.http import door
 
 
 def code(answer: httpx.Response) -> str:
@@ -20,7 +21,7 @@ def test_task_says_what_is_learned(shared) -> None:
     answer = shared.client.get("/v1/task")
     assert answer.status_code == 200
     body = answer.json()
-    assert body["tacit"] == __version__ and body["wire"] == 1
+    assert body["tacit"] == __version__ and body["wire"] == 2
     assert body["task_id"] == shared.collector.deployment.task_id
     assert body["model"] == "local"
     assert body["task"]["users"] == 40
@@ -38,6 +39,22 @@ def test_policy_has_an_etag_and_is_not_sent_twice(shared) -> None:
     assert changed.status_code == 200 and changed.content == first.content
     named = shared.client.get("/v1/policy/0")
     assert named.content == first.content and named.headers["etag"] == tag
+
+
+def test_a_device_can_ask_before_it_randomizes(shared) -> None:
+    answer = shared.client.get("/v1/taking/0")
+    assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
+    assert answer.json() == {
+        "task_id": shared.collector.deployment.task_id,
+        "version": 0,
+        "publication": wire.publication_hash(shared.client.get("/v1/policy/0").json()),
+        "taken": True,
+        "reason": None,
+        "message": None,
+    }
+    never = shared.client.get("/v1/taking/9").json()
+    assert (never["taken"], never["reason"], never["publication"]) == (False, "stale", None)
+    assert "has not been published" in never["message"]
 
 
 def test_unknown_versions(shared) -> None:
@@ -114,8 +131,8 @@ def test_who_may_do_what(shared, method: str, path: str, role: str) -> None:
 
 
 def test_a_revoked_token_is_refused_within_a_second(shared, monkeypatch) -> None:
-    assert routes.BELIEVED <= 1.0
-    monkeypatch.setattr(routes, "BELIEVED", 0.2)
+    assert door.BELIEVED <= 1.0
+    monkeypatch.setattr(door, "BELIEVED", 0.2)
     token = shared.collector.tokens.issue("operator", 1, "to be revoked")[0]
     headers = {"Authorization": f"Bearer {token}"}
     assert shared.client.get("/metrics", headers=headers).status_code == 200
@@ -154,7 +171,7 @@ def test_the_document_names_every_error(shared) -> None:
     }
     upload = document["paths"]["/v1/reports"]["post"]
     assert set(upload["responses"]) == {
-        *("200", "400", "401", "403", "404", "408", "413", "415", "422", "500", "503"),
+        *("200", "400", "401", "403", "404", "408", "409", "413", "415", "422", "500", "503"),
     }
     reports = upload["requestBody"]["content"]["application/json"]["schema"]["properties"]
     assert reports["reports"]["maxItems"] == shared.collector.deployment.settings.server.max_batch

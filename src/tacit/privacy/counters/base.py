@@ -24,11 +24,15 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
+from tacit.grid import GRID
 from tacit.privacy.counters.state import Buffers, Draw, State, whole_vector
 from tacit.validate import integer, number
 
 EXACT = 2**53
-"""Whole numbers up to here are exact in float64; no exact sum may pass it."""
+"""Whole numbers up to here are exact in float64."""
+
+ROOM = 2**62
+"""No exact sum may pass it: noise on top of it stays within the 64-bit integers."""
 
 EXPLICIT = 4096
 """Longest stream whose matrices are written out."""
@@ -205,8 +209,13 @@ class Strategy(ABC):
         return repr(self)
 
     def _checked(self, size: int, largest: int) -> tuple[int, int]:
-        size = integer(size, "size", low=1)
-        return size, integer(largest, "largest", low=1, high=EXACT // self.length)
+        size, largest = integer(size, "size", low=1), integer(largest, "largest", low=1)
+        if self.length * largest > ROOM:
+            raise InvalidInput(
+                f"{self.length:,} releases with sums of up to {largest * GRID:.3g} between two of "
+                "them could leave the 64-bit integers; plan for fewer users or shorter episodes"
+            )
+        return size, largest
 
 
 class ExactRows(Strategy):
@@ -227,11 +236,16 @@ class RoundedRows(Strategy):
         In either world a cell of the published rows is within 1/2 + e grid steps of C x, where e
         bounds the error of the floating-point sum. So each of the at most n size cells moves by at
         most 1 + 2 e more than the exact difference, and the triangle inequality does the rest.
+        Items above 2^53 are themselves rounded, once each, which errs less than adding them up.
         """
         size, largest = self._checked(size, largest)
-        per_cell = 1.0 + 2.0 * largest * self.unit_error()
+        error = self.unit_error() * (1.0 if largest <= EXACT else 2.0)
+        per_cell = 1.0 + 2.0 * largest * error
         return math.sqrt(self.length * size) * per_cell
 
     @abstractmethod
     def unit_error(self) -> float:
-        """Bound on the floating-point error of a cell of C x when all cells are within 1."""
+        """Bound on the floating-point error of a cell of C x when all cells are within 1.
+
+        At least the relative error of one operation times the largest sum of a row of C.
+        """

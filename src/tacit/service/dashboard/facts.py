@@ -21,7 +21,7 @@ from tacit.task import table_sizes
 
 if TYPE_CHECKING:
     from tacit.service.collector import Collector
-    from tacit.service.deployment import Deployment
+    from tacit.service.deployment import Deployment, Ids
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class Facts:
         now: the moment, in unix time.
         accepted: reports counted so far.
         next_batch: further reports until the next policy can be planned; None after the last.
+        state: "open", "paused" or "closed".
         planner_alive: whether somebody plans.
         trouble: why the service is not ready, None if it is.
         versions: every publication, oldest first.
@@ -50,12 +51,14 @@ class Facts:
         estimates: by version, as far as they were worked out.
         ledger: its public summary.
         schema: version of the database's schema.
+        ids: who decides the ids of reports.
     """
 
     deployment: Deployment
     now: float
     accepted: int
     next_batch: int | None
+    state: str
     planner_alive: bool
     trouble: Trouble | None
     versions: Sequence[Version]
@@ -64,6 +67,7 @@ class Facts:
     estimates: Mapping[int, Estimate]
     ledger: Mapping[str, Any]
     schema: str
+    ids: Ids = "chosen"
 
 
 GROWTH = 1.15
@@ -103,6 +107,7 @@ class FactReader:
                 now=self._collector.clock(),
                 accepted=status.accepted,
                 next_batch=None if status.finished else status.next_batch,
+                state=status.state,
                 planner_alive=status.planner_alive,
                 trouble=status.trouble,
             )
@@ -117,6 +122,7 @@ class FactReader:
             now=collector.clock(),
             accepted=status.accepted,
             next_batch=None if status.finished else status.next_batch,
+            state=status.state,
             planner_alive=status.planner_alive,
             trouble=status.trouble,
             versions=tuple(self._versions),
@@ -125,6 +131,7 @@ class FactReader:
             estimates=dict(self._estimates),
             ledger=status.budget,
             schema=collector.schema(),
+            ids=collector.ids,
         )
 
     def _catch_up(self, newest: int) -> None:

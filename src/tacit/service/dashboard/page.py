@@ -25,8 +25,8 @@ from tacit.service.dashboard import plots, words
 from tacit.service.dashboard.facts import FactReader, Facts, Version
 from tacit.service.dashboard.outlook import outlook_of
 from tacit.service.dashboard.view import ActionMap, View, build, thinned
+from tacit.service.http.door import documented
 from tacit.service.http.errors import ApiError
-from tacit.service.http.routes import documented
 
 if TYPE_CHECKING:
     from tacit.service.collector import Collector
@@ -68,7 +68,7 @@ def router(collector: Collector) -> APIRouter:
     def data(version: AnyVersion = None) -> dict[str, Any]:
         """What the page says; ``stamp`` changes when it does. ``policy`` is that of ``version``."""
         now = collector.status()  # programs wait for these two, so they are never old
-        key = (version, now.accepted, now.version)
+        key = ("json", version, now.accepted, now.version)
         said: dict[str, Any] = drawings.get(key, lambda: build(facts_of(version)).to_json())
         return said
 
@@ -164,12 +164,12 @@ def _hash(name: str) -> str:
 
 
 def pace(users_per_day: float) -> str:
-    """Users per day, or in a smaller unit of time when there are many."""
+    """Reports per day, or in a smaller unit of time when there are many."""
     if users_per_day >= 86_400:
-        return f"{words.real(users_per_day / 86_400)} users a second"
+        return f"{words.real(users_per_day / 86_400)} reports a second"
     if users_per_day >= 2_400:
-        return f"{words.real(users_per_day / 24)} users an hour"
-    return f"{words.real(users_per_day)} users a day"
+        return f"{words.real(users_per_day / 24)} reports an hour"
+    return f"{words.real(users_per_day)} reports a day"
 
 
 def render(view: View, facts: Facts, window: Window) -> str:
@@ -191,7 +191,6 @@ def render(view: View, facts: Facts, window: Window) -> str:
         newest=newest,
         value=points[-1] if points else None,
         forecast=outlook_of(facts),
-        units=f"{view.progress.unit}s",
         health_word=_HEALTH[view.health.state],
         moment=words.moment(facts.now),
         when=when,
@@ -199,7 +198,7 @@ def render(view: View, facts: Facts, window: Window) -> str:
         script=Markup(_asset("script.js")),
         progress_bar=plots.bar(
             facts.accepted / d.task.users,
-            f"{facts.accepted:,} of {d.task.users:,} {view.progress.unit}s",
+            f"{facts.accepted:,} of {d.task.users:,} reports",
         ),
         budget_bar=plots.bar(
             view.budget.share, f"{words.percent(view.budget.share)} of {view.budget.share_of} used"

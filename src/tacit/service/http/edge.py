@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
 
 from fastapi import Request, Response
 from starlette.datastructures import Headers, MutableHeaders
@@ -22,10 +23,11 @@ from tacit.service.answers import Unavailable
 from tacit.service.http.errors import ApiError, answer_unexpected, shape
 
 if TYPE_CHECKING:
-    from tacit.service.http.metrics import Metrics
+    from tacit.service.http.metrics import TaskMetrics
 
 Upload = Callable[[Request], Awaitable[Response]]
 UPLOADS = "/v1/reports"
+JSON, TEXT = "application/json", "text/plain"
 MOST_REQUESTS = 1000
 """Requests being answered at the same time; further ones get 503."""
 ALWAYS = ("/livez", "/readyz", "/healthz")
@@ -55,7 +57,7 @@ class Edge:
     takes longer than the rest of their way.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, upload: Upload) -> None:
+    def __init__(self, app: ASGIApp, metrics: TaskMetrics, upload: Upload | None = None) -> None:
         self.app, self.metrics, self._upload = app, metrics, upload
         self._active = 0
 
@@ -65,13 +67,16 @@ class Edge:
             await self.app(scope, receive, send)
             return
         exchange, started = _Exchange(scope, receive, send), time.monotonic()
-        uploaded = scope["path"] == UPLOADS and scope["method"] == "POST"
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        uploaded = path == UPLOADS and scope["method"] == "POST"
         self._active += 1
         try:
-            if self._active > MOST_REQUESTS and scope["path"] not in ALWAYS:
+            if self._active > MOST_REQUESTS and path not in ALWAYS:
                 raise Unavailable("too many requests at a time")
-            if uploaded:
-                await self._take(exchange)
+            if twice := _twice(scope):
+                await twice.response()(exchange.scope, exchange.receive, exchange.send)
+            elif uploaded and self._upload is not None:
+                await self._take(exchange, self._upload)
             else:
                 await self.app(exchange.scope, exchange.receive, exchange.send)
         except ClientDisconnect:
@@ -86,12 +91,20 @@ class Edge:
             route = UPLOADS if uploaded else found
             self.metrics.count_request(route, exchange.status, time.monotonic() - started)
 
-    async def _take(self, exchange: _Exchange) -> None:
+    async def _take(self, exchange: _Exchange, upload: Upload) -> None:
         try:
-            response = await self._upload(Request(exchange.scope, exchange.receive))
+            response = await upload(Request(exchange.scope, exchange.receive))
         except TacitError as error:
             response = shape(error).response()
         await response(exchange.scope, exchange.receive, exchange.send)
+
+
+def _twice(scope: Scope) -> ApiError | None:
+    """A query that names something twice means nothing definite, and is refused."""
+    names = [name for name, _ in parse_qsl(scope["query_string"].decode("latin-1"), True)]
+    if len(set(names)) == len(names):
+        return None
+    return ApiError("invalid", "a query parameter is given twice", "name each of them once")
 
 
 class _Exchange:
@@ -143,17 +156,16 @@ class _Exchange:
             pass
 
 
-async def read_json(request: Request, limit: int) -> bytes:
-    """The body of a JSON request, at most ``limit`` bytes of it, within a bounded time."""
+async def read_body(request: Request, limit: int, form: str = JSON) -> bytes:
+    """The body of a request in that form, at most ``limit`` bytes of it, within a bounded time."""
     kind, _, parameters = request.headers.get("content-type", "").lower().partition(";")
     charset = parameters.replace(" ", "").replace('"', "")
-    if kind.strip() != "application/json" or charset not in ("", "charset=utf-8"):
-        raise ApiError(
-            "unsupported_media_type", "the body must be JSON", "send Content-Type: application/json"
-        )
+    if kind.strip() != form or charset not in ("", "charset=utf-8"):
+        said = "the body must be JSON" if form == JSON else "the body must be plain text"
+        raise ApiError("unsupported_media_type", said, f"send Content-Type: {form}")
     if request.headers.get("content-encoding", "identity") != "identity":
         raise ApiError(
-            "unsupported_media_type", "compressed bodies are not read", "send the JSON as it is"
+            "unsupported_media_type", "compressed bodies are not read", "send it as it is"
         )
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > 15 or int(declared) > limit):

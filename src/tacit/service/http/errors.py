@@ -18,7 +18,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from tacit.errors import InvalidInput, TacitError
-from tacit.service.answers import Refused, Unavailable, UnknownTask, UnknownVersion
+from tacit.service.answers import (
+    Exists,
+    Paused,
+    Refused,
+    TaskClosed,
+    Unavailable,
+    UnknownTask,
+    UnknownVersion,
+)
 from tacit.service.readiness import place
 
 log = logging.getLogger("tacit.service")
@@ -32,6 +40,9 @@ CODES: dict[str, int] = {
     "unknown_version": 404,
     "method_not_allowed": 405,
     "request_timeout": 408,
+    "paused": 409,
+    "closed": 409,
+    "exists": 409,
     "too_large": 413,
     "too_many_reports": 413,
     "unsupported_media_type": 415,
@@ -104,6 +115,11 @@ def shape(error: TacitError) -> ApiError:
         return ApiError("unknown_task", str(error), "fetch /v1/task")
     if isinstance(error, UnknownVersion):
         return ApiError("unknown_version", str(error), "fetch /v1/policy")
+    if isinstance(error, Paused):
+        hint, pause = "keep the report, and send the same bytes later", {"Retry-After": "60"}
+        return ApiError("paused", str(error), hint, pause)
+    if isinstance(error, TaskClosed | Exists):
+        return ApiError("closed" if isinstance(error, TaskClosed) else "exists", str(error))
     if isinstance(error, InvalidInput):
         return ApiError("invalid", str(error), "compare with /openapi.json")
     raise error

@@ -77,7 +77,7 @@ class TaskBody(BaseModel):
     """Everything a device needs before it takes part."""
 
     tacit: str
-    wire: Literal[1]
+    wire: Literal[2]
     task_id: str
     name: str
     model: Literal["local", "joint"]
@@ -93,7 +93,9 @@ class TaskBody(BaseModel):
     delay: float
     grace: float
     keep_reports: bool
+    ids: Literal["token", "chosen"]
     restoring: str
+    state: Literal["open", "paused", "closed"]
     guarantee: dict[str, Any]
 
 
@@ -105,6 +107,17 @@ class PolicyBody(BaseModel):
     version: int
     policy: dict[str, Any]
     context: dict[str, ArrayBody]
+
+
+class TakingBody(BaseModel):
+    """Whether a report under a version would be taken now; if not, why."""
+
+    task_id: str
+    version: int
+    publication: str | None
+    taken: bool
+    reason: str | None
+    message: str | None
 
 
 class GuaranteeBody(BaseModel):
@@ -139,11 +152,15 @@ class Alive(BaseModel):
 
 
 class Ready(BaseModel):
-    """Whether the service does all of its work; if not, why: in a word and in a sentence."""
+    """Whether the service does all of its work; if not, why: in a word and in a sentence.
+
+    ``tasks`` names those in trouble.
+    """
 
     ready: bool
     reason: str | None
     message: str | None
+    tasks: list[str]
     tacit: str
 
 

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import multiprocessing
 import os
-import resource
 import signal
 import socket
 import sys
@@ -14,26 +13,27 @@ import tempfile
 import threading
 import time
 from functools import partial
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+import uvicorn._subprocess
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from tacit.errors import InvalidInput, TacitError
 from tacit.service.answers import Unavailable
-from tacit.service.logs import configure_worker
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from starlette.types import ASGIApp
 
 log = logging.getLogger("tacit.service")
 
 RETRY_SECONDS = 1.0
 """Pause of a worker that cannot open the database, before it is started again."""
+FOLLOW_SECONDS = 0.5
+"""Time between two looks of a worker whether its parent is still there."""
 TURN_SECONDS = 0.001
 """How long a thread back from the database waits for a busy one; Python's default is 5 ms."""
 HEADER_SECONDS, IDLE_SECONDS = 10.0, 20.0
@@ -134,7 +134,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def run(app: FastAPI, listening: socket.socket) -> None:
+def run(app: ASGIApp, listening: socket.socket) -> None:
     """Serve in this process until it is told to stop; uploads under way are finished first."""
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn repeats the signal when it is done
     _prepare()
@@ -147,24 +147,41 @@ def run(app: FastAPI, listening: socket.socket) -> None:
 def run_workers(
     deployment: Path, workers: int, listening: socket.socket, plans: bool = True
 ) -> None:
-    """Serve in several processes; each opens the collector itself, one of them plans at a time."""
+    """Serve in several processes; each opens the collector itself, one of them plans at a time.
+
+    They are forked off this process, which has read all code and holds no connection and no thread:
+    to start anew they would read the code again, each by itself.
+    """
     with tempfile.TemporaryDirectory(prefix="tacit-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        config = settings(partial(open_app, deployment, plans), factory=True, workers=workers)
-        Multiprocess(config, sockets=[listening]).run()
+        # not before: the library looks at the variable once, when it is loaded
+        import tacit.service.http.host  # noqa: F401
+
+        uvicorn._subprocess.spawn = multiprocessing.get_context("fork")  # type: ignore[assignment]
+        config = settings(
+            partial(open_app, deployment, plans, os.getpid()), factory=True, workers=workers
+        )
+        supervisor = Multiprocess(config, sockets=[listening])
+        os.register_at_fork(after_in_child=_leave_signals)
+        supervisor.run()
 
 
-def open_app(path: Path, plans: bool = True) -> FastAPI:
-    """What each worker runs: its own collector, with the application on it."""
+def open_app(path: Path, plans: bool, parent: int) -> ASGIApp:
+    """What each worker of a parent process runs: its own collector, or a folder's, and the app."""
     from tacit.service.collector import Collector
     from tacit.service.deployment import Deployment
+    from tacit.service.folder import Folder
     from tacit.service.http.app import create_app
+    from tacit.service.http.host import Host
     from tacit.service.planning import PlannerLoop
 
-    configure_worker()
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    if path.is_dir():
+        folder = Folder(path, plans, sqlite=False)
+        app = Host(folder)
+        folder.start()
+        _prepare()
+        return app
     try:
         collector = Collector.open(Deployment.load(path))
     except TacitError as error:  # a database that is away may come back; anything else stays wrong
@@ -175,15 +192,26 @@ def open_app(path: Path, plans: bool = True) -> FastAPI:
     return create_app(collector, PlannerLoop(collector) if plans else None)
 
 
-def _follow(sentinel: int) -> None:
+def _leave_signals() -> None:
+    """In a worker that was just forked: the parent's way of noting signals is not its own."""
+    for which in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(which, signal.SIG_DFL)
+
+
+def _follow(parent: int) -> None:
     """Stop, in good order, when the process that started this worker is gone."""
-    wait([sentinel])
+    while os.getppid() == parent:
+        time.sleep(FOLLOW_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _prepare() -> None:
     """What a process that serves needs: many open files, and threads that yield soon."""
     sys.setswitchinterval(TURN_SECONDS)
+    if sys.platform == "win32":  # which has no such limit
+        return
+    import resource
+
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_FILES if most == resource.RLIM_INFINITY else min(MOST_FILES, most)
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

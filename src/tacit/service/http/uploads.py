@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tacit.service.collector import Collector
     from tacit.service.intake import Upload
 
+T = TypeVar("T")
 ANSWER = TypeAdapter(UploadAnswer)
 GROUP = 5000
 """Reports in one transaction at most (one upload may have more)."""
@@ -25,13 +26,7 @@ GROUP = 5000
 
 def parse(body: bytes, max_batch: int) -> tuple[str, list[IncomingReport]]:
     """Task id and reports of an upload; refused whole if its form is wrong."""
-    try:
-        upload = UPLOAD.validate_json(body)
-    except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False, include_input=False)
-        if problems[0]["type"] == "json_invalid":
-            raise ApiError("malformed", "the body is not JSON", "send one JSON object") from None
-        raise invalid(problems) from None
+    upload = validated(UPLOAD, body)
     reports = upload["reports"]
     if len(reports) > max_batch:
         raise ApiError(
@@ -47,6 +42,17 @@ def parse(body: bytes, max_batch: int) -> tuple[str, list[IncomingReport]]:
         )
         for report in reports
     ]
+
+
+def validated(form: TypeAdapter[T], body: bytes) -> T:
+    """A body in the form that it must have; what is wrong with it is told without its values."""
+    try:
+        return form.validate_json(body)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        if problems[0]["type"] == "json_invalid":
+            raise ApiError("malformed", "the body is not JSON", "send one JSON object") from None
+        raise invalid(problems) from None
 
 
 class Writer:
