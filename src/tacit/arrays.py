@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Arrays = dict[str, npt.NDArray[Any]]
+"""By name."""
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
