@@ -31,6 +31,7 @@ class Uniform(CheckedAgent):
     """Plays every action with equal probability, learns nothing, collects nothing."""
 
     name: ClassVar[str] = "uniform"
+    masks: ClassVar[bool] = True
     uses: ClassVar[frozenset[str] | None] = frozenset()
 
     def bind(self, task: Task) -> BoundAgent:
@@ -44,6 +45,7 @@ class Optimal(CheckedAgent):
     """Plays the optimal policy of the true problem, which is revealed to it."""
 
     name: ClassVar[str] = "optimal"
+    masks: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset({"reward", "transitions"})
     uses: ClassVar[frozenset[str] | None] = frozenset()
 

@@ -49,6 +49,7 @@ class ShuffleOBI(CheckedAgent):
     """
 
     name: ClassVar[str] = "shuffle-obi"
+    masks: ClassVar[bool] = True
     ranges: ClassVar[Ranges] = {
         "batch": {"low": 0},
         "colluders": {"low": 0},

@@ -52,6 +52,7 @@ class TacitJoint(CheckedAgent):
     """
 
     name: ClassVar[str] = "tacit-joint"
+    masks: ClassVar[bool] = True
     ranges: ClassVar[Ranges] = {
         "width": {"low": 0.0, "high": 1e3},
         "reward_share": {"low": 0.001, "high": 0.999},
