@@ -57,7 +57,11 @@ format: $(VENV)/test.stamp
 bench: $(VENV)/core.stamp
 	$(BIN)/python benchmarks/speed.py
 
-docs: $(VENV)/test.stamp
+$(VENV)/docs.stamp: $(VENV)/core.stamp
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/docs.stamp
 	$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html
 
 soak: $(VENV)/test.stamp

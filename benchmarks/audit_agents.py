@@ -72,7 +72,7 @@ def row(case: Case, runs: int, seconds: float) -> str:
     agent = make_agent(case.agent, epsilon=1.0, **case.options)
     found, began = [], time.perf_counter()
     for seed in range(runs):
-        found.append(tacit.audit(agent, problem, seed=seed, seconds=seconds, service=case.service))
+        found.append(tacit.audit(problem, agent, seed=seed, seconds=seconds, service=case.service))
     spent = (time.perf_counter() - began) / runs
     paths = zip(*(audit.reports for audit in found), strict=True)
     best = max(paths, key=lambda path: median(r.lower_bound / r.claimed_epsilon for r in path))

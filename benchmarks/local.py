@@ -33,7 +33,7 @@ def speed() -> None:
         *((small, e, 10**6) for e in EPSILONS),
         (river, 1.0, 200_000),
     ]:
-        agent = bind(tacit.agent("tacit-local", epsilon=epsilon), problem, 2 * users)
+        agent = bind(problem, tacit.agent("tacit-local", epsilon=epsilon), 2 * users)
         rng = np.random.default_rng(0)
         row = np.empty((1000, 1 + 3 * problem.horizon))
         best, plain = np.inf, np.inf

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.kernels.compiler import ABOVE
+from tacit.kernels.compiler import ABOVE, BELOW
 
 ROOT = Path(__file__).resolve().parents[1]
 _spec = importlib.util.spec_from_file_location("import_graph", ROOT / "docs" / "import_graph.py")
@@ -45,7 +45,7 @@ def under(name: str, *packages: str) -> bool:
 BLIND = sorted(
     name
     for name in MODULES
-    if under(name, "planners", "policy", "publication", "release", "task", "features")
+    if under(name, "planners", "policy", "publication", "release", "task", "features", "pairs")
     or under(name, *(f"kernels.{kernel}" for kernel in PLANNING_KERNELS))
 )
 RAW = (
@@ -79,7 +79,7 @@ def test_the_import_walk_sees_what_it_must() -> None:
 
 
 ARROW = {
-    # package: what it may import, besides itself and arrays, errors, validate, kernels
+    # package: what it may import, besides itself and arrays, errors, validate, pairs, kernels
     "kernels": (),
     "features": ("task",),
     "statistics": ("features", "publication", "policy", "task", "trajectory"),
@@ -93,7 +93,7 @@ ARROW = {
         *("release", "statistics", "task", "trajectory"),
     ),
 }
-COMMON = ("arrays", "errors", "grid", "validate", "kernels")
+COMMON = ("arrays", "errors", "grid", "pairs", "validate", "kernels")
 
 
 @pytest.mark.parametrize("package", ARROW)
@@ -167,6 +167,9 @@ def test_the_kernel_cache_notices_every_module_a_kernel_can_reach() -> None:
     reached = set().union(*(closure(name, everywhere=False) for name in with_kernels))
     assert len(with_kernels) >= 25
     assert {name for name in reached if under(name, *ABOVE)} == set()
+    inner = [name for name in with_kernels if under(name, "kernels")]
+    reached = set().union(*(closure(name, everywhere=False) for name in inner))
+    assert {name for name in reached if not under(name, *BELOW)} == set()
 
 
 def test_no_cycle_between_folders() -> None:

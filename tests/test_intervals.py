@@ -13,6 +13,17 @@ def test_mean_interval_is_students() -> None:
     assert mean_interval(np.array([2.0])) == Interval(2.0, -np.inf, np.inf)
 
 
+def test_ends_stay_above_what_is_least_and_coverage_is_kept() -> None:
+    apart = np.array([0.0, 1.0])
+    assert mean_interval(apart).low < 0.0
+    found = mean_interval(apart, least=0.0)
+    assert found.low == 0.0 and found.high == mean_interval(apart).high
+    rng = np.random.default_rng(3)
+    for runs in rng.exponential(size=(500, 4)):  # the same truths are covered
+        cut, whole = mean_interval(runs, least=0.0), mean_interval(runs)
+        assert (cut.low <= 1.0 <= cut.high) == (whole.low <= 1.0 <= whole.high)
+
+
 def test_half_widths_go_over_the_first_axis() -> None:
     samples = np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0], [6.0, 5.0]])
     found = mean_interval(samples[:, 0], confidence=0.9)

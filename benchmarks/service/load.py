@@ -3,13 +3,17 @@
     python benchmarks/service/load.py                  PostgreSQL, two workers, three rounds
     python benchmarks/service/load.py --sqlite         SQLite, one process
     python benchmarks/service/load.py --reports 1e6 --rounds 1
+    python benchmarks/service/load.py --sqlite --each 1 --clients 32     one report per request
 
 A round first inserts rows of the same size (id, version, message; one statement and one commit per
-100 rows, ``synchronous_commit`` on), on one connection and on as many as there are clients, then
-uploads as many reports, 100 per request, and compares the rates, one after the other on this
+upload, ``synchronous_commit`` on), on one connection and on as many as there are clients, then
+uploads as many reports, ``--each`` per request, and compares the rates, one after the other on this
 machine. Many connections share the waiting for the disk, so they are the harder comparison.
-Clients are processes that send prepared bytes over one kept connection each. They connect one after
-the other (whoever accepts one of several connections at once accepts them all) before time counts.
+Clients send prepared bytes over one kept connection each; a few processes hold all connections, so
+that the clients do not compete with the service more than they must. They connect one after the
+other (whoever accepts one of several connections at once accepts them all) before time counts.
+The processor time that the service spends on a report is printed as well: it says what a machine
+with nothing else to do would reach.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import contextlib
 import json
 import multiprocessing
 import re
+import selectors
 import socket
 import sys
 import tempfile
@@ -35,7 +40,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parent))
 from running import Service, free_port, postgres  # noqa: E402
 
-PER_UPLOAD = 100
+CLIENT_PROCESSES = 4
 DEPLOYMENT = """
 [task]
 name = "load"
@@ -108,13 +113,13 @@ class Case:
         step, kind = statistic.question(self.publication, coin)
         return step, kind
 
-    def upload(self, rng: np.random.Generator) -> list[tuple[str, str]]:
+    def upload(self, rng: np.random.Generator, each: int) -> list[tuple[str, str]]:
         """Ids and messages of one request."""
         from tacit import wire
 
         task_id = self.deployment.task_id
         found = []
-        for _ in range(PER_UPLOAD):
+        for _ in range(each):
             name = rng.bytes(16).hex()
             pool = self._pool[self._question(wire.coin(task_id, name))]
             found.append((name, pool[int(rng.integers(len(pool)))]))
@@ -137,34 +142,63 @@ class Case:
         return head.encode() + body
 
 
-def send_all(number: int, start: Any, times: Any, port: int, requests: Sequence[bytes]) -> None:
-    """One client: send, wait for the answer, check that all was accepted, note the latency."""
+class Line:
+    """One connection: it sends its next request when the answer to the last one is there."""
+
+    def __init__(self, port: int, requests: Sequence[bytes], each: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=120)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.latencies: list[float] = []
+        self._requests, self._each = iter(requests), each
+        self._received, self._began = b"", 0.0
+
+    def send(self) -> bool:
+        """Send the next request; False if there is none."""
+        request = next(self._requests, None)
+        if request is None:
+            return False
+        self._began = time.perf_counter()
+        self.socket.sendall(request)
+        return True
+
+    def answered(self) -> bool:
+        """Read what is there; whether it is a whole answer, and says that all was accepted."""
+        part = self.socket.recv(65536)
+        self._received += part
+        head, end, body = self._received.partition(b"\r\n\r\n")
+        if not part or (end and not head.startswith(b"HTTP/1.1 200")):
+            raise RuntimeError(f"refused: {self._received[:500]!r}")
+        length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE) if end else None
+        if length is None or len(body) < int(length[1]):
+            return False
+        self.latencies.append(time.perf_counter() - self._began)
+        if body.count(b'"accepted"') != self._each:
+            raise RuntimeError(f"not all were accepted: {body[:500]!r}")
+        self._received = b""
+        return True
+
+
+def send_all(
+    number: int, start: Any, times: Any, port: int, each: int, parts: Sequence[Sequence[bytes]]
+) -> None:
+    """Some clients in one process, each with its own connection."""
     time.sleep(0.05 * number)
-    with socket.create_connection(("127.0.0.1", port), timeout=120) as line:
-        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        start.wait()
-        latencies = []
-        for request in requests:
-            began = time.perf_counter()
-            line.sendall(request)
-            answer = _answer(line)
-            latencies.append(time.perf_counter() - began)
-            if answer.count(b'"accepted"') != PER_UPLOAD:
-                raise RuntimeError(f"not all were accepted: {answer[:500]!r}")
-        times.put(latencies)
-
-
-def _answer(line: socket.socket) -> bytes:
-    received = b""
-    while b"\r\n\r\n" not in received:
-        received += line.recv(65536)
-    head, _, body = received.partition(b"\r\n\r\n")
-    length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
-    if not head.startswith(b"HTTP/1.1 200") or length is None:
-        raise RuntimeError(f"refused: {received[:500]!r}")
-    while len(body) < int(length[1]):
-        body += line.recv(65536)
-    return body
+    lines = []
+    for requests in parts:
+        lines.append(Line(port, requests, each))
+        time.sleep(0.01)
+    waiting = selectors.DefaultSelector()
+    for line in lines:
+        waiting.register(line.socket, selectors.EVENT_READ, line)
+    start.wait()
+    for line in lines:
+        if not line.send():
+            waiting.unregister(line.socket)
+    while waiting.get_map():
+        for key, _ in waiting.select(120):
+            if key.data.answered() and not key.data.send():
+                waiting.unregister(key.fileobj)
+    times.put([latency for line in lines for latency in line.latencies])
 
 
 def insert_all(
@@ -174,7 +208,7 @@ def insert_all(
     import psycopg
 
     row = "(%s, %s, %s)"
-    statement = f"INSERT INTO plain VALUES {', '.join([row] * PER_UPLOAD)}"
+    statement = f"INSERT INTO plain VALUES {', '.join([row] * len(uploads[0]))}"
     latencies = []
     with psycopg.connect(url, autocommit=True) as connection:
         start.wait()
@@ -217,38 +251,52 @@ def plain_rate(url: str, parts: Sequence[Sequence[Any]]) -> float:
         if row is None or row[0] != "on":
             raise RuntimeError("synchronous_commit is off; the comparison would be unfair")
     seconds, _ = together(insert_all, [(url, part) for part in parts])
-    return PER_UPLOAD * sum(map(len, parts)) / seconds
+    return len(parts[0][0]) * sum(map(len, parts)) / seconds
+
+
+def processes_of(service: Service) -> list[psutil.Process]:
+    """The service's own process and its workers."""
+    assert service.process is not None
+    parent = psutil.Process(service.process.pid)
+    return [parent, *parent.children(recursive=True)]
 
 
 def memory(service: Service) -> float:
     """Megabytes of the service's processes, private and shared parts counted once each."""
-    if service.process is None:
-        return 0.0
-    parent = psutil.Process(service.process.pid)
-    processes = [parent, *parent.children(recursive=True)]
-    return sum(process.memory_full_info().pss for process in processes) / 1e6
+    return sum(process.memory_full_info().pss for process in processes_of(service)) / 1e6
+
+
+def processor(service: Service) -> float:
+    """Seconds of processor time that they have used."""
+    times = [process.cpu_times() for process in processes_of(service)]
+    return sum(time.user + time.system for time in times)
 
 
 def measure(case: Case, service: Service, plain_url: str | None, options: Any) -> None:
     """Rounds of plain inserts and uploads, in turns."""
     rng = np.random.default_rng()
-    uploads = int(options.reports) // PER_UPLOAD
+    each, uploads = options.each, int(options.reports) // options.each
     for round_ in range(options.rounds):
         parts = [
-            [case.upload(rng) for _ in range(uploads // options.clients)]
+            [case.upload(rng, each) for _ in range(uploads // options.clients)]
             for _ in range(options.clients)
         ]
         plain = {}
         if plain_url:
             plain["one connection"] = plain_rate(plain_url, [sum(parts, start=[])])
             plain[f"{options.clients} connections"] = plain_rate(plain_url, parts)
-        requests = [(case.port, [case.request(upload) for upload in part]) for part in parts]
+        requests = [[case.request(upload) for upload in part] for part in parts]
         del parts
-        before = memory(service)
-        seconds, latencies = together(send_all, requests)
-        rate = PER_UPLOAD * len(latencies) / seconds
+        spread = [requests[i::CLIENT_PROCESSES] for i in range(CLIENT_PROCESSES)]
+        before, used = memory(service), processor(service)
+        seconds, latencies = together(
+            send_all, [(case.port, each, some) for some in spread if some]
+        )
+        rate = each * len(latencies) / seconds
+        cost = 1e6 * (processor(service) - used) / (each * len(latencies))
         p50, p99 = 1e3 * np.quantile(latencies, [0.5, 0.99])
         words = f"round {round_ + 1}: {rate:,.0f} reports/s, p50 {p50:.0f} ms, p99 {p99:.0f} ms, "
+        words += f"processor {cost:.0f} us per report, "
         words += f"memory {before:.0f} -> {memory(service):.0f} MB"
         for how, rows in plain.items():
             words += f"; plain inserts, {how}: {rows:,.0f} rows/s, ratio {rate / rows:.2f}"
@@ -260,6 +308,7 @@ def main() -> None:
     parser.add_argument("--reports", type=float, default=60_000, help="reports per round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--each", type=int, default=100, help="reports per request")
     parser.add_argument("--workers", type=int, default=2, help="API processes (PostgreSQL)")
     parser.add_argument("--sqlite", action="store_true", help="SQLite and one process")
     options = parser.parse_args()

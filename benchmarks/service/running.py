@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import psutil
 
 
 def free_port() -> int:
@@ -31,16 +32,26 @@ class Service:
         self.deployment = deployment
         self.address = f"http://127.0.0.1:{port}"
         self.options = options
+        self.environment: dict[str, str] = {}
         self.log = deployment.with_suffix(".log")
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, patience: float = 60.0) -> float:
-        """Start it and wait until it is healthy; the seconds that took."""
+    def start(self, patience: float = 300.0) -> float:
+        """Start it and wait until it is healthy; the seconds that took.
+
+        The patience is for a machine that is busy with other things.
+        """
         began = time.monotonic()
         tacit = Path(sys.executable).with_name("tacit")
         command = [str(tacit), "serve", str(self.deployment), *self.options]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=os.environ | self.environment,
+            )
         while time.monotonic() - began < patience:
             if self.healthy():
                 return time.monotonic() - began
@@ -85,12 +96,13 @@ class Postgres:
         self.folder = folder
         self.url = self._server.get_uri()
 
+    def process(self) -> psutil.Process:
+        """The postmaster."""
+        return psutil.Process(int((self.folder / "postmaster.pid").read_text().split()[0]))
+
     def kill(self) -> None:
         """SIGKILL to the postmaster and every backend."""
-        import psutil
-
-        pid = int((self.folder / "postmaster.pid").read_text().split()[0])
-        parent = psutil.Process(pid)
+        parent = self.process()
         for process in [*parent.children(recursive=True), parent]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()

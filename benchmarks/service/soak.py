@@ -68,6 +68,7 @@ minimum_batch = {batch}
 accepted_versions = 1000
 
 [storage]
+{witness}
 database = "{database}"
 keep_reports = true
 
@@ -83,11 +84,19 @@ AGENTS = {
 class World:
     """One task on one database, its clients, and what they were told."""
 
-    def __init__(self, folder: Path, mode: Mode, database: str, seed: int) -> None:
+    def __init__(
+        self, folder: Path, mode: Mode, database: str, seed: int, witness: Path | None = None
+    ) -> None:
         self.mode = mode
         port = free_port()
         path = folder / "soak.toml"
-        text = DEPLOYMENT.format(agent=AGENTS[mode], batch=BATCH, database=database, port=port)
+        text = DEPLOYMENT.format(
+            agent=AGENTS[mode],
+            batch=BATCH,
+            database=database,
+            port=port,
+            witness=f'witness = "{witness}"' if witness else "witness_on_same_disk = true",
+        )
         path.write_text(text)
         self.deployment = Deployment.load(path)
         with Collector.open(self.deployment) as collector:
@@ -97,6 +106,7 @@ class World:
         self.acknowledged: dict[str, int] = {}
         self.surprises: list[str] = []
         self.stop = threading.Event()
+        self.gone = False  # the service is not coming back: nobody insists any more
 
     def report(self, rng: random.Random) -> tuple[dict[str, Any], int]:
         """A report that carries a number of its own, and the number."""
@@ -121,24 +131,28 @@ class World:
 
     def insist(self, http: httpx.Client, rng: random.Random, count: int) -> None:
         """Upload so many new reports until the answer says that they are there."""
-        made = [self.report(rng) for _ in range(count)]
-        numbers = {report["id"]: number for report, number in made}
-        body = {"task_id": self.deployment.task_id, "reports": [report for report, _ in made]}
-        content = json.dumps(body).encode()
-        while not self._acknowledged(http, rng, content, numbers):
+        content, numbers = self.upload(rng, count)
+        while not (self.gone or self._acknowledged(http, rng, content, numbers)):
             time.sleep(rng.uniform(0.0, 0.1))
+
+    def upload(self, rng: random.Random, count: int) -> tuple[bytes, dict[str, int]]:
+        """The body of a request with so many new reports, and the number that each carries."""
+        made = [self.report(rng) for _ in range(count)]
+        body = {"task_id": self.deployment.task_id, "reports": [report for report, _ in made]}
+        return json.dumps(body).encode(), {report["id"]: number for report, number in made}
+
+    def post(self, http: httpx.Client, content: bytes) -> httpx.Response:
+        """Send it once."""
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        return http.post("/v1/reports", content=content, headers=headers)
 
     def _acknowledged(
         self, http: httpx.Client, rng: random.Random, content: bytes, numbers: dict[str, int]
     ) -> bool:
-        headers = {
-            "Authorization": f"Bearer {self.token}",
-            "Content-Type": "application/json",
-        }
         if rng.random() < LOST:  # the request never arrives
             return False
         try:
-            answer = http.post("/v1/reports", content=content, headers=headers)
+            answer = self.post(http, content)
         except httpx.HTTPError:
             return False
         if rng.random() < LOST or answer.status_code == 503:  # the answer never arrives
@@ -233,7 +247,7 @@ def judge(world: World, tally: Tally) -> None:
     """Number and exact sum of everything counted, the chain of the ledger, the policies."""
     with Collector.open(world.deployment) as collector:
         status, ledger = collector.status(), collector.ledger()
-        tally.versions = status.version
+        tally.versions, tally.accepted = status.version, status.accepted
         if status.accepted != len(world.acknowledged):
             tally.problems.append(
                 f"{status.accepted} counted, {len(world.acknowledged)} acknowledged"
@@ -254,6 +268,7 @@ class Tally:
     kills: int = 0
     database_kills: int = 0
     reports: int = 0
+    accepted: int = 0
     versions: int = 0
     restarts: list[float] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -287,6 +302,9 @@ def soak(folder: Path, mode: Mode, kind: Database, kills: int, seed: int = 0) ->
                 world.work_a_little()
                 kill_one(world, server, tally)
                 draws.look()
+        except BaseException:
+            world.gone = True
+            raise
         finally:
             world.stop.set()
             for client in clients:
@@ -315,8 +333,8 @@ def kill_one(world: World, server: Postgres | None, tally: Tally) -> None:
     if world.service.process is None:
         world.service.start()
     while not world.service.healthy():
-        if time.monotonic() - began > 60.0:
-            raise RuntimeError("the service is not healthy a minute after a kill")
+        if time.monotonic() - began > 300.0:
+            raise RuntimeError("the service is not healthy five minutes after a kill")
         time.sleep(0.02)
     tally.restarts.append(time.monotonic() - began)
 

@@ -13,8 +13,12 @@ Everything heavy is imported on first use, so that ``import tacit`` and ``tacit 
 
 from __future__ import annotations
 
-import importlib
+import importlib.abc
+import importlib.util
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tacit._version import __version__
@@ -25,15 +29,20 @@ if TYPE_CHECKING:
     from tacit.auditing.agent import audit
     from tacit.errors import InvalidInput, TacitError, UnknownName
     from tacit.forecast import guarantee
+    from tacit.learned import LearnedPolicy, load_policy
     from tacit.privacy import Guarantee
     from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
-    from tacit.simulation import Result, simulate
+    from tacit.problems.discretized import Discretized
+    from tacit.simulation import LearnResult, Result, learn, simulate
 
 _PUBLIC = {
     "Agent": ("tacit.agents", "Agent"),
+    "Discretized": ("tacit.problems.discretized", "Discretized"),
     "Guarantee": ("tacit.privacy", "Guarantee"),
     "InvalidInput": ("tacit.errors", "InvalidInput"),
+    "LearnResult": ("tacit.simulation", "LearnResult"),
+    "LearnedPolicy": ("tacit.learned", "LearnedPolicy"),
     "LinearMDP": ("tacit.problems", "LinearMDP"),
     "LQSystem": ("tacit.problems", "LQSystem"),
     "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
@@ -44,14 +53,19 @@ _PUBLIC = {
     "agent": ("tacit.agents", "make_agent"),
     "audit": ("tacit.auditing.agent", "audit"),
     "guarantee": ("tacit.forecast", "guarantee"),
+    "learn": ("tacit.simulation", "learn"),
+    "load_policy": ("tacit.learned", "load_policy"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
 }
 
 __all__ = [
     "Agent",
+    "Discretized",
     "Guarantee",
     "InvalidInput",
+    "LearnResult",
+    "LearnedPolicy",
     "LinearMDP",
     "LQSystem",
     "LinearMixtureMDP",
@@ -63,6 +77,8 @@ __all__ = [
     "agent",
     "audit",
     "guarantee",
+    "learn",
+    "load_policy",
     "problem",
     "simulate",
 ]
@@ -82,5 +98,32 @@ def __dir__() -> list[str]:
     return __all__
 
 
-if "gymnasium" in sys.modules:  # then its users expect tacit's environments to be registered
-    importlib.import_module("tacit.problems.environments")
+class _WithGymnasium(importlib.abc.MetaPathFinder):
+    """Registers tacit's environments when gymnasium is imported after tacit.
+
+    Gymnasium reads no entry points since 1.0, and importing it here would cost everybody its time.
+    """
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Gymnasium as the other finders find it, with a word to it when it has been loaded."""
+        if name != "gymnasium":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_register(module: ModuleType) -> None:
+                load(module)
+                importlib.import_module("tacit.problems.catalogue").register()
+
+            spec.loader.exec_module = load_and_register  # type: ignore[method-assign]
+        return spec
+
+
+if "gymnasium" in sys.modules:
+    importlib.import_module("tacit.problems.catalogue").register()
+else:
+    sys.meta_path.insert(0, _WithGymnasium())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.planners.base import Planner, Streams
 from tacit.privacy.base import Privatizer, Query, Report, Secret
+from tacit.privacy.filter import BudgetExhausted
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
@@ -140,6 +142,10 @@ class Learner:
         secret: where the privatizer stands; from the beginning if left out.
         publication: the newest one, None before the first.
         served: users absorbed so far.
+
+    Attributes:
+        left: users of the newest publication who are still to come.
+        learned: users whose data are in the newest publication.
     """
 
     def __init__(
@@ -156,6 +162,8 @@ class Learner:
         self.secret = agent.privatizer.init() if secret is None else secret
         self.publication = publication
         self.served = served
+        self.left = 0
+        self.learned = self.secret.users
         self.release: Release | None = None
 
     def publish(self, streams: Streams) -> Publication:
@@ -165,7 +173,20 @@ class Learner:
         self.publication = self.agent.planner.plan(
             self.agent.task, self.release, self._ask, self.publication, streams
         )
+        self.left, self.learned = self.due(), self.secret.users
         return self.publication
+
+    def conclude(self, streams: Streams) -> Publication:
+        """Plan once more when the last user has reported: the policy that is left in the end.
+
+        The release it is planned on is part of what every guarantee is computed for. Answered
+        questions may all have been used up; then the newest publication stays.
+        """
+        assert self.publication is not None
+        try:
+            return self.publish(streams)
+        except BudgetExhausted:
+            return self.publication
 
     def due(self) -> int:
         """How many users the newest publication is for, cut at the task's last user."""
@@ -178,10 +199,25 @@ class Learner:
             )
         return min(batch, self.agent.task.users - self.served)
 
+    def serve(self, users: Users) -> None:
+        """The next user of the newest publication: lives, contributes, reports, is absorbed."""
+        publication, agent = self.publication, self.agent
+        assert publication is not None
+        trajectory = users(publication.for_user(self.served))
+        agent.statistic.contribute(trajectory, publication, self.served, self._contribution)
+        report = agent.privatizer.encode(self._contribution, publication, self.noise)
+        self.absorb(report, publication.version)
+
+    @cached_property
+    def _contribution(self) -> IntArray:
+        """What one user contributes, overwritten by the next one."""
+        return np.zeros(self.agent.statistic.layout.size, dtype=np.int64)
+
     def absorb(self, report: Report, version: int) -> None:
         """Fold one user's report in, made under that version of the publication."""
         self.secret = self.agent.privatizer.absorb(self.secret, report, version)
         self.served += 1
+        self.left -= 1
 
     def absorb_sums(self, total: IntArray, users: int) -> None:
         """Fold in what ``users`` users of the newest publication contributed, added up."""
@@ -190,6 +226,7 @@ class Learner:
             self.secret, total, users, self.publication, self.noise
         )
         self.served += users
+        self.left -= users
 
     def _ask(self, query: Any) -> Release:
         return self.agent.privatizer.release(self.secret, query, self.noise)
@@ -202,12 +239,7 @@ def drive(agent: BoundAgent, users: Users, noise: Noise, streams: Streams) -> It
     next publication is asked for.
     """
     learner = Learner(agent, noise)
-    contribution = np.zeros(agent.statistic.layout.size, dtype=np.int64)
     while learner.served < agent.task.users:
-        publication = learner.publish(streams)
-        yield publication
-        for _ in range(learner.due()):
-            trajectory = users(publication.for_user(learner.served))
-            agent.statistic.contribute(trajectory, publication, learner.served, contribution)
-            report = agent.privatizer.encode(contribution, publication, noise)
-            learner.absorb(report, publication.version)
+        yield learner.publish(streams)
+        while learner.left > 0:
+            learner.serve(users)

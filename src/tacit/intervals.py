@@ -42,13 +42,17 @@ class Interval:
         return False if self.high < low or self.low > high else None
 
 
-def mean_interval(samples: Array, confidence: float = 0.95) -> Interval:
-    """Mean of independent samples with its Student t interval; of a single one, everything."""
+def mean_interval(samples: Array, confidence: float = 0.95, *, least: float = -np.inf) -> Interval:
+    """Mean of independent samples with its Student t interval; of a single one, everything.
+
+    Where the quantity cannot be below ``least`` (regret: 0), neither are the ends. Cutting off
+    what is impossible keeps the coverage; a bootstrap of a handful of runs would not.
+    """
     n, mean = len(samples), float(np.mean(samples))
     if n < 2:
         return Interval(mean, -np.inf, np.inf)
     half = float(half_width(np.asarray(samples), 1 - confidence))
-    return Interval(mean, mean - half, mean + half)
+    return Interval(mean, max(least, mean - half), mean + half)
 
 
 def half_width(samples: Array, beta: float = 0.05) -> Array:

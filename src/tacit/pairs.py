@@ -6,14 +6,15 @@ over pairs, and nothing else is ever played or counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IndexArray, IntArray, frozen
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, suggestion
+from tacit.validate import distributions, integer, unit_array
 
 Flags = npt.NDArray[np.bool_]
 
@@ -147,3 +148,67 @@ def _flags(
             f"{list(shape)}"
         )
     return np.array(given)
+
+
+def terminals(
+    given: Iterable[int | str] | Flags, states: int, names: Sequence[str] | None
+) -> Flags:
+    """Flags [S] of the states that end an episode."""
+    if isinstance(given, np.ndarray) and given.dtype == np.bool_:
+        if given.shape != (states,):
+            raise InvalidInput(
+                f"terminal has shape {list(given.shape)}, but it must be {states} flags or a list "
+                "of states"
+            )
+        return np.array(given)
+    return _marked(given, "terminal", states, names)
+
+
+def allowed_flags(
+    given: Sequence[Iterable[int | str]] | Flags | None,
+    terminal: Flags,
+    shape: tuple[int, int],
+    names: Sequence[str] | None,
+) -> Flags:
+    """Flags [S, A] of what may be played; whatever is said of terminal states is left out."""
+    if given is None:
+        return np.repeat(~terminal[:, np.newaxis], shape[1], axis=1)
+    if isinstance(given, np.ndarray) and given.dtype == np.bool_:
+        if given.shape != shape:
+            raise InvalidInput(
+                f"allowed has shape {list(given.shape)}, but it must be [states, actions] = "
+                f"{list(shape)}"
+            )
+        flags = np.array(given)
+    else:
+        if len(given) != shape[0]:
+            raise InvalidInput(
+                f"allowed lists the actions of {len(given)} states, but there are {shape[0]}"
+            )
+        flags = np.array([_marked(row, "allowed", shape[1], names) for row in given])
+    flags[terminal] = False
+    return flags
+
+
+def _marked(given: Iterable[int | str], what: str, size: int, names: Sequence[str] | None) -> Flags:
+    flags = np.zeros(size, dtype=bool)
+    for one in given:
+        if isinstance(one, str):
+            if names is None or one not in names:
+                raise InvalidInput(f"{what} names {one!r}{suggestion(one, names or ())}")
+            one = names.index(one)
+        flags[integer(one, what, low=0, high=size - 1)] = True
+    return flags
+
+
+def start_law(given: int | str | npt.ArrayLike, states: int, names: Sequence[str] | None) -> Array:
+    """Chances of all states [S], given as such or as the one start state."""
+    if isinstance(given, str) or np.ndim(given) == 0:
+        return _marked([given], "initial", states, names).astype(np.float64)  # type: ignore[list-item]
+    law = unit_array(given, "initial", rows=True)
+    if law.shape != (states,):
+        raise InvalidInput(
+            f"initial has shape {list(law.shape)}, but it must be a state or {states} probabilities"
+        )
+    distributions(law, "initial")
+    return law

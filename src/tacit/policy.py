@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -10,7 +11,13 @@ from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput
 from tacit.kernels.excitation import directions
 from tacit.pairs import Pairs
-from tacit.validate import distributions, finite_array, integer, number
+from tacit.validate import distributions, finite_array, integer, number, unit_array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Names = Sequence[str] | None
+"""What states or actions are called; None for their numbers."""
 
 
 @runtime_checkable
@@ -20,6 +27,12 @@ class Policy(Protocol):
     @property
     def horizon(self) -> int:
         """Number of steps the policy covers."""
+
+    def act(self, observation: Any, step: int, rng: np.random.Generator | None = None) -> Any:
+        """What to do when this is observed at a step, counted from 0."""
+
+    def to_frame(self, states: Names = None, actions: Names = None) -> pd.DataFrame:
+        """The whole policy, one row for every entry; names in place of numbers where given."""
 
 
 class TabularPolicy:
@@ -41,6 +54,27 @@ class TabularPolicy:
         """Number of steps the policy covers."""
         return len(self.actions)
 
+    def act(self, observation: Any, step: int, rng: np.random.Generator | None = None) -> int:
+        """The action in a state at a step, counted from 0; nothing is drawn.
+
+        >>> TabularPolicy(np.array([[1, 0]])).act(0, step=0)
+        1
+        """
+        return int(self.actions[_place(observation, step, self.actions.shape)])
+
+    def to_frame(self, states: Names = None, actions: Names = None) -> pd.DataFrame:
+        """Columns step, state and action."""
+        import pandas as pd
+
+        H, S = self.actions.shape
+        return pd.DataFrame(
+            {
+                "step": np.repeat(np.arange(H), S),
+                "state": _called(np.tile(np.arange(S), H), states),
+                "action": _called(self.actions.ravel(), actions),
+            }
+        )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TabularPolicy) and np.array_equal(self.actions, other.actions)
 
@@ -57,7 +91,7 @@ class StochasticPolicy:
     __slots__ = ("probabilities",)
 
     def __init__(self, probabilities: Array) -> None:
-        table = finite_array(probabilities, "probabilities")
+        table = unit_array(probabilities, "probabilities", rows=True)
         if table.ndim != 3:
             raise InvalidInput(
                 "action probabilities have shape [horizon, states, actions], "
@@ -71,6 +105,32 @@ class StochasticPolicy:
         """Number of steps the policy covers."""
         return len(self.probabilities)
 
+    def act(self, observation: Any, step: int, rng: np.random.Generator | None = None) -> int:
+        """An action drawn in a state at a step, counted from 0."""
+        place = _place(observation, step, self.probabilities.shape[:2])
+        if not isinstance(rng, np.random.Generator):
+            raise InvalidInput(
+                "this policy draws its actions: pass rng=numpy.random.default_rng(), made once "
+                "and used for every call"
+            )
+        cumulative = np.cumsum(self.probabilities[place])
+        drawn = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
+        return int(drawn)
+
+    def to_frame(self, states: Names = None, actions: Names = None) -> pd.DataFrame:
+        """Columns step, state, action and probability."""
+        import pandas as pd
+
+        step, state, action = np.indices(self.probabilities.shape).reshape(3, -1)
+        return pd.DataFrame(
+            {
+                "step": step,
+                "state": _called(state, states),
+                "action": _called(action, actions),
+                "probability": self.probabilities.ravel(),
+            }
+        )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StochasticPolicy) and np.array_equal(
             self.probabilities, other.probabilities
@@ -82,6 +142,16 @@ class StochasticPolicy:
     def __repr__(self) -> str:
         _, states, actions = self.probabilities.shape
         return f"StochasticPolicy(horizon={self.horizon}, states={states}, actions={actions})"
+
+
+def _place(observation: Any, step: int, sizes: tuple[int, ...]) -> tuple[int, int]:
+    """Where a table says what to do."""
+    h = integer(step, "step", low=0, high=sizes[0] - 1)
+    return h, integer(observation, "observation", low=0, high=sizes[1] - 1)
+
+
+def _called(numbers: IntArray, names: Names) -> Any:
+    return numbers if names is None else [names[i] for i in numbers]
 
 
 def uniform_policy(
@@ -154,6 +224,36 @@ class LinearPolicy:
     def horizon(self) -> int:
         """Number of steps the policy covers."""
         return len(self.gains)
+
+    def act(self, observation: Any, step: int, rng: np.random.Generator | None = None) -> Array:
+        """The input K_h x + v_h for a state x at a step, counted from 0.
+
+        Without the excitation, which serves learning: :meth:`for_user` writes it out.
+        """
+        x = np.atleast_1d(finite_array(observation, "observation"))
+        if x.shape != self.gains.shape[2:]:
+            raise InvalidInput(
+                f"observation has shape {list(x.shape)}, but these gains need one number for each "
+                f"of {self.gains.shape[2]} state variables"
+            )
+        h = integer(step, "step", low=0, high=self.horizon - 1)
+        return np.asarray(self.gains[h] @ x + self.offsets[h])
+
+    def to_frame(self, states: Names = None, actions: Names = None) -> pd.DataFrame:
+        """Columns step, input, gain of every state variable, and offset; without excitation."""
+        import pandas as pd
+
+        H, d, n = self.gains.shape
+        by_state = self.gains.reshape(H * d, n).T
+        called = _called(np.arange(n), states)
+        return pd.DataFrame(
+            {
+                "step": np.repeat(np.arange(H), d),
+                "input": _called(np.tile(np.arange(d), H), actions),
+                **{f"gain of {x}": k for x, k in zip(called, by_state, strict=True)},
+                "offset": self.offsets.ravel(),
+            }
+        )
 
     def for_user(self, user: int) -> LinearPolicy:
         """The policy as this user reads it: excitation written out as offsets."""

@@ -111,8 +111,11 @@ class Registry(Generic[T]):
         """Register a name; a name can be taken only once."""
         if name in self._own:
             raise InvalidInput(f"the {self.kind} name {name!r} is taken")
-        source = EntryPoint(name, factory, self.group) if isinstance(factory, str) else factory
-        self._own[name] = Registered(name, source, about)
+        self._own[name] = Registered(name, self.source(name, factory), about)
+
+    def source(self, name: str, factory: Callable[..., T] | str) -> Callable[..., T] | EntryPoint:
+        """A factory as it is, or what imports it when it is first used."""
+        return EntryPoint(name, factory, self.group) if isinstance(factory, str) else factory
 
     def __iter__(self) -> Iterator[Registered[T]]:
         return iter(self._own.values())
@@ -126,6 +129,9 @@ class Registry(Generic[T]):
             version = "" if point.dist is None else f" {point.dist.version}"
             found.append(Registered[T](point.name, point, "", package + version))
         return tuple(sorted(found, key=lambda one: (one.name, one.package)))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._own or any(one.name == name for one in self.installed)
 
     def entry(self, name: str) -> Registered[T]:
         """The entry of that name, or an error that suggests the nearest one."""

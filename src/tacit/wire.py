@@ -25,7 +25,7 @@ import numpy.typing as npt
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput, suggestion
-from tacit.policy import Policy, StochasticPolicy, TabularPolicy
+from tacit.policy import LinearPolicy, Policy, StochasticPolicy, TabularPolicy, check_allowed
 from tacit.privacy.base import LocalPrivatizer
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
@@ -38,6 +38,15 @@ VERSION = 1
 
 TERMS = ("name", "task", "agent", "reward_range", "absorbing_state", "unit")
 """What a user agrees to: one of them changed is another task."""
+
+PUBLISHED = ("task_id", "version", "policy", "context")
+"""What is said about a policy wherever it goes."""
+
+BESIDES = (
+    *("format", "format_version", "family", "horizon", "sizes"),
+    *("users", "guarantee", "names", "about", "sha256"),
+)
+"""What a policy file says besides."""
 
 MOST_NAMES = 64
 DTYPES = ("<f8", "<i8", "|b1")
@@ -218,10 +227,17 @@ def named(value: object, what: str) -> Mapping[str, Any]:
     return {text(name, f"a name in {what}"): entry for name, entry in value.items()}
 
 
-def publication_to_json(publication: Publication, task_id: str) -> dict[str, Any]:
-    """The body of a policy request."""
+def publication_to_json(
+    publication: Publication, task_id: str, previous: str | None = None
+) -> dict[str, Any]:
+    """What a policy file and the answer to a policy request say about the policy itself.
+
+    ``previous`` is the hash of the publication before; those made before there were hashes name
+    none.
+    """
     return {
         "task_id": task_id,
+        **({} if previous is None else {"previous": previous}),
         "version": publication.version,
         "policy": _policy_to_json(publication.policy),
         "context": {
@@ -230,19 +246,56 @@ def publication_to_json(publication: Publication, task_id: str) -> dict[str, Any
     }
 
 
+def publication_hash(body: object) -> str:
+    """Names a publication and, as each names the one before, the whole history it stands in."""
+    return hashlib.sha256(canonical(body)).hexdigest()
+
+
 def publication_from_json(value: object, task: Task, task_id: str) -> Publication:
-    """The publication again, refused if it is of another task or does not fit this one."""
-    given = fields(value, "policy answer", ("task_id", "version", "policy", "context"))
+    """The publication again, refused if it is of another task or does not fit this one.
+
+    What a policy file says besides (``tacit.learned``) is passed over, but for its seal.
+    """
+    given = fields(value, "policy answer", PUBLISHED, (*BESIDES, "previous"))
+    if "sha256" in given:
+        check_seal(given)
     if text(given["task_id"], "task_id") != task_id:
         raise InvalidInput(
             f"this is a policy of task {given['task_id'][:12]}..., not of {task_id[:12]}..."
         )
+    if "previous" in given:
+        text(given["previous"], "previous")
+    publication = read_publication(given, task.horizon, task.sizes)
+    if task.family == "tabular":
+        check_allowed(publication.policy, task.pairs)
+    return publication
+
+
+def read_publication(
+    given: Mapping[str, Any], horizon: int, sizes: Mapping[str, int]
+) -> Publication:
+    """The publication in fields that were checked, for a task of these sizes."""
     context = {
         name: array_from_json(array, name)
         for name, array in named(given["context"], "context").items()
     }
     version = whole(given["version"], "version", 0)
-    return Publication(version, _policy_from_json(given["policy"], task), context)
+    return Publication(version, _policy_from_json(given["policy"], horizon, sizes), context)
+
+
+def sealed(value: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with the SHA-256 of its canonical JSON in it: what was damaged is noticed."""
+    return {**value, "sha256": hashlib.sha256(canonical(value)).hexdigest()}
+
+
+def check_seal(value: Mapping[str, Any]) -> None:
+    """Refuse an object whose content is not what was sealed."""
+    content = {name: entry for name, entry in value.items() if name != "sha256"}
+    if sealed(content)["sha256"] != value["sha256"]:
+        raise InvalidInput(
+            "the policy is damaged or was changed: its content does not have the SHA-256 that it "
+            "states; get it again from where it came from"
+        )
 
 
 def _policy_to_json(policy: Policy) -> dict[str, Any]:
@@ -250,24 +303,46 @@ def _policy_to_json(policy: Policy) -> dict[str, Any]:
         return {"kind": "table", "actions": policy.actions.tolist()}
     if isinstance(policy, StochasticPolicy):
         return {"kind": "stochastic", "probabilities": array_to_json(policy.probabilities)}
-    raise InvalidInput(f"a {type(policy).__name__} is not served to devices")
+    if isinstance(policy, LinearPolicy):
+        return {
+            "kind": "linear",
+            "gains": array_to_json(policy.gains),
+            "offsets": array_to_json(policy.offsets),
+            "amplitude": policy.amplitude,
+            "key": policy.key,
+        }
+    raise InvalidInput(f"a {type(policy).__name__} has no form in which it can be sent or saved")
 
 
-def _policy_from_json(value: object, task: Task) -> Policy:
-    H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
-    if isinstance(value, dict) and value.get("kind") == "table":
-        table = fields(value, "policy", ("kind", "actions"))["actions"]
-        if not isinstance(table, list) or len(table) != H:
-            raise InvalidInput(f"the policy must have {H} rows, one for each step")
-        for row in table:
-            if not isinstance(row, list) or len(row) != S:
-                raise InvalidInput(f"every row of the policy must have {S} actions")
-        actions = [[whole(action, "an action", 0, A - 1) for action in row] for row in table]
-        return TabularPolicy(np.array(actions, dtype=np.int64))
-    if isinstance(value, dict) and value.get("kind") == "stochastic":
+def _policy_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> Policy:
+    kind = value.get("kind") if isinstance(value, Mapping) else None
+    if kind == "linear" and "inputs" in sizes:
+        return _linear_from_json(value, horizon, sizes)
+    if kind not in ("table", "stochastic") or "actions" not in sizes:
+        raise InvalidInput("the kind of the policy must be table, stochastic or linear")
+    H, S, A = horizon, sizes["states"], sizes["actions"]
+    if kind == "stochastic":
         table = fields(value, "policy", ("kind", "probabilities"))["probabilities"]
         return StochasticPolicy(array_from_json(table, "probabilities", (H, S, A)))
-    raise InvalidInput("the kind of the policy must be table or stochastic")
+    table = fields(value, "policy", ("kind", "actions"))["actions"]
+    if not isinstance(table, list) or len(table) != H:
+        raise InvalidInput(f"the policy must have {H} rows, one for each step")
+    for row in table:
+        if not isinstance(row, list) or len(row) != S:
+            raise InvalidInput(f"every row of the policy must have {S} actions")
+    actions = [[whole(action, "an action", 0, A - 1) for action in row] for row in table]
+    return TabularPolicy(np.array(actions, dtype=np.int64))
+
+
+def _linear_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> LinearPolicy:
+    given = fields(value, "policy", ("kind", "gains", "offsets", "amplitude", "key"))
+    H, d, n = horizon, sizes["inputs"], sizes["states"]
+    return LinearPolicy(
+        array_from_json(given["gains"], "gains", (H, d, n)),
+        array_from_json(given["offsets"], "offsets", (H, d)),
+        amplitude=real(given["amplitude"], "amplitude"),
+        key=whole(given["key"], "key", 0, 2**63 - 1),
+    )
 
 
 def new_report_id() -> str:

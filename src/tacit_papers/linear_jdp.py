@@ -107,7 +107,9 @@ def all_play_ties(evidence: Evidence) -> Claim:
     rates = {}
     for name, shown in LEARNERS.items():
         runs = evidence.curve(f"theory {name}")
-        rates[f"{shown}, regret per episode"] = mean_interval(runs.final / runs.curve.episodes)
+        rates[f"{shown}, regret per episode"] = mean_interval(
+            runs.final / runs.curve.episodes, least=0.0
+        )
     return judged(
         "not in the paper: with the theorems' constants all five play ties",
         f"regret per episode within {NEAR:g} of {TIES} (the uniform policy) for each",

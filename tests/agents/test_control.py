@@ -183,15 +183,15 @@ def test_gains_and_excitation_stay_within_the_cap() -> None:
 
 def test_the_noise_is_the_least_that_suffices_and_revealing_is_optional() -> None:
     agent = tacit.agent("tacit-control", epsilon=1.0)
-    guarantee = tacit.guarantee(agent, SCALAR, 1000)
+    guarantee = tacit.guarantee(SCALAR, agent, 1000)
     assert 0.9999 < guarantee.epsilon <= 1.0 and guarantee.model == "joint"
     assert "noise" not in guarantee.revealed
-    told = tacit.guarantee(agent, SCALAR, 1000, reveal=["noise"])
+    told = tacit.guarantee(SCALAR, agent, 1000, reveal=["noise"])
     assert told.epsilon == guarantee.epsilon and "noise" in told.revealed
     with pytest.raises(InvalidInput, match="no use of dynamics"):
-        tacit.guarantee(agent, SCALAR, 1000, reveal=["dynamics"])
+        tacit.guarantee(SCALAR, agent, 1000, reveal=["dynamics"])
     with pytest.raises(InvalidInput, match="no fact .start. to reveal"):
-        tacit.guarantee(agent, tacit.problem("random-mdp"), 1000)
+        tacit.guarantee(tacit.problem("random-mdp"), agent, 1000)
 
 
 # ---- compiled segments are the driver -----------------------------------------------------------

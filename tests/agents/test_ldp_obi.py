@@ -217,7 +217,7 @@ def test_the_width_follows_the_calibration_and_is_reported() -> None:
 def test_paper_mode_uses_the_published_noise_and_prints_its_true_cost(randomizer) -> None:
     delta = 0.1 if randomizer in ("gaussian", "bounded") else 0.0
     agent = LdpOBI(2.0, delta, randomizer, "paper")
-    said = tacit.guarantee(agent, PROBLEM, 100)
+    said = tacit.guarantee(PROBLEM, agent, 100)
     if randomizer == "laplace":
         assert said.noise["visits scale"] == paper.tabular_laplace(2, 2.0)
         assert said.epsilon == pytest.approx(2.0 * 10 / 12)
@@ -234,9 +234,9 @@ def test_paper_mode_uses_the_published_noise_and_prints_its_true_cost(randomizer
 
 
 def test_weak_published_noise_is_called_weaker() -> None:
-    said = tacit.guarantee(LdpOBI(20.0, 0.1, "gaussian", "paper"), PROBLEM, 100)
+    said = tacit.guarantee(PROBLEM, LdpOBI(20.0, 0.1, "gaussian", "paper"), 100)
     assert said.epsilon == pytest.approx(51.73, abs=0.01) and "WEAKER than asked" in str(said)
-    tight = tacit.guarantee(LdpOBI(20.0, 0.1, "gaussian"), PROBLEM, 100)
+    tight = tacit.guarantee(PROBLEM, LdpOBI(20.0, 0.1, "gaussian"), 100)
     assert tight.epsilon == pytest.approx(20.0) and "asked" not in str(tight)
 
 
@@ -300,4 +300,4 @@ def test_bad_parameters(parameters: dict, message: str) -> None:
 def test_stage_dependent_problems_are_refused() -> None:
     problem = tacit.problem("river-swim", inhomogeneous=True)
     with pytest.raises(InvalidInput, match="declared homogeneous"):
-        tacit.guarantee(LdpOBI(1.0), problem, 10)
+        tacit.guarantee(problem, LdpOBI(1.0), 10)

@@ -16,10 +16,10 @@ PROBLEM = tacit.problem("random-mdp", seed=1)
 @pytest.mark.parametrize("epsilon", [0.2, 20.0])
 def test_noise_and_its_true_cost(horizon: int, epsilon: float) -> None:
     problem = tacit.problem("random-mdp", horizon=horizon)
-    paper = tacit.guarantee(LdpPSRL(epsilon, "paper"), problem, 100)
+    paper = tacit.guarantee(problem, LdpPSRL(epsilon, "paper"), 100)
     assert set(paper.noise.values()) == {8 * horizon / epsilon} and len(paper.noise) == 4
     assert paper.epsilon == pytest.approx(epsilon * (8 * horizon - 2) / (8 * horizon))
-    tight = tacit.guarantee(LdpPSRL(epsilon), problem, 100)
+    tight = tacit.guarantee(problem, LdpPSRL(epsilon), 100)
     assert tight.noise["reward_squares scale"] == pytest.approx((8 * horizon - 2) / epsilon)
     assert epsilon * (1 - 1e-12) < tight.epsilon <= epsilon and tight.delta == 0.0
 
@@ -78,4 +78,4 @@ def test_stage_dependent_problems_are_refused() -> None:
     problem = tacit.problem("river-swim", inhomogeneous=True)
     for agent in (LdpPSRL(1.0), tacit.agent("obi")):
         with pytest.raises(InvalidInput, match=f"{agent.name} adds up the stages"):
-            tacit.guarantee(agent, problem, 10)
+            tacit.guarantee(problem, agent, 10)

@@ -23,14 +23,14 @@ SMALL = tacit.problem("synthetic-linear", horizon=5, actions=12)
 )
 def test_published_noise_prints_its_true_epsilon(agent, epsilon, true) -> None:
     made = tacit.agent(agent, epsilon=epsilon, calibration="paper")
-    guarantee = tacit.guarantee(made, SYNTHETIC, 5000)
+    guarantee = tacit.guarantee(SYNTHETIC, made, 5000)
     assert guarantee.epsilon == pytest.approx(true, rel=3e-3)
     assert ("WEAKER than asked" in str(guarantee)) == (guarantee.epsilon > epsilon)
 
 
 def test_noise_reused_as_printed_has_no_finite_epsilon() -> None:
     made = tacit.agent("dp-lsvi-ucb++", epsilon=1, calibration="paper", reuse_noise=True)
-    guarantee = tacit.guarantee(made, SYNTHETIC, 5000)
+    guarantee = tacit.guarantee(SYNTHETIC, made, 5000)
     assert guarantee.epsilon == math.inf and "no finite epsilon" in str(guarantee)
     assert tacit.simulate(SMALL, made, 20).regret.shape[0] == 1
     with pytest.raises(InvalidInput, match="calibration"):
@@ -46,7 +46,7 @@ TIGHT = ["dp-lsvi-batch", "dp-lsvi-adaptive", "dp-lsvi-ucb++", "tacit-linear"]
     "problem", [SMALL, tacit.problem("river-swim", states=3, horizon=4)], ids=lambda p: p.name
 )
 def test_tight_calibration_meets_the_request(agent, epsilon, problem) -> None:
-    guarantee = tacit.guarantee(tacit.agent(agent, epsilon=epsilon), problem, 1000)
+    guarantee = tacit.guarantee(problem, tacit.agent(agent, epsilon=epsilon), 1000)
     assert guarantee.model == "joint"
     assert guarantee.epsilon <= epsilon == pytest.approx(guarantee.epsilon, rel=1e-5)
 
@@ -54,7 +54,7 @@ def test_tight_calibration_meets_the_request(agent, epsilon, problem) -> None:
 @pytest.mark.parametrize("agent", ["dp-lsvi-batch", "dp-lsvi-adaptive", "dp-lsvi-ucb++"])
 def test_noise_too_fine_for_the_grid_is_refused(agent) -> None:
     with pytest.raises(InvalidInput, match="too small for the grid"):
-        tacit.guarantee(tacit.agent(agent, epsilon=2e7), SMALL, 1000)
+        tacit.guarantee(SMALL, tacit.agent(agent, epsilon=2e7), 1000)
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_price_of_the_published_plus_plus(weight, one, ten) -> None:
         assert float(exact) == printed(text)
         if weight == 20:
             made = tacit.agent("dp-lsvi-ucb++", epsilon=epsilon, calibration="paper")
-            told = tacit.guarantee(made, SYNTHETIC, 5000, reveal=["reward"]).epsilon
+            told = tacit.guarantee(SYNTHETIC, made, 5000, reveal=["reward"]).epsilon
             assert told == pytest.approx(float(exact), rel=1e-4) and told >= exact
 
 
@@ -193,7 +193,7 @@ def test_price_of_the_published_batches(horizon, epsilon, text) -> None:
     assert batch_constants(ours, epsilon, DELTA).gram_std == near(gram)
     assert batch_constants(ours, epsilon, DELTA).target_std == near(answer)
     made = tacit.agent("dp-lsvi-batch", epsilon=epsilon, calibration="paper")
-    told = tacit.guarantee(made, tacit.problem("synthetic-linear", horizon=H), K).epsilon
+    told = tacit.guarantee(tacit.problem("synthetic-linear", horizon=H), made, K).epsilon
     assert told == printed(text) and told >= exact
 
 
@@ -211,7 +211,7 @@ def test_price_of_the_published_adaptive_batches(horizon, epsilon, text) -> None
     exact = epsilon_of(mpmath.sqrt(2 * (targets + rho / 2)))
     assert float(exact) == printed(text)
     made = tacit.agent("dp-lsvi-adaptive", epsilon=epsilon, calibration="paper")
-    told = tacit.guarantee(made, tacit.problem("synthetic-linear", horizon=H), 5000).epsilon
+    told = tacit.guarantee(tacit.problem("synthetic-linear", horizon=H), made, 5000).epsilon
     assert told == printed(text) and told >= exact
 
 

@@ -35,7 +35,7 @@ def river(states: int, horizon: int | None = None, over: bool = True, **more):
 def test_paper_mode_prints_the_true_epsilon(states, epsilon, delta, sigma, true) -> None:
     """docs/papers/mixture_ldp.md#noise-scales, first and last column."""
     agent = tacit.agent("ldp-ucrl-vtr", epsilon=epsilon, delta=delta, calibration="paper")
-    said = tacit.guarantee(agent, river(states), 100)
+    said = tacit.guarantee(river(states), agent, 100)
     assert said.noise["std at weight 1"] == pytest.approx(sigma, abs=6e-4)
     assert said.epsilon == pytest.approx(true, abs=6e-4)
     mu = math.sqrt((2 * states - 1) * (states**2 + 3 * states)) / said.noise["std at weight 1"]
@@ -57,7 +57,7 @@ def test_paper_mode_prints_the_true_epsilon(states, epsilon, delta, sigma, true)
 def test_tight_noise_is_that_of_the_spec(statistic, states, epsilon, delta, sigma) -> None:
     """docs/papers/mixture_ldp.md#noise-scales, "clipped" and "one-hots"."""
     agent = tacit.agent("ldp-ucrl-vtr", epsilon=epsilon, delta=delta, statistic=statistic)
-    said = tacit.guarantee(agent, river(states), 100)
+    said = tacit.guarantee(river(states), agent, 100)
     assert said.noise["std at weight 1"] == pytest.approx(sigma, abs=6e-4)
     assert said.epsilon == pytest.approx(epsilon, rel=1e-6) and said.epsilon <= epsilon
 
@@ -73,7 +73,7 @@ def test_joint_noise_is_that_of_the_spec(problem, p1, p2, r) -> None:
     """docs/papers/mixture_jdp.md#noise-scales: noise of a node at h = 1, tight columns."""
     parameters = {"states": 5, "horizon": 10} if problem == "river-swim" else {}
     agent = tacit.agent("private-linopt-vi", epsilon=1.0, centre=False)
-    bound = bind(agent, tacit.problem(problem, **parameters), 10_000)
+    bound = bind(tacit.problem(problem, **parameters), agent, 10_000)
     a_over_mu = math.sqrt(14) / accounting.gaussian_mu(1.0, 1e-5)
     scales = bound.statistic.scales
     assert a_over_mu / scales.gram[0] == pytest.approx(p1, rel=1e-3)
@@ -83,7 +83,7 @@ def test_joint_noise_is_that_of_the_spec(problem, p1, p2, r) -> None:
     assert bound.privatizer.noise_std <= a_over_mu * (1 + 1e-4)
     assert bound.guarantee.epsilon <= 1.0
     paper = tacit.agent("private-linopt-vi", epsilon=1.0, calibration="paper")
-    said = tacit.guarantee(paper, tacit.problem(problem, **parameters), 10_000)
+    said = tacit.guarantee(tacit.problem(problem, **parameters), paper, 10_000)
     assert said.noise["node std"] == pytest.approx(825.3, abs=0.05)
     assert said.epsilon <= 0.159  # table 4.3: H = 10, nominal 1, generic features
 
@@ -92,7 +92,7 @@ def test_paper_mode_of_a_generic_mixture_is_the_tabulated_one() -> None:
     """A norm bound sqrt(d1) H on the features and worst angles: exactly table 4.3 at most."""
     problem = tacit.problem("hard-mixture", dimension=2, horizon=5)
     agent = tacit.agent("private-linopt-vi", epsilon=10.0, calibration="paper")
-    said = tacit.guarantee(agent, problem, 1000)
+    said = tacit.guarantee(problem, agent, 1000)
     assert 0 < said.epsilon <= 3.00 and "stronger than asked" in str(said)
 
 
@@ -100,7 +100,7 @@ def test_paper_mode_of_a_generic_mixture_is_the_tabulated_one() -> None:
 def test_the_bandit_has_its_own_update(calibration: str) -> None:
     agent = tacit.agent("ldp-bandit", epsilon=1.0, delta=0.01, calibration=calibration)
     problem = tacit.problem("linear-bandit", contexts=20, arms=5)
-    said = tacit.guarantee(agent, problem, 100)
+    said = tacit.guarantee(problem, agent, 100)
     std = said.noise["std at weight 1"]
     if calibration == "paper":
         assert std == pytest.approx(4 * math.sqrt(2 * math.log(250)))
@@ -133,8 +133,8 @@ def test_without_noise_a_private_agent_is_its_plain_one(
     private, plain, parameters, reveal, problem
 ) -> None:
     truth = tacit.problem(problem, horizon=3)
-    noisy = bind(tacit.agent(private, epsilon=1.0, **parameters), truth, 40)
-    exact = bind(tacit.agent(plain, **parameters), truth, 40)
+    noisy = bind(truth, tacit.agent(private, epsilon=1.0, **parameters), 40)
+    exact = bind(truth, tacit.agent(plain, **parameters), 40)
     silent = dataclasses.replace(noisy, privatizer=Exact(noisy.statistic, noisy.task))
     assert policies(silent, truth) == policies(exact, truth)
 
@@ -142,9 +142,9 @@ def test_without_noise_a_private_agent_is_its_plain_one(
 @pytest.mark.parametrize("problem", ["remap-walk", "random-mdp"])
 def test_with_the_reward_revealed_linopt_is_ucrl(problem: str) -> None:
     truth = tacit.problem(problem, horizon=3)
-    told = bind(tacit.agent("linopt-vi"), truth, 40, reveal=["reward"])
-    assert policies(told, truth) == policies(bind(tacit.agent("ucrl-vtr"), truth, 40), truth)
-    untold = bind(tacit.agent("linopt-vi"), truth, 40)
+    told = bind(truth, tacit.agent("linopt-vi"), 40, reveal=["reward"])
+    assert policies(told, truth) == policies(bind(truth, tacit.agent("ucrl-vtr"), 40), truth)
+    untold = bind(truth, tacit.agent("linopt-vi"), 40)
     assert policies(untold, truth) != policies(told, truth)
 
 
@@ -166,7 +166,7 @@ def test_the_widths_of_the_paper_are_those_of_the_spec() -> None:
 
     problem = river(3, over=False)
     bound = bind(
-        tacit.agent("ldp-ucrl-vtr", epsilon=1.0, delta=0.1, calibration="paper"), problem, 9
+        problem, tacit.agent("ldp-ucrl-vtr", epsilon=1.0, delta=0.1, calibration="paper"), 9
     )
     std = bound.privatizer.noise_std
     assert std == pytest.approx(4 * 6**3 * math.sqrt(2 * math.log(150)))
@@ -211,14 +211,14 @@ def test_bad_parameters(name: str, parameters: dict, message: str) -> None:
 def test_horizon_one_goes_to_the_bandit() -> None:
     one = tacit.problem("random-mdp", horizon=1)
     with pytest.raises(InvalidInput, match="ldp-bandit"):
-        tacit.guarantee(tacit.agent("ldp-ucrl-vtr", epsilon=1.0), one, 10)
-    assert tacit.guarantee(tacit.agent("ldp-bandit", epsilon=1.0), one, 10).epsilon <= 1.0
+        tacit.guarantee(one, tacit.agent("ldp-ucrl-vtr", epsilon=1.0), 10)
+    assert tacit.guarantee(one, tacit.agent("ldp-bandit", epsilon=1.0), 10).epsilon <= 1.0
     with pytest.raises(InvalidInput, match="horizon 1, but this one has 2"):
-        tacit.guarantee(tacit.agent("ldp-bandit", epsilon=1.0), tacit.problem("random-mdp"), 10)
+        tacit.guarantee(tacit.problem("random-mdp"), tacit.agent("ldp-bandit", epsilon=1.0), 10)
     assert tacit.simulate(one, tacit.agent("ucrl-vtr"), 20).regret[0, -1] == 0.0
 
 
 def test_large_epsilon_needs_no_case_of_its_own() -> None:
     """The classical Gaussian bound fails from epsilon = 2 H on (docs/papers/mixture_ldp.md#e12)."""
     agent = tacit.agent("ldp-ucrl-vtr", epsilon=30.0, delta=0.01)
-    assert tacit.guarantee(agent, river(3), 100).epsilon == pytest.approx(30.0, rel=1e-6)
+    assert tacit.guarantee(river(3), agent, 100).epsilon == pytest.approx(30.0, rel=1e-6)

@@ -23,7 +23,7 @@ def bound(agent: ShuffleOBI, users: int = 1000):
 
 
 def test_the_guarantee_is_central_and_shows_the_local_view() -> None:
-    said = tacit.guarantee(ShuffleOBI(1.0, 1e-6, batch=200), PROBLEM, 10_000)
+    said = tacit.guarantee(PROBLEM, ShuffleOBI(1.0, 1e-6, batch=200), 10_000)
     assert said.model == "shuffle" and said.epsilon == pytest.approx(1.0) and said.delta == 1e-6
     assert said.delta_at_requested_epsilon <= 1e-6
     assert [view.model for view in said.also] == ["local"]
@@ -34,13 +34,13 @@ def test_the_guarantee_is_central_and_shows_the_local_view() -> None:
 
 def test_larger_batches_buy_less_noise_and_colluders_cost_some() -> None:
     local = [
-        tacit.guarantee(ShuffleOBI(0.5, 1e-6, batch=b), PROBLEM, 10_000).also[0].epsilon
+        tacit.guarantee(PROBLEM, ShuffleOBI(0.5, 1e-6, batch=b), 10_000).also[0].epsilon
         for b in (1, 100, 1000)
     ]
     assert local[0] == pytest.approx(0.5, rel=1e-3) and local[0] < local[1] < local[2]
-    spied = tacit.guarantee(ShuffleOBI(0.5, 1e-6, batch=1000, colluders=900), PROBLEM, 10_000)
+    spied = tacit.guarantee(PROBLEM, ShuffleOBI(0.5, 1e-6, batch=1000, colluders=900), 10_000)
     assert local[0] < spied.also[0].epsilon < local[1] * 1.1 < local[2]
-    capped = tacit.guarantee(ShuffleOBI(0.5, 1e-6, batch=1000, local_epsilon=1.0), PROBLEM, 10_000)
+    capped = tacit.guarantee(PROBLEM, ShuffleOBI(0.5, 1e-6, batch=1000, local_epsilon=1.0), 10_000)
     assert capped.also[0].epsilon == pytest.approx(1.0) and capped.epsilon < 0.5
     assert "stronger than asked" in str(capped)
 
@@ -118,7 +118,7 @@ def test_the_notes_say_who_is_never_opened() -> None:
 
 def test_audits_of_the_report_and_of_an_opened_batch() -> None:
     agent = ShuffleOBI(1.0, 1e-2, batch=6)
-    found = tacit.audit(agent, PROBLEM, trials=6000, confidence=0.999, seconds=1e6)
+    found = tacit.audit(PROBLEM, agent, trials=6000, confidence=0.999, seconds=1e6)
     assert found.verdict != "violated"
     assert [report.source for report in found.reports] == ["simulated", "simulated", "secure"]
     after, before, _ = found.reports

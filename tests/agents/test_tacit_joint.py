@@ -52,7 +52,7 @@ def test_lazy_local_noise_is_aggregated_in_its_exact_law() -> None:
     """
     problem = tacit.problem("river-swim", states=5, horizon=6)
     agent = tacit.agent("ldp-ucrl-vtr", epsilon=1.0, statistic="block", every=20)
-    bound = bind(agent, problem, 10_000)
+    bound = bind(problem, agent, 10_000)
     assert isinstance(bound.privatizer, LocalShaped)
     ratios = []
     for seed in range(8):
@@ -70,7 +70,7 @@ def test_lazy_local_noise_is_aggregated_in_its_exact_law() -> None:
 @pytest.mark.parametrize("counter", ["tree", "honaker", "toeplitz", "blt"])
 def test_the_guarantee_is_met_with_the_least_noise(name: str, counter: str) -> None:
     problem = tacit.problem(name)
-    said = tacit.guarantee(tacit.agent("tacit-joint", epsilon=1.0, counter=counter), problem, 500)
+    said = tacit.guarantee(problem, tacit.agent("tacit-joint", epsilon=1.0, counter=counter), 500)
     assert said.model == "joint" and said.epsilon == pytest.approx(1.0, rel=1e-5)
     assert said.epsilon <= 1.0
 
@@ -88,7 +88,7 @@ def test_fewer_releases_carry_less_noise_and_toeplitz_less_than_a_tree() -> None
     problem = tacit.problem("remap-walk")
 
     def noise(**parameters) -> float:
-        bound = bind(tacit.agent("tacit-joint", epsilon=1.0, **parameters), problem, 10_000)
+        bound = bind(problem, tacit.agent("tacit-joint", epsilon=1.0, **parameters), 10_000)
         return bound.privatizer.law(10_000).std
 
     assert noise() < noise(growth=1.05) and noise() < noise(counter="honaker")
@@ -100,11 +100,11 @@ def test_stages_are_pooled_only_where_the_task_says_so() -> None:
     pooled = tacit.problem("river-swim", states=3, horizon=4)
     agent = tacit.agent("tacit-joint", epsilon=1.0)
     shapes = [
-        bind(agent, problem, 50).statistic.layout.blocks[0].shape for problem in (per_stage, pooled)
+        bind(problem, agent, 50).statistic.layout.blocks[0].shape for problem in (per_stage, pooled)
     ]
     assert shapes == [(4, 3, 2, 3), (1, 3, 2, 3)]
     ratio = [
-        bind(agent, problem, 50).statistic.sensitivity("l2", Relation.REPLACE_ONE)
+        bind(problem, agent, 50).statistic.sensitivity("l2", Relation.REPLACE_ONE)
         for problem in (per_stage, pooled)
     ]
     assert ratio[1] / ratio[0] == pytest.approx(2.0)  # H against sqrt(H)

@@ -60,7 +60,7 @@ def test_parts_follow_the_parameters() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.2, 1, 20.0])
 def test_the_guarantee_is_pure_local_and_what_was_asked_for(epsilon) -> None:
-    said = tacit.guarantee(TacitLocal(epsilon), SMALL, 1000)
+    said = tacit.guarantee(SMALL, TacitLocal(epsilon), 1000)
     assert said.model == "local" and said.delta == said.delta_at_requested_epsilon == 0.0
     assert epsilon * (1 - 1e-9) < said.epsilon <= epsilon
     assert "asked" not in str(said)

@@ -25,7 +25,7 @@ AGENTS = private_agents()
 def audit(agent: Any, problem: Any = PROBLEM, **more: Any) -> AgentAudit:
     """Few trials, whatever the speed; every false alarm has a probability below 0.001."""
     options = {"trials": 1000, "confidence": 0.999, "secure": False, "seconds": 1e6, **more}
-    return tacit.audit(agent, problem, **options)
+    return tacit.audit(problem, agent, **options)
 
 
 # ---- right agents ----

@@ -5,9 +5,10 @@ import pytest
 
 import tacit
 from tacit.auditing import audit_target
-from tacit.auditing.agent import _service_plans, _task
+from tacit.auditing.agent import _service_plans
 from tacit.auditing.service import BATCHES, ServiceTarget
 from tacit.errors import InvalidInput
+from tacit.forecast import bind
 from tacit.privacy import SecureNoise
 
 PROBLEM = tacit.problem("river-swim", states=6, horizon=2)
@@ -16,8 +17,8 @@ EPSILON, DELTA, TRIALS = 8.0, 1e-5, 600
 
 def served(problem=PROBLEM, name: str = "tacit-joint", participations: int = 1) -> ServiceTarget:
     agent = tacit.agent(name, epsilon=EPSILON, delta=DELTA)
-    bound = agent.bind(_task(agent, problem, 3, participations))
-    ((target, claim),) = _service_plans(agent, problem, bound, np.random.default_rng(0))
+    bound = bind(problem, agent, 3, participations=participations)
+    ((target, claim),) = _service_plans(problem, agent, bound, np.random.default_rng(0))
     assert claim.epsilon == target.guarantee.epsilon <= EPSILON
     return target
 
@@ -73,7 +74,7 @@ def test_what_cannot_be_audited_in_service_says_why(problem, name, participation
 def test_the_service_path_is_one_of_the_reports() -> None:
     agent = tacit.agent("tacit-joint", epsilon=EPSILON, delta=DELTA)
     found = tacit.audit(
-        agent, PROBLEM, trials=1000, secure=False, service=True, confidence=0.999, seconds=6
+        PROBLEM, agent, trials=1000, secure=False, service=True, confidence=0.999, seconds=6
     )
     assert [report.source for report in found.reports] == ["simulated", "secure"]
     assert "running service" in found.reports[1].target

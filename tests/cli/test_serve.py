@@ -3,6 +3,9 @@
 import json
 import socket
 import sqlite3
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -57,7 +60,9 @@ def test_consent_is_told_with_the_numbers_of_the_file(call, file: Path, tmp_path
     said = Deployment.load(file).guarantee
     assert done.out == consent(said, name="river-swim", steps=12, kept=False) + "\n"
     joint = file.read_text().replace('"tacit-local"', '"tacit-joint"\ndelta = 1e-5')
-    joint = joint.replace("# [storage]", "[storage]\nkeep_reports = true")
+    joint = joint.replace(
+        "# [storage]", "[storage]\nkeep_reports = true\nwitness_on_same_disk = true"
+    )
     file.write_text(joint.replace('"per-device"', '"shared"'))
     text = " ".join(call("serve", "coach.toml", "--consent").out.split())
     for words in ("sends us the record", "keeps an encrypted copy", "Nobody counts how often"):
@@ -90,6 +95,7 @@ def test_mistakes_are_sentences(call, file: Path) -> None:
             (("tokens", "coach.toml", "give"), "issue, list, revoke"),
             (("tokens", "coach.toml", "issue", "--role", "king"), "device, operator"),
             (("tokens", "coach.toml", "issue", "--count", "0"), "--count"),
+            (("tokens", "coach.toml", "issue"), "--out FILE"),
             (("tokens", "coach.toml", "revoke"), "NUMBER"),
             (("tokens", "coach.toml", "revoke", "99"), "no token 99"),
         ):
@@ -114,9 +120,24 @@ def test_a_database_of_another_task_is_refused(call, file: Path) -> None:
     assert done.status == 2 and "another task" in done.err
 
 
+def test_a_damaged_or_read_only_database_is_a_sentence(call, file: Path, tmp_path: Path) -> None:
+    database = tmp_path / "coach.db"
+    database.write_bytes(b"this is a letter, not a database\n" * 100)
+    for words in (("serve", "coach.toml", "--port", "0"), ("tokens", "coach.toml", "list")):
+        done = call(*words)
+        assert done.status == 2 and "not a database" in done.err
+        assert "Traceback" not in done.err and done.err.count("\n") == 1
+    database.unlink()
+    database.mkdir()
+    done = call("serve", "coach.toml", "--port", "0")
+    assert done.status == 2 and "cannot be written" in done.err and done.err.count("\n") == 1
+
+
 def test_tokens_are_issued_listed_and_revoked(call, file: Path, tmp_path: Path) -> None:
     command = ("tokens", "coach.toml")
-    made = json.loads(call(*command, "issue", "--role", "operator", "--label", "me", "--json").out)
+    made = json.loads(
+        call(*command, "issue", "--role", "operator", "--label", "me", "--show", "--json").out
+    )
     assert made["role"] == "operator" and len(made["tokens"]) == 1
     done = call(*command, "issue", "--count", "3", "--out", "tokens.txt")
     assert done.status == 0 and "wrote 3 tokens" in done.out
@@ -125,7 +146,7 @@ def test_tokens_are_issued_listed_and_revoked(call, file: Path, tmp_path: Path) 
     tokens = written.read_text().split()
     assert len(set(tokens)) == 3 and all(len(token) == 43 for token in tokens)
     assert call(*command, "issue", "--out", "tokens.txt").status == 2
-    assert len(call(*command, "issue", "--count", "2").out.split()) == 2
+    assert len(call(*command, "issue", "--count", "2", "--show").out.split()) == 2
     known = json.loads(call(*command, "list", "--json").out)["tokens"]
     assert [token["role"] for token in known] == ["operator", *["device"] * 5]
     listed = call(*command, "list").out
@@ -141,9 +162,74 @@ def test_tokens_are_issued_listed_and_revoked(call, file: Path, tmp_path: Path) 
 def test_a_curator_without_its_key_is_refused(call, file: Path, tmp_path: Path) -> None:
     text = file.read_text().replace('"tacit-local"', '"tacit-joint"\ndelta = 1e-5')
     file.write_text(text)
+    done = call("serve", "coach.toml", "--check")
+    assert done.status == 2 and "witness_on_same_disk = true" in done.err
+    file.write_text(text.replace("# [storage]", "[storage]\nwitness_on_same_disk = true"))
+    assert "noise can be drawn twice" in call("serve", "coach.toml", "--check").out
     Collector.open(Deployment.load(file)).close()
     key = tmp_path / "coach.key"
     assert key.stat().st_mode & 0o777 == 0o600
     key.unlink()
     done = call("serve", "coach.toml", "--port", "0")
     assert done.status == 2 and "coach.key" in done.err and done.err.count("\n") == 1
+
+
+def test_a_planner_of_its_own_plans_and_stops_in_good_order(file: Path) -> None:
+    start = "import sys; from tacit.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "serve", str(file), "--role", "planner"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as planner:
+        try:
+            assert planner.stdout is not None and " plans " in planner.stdout.readline()
+            with Collector.open(Deployment.load(file)) as collector:
+                deadline = time.monotonic() + 60
+                while not collector.status().planner_alive and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                assert collector.status().planner_alive
+                planner.terminate()
+                assert planner.wait(60) == 0
+                assert not collector.status().planner_alive
+        finally:
+            planner.kill()
+
+
+def test_a_planner_takes_no_reports(call, file: Path) -> None:
+    for words in (("--workers", "2"), ("--host", "127.0.0.1")):
+        refused = call("serve", "coach.toml", "--role", "planner", *words)
+        assert refused.status == 2 and "takes no reports" in refused.err
+
+
+def test_a_task_is_paused_and_closed(call, file: Path) -> None:
+    assert call("task", "coach.toml", "pause", "--json").out.strip() == '{"state": "paused"}'
+    assert "takes reports" in call("task", "coach.toml", "resume").out
+    unsure = call("task", "coach.toml", "close")
+    assert unsure.status == 2 and "add --yes" in unsure.err
+    assert call("task", "coach.toml", "close", "--yes").status == 0
+    again = call("task", "coach.toml", "resume")
+    assert again.status == 2 and "stays so" in again.err
+
+
+def test_a_copy_is_made_once_and_the_drill_reads_it(call, file: Path, tmp_path: Path) -> None:
+    missing = call("backup", "coach.toml", "copy.db")
+    assert missing.status == 2 and "start the task first" in missing.err
+    assert not (tmp_path / "copy.db").exists()
+    with Collector.open(Deployment.load(file)) as collector:
+        collector.tokens.issue("operator", 1, "first")
+        done = call("backup", "coach.toml", "copy.db", "--drill")  # while it runs
+        policy = collector.policy().body
+    assert done.status == 0 and "Usable: 0 reports counted, 1 policies" in done.out
+    assert (tmp_path / "copy.db").stat().st_mode & 0o077 == 0
+    assert call("backup", "coach.toml", "copy.db").status == 2
+    (tmp_path / "copy.db").replace(tmp_path / "coach.db")
+    with Collector.open(Deployment.load(file)) as collector:
+        assert collector.policy().body == policy and len(collector.tokens.list()) == 1
+
+
+def test_the_drill_notices_what_is_wrong(call, file: Path, tmp_path: Path) -> None:
+    with Collector.open(Deployment.load(file)):
+        pass
+    with sqlite3.connect(tmp_path / "coach.db") as connection:
+        connection.execute("DELETE FROM publications")
+    done = call("backup", "coach.toml", "copy.db", "--drill")
+    assert done.status == 1 and "NOT USABLE: publications are missing" in done.out
+    refused = call("backup", "coach.toml", "other.db", "--key")
+    assert refused.status == 2 and "no key file" in refused.err

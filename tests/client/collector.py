@@ -50,6 +50,8 @@ class FakeCollector:
         self.ids: set[str] = set()
         self.broken: list[httpx.Response | Exception] = []
         self.refusal: tuple[str, str | None] | None = None
+        self.served: dict[int, str] = {}
+        self.obstacle: tuple[str, str] | None = None
         self.gets = 0
         self.pauses: list[float] = []
 
@@ -84,18 +86,32 @@ class FakeCollector:
         self.gets += 1
         if request.url.path == "/v1/task":
             return httpx.Response(200, json=self.description)
+        if request.url.path.startswith("/v1/taking/"):
+            return httpx.Response(200, json=self.taking(int(request.url.path.split("/")[-1])))
         assert request.url.path == "/v1/policy"
         etag = f'"{self.publication.version}"'
         if request.headers.get("if-none-match") == etag:
             return httpx.Response(304, headers={"etag": etag})
-        body = wire.publication_to_json(self.publication, self.task_id)
+        body = wire.publication_to_json(self.publication, self.task_id, self.task_id)
+        self.served[self.publication.version] = wire.publication_hash(body)
         return httpx.Response(200, json=body, headers={"etag": etag})
+
+    def taking(self, version: int) -> dict:
+        reason, message = self.obstacle or (None, None)
+        return {
+            "task_id": self.task_id,
+            "version": version,
+            "publication": self.served.get(version),
+            "taken": self.obstacle is None,
+            "reason": reason,
+            "message": message,
+        }
 
     def reports(self, upload) -> httpx.Response:
         assert set(upload) == {"task_id", "reports"} and upload["task_id"] == self.task_id
         outcomes = []
         for report in upload["reports"]:
-            assert set(report) == {"id", "version", "message"}
+            assert set(report) == {"id", "version", "message", "publication"}
             outcome, reason = self.refusal or ("accepted", None)
             if report["id"] in self.ids:
                 outcome = "duplicate"

@@ -42,6 +42,9 @@ class Direct(Api):
     def policy(self, version=None):
         return json.loads(self.collector.policy(version).body)
 
+    def taking(self, version):
+        return asdict(self.collector.taking(version))
+
     def upload(self, body, token):
         given = json.loads(body)
         reports = [IncomingReport(**report) for report in given["reports"]]

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import httpx
 import numpy as np
@@ -12,7 +13,7 @@ from client.collector import A, FakeCollector, H, S, live
 from contracts.entropy import secure_law
 from contracts.privatizer import worst_log_ratio
 from tacit import wire
-from tacit.client import Declined, Device, Refused, TookPart, Unreachable
+from tacit.client import Declined, Device, NotTaken, Refused, TookPart, Unreachable
 from tacit.client import device as device_module
 from tacit.errors import InvalidInput
 from tacit.kernels.questions import KINDS
@@ -78,8 +79,8 @@ def test_what_is_stored_for_sending_costs_exactly_epsilon_whatever_is_asked(kind
     def sent(states: tuple[int, ...], reward: float) -> str:
         with collector.device(report_id=lambda: "ab" * 16, api=api) as device:
             live(device, states, (reward,) * H)
-            (made,) = device._outbox.reports(device._api.address)
-        return json.loads(made.body)["reports"][0]["message"]
+            device.send()
+        return json.loads(collector.bodies[-1])["reports"][0]["message"]
 
     api = collector.api()
     lives = [((0, 0, 0, 0, 0), -1.0), ((2, 2, 2, 2, 2), 3.0)]
@@ -229,7 +230,7 @@ def test_two_copies_of_an_episode_make_one_report() -> None:
     device = FakeCollector(task=task, epsilon=1.0).device()
     first, second = device.begin(), device.begin()
     first.leave()
-    with pytest.raises(InvalidInput, match="its report was made before"):
+    with pytest.raises(InvalidInput, match="its steps were forgotten before"):
         second.leave()
     assert len(device.send()) == 1
 
@@ -278,10 +279,11 @@ def test_the_report_is_on_the_disk_before_the_first_send(collector, tmp_path) ->
     device = Device(collector.api(attempts=3), path, max_epsilon=1.0)
     collector.broken.clear()
     live(device)
-    stored = sqlite3.connect(path).execute("SELECT body FROM reports").fetchall()
-    collector.broken = [httpx.ConnectError("no way")] * 3
+    collector.broken = [httpx.Response(200, json=collector.taking(0))]
+    collector.broken += [httpx.ConnectError("no way")] * 3
     with pytest.raises(Unreachable, match="3 attempts"):
         device.send()
+    stored = sqlite3.connect(path).execute("SELECT body FROM reports").fetchall()
     assert collector.bodies == [stored[0][0]] * 3
     device.close()
     device = collector.device(path)
@@ -295,8 +297,10 @@ def test_a_lost_answer_leads_to_a_duplicate_not_to_a_second_report(collector) ->
     answers = collector.answer
 
     def lose(request):
-        answers(request)
-        raise httpx.ReadTimeout("lost")
+        answer = answers(request)
+        if request.method == "POST":
+            raise httpx.ReadTimeout("lost")
+        return answer
 
     collector.answer = lose
     device._api = collector.api(attempts=2)
@@ -308,6 +312,96 @@ def test_a_lost_answer_leads_to_a_duplicate_not_to_a_second_report(collector) ->
     assert delivery.outcome == "duplicate" and delivery.counted
     assert len(set(collector.bodies)) == 1 and len(collector.bodies) == 3
     assert len(collector.ids) == 1
+
+
+@pytest.mark.parametrize("reason", ["stale", "closed", "population_reached"])
+def test_what_would_not_be_taken_is_never_made_and_costs_nothing(
+    collector, tmp_path, monkeypatch, reason
+) -> None:
+    path = tmp_path / "outbox"
+    device = collector.device(path)
+    live(device)
+    monkeypatch.setattr(device_module, "SecureNoise", lambda: pytest.fail("noise was drawn"))
+    collector.obstacle = reason, "it is over"
+    (delivery,) = device.send()
+    assert (delivery.outcome, delivery.reason, delivery.detail) == ("unmade", reason, "it is over")
+    assert not delivery.counted and collector.bodies == [] and device.due() is None
+    with pytest.raises(NotTaken, match="no episode begins: it is over") as caught:
+        device.begin()
+    assert caught.value.reason == reason
+    device.close()
+    monkeypatch.undo()
+    collector.obstacle = None
+    device = collector.device(path)
+    assert device.send() == [delivery], "the answer is gone for good"
+    live(device)
+    assert [d.outcome for d in device.send()] == ["unmade", "accepted"], "the one time was not used"
+    with pytest.raises(TookPart):
+        device.begin()
+
+
+def test_a_policy_that_was_replaced_by_another_history_is_not_reported_under(collector) -> None:
+    device = collector.device()
+    live(device)
+    collector.served[0] = "0" * 64
+    (delivery,) = device.send()
+    assert (delivery.outcome, delivery.reason) == ("unmade", "stale")
+    assert "restored" in delivery.detail and collector.bodies == []
+
+
+@pytest.mark.parametrize("reason", ["paused", "not_open"])
+def test_an_answer_waits_for_a_task_that_may_go_on(collector, monkeypatch, reason) -> None:
+    device = collector.device()
+    collector.obstacle = reason, "not now"
+    live(device)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device_module, "SecureNoise", lambda: pytest.fail("noise was drawn"))
+        (delivery,) = device.send()
+    assert (delivery.outcome, delivery.reason, delivery.detail) == (None, reason, "not now")
+    with pytest.raises(TookPart):
+        device.begin()
+    collector.obstacle = None
+    assert device.send()[0].counted
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (httpx.ConnectError("no way"), "did not answer"),
+        (httpx.Response(200, json=[]), "cannot be read"),
+        (httpx.Response(200, json={"taken": True}), "cannot be read"),
+        (
+            httpx.Response(404, json={"error": {"code": "not_found", "message": "no"}}),
+            "older than this device",
+        ),
+    ],
+)
+def test_a_device_that_is_not_told_does_not_guess(collector, monkeypatch, answer, words) -> None:
+    device = collector.device()
+    live(device)
+    device._api = collector.api(attempts=1)
+    collector.broken = [answer]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device_module, "SecureNoise", lambda: pytest.fail("noise was drawn"))
+        with pytest.raises(Unreachable, match=words):
+            device.send()
+    assert collector.bodies == []
+    assert device.send()[0].counted, "the answer was kept"
+
+
+def test_nobody_begins_what_ends_after_the_task_has_closed() -> None:
+    week = 7 * 86400.0
+    task = Task("tabular", H, {"states": S, "actions": A}, True, 1000, {}, duration=week)
+    collector = FakeCollector(task=task, epsilon=1.0)
+    collector.description["closes"] = "2030-01-31T00:00:00Z"
+    closes = datetime(2030, 1, 31, tzinfo=UTC).timestamp()
+    last = closes - week - collector.description["delay"]
+    with pytest.raises(NotTaken, match="closes before the report would be due"):
+        collector.device(clock=lambda: last).begin()
+    assert collector.device(clock=lambda: last - 1).begin().step == 0
+    collector.description["closes"] = "soon"
+    with pytest.raises(Declined, match="closes must be a time"):
+        collector.device().begin()
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ tokens = "{tokens}"
 [updates]
 minimum_batch = 20
 [storage]
+witness_on_same_disk = true
 keep_reports = true
 [fleet]
 problem = "river-swim"
@@ -184,7 +185,7 @@ def test_the_command_scores_what_was_learned(tmp_path) -> None:
         assert values["uniform"] < values["best"] == pytest.approx(values["ceiling"])
         assert set(said["beats"]) == {"uniform"} and said["task_id"] == service.deployment.task_id
         shown = invoke(*basic, "--users", "60")
-        assert "60 users counted" in shown.stdout and "(50 before)" in shown.stdout
+        assert "60 reports counted" in shown.stdout and "(50 before)" in shown.stdout
         assert "uniform" in shown.stdout and "best policy" in shown.stdout
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from client.collector import A, FakeCollector, H, S, live
-from tacit.client import Declined, Device, TookPart
+from tacit.client import Declined, Device, Refused, TookPart, Unreachable
 from tacit.client.outbox import Delivery, Outbox, Saved
 from tacit.client.times import Times
 from tacit.errors import InvalidInput
@@ -68,7 +68,7 @@ def test_a_report_is_held_until_its_time_and_then_sent(collector, clock, steps) 
     device = collector.device(clock=clock)
     end(device, steps)
     begun = requests(collector)
-    assert begun == 2, "the task and the policy"
+    assert begun == 3, "the task, the policy, and whether a report would be taken"
     (held,) = device.send()
     assert held.outcome is None and not held.counted
     assert NOON + WEEK <= held.due == device.due() < NOON + WEEK + WEEK / 10
@@ -77,7 +77,7 @@ def test_a_report_is_held_until_its_time_and_then_sent(collector, clock, steps) 
     clock.true = held.due
     (sent,) = device.send()
     assert sent == Delivery(held.id, held.task_id, "accepted") and device.due() is None
-    assert requests(collector) == begun + 1 and len(collector.bodies) == 1
+    assert requests(collector) == begun + 2 and len(collector.bodies) == 1, "asked, then sent"
 
 
 def test_with_the_same_draw_everybody_sends_at_the_same_moment(clock, monkeypatch) -> None:
@@ -130,7 +130,7 @@ def test_nothing_is_asked_between_the_beginning_and_the_due_time(
             device.send()
             device.due()
             device.close()
-        assert collector.gets == 2 and collector.bodies == []
+        assert collector.gets == 3 and collector.bodies == []
 
 
 def test_a_restart_keeps_the_due_time_and_the_bytes(collector, clock, tmp_path) -> None:
@@ -143,11 +143,19 @@ def test_a_restart_keeps_the_due_time_and_the_bytes(collector, clock, tmp_path) 
     assert device.due() == due, "known from the beginning"
     device.begin().leave()
     device.close()
-    ((body,),) = sqlite3.connect(path).execute("SELECT body FROM reports").fetchall()
     device = collector.device(path, clock=clock)
     assert [d.due for d in device.send()] == [due]
     clock.true = due
-    assert device.send()[0].counted and collector.bodies == [body]
+    collector.broken = [
+        *[httpx.Response(200, json=collector.taking(0))],
+        *[httpx.ReadTimeout("")] * 5,
+    ]
+    with pytest.raises(Unreachable):
+        device.send()
+    device.close()
+    ((body,),) = sqlite3.connect(path).execute("SELECT body FROM reports").fetchall()
+    assert collector.device(path, clock=clock).send()[0].counted
+    assert set(collector.bodies) == {body}
 
 
 @pytest.mark.parametrize("by", ["begin", "send", "act", "observe", "leave"])
@@ -352,6 +360,10 @@ def old_outbox(collector, path) -> list[bytes]:
     """The outbox of version 1 of a device with an unsent report and a running episode."""
     new = collector.device(path.with_name("new"))
     new.begin().leave()
+    collector.broken = [httpx.Response(200, json=collector.taking(0)), httpx.Response(401)]
+    with pytest.raises(Refused):
+        new.send()
+    collector.bodies.clear()
     episode = new.begin()
     episode.act(2)
     episode.observe(1.0, 0)
@@ -388,7 +400,7 @@ def test_an_outbox_of_version_1_is_brought_up_and_goes_on(tmp_path, clock) -> No
     episode.leave()
     assert [d.outcome for d in device.send()] == ["accepted", "accepted"]
     device.close()
-    assert sqlite3.connect(tmp_path / "outbox").execute("PRAGMA user_version").fetchone() == (2,)
+    assert sqlite3.connect(tmp_path / "outbox").execute("PRAGMA user_version").fetchone() == (3,)
     with pytest.raises(TookPart):
         collector.device(tmp_path / "outbox", clock=clock).begin()
 
@@ -429,10 +441,19 @@ def test_a_report_waits_for_a_collector_that_serves_another_task(collector, cloc
     device.begin().leave()
     clock.true += 2 * WEEK
     body = {"error": {"code": "unknown_task", "message": "not served here", "hint": ""}}
-    collector.broken = [httpx.Response(404, json=body)]
+    elsewhere = httpx.Response(200, json={**collector.taking(0), "task_id": "0" * 64})
+    for answer in (elsewhere, httpx.Response(404, json=body)):
+        collector.broken = [answer]
+        (delivery,) = device.send()
+        assert (delivery.outcome, delivery.reason) == (None, "unknown_task")
+        assert collector.bodies == [], "nothing is made for somebody else"
+    collector.broken = [
+        httpx.Response(200, json=collector.taking(0)),
+        httpx.Response(404, json=body),
+    ]
     (delivery,) = device.send()
     assert (delivery.outcome, delivery.reason) == ("refused", "unknown_task")
-    assert device.send()[0].counted
+    assert device.send()[0].counted and len(set(collector.bodies)) == 1
 
 
 def test_the_version_of_a_report_is_the_one_it_began_under(collector, clock) -> None:

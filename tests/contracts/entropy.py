@@ -172,7 +172,11 @@ def _played(run: Callable[[_Tape], Any]) -> Law:
 
 
 def secure_law(sample: Callable[[], Any]) -> Law:
-    """Probability of every output of code that draws from the operating system."""
+    """Probability of every output of code that draws from the operating system.
+
+    It runs once unwatched: what is compiled on first use draws the names of its cache files.
+    """
+    sample()
 
     def run(tape: _Tape) -> Any:
         with mock.patch.multiple(

@@ -154,8 +154,8 @@ def audited(wrap: Callable[[Agent], Agent], name: str) -> AgentAudit:
         if name == "tacit-control":  # whose first batch is a fifth of all users
             times = 10
     return tacit.audit(
-        wrap(small.made(name, 8.0 if gaussian else 2.0)),
         problem_for(name),
+        wrap(small.made(name, 8.0 if gaussian else 2.0)),
         participations=times,
         secure=False,
         trials=6000 if laplace else 1000,

@@ -10,7 +10,7 @@ from corpus import Mutant
 from corpus.agents import ForgottenParticipations, LessNoiseAgent, audited
 from corpus.catalogue import AUDIT, CORPUS
 
-README = " ".join((Path(__file__).resolve().parents[2] / "README.md").read_text().split())
+PAGE = " ".join((Path(__file__).resolve().parents[2] / "docs" / "audits.md").read_text().split())
 
 
 @pytest.mark.parametrize("mutant", CORPUS, ids=lambda mutant: mutant.name)
@@ -45,11 +45,11 @@ def test_every_mistake_has_a_name_of_its_own() -> None:
     assert len({mutant.name for mutant in CORPUS}) == len(CORPUS) >= 35
 
 
-def test_the_readme_counts_what_catches_what() -> None:
+def test_the_page_of_audits_counts_what_catches_what() -> None:
     """What to write there if this fails is in ``said``."""
     by = Counter(mutant.detector.name for mutant in CORPUS)
     audited = by.pop(AUDIT)
     others = ", ".join(f"{name} ({count})" for name, count in by.most_common())
     said = f"it catches {audited} of the {len(CORPUS)} mistakes in a corpus of broken mechanisms"
-    assert said in README
-    assert f"the other {len(CORPUS) - audited} are caught by other checks: {others}." in README
+    assert said in PAGE
+    assert f"the other {len(CORPUS) - audited} are caught by other checks: {others}." in PAGE

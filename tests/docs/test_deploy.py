@@ -38,6 +38,8 @@ users = 60
 tokens = "shared"
 [updates]
 minimum_batch = 10
+[storage]
+witness_on_same_disk = true
 """
 
 
@@ -109,8 +111,11 @@ def test_keys_are_rotated_and_old_copies_refused_as_the_guide_says(tmp_path: Pat
         serve(collector, collector.status().next_batch)
         assert collector.status().version == 2
     (tmp_path / "coach-copy.db").replace(tmp_path / "coach.db")
-    with pytest.raises(Refused, match="restored from before release 2"):
-        Collector.open(Deployment.load(path))
+    with Collector.open(Deployment.load(path)) as collector:
+        other = trajectories(collector, np.random.default_rng(7), collector.status().next_batch)
+        collector.upload(collector.deployment.task_id, other, None)
+        with pytest.raises(Refused, match="restored from before release 2"):
+            PlannerLoop(collector).step()
 
 
 def test_refusals_are_quoted_as_they_are_said() -> None:
@@ -129,12 +134,12 @@ def test_refusals_are_quoted_as_they_are_said() -> None:
 
 def test_metrics_are_named_as_they_are(tmp_path: Path) -> None:
     with small_collector(tmp_path) as collector:
-        metrics = Metrics(collector)
-        metrics.count_reports(["accepted"])
-        metrics.count_request("/", 200)
-        text = metrics.text()
-    text = text if isinstance(text, str) else text.decode()
-    real = set(re.findall(r"^(tacit_\w+)", text, re.MULTILINE))
+        metrics = Metrics()
+        counters = metrics.of("small", "local")
+        counters.count_reports(["accepted"])
+        counters.count_request("/", 200, 0.0)
+        text = metrics.text({"small": ("local", collector.status())}).decode()
+    real = set(re.findall(r"^# TYPE (tacit_\w+)", text, re.MULTILINE))
     assert set(re.findall(r"`(tacit_\w+)`", GUIDE)) == real
 
 
@@ -143,8 +148,8 @@ def test_tables_times_and_options_are_the_real_ones() -> None:
     assert tables == {"secrets", "ledger", "tokens"} and tables <= set(schema.metadata.tables)
     assert f"within {LEASE_SECONDS:g} seconds" in GUIDE
     assert CODES["unavailable"] == 503
-    commands = ("serve", "tokens")
+    commands = ("serve", "tokens", "erase", "task", "backup")
     help_texts = "".join(CliRunner().invoke(app, [name, "--help"]).output for name in commands)
-    used = re.findall(r"^(?:\$ )?tacit (?:serve|tokens).*$", GUIDE, re.MULTILINE)
+    used = re.findall(r"^(?:\$ )?tacit (?:serve|tokens|erase|task|backup).*$", GUIDE, re.MULTILINE)
     options = {word for line in used for word in re.findall(r"--[a-z]+", line)}
     assert options and {option for option in options if option not in help_texts} == set()

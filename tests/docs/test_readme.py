@@ -14,26 +14,25 @@ from tacit.cli.listing import entries
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+CATALOGUE = (ROOT / "docs" / "catalogue.md").read_text()
+MOST_CHARACTERS = 8_000
 SECTIONS = [
-    "What is protected, and what is not",
+    "Install",
     "Ten lines",
+    "Command line",
     "Serve it",
-    "Compare and reproduce",
-    "Beside what exists",
-    "The pipeline",
-    "Agents",
-    "Problems",
-    "Limitations",
+    "What is protected, and what is not",
+    "Where to go",
 ]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 def commands() -> list[tuple[str, str]]:
     found = []
-    for block in blocks("console"):
+    for block in (*blocks("console"), *blocks("console", CATALOGUE)):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
             found.append((command, output))
@@ -41,6 +40,10 @@ def commands() -> list[tuple[str, str]]:
 
 
 COMMANDS = commands()
+
+
+def test_it_is_read_in_a_few_minutes() -> None:
+    assert len(README) <= MOST_CHARACTERS
 
 
 def test_the_sections_come_in_order() -> None:
@@ -63,9 +66,7 @@ def test_the_python_example_prints_what_the_readme_says(tmp_path: Path) -> None:
     assert (tmp_path / "regret.png").exists()
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"), [c for c in COMMANDS if c[0].startswith(".venv/bin/tacit")]
-)
+@pytest.mark.parametrize(("command", "expected"), [c for c in COMMANDS if c[0].startswith("tacit")])
 def test_commands_print_what_the_readme_says(command: str, expected: str, tmp_path: Path) -> None:
     words = shlex.split(command)
     words[0] = str(Path(sys.executable).with_name("tacit"))
@@ -97,11 +98,11 @@ def test_make_test_is_the_gate_and_runs_everything() -> None:
 
 
 def test_every_command_in_the_readme_is_one_of_the_tested_kinds() -> None:
-    assert all(c.startswith((".venv/bin/tacit ", "make ")) for c, _ in COMMANDS)
+    assert all(c.startswith(("tacit ", "make ", "pip install .")) for c, _ in COMMANDS)
 
 
 def rows(section: str) -> list[list[str]]:
-    text = README.split(f"## {section}\n")[1].split("\n## ")[0]
+    text = CATALOGUE.split(f"## {section}\n")[1].split("\n## ")[0]
     lines = [line for line in text.splitlines() if line.startswith("| `")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
@@ -121,17 +122,12 @@ def test_the_guarantee_column_is_true() -> None:
     for entry, row in zip(agents, rows("Agents"), strict=True):
         problem = tacit.problem(fits.get(entry.name, "random-mdp"))
         asked = {"epsilon": 1.0} if "epsilon" in entry.parameters else {}
-        guarantee = tacit.guarantee(entry.factory(**asked), problem, episodes=10)
+        guarantee = tacit.guarantee(problem, entry.factory(**asked), episodes=10)
         said = "none" if guarantee.model == "none" else f"epsilon {guarantee.epsilon:g}"
         assert row[2].endswith(said)
 
 
-def test_folders_in_the_pipeline_table_exist() -> None:
-    named = re.findall(r"`(src/tacit/\w+)`", README)
-    assert len(named) >= 6 and all((ROOT / folder).is_dir() for folder in named)
-
-
 def test_gymnasium_lines_work() -> None:
     code = 'import gymnasium, tacit; gymnasium.make("tacit/river-swim-v0").reset(seed=0)'
-    assert 'gymnasium.make("tacit/river-swim-v0")' in README
+    assert 'gymnasium.make("tacit/river-swim-v0")' in CATALOGUE
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -59,7 +59,7 @@ def deployment(agent: dict[str, Any], folder: Path, more: str = "") -> Deploymen
             *lines,
             f'[population]\nusers = {USERS}\ntokens = "shared"',
             f"[updates]\nminimum_batch = {BATCH}\naccepted_versions = 2",
-            more,
+            more or "[storage]\nwitness_on_same_disk = true",
         ]
     )
     return Deployment.parse(text, folder / "deployment.toml")
@@ -111,7 +111,7 @@ def _release(published: Published) -> bytes:
 
 
 def _without_task(body: bytes) -> Any:
-    """The id names the terms of the task, whose words may be mended."""
+    """The ids name the terms of the task, whose words may be mended."""
     said = json.loads(body)
-    del said["task_id"]
+    del said["task_id"], said["previous"]
     return said

@@ -36,7 +36,7 @@ def measure(case: Case, episodes: int = EPISODES) -> dict[str, str]:
     """Digests of one case by name, or what says that the agent refuses the problem."""
     truth, agent = problem(case.problem), case.make_agent()
     try:
-        bound = bind(agent, truth, episodes, case.reveal)
+        bound = bind(truth, agent, episodes, case.reveal)
     except InvalidInput:
         return {"fits": "no"}
     driven = [_driven(truth, bound, run) for run in range(SEEDS)]

@@ -80,6 +80,14 @@ def test_the_hash_leaves_out_folders_above_all_kernels(tree):
     assert source_hash(tree) == before
 
 
+def test_the_hash_of_some_parts_is_over_these_alone(tree):
+    before = source_hash(tree, frozenset({"one"}))
+    (tree / "inner" / "two.py").write_text("y = 3\n")
+    assert source_hash(tree, frozenset({"one"})) == before != source_hash(tree)
+    (tree / "one.py").write_text("x = 2\n")
+    assert source_hash(tree, frozenset({"one"})) != before
+
+
 def test_the_hash_is_over_the_package():
     assert (compiler.PACKAGE / "kernels" / "compiler.py").is_file()
     assert source_hash() == source_hash(compiler.PACKAGE)
@@ -151,7 +159,7 @@ def test_the_second_process_finds_the_code_of_the_first(tmp_path):
     """TACIT_CACHE_DIR holds the only files written, and Numba's own setting is left alone."""
     assert run(USE, TACIT_CACHE_DIR=str(tmp_path)) == ["0", "1", "True"]
     (folder,) = tmp_path.iterdir()
-    assert folder.name == f"kernels-{source_hash()}"
+    assert folder.name == f"kernels-{source_hash(only=compiler.BELOW)}"
     assert list(folder.rglob("*draw*.nbi")) and list(folder.rglob("*draw*.nbc"))
     assert run(USE, TACIT_CACHE_DIR=str(tmp_path)) == ["1", "0", "True"]
 

@@ -80,7 +80,7 @@ def test_ties_of_a_saturated_plan_are_drawn_at_random() -> None:
 
     problem = make_problem("river-swim", states=3, horizon=6, kernel="vtr", reward_scale=1 / 6)
     agent = make_agent("ldp-ucrl-vtr", epsilon=1.0, delta=0.1, calibration="paper", bonus_scale=1.0)
-    bound = bind(agent, problem, 100)
+    bound = bind(problem, agent, 100)
     release = bound.privatizer.release(bound.privatizer.init(), Query(0), Silence())
     from contracts.privatizer import no_questions, streams
 

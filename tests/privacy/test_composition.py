@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import pickle
 from typing import Any
 
 import dp_accounting as dp
@@ -47,8 +48,8 @@ def test_sums_do_not_depend_on_order_and_only_grow(a: Guarantee, b: Guarantee, c
     assert a.compose(1) is a and a + a == a.compose(2)
     assert a.compose(2).compose(3) == a.compose(6)
     for epsilon in (0.0, 0.3, 1.7):
-        lone, both = a.delta_at(epsilon), (a + b).delta_at(epsilon)
-        assert lone <= both * (1 + 1e-9) and both <= (a + b + c).delta_at(epsilon) * (1 + 1e-9)
+        lone, both = a.delta(epsilon), (a + b).delta(epsilon)
+        assert lone <= both * (1 + 1e-9) and both <= (a + b + c).delta(epsilon) * (1 + 1e-9)
     assert (a + b).epsilon_at(0.01) >= a.epsilon_at(0.01) * (1 - 1e-9)
 
 
@@ -56,12 +57,12 @@ def test_sums_do_not_depend_on_order_and_only_grow(a: Guarantee, b: Guarantee, c
 @given(LEAVES, LEAVES)
 def test_what_is_stated_holds_and_is_least(a: Guarantee, b: Guarantee):
     total = a + b
-    assert total.delta_at(total.epsilon) <= total.delta * (1 + 1e-9)
+    assert total.delta(total.epsilon) <= total.delta * (1 + 1e-9)
     at = total.epsilon_at(0.01)
-    assert total.delta_at(at) <= 0.01
-    assert at == 0.0 or total.delta_at(at * (1 - 1e-6)) > 0.01 * (1 - 1e-8)
+    assert total.delta(at) <= 0.01
+    assert at == 0.0 or total.delta(at * (1 - 1e-6)) > 0.01 * (1 - 1e-8)
     again = Guarantee.from_json(json.loads(json.dumps(total.to_json())))
-    assert again == total and again.delta_at(0.5) == total.delta_at(0.5)
+    assert again == total and again.delta(0.5) == total.delta(0.5)
 
 
 def reference(*statements: tuple[int, Guarantee]) -> Any:
@@ -94,7 +95,7 @@ def test_numbers_are_those_of_dp_accounting(parts: list[tuple[int, Guarantee]]) 
     total = sum(rest, start=first)
     theirs = reference(*parts)
     for epsilon in (0.0, 0.5, 1.0, 2.0):
-        assert total.delta_at(epsilon) == pytest.approx(
+        assert total.delta(epsilon) == pytest.approx(
             theirs.get_delta_for_epsilon(epsilon), rel=5e-3, abs=1e-12
         )
     assert total.epsilon_at(0.01) == pytest.approx(theirs.get_epsilon_for_delta(0.01), rel=5e-3)
@@ -107,7 +108,7 @@ def test_rules() -> None:
     ten = pure(0.1).compose(10)
     assert (ten.epsilon, ten.delta, ten.mu) == (1.0, 0.0, None)
     mixed = gaussian(0.5) + pure(1.0)
-    assert mixed.mu is None and mixed.delta_at(0.7) == pytest.approx(mixed_delta(0.5, 1.0, 0.7))
+    assert mixed.mu is None and mixed.delta(0.7) == pytest.approx(mixed_delta(0.5, 1.0, 0.7))
     point = made(epsilon=1.0, delta=1e-3) + pure(1.0)
     assert (point.epsilon, point.delta) == (2.0, 1e-3) and math.isinf(point.epsilon_at(1e-4))
     assert math.isinf(mixed.epsilon_at(0.0))
@@ -115,21 +116,32 @@ def test_rules() -> None:
 
 def test_too_many_answers_are_covered_not_dropped() -> None:
     fine, coarse = pure(0.01).compose(100_000 - 1), pure(0.01).compose(200_000)
-    assert fine.delta_at(5.0) < coarse.delta_at(5.0) <= 1.0
+    assert fine.delta(5.0) < coarse.delta(5.0) <= 1.0
     few, many = (pure(0.01).compose(k) + gaussian(0.1) for k in (190, 400))
-    assert few.delta_at(1.0) < many.delta_at(1.0)
+    assert few.delta(1.0) < many.delta(1.0)
     exact = reference((400, pure(0.01)), (1, gaussian(0.1))).get_delta_for_epsilon(1.0)
-    assert many.delta_at(1.0) >= exact * (1 - 5e-3)
+    assert many.delta(1.0) >= exact * (1 - 5e-3)
 
 
 def test_one_statement_implies_a_curve() -> None:
-    assert gaussian(0.5).delta_at(1.0) == gaussian_delta(0.5, 1.0)
+    assert gaussian(0.5).delta(1.0) == gaussian_delta(0.5, 1.0)
     assert gaussian(0.5).epsilon_at(1e-5) == gaussian(0.5).epsilon
     asked = made(epsilon=4.0, delta=1e-9, requested_epsilon=1.0, delta_at_requested_epsilon=1e-5)
-    assert asked.delta_at(1.0) == 1e-5 and asked.epsilon_at(1e-5) == pytest.approx(1.0)
+    assert asked.delta(1.0) == 1e-5 and asked.epsilon_at(1e-5) == pytest.approx(1.0)
     assert math.isinf(asked.epsilon_at(1e-10)) and asked.epsilon_at(0.99) == 0.0
     nothing = made(model="none", epsilon=math.inf)
-    assert nothing.delta_at(3.0) == 1.0 and math.isinf(nothing.epsilon_at(0.5))
+    assert nothing.delta(3.0) == 1.0 and math.isinf(nothing.epsilon_at(0.5))
+
+
+def test_delta_is_a_number_and_can_be_called() -> None:
+    said = gaussian(0.5)
+    assert said.delta == 1e-5 and hash(said.delta) == hash(1e-5) and repr(said.delta) == "1e-05"
+    assert json.dumps(said.delta) == "1e-05" and type(said.to_json()["delta"]) is float
+    assert type(pickle.loads(pickle.dumps(said.delta))) is float
+    later = said.as_simulated()
+    assert later.delta(0.3) == said.delta(0.3) == gaussian_delta(0.5, 0.3) != said.delta
+    with pytest.raises(InvalidInput, match="epsilon = -1, but"):
+        said.delta(-1.0)
 
 
 @pytest.mark.parametrize("one", [gaussian(1.0), pure(1.0), pure(0.5) + gaussian(0.5)])
@@ -137,7 +149,7 @@ def test_the_curve_is_convex_and_between_the_diagonal_and_zero(one: Guarantee) -
     alarms, missed = one.curve(101).T
     assert alarms[0] == 0.0 and alarms[-1] == 1.0 and missed[0] == 1.0 and missed[-1] == 0.0
     assert (missed <= 1.0 - alarms + 1e-12).all() and (np.diff(missed, 2) >= -1e-9).all()
-    best = (1.0 - one.delta_at(0.0)) / 2  # half the least sum of both errors
+    best = (1.0 - one.delta(0.0)) / 2  # half the least sum of both errors
     assert (alarms + missed).min() / 2 == pytest.approx(best, abs=2e-3)
 
 
@@ -151,7 +163,7 @@ def test_the_curve_is_convex_and_between_the_diagonal_and_zero(one: Guarantee) -
 )
 def test_events_mean_the_same_to_dp_accounting(one: Guarantee, relation: Any) -> None:
     theirs = PLDAccountant(relation).compose(one.to_dp_event()).get_delta(0.6)
-    assert theirs == pytest.approx(one.delta_at(0.6), rel=5e-3)
+    assert theirs == pytest.approx(one.delta(0.6), rel=5e-3)
     if one.mu is None:
         assert not PLDAccountant().supports(one.to_dp_event())
 

@@ -164,7 +164,7 @@ def test_every_gaussian_mechanism_states_the_mu_of_its_noise(name: str, more: di
     (entry,) = (entry for entry in agents if entry.name == name)
     asked = {"epsilon": 1.0, **more} if "epsilon" in entry.parameters else more
     problem = tacit.problem(FITS.get(name, "random-mdp"))
-    said = tacit.guarantee(entry.factory(**asked), problem, episodes=10)
+    said = tacit.guarantee(problem, entry.factory(**asked), episodes=10)
     for view in (said, *said.also):
         assert (view.mu is not None) == ("gaussian" in view.mechanism)
         if view.mu is not None:

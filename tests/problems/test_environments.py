@@ -12,7 +12,8 @@ from scipy import stats
 
 import tacit
 from tacit.problems import problems
-from tacit.problems.environments import TabularEnv, register
+from tacit.problems.catalogue import register
+from tacit.problems.environments import TabularEnv
 
 MADE = {entry.name: tacit.problem(entry.name) for entry in problems}
 NAMES = [
@@ -188,11 +189,12 @@ def test_frequencies_do_not_match_other_tables(sampled):
     "code",
     [
         "import gymnasium, tacit; env = gymnasium.make('tacit/river-swim-v0')",
-        "import gymnasium;env = gymnasium.make('tacit.problems.environments:tacit/river-swim-v0')",
-        "import tacit; tacit.problem('random-mdp')\n"
+        "import tacit, gymnasium; env = gymnasium.make('tacit/river-swim-v0')",
+        "import gymnasium; env = gymnasium.make('tacit:tacit/river-swim-v0')",
+        "import tacit.problems.environments\n"
         "import gymnasium; env = gymnasium.make('tacit/river-swim-v0')",
     ],
-    ids=["both imported", "by module name", "after a problem was made"],
+    ids=["gymnasium first", "tacit first", "by module name", "by way of the environments"],
 )
 def test_a_fresh_process_can_make_the_environment(code):
     code += "; env.reset(seed=0); print(env.spec.id, env.step(1)[4]['step'])"

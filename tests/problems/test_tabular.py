@@ -95,6 +95,23 @@ BAD_TABLES = {
 }
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_tables_of_fewer_digits_are_taken_within_their_precision(kind):
+    rng = np.random.default_rng(0)
+    P, start = rng.dirichlet(np.ones(50), size=(50, 2)), rng.dirichlet(np.ones(50))
+    R, step = np.full((50, 2), 1.0, dtype=kind), np.finfo(kind).eps
+    R[0, 0] = 1 + step
+    assert np.abs(P.astype(kind).astype(float).sum(-1) - 1).max() > 1e-8  # else nothing is shown
+    problem = TabularMDP(P.astype(kind), R, 3, start.astype(kind))
+    assert np.abs(problem.P.sum(-1) - 1).max() < 1e-14 and problem.R.max() == 1.0
+    assert np.abs(problem.P[0] - P).max() < 50 * step and abs(problem.initial.sum() - 1) < 1e-14
+    with pytest.raises(InvalidInput, match="sums to"):  # more than rounding explains
+        TabularMDP((P * (1 + 60 * step)).astype(kind), R, 3)
+    with pytest.raises(InvalidInput, match="sums to"):  # as precise as it gets, and wrong
+        TabularMDP(P.astype(kind).astype(float), R, 3)
+    assert StochasticPolicy(P.astype(kind)).probabilities.sum(-1) == pytest.approx(1.0, abs=1e-14)
+
+
 @pytest.mark.parametrize(("change", "message"), BAD_TABLES.values(), ids=BAD_TABLES)
 def test_bad_input_is_refused_with_its_place_and_value(change, message):
     with pytest.raises(InvalidInput, match=re.escape(message)):

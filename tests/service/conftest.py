@@ -36,13 +36,23 @@ keep_reports = {keep}
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """Time that passes when a test says so, and a wall clock that somebody may set."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
+        self._set_by = 0.0
 
     def __call__(self) -> float:
         return self.now
+
+    def steady(self) -> float:
+        """What has passed, whatever the wall clock says."""
+        return self.now - self._set_by
+
+    def jump(self, seconds: float) -> None:
+        """Set the wall clock; no time passes."""
+        self.now += seconds
+        self._set_by += seconds
 
 
 @pytest.fixture
@@ -70,7 +80,7 @@ def opened(clock: Clock) -> Iterator[Callable[..., Collector]]:
     collectors: list[Collector] = []
 
     def make(deployment: Deployment) -> Collector:
-        collectors.append(Collector.open(deployment, clock=clock))
+        collectors.append(Collector.open(deployment, clock=clock, steady=clock.steady))
         return collectors[-1]
 
     yield make
@@ -78,8 +88,10 @@ def opened(clock: Clock) -> Iterator[Callable[..., Collector]]:
         collector.close()
 
 
-JOINT = LOCAL.replace('"tacit-local"', '"tacit-joint"').replace(
-    "epsilon = 4.0", "epsilon = 4.0\nfirst = 40\ngrowth = 1.5"
+JOINT = (
+    LOCAL.replace('"tacit-local"', '"tacit-joint"')
+    .replace("epsilon = 4.0", "epsilon = 4.0\nfirst = 40\ngrowth = 1.5")
+    .replace("[storage]", "[storage]\nwitness_on_same_disk = true")
 )
 
 

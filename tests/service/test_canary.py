@@ -42,6 +42,7 @@ tokens = "shared"
 minimum_batch = 2
 
 [storage]
+witness_on_same_disk = true
 database = "{database}"
 
 [server]

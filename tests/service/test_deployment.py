@@ -229,3 +229,40 @@ def test_units_and_times() -> None:
     assert "any single participation" in parse(GOOD).guarantee.statement()
     user = parse(GOOD.replace('"shared"', '"per-device"')).guarantee
     assert user.unit == "user" and "any user's whole trajectory" in user.statement()
+
+
+def test_the_environment_overrides_every_key_with_the_same_checks(tmp_path: Path) -> None:
+    secret = tmp_path / "url"
+    secret.write_text("postgresql://tacit:hush@db/coach\n")
+    given = {
+        "TACIT_SERVER_PORT": "9000",
+        "TACIT_SERVER_HOST": "0.0.0.0",
+        "TACIT_UPDATES_CADENCE": "5m",
+        "TACIT_AGENT_EPSILON": "1.5",
+        "TACIT_TASK_REWARD_RANGE": "[-1.0, 1.0]",
+        "TACIT_STORAGE_DATABASE_FILE": str(secret),
+        "TACIT_STORAGE_KEY_FILE": "elsewhere.key",
+        "TACIT_CACHE_DIR": "/not/a/setting",
+    }
+    changed = Deployment.parse(GOOD, tmp_path / "file.toml", given)
+    assert (changed.settings.server.host, changed.settings.server.port) == ("0.0.0.0", 9000)
+    assert changed.settings.updates.cadence == 300.0
+    assert changed.guarantee.epsilon == pytest.approx(1.5)
+    assert changed.settings.task.reward_range == (-1.0, 1.0)
+    assert changed.settings.storage.key_file == "elsewhere.key"
+    assert "hush@db" in changed.database and "hush" not in repr(changed.settings)
+    assert changed.task_id != parse(GOOD).task_id
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("TACIT_SERVER_PORT", "0", "file.toml with TACIT_SERVER_PORT: port in [server]"),
+        ("TACIT_SERVER_PROT", "1", "no key 'prot'"),
+        ("TACIT_STORAGE_DATABASE_FILE", "/nowhere/url", "cannot be read"),
+    ],
+)
+def test_a_wrong_variable_is_named(name: str, value: str, said: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        Deployment.parse(GOOD, "file.toml", {name: value})
+    assert said in str(error.value)

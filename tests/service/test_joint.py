@@ -2,7 +2,6 @@
 
 import base64
 import json
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -13,12 +12,14 @@ from scipy.stats import chi2
 
 from service.devices import trajectories
 from tacit import wire
+from tacit.errors import InvalidInput
 from tacit.privacy.noise import SecureNoise
 from tacit.service import schema
 from tacit.service.answers import IncomingReport, Refused
 from tacit.service.collector import Collector
-from tacit.service.planning import PlannerLoop, Planning
+from tacit.service.planning import LEASE_SECONDS, PlannerLoop, Planning
 from tacit.service.publishing import Billboard
+from tacit.service.vault import Vault
 from tacit.service.witness import Witness
 
 
@@ -67,7 +68,7 @@ class Crash(BaseException):
 
 POINTS = {
     "after the charge": ("tacit.service.joint.JointMode._noise", None),
-    "after the noise": (Witness, "advance"),
+    "after the noise": (Witness, "note"),
     "after the witness": (Planning, "_commit"),
     "inside the last transaction": (Billboard, "put"),
     "before its commit": ("tacit.service.store.set_progress", None),
@@ -93,32 +94,151 @@ def test_a_crash_never_draws_a_node_again(
     assert collector.status().version == 0
     collector.close()
     again = opened(deployment)
-    again.clock.now += 100  # the lease of the dead planner has run out
-    assert PlannerLoop(again).step()
+    planner = PlannerLoop(again)
+    assert not planner.step()  # the dead one may only be slow, for all it knows
+    again.clock.now += LEASE_SECONDS
+    assert planner.step()
     assert again.status().version == 1
     assert len(draws) == 1
     assert len(again.ledger()["entries"]) == 1
 
 
-def test_a_restored_database_is_refused(deploy, opened, joint_text, tmp_path: Path) -> None:
-    deployment, rng = deploy(joint_text, users=200, batch=40), np.random.default_rng(3)
-    collector = opened(deployment)
-    send(collector, trajectories(collector, rng, 40))
-    collector.close()
-    file = Path(deployment.database.removeprefix("sqlite:///"))
-    shutil.copy(file, tmp_path / "old")
-    collector = opened(deployment)
-    assert PlannerLoop(collector).step()
-    collector.close()
-    shutil.copy(file, tmp_path / "new")
-    shutil.copy(tmp_path / "old", file)
-    with pytest.raises(Refused, match="restored from before release 1, .*begin a new task"):
-        Collector.open(deployment)
-    shutil.copy(tmp_path / "new", file)
-    opened(deployment).close()
-    deployment.witness.unlink()
+class Restored:
+    """A folder with database and key, a witness elsewhere, and a copy made before release 2."""
+
+    def __init__(self, deploy, opened, joint_text: str, tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        self.deployment = deploy(
+            joint_text, users=200, batch=40, more='witness = "elsewhere/witness"'
+        )
+        self.rng, self.opened = np.random.default_rng(3), opened
+        collector = opened(self.deployment)
+        send(collector, trajectories(collector, self.rng, 40))
+        self.plan(collector)
+        send(collector, trajectories(collector, self.rng, 30))
+        collector.close()
+        self.kept = [Path(collector.deployment.database.removeprefix("sqlite:///"))]
+        self.kept += [self.deployment.key_file, self.deployment.witness]
+        self.copies = [path.read_bytes() for path in self.kept]
+        self.late = trajectories(opened(self.deployment), self.rng, 10)
+        self.published = self.go_on(self.late)
+
+    def turn_back(self, witness: bool = False) -> None:
+        for path, content in zip(self.kept, self.copies, strict=True):
+            if witness or path != self.deployment.witness:
+                path.write_bytes(content)
+
+    @staticmethod
+    def plan(collector: Collector) -> None:
+        planner = PlannerLoop(collector)
+        try:
+            assert planner.step()
+        finally:
+            planner.stop()
+
+    def go_on(self, reports) -> list[bytes]:
+        """Send the rest of the batch; what is published then, with its release."""
+        collector = self.opened(self.deployment)
+        if reports:
+            assert send(collector, reports) == ["accepted"] * len(reports)
+        self.plan(collector)
+        blocks = collector.billboard.published(2).release.blocks
+        said = [collector.policy(2).body, *(block.tobytes() for block in blocks.values())]
+        collector.close()
+        return said
+
+
+def test_a_restored_database_publishes_the_same_again(
+    deploy, opened, joint_text, tmp_path: Path, draws
+) -> None:
+    run = Restored(deploy, opened, joint_text, tmp_path)
+    assert len(draws) == 2
+    for _ in range(2):
+        run.turn_back()
+        assert run.go_on(run.late[::-1]) == run.published, "the stored value again"
+    key = base64.b64encode(bytes(range(32))).decode()
+    run.turn_back()
+    run.deployment.key_file.write_text(key + "\n" + run.deployment.key_file.read_text())
+    assert run.go_on(run.late) == run.published, "also after the key was rotated"
+    assert len(draws) == 2
+
+
+def test_a_restored_database_with_other_reports_publishes_nothing(
+    deploy, opened, joint_text, tmp_path: Path, draws
+) -> None:
+    run = Restored(deploy, opened, joint_text, tmp_path)
+    run.turn_back()
+    other = trajectories(opened(run.deployment), run.rng, 10)
+    for _ in range(2):
+        with pytest.raises(Refused, match="restored from before release 2, .*begin a new task"):
+            run.go_on(other)
+        other = []
+    assert len(draws) == 2
+    assert opened(run.deployment).status().version == 1
+
+
+def test_a_copy_that_drew_the_same_release_by_itself_is_refused(
+    deploy, opened, joint_text, tmp_path: Path, draws, monkeypatch
+) -> None:
+    """Two copies run against one witness: equal content, other noise."""
+    run = Restored(deploy, opened, joint_text, tmp_path)
+    newest = run.deployment.witness.read_bytes()
+    run.turn_back(witness=True)
+    note = Witness.note
+
+    def later(witness, *args) -> None:
+        run.deployment.witness.write_bytes(newest)
+        note(witness, *args)
+
+    monkeypatch.setattr(Witness, "note", later)
+    with pytest.raises(Refused, match="restored from before release 2"):
+        run.go_on(run.late)
+    assert len(draws) == 3
+
+
+def test_a_missing_or_older_witness_is_refused(deploy, opened, joint_text, tmp_path: Path) -> None:
+    run = Restored(deploy, opened, joint_text, tmp_path)
+    witness = run.deployment.witness
+    witness.unlink()
     with pytest.raises(Refused, match="witness .* is missing"):
-        Collector.open(deployment)
+        Collector.open(run.deployment)
+    start = {"task_id": run.deployment.task_id, "releases": 0, "digest": ""}
+    witness.write_text(json.dumps(start))
+    with pytest.raises(Refused, match="is an old copy"):
+        Collector.open(run.deployment)
+    run.turn_back()
+    before = start | {"releases": 2, "digest": "as version 0.2 wrote it"}
+    witness.write_text(json.dumps(before))
+    with pytest.raises(Refused, match="restored from before release 2"):
+        Collector.open(run.deployment)
+
+
+def test_a_witness_that_can_be_restored_with_the_database_is_refused_or_told(
+    deploy, joint_text, monkeypatch
+) -> None:
+    silent = joint_text.replace("witness_on_same_disk = true\n", "")
+    with pytest.raises(InvalidInput, match="would lie on the disk of the database.*another disk"):
+        deploy(silent)
+    assert "noise can be drawn twice" in deploy(joint_text).restoring
+    monkeypatch.setattr(
+        "tacit.service.deployment._disk", lambda folder: 7 if folder.name == "other" else 1
+    )
+    apart = deploy(silent, more='witness = "other/witness"')
+    assert "publishes what it published before or nothing" in apart.restoring
+
+
+def test_what_the_witness_keeps_opens_for_the_same_content_alone(
+    deploy, opened, joint_text, tmp_path: Path
+) -> None:
+    deployment = Restored(deploy, opened, joint_text, tmp_path).deployment
+    drawn = Witness(deployment.witness, deployment.task_id).read().drawn
+    assert sorted(drawn) == [1, 2]
+    vault = Vault(deployment.key_file, deployment.task_id)
+    sealed = vault.seal_for("noise:1", b"exact sums", b"noise")
+    assert vault.open_for("noise:1", b"exact sums", sealed) == b"noise"
+    assert vault.open_for("noise:1", b"other sums", sealed) is None
+    assert vault.open_for("noise:2", b"exact sums", sealed) is None
+    assert vault.open_for("noise:1", b"", drawn[1].noise) is None
 
 
 def test_a_database_restored_under_a_running_planner_is_noticed(

@@ -59,6 +59,7 @@ opens = 1970-01-01T00:16:40Z
 closes = 1970-01-01T05:33:20Z
 
 [storage]
+witness_on_same_disk = true
 keep_reports = true
 """
 AGENTS = {
@@ -209,6 +210,7 @@ class Machine(RuleBasedStateMachine):
     @rule(moments=st.none() | st.integers(0, 11))
     def plan(self, moments: int | None) -> None:
         """The planner's turn, after the cadence and the lease of a dead planner have run out."""
+        self.planner._keep_lease()  # silence is measured from the first look
         self.now += 20.0
         self._at_risk(self.planner.step, moments)
 

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, report_under, trajectories
+from tacit import wire
 from tacit.cli.main import main
 from tacit.driver import Learner
 from tacit.errors import InvalidInput
@@ -105,13 +106,11 @@ def test_the_same_reports_in_any_order_give_the_same_policies(deploy, opened) ->
     """Two services with one random root; batches arrive shuffled and cut differently."""
     deployments = [deploy(users=200, batch=60), deploy(users=200, batch=60)]
     one, two = (opened(deployment) for deployment in deployments)
-    two.planning.root = one.planning.root
+    two.planning.root, task_id = one.planning.root, deployments[1].task_id
     first = planner_streams(one.planning.root, 0)
     zero = Learner(deployments[0].bound, Silence()).publish(first)
     with two._store.write() as connection:  # version 0 was planned with two's own root
-        connection.execute(
-            schema.publications.update().values(body=body(zero, deployments[1].task_id))
-        )
+        connection.execute(schema.publications.update().values(body=body(zero, task_id, task_id)))
     rng = np.random.default_rng(5)
     for _ in range(3):
         publication = one.billboard.published(one.policy().version).publication
@@ -122,7 +121,32 @@ def test_the_same_reports_in_any_order_give_the_same_policies(deploy, opened) ->
                 chunk = [reports[i] for i in order[start : start + cut]]
                 answer = collector.upload(collector.deployment.task_id, chunk, None)
                 assert all(outcome.outcome == "accepted" for outcome in answer.outcomes)
-            PlannerLoop(collector).step()
-            collector.clock.now += 100
+            planner = PlannerLoop(collector)
+            planner.step()
+            planner.stop()
         assert one.policy().body == two.policy().body
     assert one.policy().version == 3
+
+
+@pytest.mark.parametrize("text", [LOCAL, JOINT])
+def test_a_report_made_under_another_history_is_refused(deploy, opened, text) -> None:
+    """Publications name the one before, reports the one they were made under."""
+    make = local_reports if text == LOCAL else trajectories
+    one, two = (opened(deploy(text, users=400, batch=100)) for _ in range(2))
+    rng = np.random.default_rng(1)
+    for collector in (one, two):
+        reports = make(collector, rng, 100)
+        collector.upload(collector.deployment.task_id, reports, None)
+        assert PlannerLoop(collector).step()
+    first, second = (json.loads(one.policy(version).body) for version in (0, 1))
+    assert first["previous"] == one.deployment.task_id
+    assert second["previous"] == wire.publication_hash(first)
+    assert one.policy(1).hash == wire.publication_hash(second) != two.policy(1).hash
+    outcomes = []
+    for name in (one.policy(1).hash, two.policy(1).hash, None):
+        (report,) = make(one, rng, 1)
+        report.publication = name
+        answer = one.upload(one.deployment.task_id, [report], None)
+        outcomes += [(o.outcome, o.detail) for o in answer.outcomes]
+    assert [outcome for outcome, _ in outcomes] == ["accepted", "stale", "accepted"]
+    assert "another publication of version 1" in outcomes[1][1]

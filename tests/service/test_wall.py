@@ -1,6 +1,7 @@
 """The wall inside the service: who may touch trajectories, secrets and keys, by imports."""
 
 import ast
+import re
 from pathlib import Path
 
 import tacit.service
@@ -33,7 +34,9 @@ def test_only_the_curator_touches_trajectories() -> None:
 
 
 def test_only_the_collector_reaches_the_curator_and_its_secrets() -> None:
-    assert users(*SECRET) == {"collector.py", "joint.py"}
+    assert users(*SECRET) == {"collector.py", "joint.py", "erase.py"}, "erase.py deletes only"
+    erasing = (FOLDER / "erase.py").read_text()
+    assert set(re.findall(r"Vault\.(\w+)", erasing)) == {"names", "delete"}
 
 
 def test_the_service_draws_from_no_seeded_noise() -> None:

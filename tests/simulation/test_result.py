@@ -1,6 +1,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,6 +37,55 @@ def test_the_interval_is_students_t(result) -> None:
     assert (low[-1], high[-1]) == pytest.approx(expected)
     assert result.to_json()["regret"]["ci95"] == pytest.approx(list(expected))
     assert result.to_json()["regret"]["std"] == pytest.approx(sample.std(ddof=1))
+
+
+def made(late: list[float], **changes: Any) -> tacit.Result:
+    """A result of two checkpoints, whose last tenth of the users lost that much each."""
+    problem = {"optimal_value": 2.0, "baseline": {"name": "uniform policy", "value": 1.0}}
+    facts: dict[str, Any] = {
+        "problem": problem,
+        "agent": {"name": "x", "parameters": {"epsilon": 1.0}, "notes": []},
+        "guarantee": tacit.guarantee("random-mdp", "psrl", 10).to_json(),
+        "seed": 0,
+        "seeds": list(range(len(late))),
+        "requested_episodes": 100,
+        "interrupted": False,
+        "timing": {"seconds": 1.0, "episodes_per_second": 1.0},
+        **changes,
+    }
+    ends = [0.5 * 90 + 10 * lost for lost in late]
+    curves = {
+        "episode": [90, 100] * len(late),
+        "regret": [x for end in ends for x in (0.5 * 90, end)],
+        "reward": [0.0, 0.0] * len(late),
+    }
+    return tacit.Result.from_json(facts, curves)
+
+
+def test_a_run_that_ends_no_better_than_the_baseline_says_so() -> None:
+    assert made([0.1, 0.2, 0.15]).warning == ""
+    worse = made([1.2, 0.9, 1.1])
+    assert worse.warning == worse.to_json()["warning"]
+    assert worse.warning == (
+        "Not better than the uniform policy: the last 10 of 100 users lost 1.067 each, and with "
+        "the uniform policy they would have lost 1."
+    )
+    assert made([1.0]).warning.startswith("Not better") and made([0.9]).warning == ""
+    assert made([0.0, 1.8]).warning.startswith("Not shown to be better than the uniform policy (2")
+    nothing = {"optimal_value": 1.0, "baseline": {"name": "input zero", "value": 1.0}}
+    assert "nothing to learn here: the input zero" in made([0.0], problem=nothing).warning
+
+
+def test_references_are_not_told_that_they_do_not_learn() -> None:
+    problem = tacit.problem("river-swim", states=3, horizon=4)
+    assert tacit.simulate(problem, tacit.agent("uniform"), 50).warning == ""
+    assert "Not better" in tacit.simulate(problem, tacit.agent("ldp-obi", epsilon=0.01), 50).warning
+
+
+def test_intervals_of_regret_are_not_negative() -> None:
+    apart = made([0.0, 9.0])
+    assert apart.regret[:, -1].mean() - apart.regret[:, -1].std() * 12.7 < 0
+    assert (apart.band()[1] >= 0).all() and apart.to_json()["regret"]["ci95"][0] == 0.0
 
 
 def test_one_run_has_no_interval() -> None:
@@ -112,6 +162,21 @@ def test_the_plot_names_what_it_shows(result, tmp_path: Path) -> None:
         assert f"<!-- {word}" in text or word in text
     bare = result.plot(tmp_path / "bare.svg", baseline=False).read_text()
     assert "uniform policy" not in bare
+
+
+def test_the_plot_explains_its_band_and_is_logarithmic(result, tmp_path: Path) -> None:
+    text = result.plot(tmp_path / "regret.svg").read_text()
+    assert "<!-- line: mean over runs; band: 95% interval of the mean -->" in text
+    assert "posterior sampling" in text and "10^{" in text
+    linear = result.plot(tmp_path / "linear.svg", log=False).read_text()
+    assert "10^{" not in linear
+
+
+def test_notebooks_show_the_curve_and_the_guarantee(result) -> None:
+    shown = result._repr_html_()
+    assert "random-mdp" in shown and "data:image/png;base64," in shown
+    assert result.guarantee._repr_html_() in shown
+    assert "<b>not private</b>" in shown
 
 
 def test_a_plot_with_an_unknown_ending_is_refused(result) -> None:

@@ -264,10 +264,10 @@ def test_an_agent_of_another_family_is_refused() -> None:
 
 def test_guarantee_can_be_asked_before_anything_is_run() -> None:
     problem = PROBLEMS["pooled"]
-    before = tacit.guarantee(PSRL(), problem, episodes=100)
+    before = tacit.guarantee(problem, PSRL(), episodes=100)
     after = simulate(problem, PSRL(), 100).guarantee
     assert before.as_simulated() == after and after.simulated and not before.simulated
-    assert tacit.guarantee(tacit.agent("optimal"), problem, 5).revealed == ("reward", "transitions")
+    assert tacit.guarantee(problem, tacit.agent("optimal"), 5).revealed == ("reward", "transitions")
 
 
 def test_facts_nobody_uses_are_not_revealed() -> None:

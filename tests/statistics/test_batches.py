@@ -43,7 +43,7 @@ def test_no_statistic_is_left_out() -> None:
 def test_many_users_add_up_to_the_sum_of_each(name: str) -> None:
     (system, sizes), agent, parameters = CASES[name]
     problem, rng = tacit.problem(system, **sizes), np.random.default_rng(1)
-    bound = bind(tacit.agent(agent, **parameters), problem, 100)
+    bound = bind(problem, tacit.agent(agent, **parameters), 100)
     statistic = bound.statistic
     assert type(statistic).__name__ == name
     publication = Learner(bound, SimulatedNoise(rng)).publish(planner_streams(0, 0))

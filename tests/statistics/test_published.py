@@ -19,7 +19,7 @@ from tacit.trajectory import Trajectory
 def first(name: str, problem: str, **parameters: object) -> tuple[BoundAgent, Publication]:
     """An agent fitted to a problem, and the first entry it publishes."""
     agent = tacit.agent(name, epsilon=1.0, delta=1e-5, **parameters)
-    bound = bind(agent, tacit.problem(problem), 1000)
+    bound = bind(tacit.problem(problem), agent, 1000)
     noise = SimulatedNoise(np.random.default_rng(0))
     release = bound.privatizer.release(bound.privatizer.init(), Query(0), noise)
     return bound, bound.planner.plan(bound.task, release, no_questions, None, streams(1))

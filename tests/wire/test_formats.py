@@ -189,8 +189,12 @@ def test_bad_publications_are_refused() -> None:
     body["policy"]["probabilities"] = wire.array_to_json(np.full((2, 3, 2), 0.6))
     with pytest.raises(InvalidInput, match="sum to 1"):
         wire.publication_from_json(body, TASK, ID)
-    with pytest.raises(InvalidInput, match="not served"):
-        wire.publication_to_json(Publication(0, LinearPolicy(np.zeros((1, 1, 1)))), ID)
+    linear = wire.publication_to_json(Publication(0, LinearPolicy(np.zeros((2, 1, 3)))), ID)
+    with pytest.raises(InvalidInput, match="kind"):
+        wire.publication_from_json(linear, TASK, ID)
+    with pytest.raises(InvalidInput, match="SHA-256"):
+        wire.publication_from_json({**good, "sha256": "0" * 64}, TASK, ID)
+    wire.publication_from_json(wire.sealed(good), TASK, ID)
 
 
 def test_ids_are_random_and_checked() -> None:

@@ -43,6 +43,12 @@ class Agent(ABC):
     name: ClassVar[str]
     """The name results and listings show."""
 
+    families: ClassVar[tuple[str, ...]] = ("tabular",)
+    """Kinds of problems whose structure it uses: tabular, linear, mixture, control."""
+
+    models: ClassVar[tuple[str, ...]] = ("none",)
+    """Privacy models it can give: local, joint, shuffle, none; empty if it collects nothing."""
+
     needs: ClassVar[frozenset[str]] = frozenset()
     """Facts of the problem that must be revealed to it; every result lists them."""
 

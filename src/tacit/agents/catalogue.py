@@ -85,10 +85,16 @@ def make_agent(name: str, **parameters: Any) -> Agent:
     entry = agents.entry(name)
     for parameter in PRIVACY_PARAMETERS:
         if parameter in parameters and parameter not in entry.parameters:
+            taken = ", ".join(entry.parameters)
             raise InvalidInput(
-                f"{name} adds no noise and takes no {parameter}: leave it out, or choose a private "
-                "agent (`tacit list agents`)"
+                f"{name} is private, but takes no {parameter}: leave it out; it takes {taken}"
+                if "epsilon" in entry.parameters
+                else f"{name} adds no noise and takes no {parameter}: leave it out, or choose a "
+                "private agent (`tacit list agents`)"
             )
     if "epsilon" in entry.parameters and "epsilon" not in parameters:
-        raise InvalidInput(f"{name} is private and needs an epsilon (there is no default)")
+        raise InvalidInput(
+            f"{name} is private and needs an epsilon (there is no default): give one, as in "
+            f"tacit.agent({name!r}, epsilon=1.0) or --epsilon 1"
+        )
     return entry.make(parameters)

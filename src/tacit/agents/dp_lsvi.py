@@ -35,6 +35,8 @@ DEFAULT_SCALE = 0.1
 class _PrivateLsvi(CheckedAgent):
     """What the three agents share: their parameters and the two calibrations."""
 
+    families: ClassVar[tuple[str, ...]] = ("tabular", "linear")
+    models: ClassVar[tuple[str, ...]] = ("joint",)
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     delta: float = 1e-5

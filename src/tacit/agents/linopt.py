@@ -87,6 +87,8 @@ class PrivateLinOptVI(CheckedAgent):
     """
 
     name: ClassVar[str] = "private-linopt-vi"
+    families: ClassVar[tuple[str, ...]] = ("tabular", "mixture")
+    models: ClassVar[tuple[str, ...]] = ("joint", "local")
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     batch_parameter: ClassVar[str | None] = "every"
     epsilon: float

@@ -72,6 +72,7 @@ class LsviUCB(CheckedAgent):
     """
 
     name: ClassVar[str] = "lsvi-ucb"
+    families: ClassVar[tuple[str, ...]] = ("tabular", "linear")
     uses: ClassVar[frozenset[str] | None] = frozenset()
     bonus_scale: float | None = None
     beta: float = 0.01
@@ -106,6 +107,7 @@ class LsviUCBPlusPlus(CheckedAgent):
     """
 
     name: ClassVar[str] = "lsvi-ucb++"
+    families: ClassVar[tuple[str, ...]] = ("tabular", "linear")
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     bonus_scale: float | None = None
     beta: float = 0.01

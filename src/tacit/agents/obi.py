@@ -110,6 +110,7 @@ class LdpOBI(CheckedAgent):
 
     name: ClassVar[str] = "ldp-obi"
     masks: ClassVar[bool] = True
+    models: ClassVar[tuple[str, ...]] = ("local",)
     ranges: ClassVar[Ranges] = {
         "delta": {"low": 0.0, "high": 1.0, "high_open": True},
         "alpha": {"low": 1.0, "low_open": True},

@@ -29,6 +29,7 @@ class OfuRL(CheckedAgent):
     """
 
     name: ClassVar[str] = "ofu-rl"
+    families: ClassVar[tuple[str, ...]] = ("control",)
     needs: ClassVar[frozenset[str]] = frozenset({"start"})
     uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
     ridge: float = 1.0
@@ -64,6 +65,8 @@ class PrivateOfuRL(CheckedAgent):
     """
 
     name: ClassVar[str] = "private-ofu-rl"
+    families: ClassVar[tuple[str, ...]] = ("control",)
+    models: ClassVar[tuple[str, ...]] = ("joint",)
     needs: ClassVar[frozenset[str]] = frozenset({"start"})
     uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
     epsilon: float

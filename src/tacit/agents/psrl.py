@@ -65,6 +65,7 @@ class LdpPSRL(CheckedAgent):
 
     name: ClassVar[str] = "ldp-psrl"
     masks: ClassVar[bool] = True
+    models: ClassVar[tuple[str, ...]] = ("local",)
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     calibration: Literal["tight", "paper"] = "tight"

@@ -32,6 +32,7 @@ class Uniform(CheckedAgent):
 
     name: ClassVar[str] = "uniform"
     masks: ClassVar[bool] = True
+    models: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[frozenset[str] | None] = frozenset()
 
     def bind(self, task: Task) -> BoundAgent:
@@ -46,6 +47,7 @@ class Optimal(CheckedAgent):
 
     name: ClassVar[str] = "optimal"
     masks: ClassVar[bool] = True
+    models: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[frozenset[str]] = frozenset({"reward", "transitions"})
     uses: ClassVar[frozenset[str] | None] = frozenset()
 
@@ -65,6 +67,8 @@ class DoNothing(CheckedAgent):
     """Plays u = 0 and collects nothing: what a learner must beat to be worth anything."""
 
     name: ClassVar[str] = "do-nothing"
+    families: ClassVar[tuple[str, ...]] = ("control",)
+    models: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[frozenset[str] | None] = frozenset()
 
     def bind(self, task: Task) -> BoundAgent:
@@ -83,6 +87,7 @@ class CertaintyEquivalence(CheckedAgent):
     """
 
     name: ClassVar[str] = "certainty-equivalence"
+    families: ClassVar[tuple[str, ...]] = ("control",)
     ranges: ClassVar[Ranges] = {"excitation": {"low": 0.0, "high": 1.0}}
     needs: ClassVar[frozenset[str]] = frozenset({"start"})
     uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
@@ -104,6 +109,7 @@ class Thompson(CheckedAgent):
     """
 
     name: ClassVar[str] = "thompson"
+    families: ClassVar[tuple[str, ...]] = ("control",)
     needs: ClassVar[frozenset[str]] = frozenset({"start"})
     uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
     ridge: float = 0.1

@@ -50,6 +50,7 @@ class ShuffleOBI(CheckedAgent):
 
     name: ClassVar[str] = "shuffle-obi"
     masks: ClassVar[bool] = True
+    models: ClassVar[tuple[str, ...]] = ("shuffle",)
     ranges: ClassVar[Ranges] = {
         "batch": {"low": 0},
         "colluders": {"low": 0},

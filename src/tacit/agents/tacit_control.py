@@ -23,6 +23,8 @@ class TacitControl(CheckedAgent):
     """
 
     name: ClassVar[str] = "tacit-control"
+    families: ClassVar[tuple[str, ...]] = ("control",)
+    models: ClassVar[tuple[str, ...]] = ("joint",)
     needs: ClassVar[frozenset[str]] = frozenset({"start"})
     uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
     epsilon: float

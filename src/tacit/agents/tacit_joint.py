@@ -53,6 +53,8 @@ class TacitJoint(CheckedAgent):
 
     name: ClassVar[str] = "tacit-joint"
     masks: ClassVar[bool] = True
+    families: ClassVar[tuple[str, ...]] = ("tabular", "mixture")
+    models: ClassVar[tuple[str, ...]] = ("joint",)
     ranges: ClassVar[Ranges] = {
         "width": {"low": 0.0, "high": 1e3},
         "reward_share": {"low": 0.001, "high": 0.999},

@@ -48,6 +48,8 @@ class TacitLinear(CheckedAgent):
     """
 
     name: ClassVar[str] = "tacit-linear"
+    families: ClassVar[tuple[str, ...]] = ("tabular", "linear")
+    models: ClassVar[tuple[str, ...]] = ("joint",)
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     epsilon: float
     delta: float = 1e-5

@@ -52,6 +52,7 @@ class UcrlVTR(CheckedAgent):
     """
 
     name: ClassVar[str] = "ucrl-vtr"
+    families: ClassVar[tuple[str, ...]] = ("tabular", "mixture")
     needs: ClassVar[frozenset[str]] = frozenset({"reward"})
     uses: ClassVar[frozenset[str] | None] = frozenset()
     bonus_scale: float = 0.1
@@ -98,6 +99,8 @@ class LdpUcrlVTR(CheckedAgent):
     """
 
     name: ClassVar[str] = "ldp-ucrl-vtr"
+    families: ClassVar[tuple[str, ...]] = ("tabular", "mixture")
+    models: ClassVar[tuple[str, ...]] = ("local",)
     needs: ClassVar[frozenset[str]] = frozenset({"reward"})
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
@@ -167,6 +170,8 @@ class LdpBandit(CheckedAgent):
     """
 
     name: ClassVar[str] = "ldp-bandit"
+    families: ClassVar[tuple[str, ...]] = ("mixture",)
+    models: ClassVar[tuple[str, ...]] = ("local",)
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     delta: float = 1e-5

@@ -17,12 +17,12 @@ from tacit.auditing.pairs import Case, canaries, worst_cases
 from tacit.auditing.targets import AuditedSource, BatchTarget, DeviceTarget, LearnerTarget
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
+from tacit.forecast import bind, pair
 from tacit.planners.base import Streams
 from tacit.privacy import Guarantee, Query, SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.simulation.streams import stream
-from tacit.task import Task
 from tacit.validate import integer, number
 
 OTHER_USERS = 2
@@ -86,8 +86,8 @@ class AgentAudit:
 
 
 def audit(
-    agent: Agent,
-    problem: Problem,
+    problem: Problem | str,
+    agent: Agent | str,
     *,
     trials: int = 1_000_000,
     confidence: float = 0.95,
@@ -101,8 +101,8 @@ def audit(
     """Try to refute an agent's guarantee by running its mechanism on worst-case neighbours.
 
     Args:
-        agent: whose guarantee.
-        problem: what its whole learner runs on.
+        problem: what its whole learner runs on, or its name.
+        agent: whose guarantee, or its name.
         trials: of each path at most; fewer if a bound is violated, or nearly reached, before.
         confidence: that no bound of the audit is above the truth.
         participations: how often one person takes part; all of them are audited together.
@@ -112,10 +112,11 @@ def audit(
         service: also audit what a running service publishes (needs the ``service`` extra).
         progress: told what is audited, and how far it has come.
     """
+    problem, agent = pair(problem, agent)
     trials = integer(trials, "trials", low=1000)
     confidence = number(confidence, "confidence", low=0.5, high=1.0, high_open=True)
     times = integer(participations, "participations", low=1)
-    bound = _small(agent, problem, times)
+    bound = _small(problem, agent, times)
     if bound.statistic.layout.size == 0:
         raise InvalidInput(f"{agent.name} collects nothing, so there is nothing to audit")
     seconds = number(seconds, "seconds", low=0.0, low_open=True)
@@ -123,7 +124,7 @@ def audit(
     sources, remarks = _sources(bound, secure)
     plans = _plans(problem, bound, sources, rng)
     if service:
-        plans = [*plans, *_service_plans(agent, problem, bound, rng)]
+        plans = [*plans, *_service_plans(problem, agent, bound, rng)]
     each = 1 - (1 - confidence) / len(plans)
     reports = []
     for left, (target, claim) in zip(range(len(plans), 0, -1), plans, strict=True):
@@ -149,20 +150,17 @@ def audit(
     return AgentAudit(tuple(reports), confidence, tuple(beside), _exact_epsilon(bound), remarks)
 
 
-def _small(agent: Agent, problem: Problem, times: int) -> BoundAgent:
+def _small(problem: Problem, agent: Agent, times: int) -> BoundAgent:
     """The agent with as few users as show what one person does: a crowd, or a full first batch."""
-    bound = agent.bind(_task(agent, problem, times + OTHER_USERS, times))
+    bound = bind(problem, agent, times + OTHER_USERS, participations=times)
     users = bound.task.users
     if bound.guarantee.model == "shuffle":
         users = SHUFFLED_USERS * bound.task.horizon
     elif bound.guarantee.model == "joint":  # nothing is released before the first batch is full
         users = max(users, bound.schedule(0) + OTHER_USERS)
-    return bound if users == bound.task.users else agent.bind(_task(agent, problem, users, times))
-
-
-def _task(agent: Agent, problem: Problem, users: int, participations: int) -> Task:
-    task = problem.task(users=users, reveal=sorted(agent.needs))
-    return dataclasses.replace(task, participations=participations)
+    if users == bound.task.users:
+        return bound
+    return bind(problem, agent, users, participations=times)
 
 
 def _telling(progress: Callable[[str], None], about: str) -> Callable[[str], None]:
@@ -217,7 +215,7 @@ def _device_plans(
 
 
 def _service_plans(
-    agent: Agent, problem: Problem, bound: BoundAgent, rng: np.random.Generator
+    problem: Problem, agent: Agent, bound: BoundAgent, rng: np.random.Generator
 ) -> Plans:
     """The running service."""
     try:
@@ -228,7 +226,7 @@ def _service_plans(
         ) from None
     require_servable(agent, bound)
     case = worst_cases(bound, _first_publication(bound, rng), rng)[0]
-    target = ServiceTarget(agent, problem, canaries(bound, case, PEOPLE, rng), bound.task)
+    target = ServiceTarget(problem, agent, canaries(bound, case, PEOPLE, rng), bound.task)
     return [(target, target.guarantee)]
 
 

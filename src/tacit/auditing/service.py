@@ -56,6 +56,8 @@ users = {users}
 tokens = "shared"
 [updates]
 minimum_batch = {batch}
+[storage]
+witness_on_same_disk = true
 """
 
 
@@ -80,8 +82,8 @@ class ServiceTarget:
     """What a running curator publishes when people with one of two lives have taken part.
 
     Args:
-        agent: what is served.
         problem: where the other users live.
+        agent: what is served.
         people: the audited people, who all take part in the first batch.
         task: whose sizes are served; the number of users is the audit's own.
     """
@@ -89,7 +91,7 @@ class ServiceTarget:
     source = "secure"
     family = "gaussian"
 
-    def __init__(self, agent: Agent, problem: Problem, people: Sequence[Case], task: Task) -> None:
+    def __init__(self, problem: Problem, agent: Agent, people: Sequence[Case], task: Task) -> None:
         self._problem, self._people = problem, people
         folder = Path(tempfile.mkdtemp(prefix="tacit-audit-", dir=_in_memory()))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)

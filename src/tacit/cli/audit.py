@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.display import speaker
-from tacit.cli.options import Case, Json, Seed, count, number, on_case
+from tacit.cli.options import Case, Json, Participations, Seed, count, number, on_case
 
 if TYPE_CHECKING:
     from tacit.auditing.findings import AuditReport
@@ -25,7 +25,7 @@ _ADVICE = {
 @on_case
 def audit(
     case: Case,
-    participations: Annotated[int, count("How often one person takes part; all are covered.")] = 1,
+    participations: Participations = 1,
     trials: Annotated[int, count(_TRIALS)] = 1_000_000,
     seconds: Annotated[float, number("How long all of it may take, roughly.")] = 180.0,
     confidence: Annotated[float, number("That no bound is too high.")] = 0.95,
@@ -47,8 +47,8 @@ def audit(
     problem, agent = case.problem(), case.agent()
     with Console(stderr=True).status("preparing") as status:
         found = audit_agent(
-            agent,
             problem,
+            agent,
             participations=participations,
             trials=trials,
             seconds=seconds,

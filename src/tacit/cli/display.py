@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 
 def speaker(*, quiet: bool = False) -> Callable[..., None]:
-    """Prints lines as they are: not wrapped, not coloured, brackets included."""
+    """Prints lines as they are, brackets included; on a terminal they break between words."""
     from rich.console import Console
 
-    return partial(Console(highlight=False, soft_wrap=True, quiet=quiet).print, markup=False)
+    console = Console(highlight=False, quiet=quiet)
+    console.soft_wrap = not console.is_terminal
+    return partial(console.print, markup=False)
 
 
 @contextmanager
@@ -38,25 +40,25 @@ def bar(*columns: ProgressColumn, quiet: bool = False) -> Iterator[Progress]:
 
 
 @contextmanager
-def progress_bar(title: str, episodes: int) -> Iterator[Report]:
-    """Episodes, regret and episodes per second."""
+def progress_bar(title: str, episodes: int, told: str = "regret") -> Iterator[Report]:
+    """Episodes, what is told beside them, and episodes per second."""
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TextColumn("{task.completed:,.0f}/{task.total:,.0f} episodes"),
-        TextColumn("regret {task.fields[regret]:,.4g}"),
+        TextColumn(told + " {task.fields[number]:,.4g}"),
         TextColumn("{task.fields[rate]:,.0f}/s"),
         TimeRemainingColumn(),
     )
     began = time.perf_counter()
     with bar(*columns) as drawn:
-        line = drawn.add_task(title, total=episodes, regret=0.0, rate=0.0)
+        line = drawn.add_task(title, total=episodes, number=0.0, rate=0.0)
 
-        def report(done: int, regret: float) -> None:
+        def report(done: int, number: float) -> None:
             rate = done / max(time.perf_counter() - began, 1e-9)
-            drawn.update(line, completed=done, regret=regret, rate=rate)
+            drawn.update(line, completed=done, number=number, rate=rate)
 
         yield report
 
@@ -102,3 +104,5 @@ def _regret(say: Callable[..., None], result: Result) -> None:
         if {begin, end} <= points and begin < end:
             rate = result.regret_per_episode(begin, end).mean()
             say(f"  regret per episode, {text}: {rate:.4g}")
+    if result.warning:
+        say(f"  {result.warning}", style="bold")

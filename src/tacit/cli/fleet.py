@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def fleet(
     deployment: DeploymentFile,
-    users: Annotated[int, count("Count so many users in all.")] = 1000,
+    users: Annotated[int, count("Stop at so many reports, all told.")] = 1000,
     workers: Annotated[int, count("People on their way at the same time.")] = 8,
     address: Annotated[
         str | None, typer.Option(metavar="URL", help="Of the service, instead of the file's.")
@@ -101,14 +101,14 @@ def _tokens(file: Path | None, path: Path, per_device: bool) -> list[str]:
 
 @contextmanager
 def _bar(fleet: Fleet, users: int, *, quiet: bool) -> Iterator[Watch]:
-    """Users counted, and the time that is left."""
+    """Reports counted, and the time that is left."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
     columns = (
         TextColumn(fleet.terms.name),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
-        TextColumn("users counted"),
+        TextColumn("reports counted"),
         TimeRemainingColumn(),
     )
     with bar(*columns, quiet=quiet) as drawn:
@@ -168,7 +168,7 @@ def _tenths(curve: list[dict[str, Any]], users: int) -> list[dict[str, float]]:
 
 
 def _since(tenths: list[dict[str, float]], value: float) -> int | None:
-    """The user from whom on every tenth did better; None if the last one did not."""
+    """The report from which on every tenth did better; None if the last one did not."""
     since = None
     for tenth in tenths:
         if tenth["value"] <= value:
@@ -184,16 +184,16 @@ def _say(said: dict[str, Any], path: Path) -> None:
     if said["interrupted"]:
         say(f"interrupted; the same command goes on with {path}", style="bold")
     say(
-        f"{users['counted']:,} users counted of {users['population']:,} planned "
+        f"{users['counted']:,} reports counted of {users['population']:,} planned "
         f"({users['before']:,} before), {timing['seconds']:.1f} s, "
-        f"{timing['users_per_second']:,.0f} users/s",
+        f"{timing['users_per_second']:,.0f} reports/s",
         style="bold",
     )
     say("  outcomes: " + ", ".join(f"{n:,} {o}" for o, n in said["outcomes"].items()))
     say(f"  policy versions: 0 to {said['version']}")
-    say(f"  value of the newest policy: {values['newest']:.4f} per user (exact)")
+    say(f"  value of the newest policy: {values['newest']:.4f} per episode (exact)")
     say(f"  of the policies of the last tenth: {said['tenths'][-1]['value']:.4f}")
     for name, since in said["beats"].items():
-        when = "not beaten yet" if since is None else f"beaten on average from user {since:,} on"
+        when = "not beaten yet" if since is None else f"beaten on average from report {since:,} on"
         say(f"  {name}: {values[name]:.4f}, {when}")
     say(f"  best policy: {values['best']:.4f}; no policy exceeds {values['ceiling']:.4f}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.display import speaker
-from tacit.cli.options import Case, Episodes, Json, Reveal, on_case
+from tacit.cli.options import Case, Episodes, Json, Participations, Reveal, on_case
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def guarantee(
     case: Case,
     episodes: Episodes = 10_000,
     reveal: Reveal = None,
+    participations: Participations = 1,
     diff: Annotated[
         bool, typer.Option("--diff", help="Compare two statements in JSON files.")
     ] = False,
@@ -55,7 +56,7 @@ def guarantee(
         _print_difference(Path(case.problem_name), Path(case.agent_name), as_json=as_json)
         return
     problem, agent = case.problem(), case.agent()
-    bound = bind(agent, problem, episodes, reveal or ())
+    bound = bind(problem, agent, episodes, reveal or (), participations)
     if curve is not None:
         _draw(bound.guarantee, curve)
     if form is not None:

@@ -19,10 +19,12 @@ from tacit.cli import options as given
 from tacit.cli.audit import audit
 from tacit.cli.fleet import fleet
 from tacit.cli.guarantee import guarantee
+from tacit.cli.learn import learn
 from tacit.cli.listing import list_
 from tacit.cli.run import demo, run
 from tacit.cli.serve import serve, tokens
 from tacit.cli.sweep import report, sweep
+from tacit.cli.upkeep import backup, erase, task
 from tacit.errors import TacitError
 
 app = typer.Typer(
@@ -48,8 +50,9 @@ def root(
 
 
 OWN: dict[str, Callable[..., None]] = {"demo": demo, "list": list_}
-OWN |= {"run": run, "guarantee": guarantee, "audit": audit, "sweep": sweep, "serve": serve}
-OWN |= {"fleet": fleet, "tokens": tokens, "report": report}
+OWN |= {"run": run, "learn": learn, "guarantee": guarantee, "audit": audit, "sweep": sweep}
+OWN |= {"serve": serve, "fleet": fleet, "tokens": tokens, "task": task, "backup": backup}
+OWN |= {"erase": erase, "report": report}
 for _name, _command in OWN.items():
     app.command(_name)(_command)
 

@@ -110,6 +110,9 @@ Processes = Annotated[int | None, count("Local processes (default: one per core)
 Reveal = Annotated[
     list[str] | None, typer.Option(metavar="FACT", help="Fact told to the learner, e.g. reward.")
 ]
+Participations = Annotated[
+    int, count("How often one person may take part; the guarantee covers all of them.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 DeploymentFile = Annotated[
     Path, typer.Argument(metavar="DEPLOYMENT", help="TOML file; --init of serve writes one.")
@@ -136,8 +139,10 @@ class Case:
 
     def problem(self) -> Problem:
         """The problem, from its name and ``-P`` pairs."""
+        from tacit.forecast import in_order
         from tacit.problems.catalogue import make_problem, problem_entry
 
+        in_order(self.problem_name, self.agent_name)
         texts = assignments(self.problem_parameters or (), "-P")
         parameters = read_parameters(problem_entry(self.problem_name), texts)
         return make_problem(self.problem_name, **parameters)

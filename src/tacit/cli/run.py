@@ -50,6 +50,7 @@ def run(
         ),
     ] = "log",
     reveal: given.Reveal = None,
+    participations: given.Participations = 1,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for curves, manifest and plot.")
     ] = None,
@@ -59,7 +60,7 @@ def run(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw regret into a file.")
     ] = None,
-    log_log: Annotated[bool, typer.Option("--log-log", help="Logarithmic axes.")] = False,
+    linear: Annotated[bool, typer.Option("--linear", help="Linear axes.")] = False,
     as_json: given.Json = False,
 ) -> None:
     """Run an agent on a problem and score it exactly against the optimum.
@@ -88,12 +89,13 @@ def run(
                 workers=workers,
                 checkpoints=checkpoints,
                 reveal=reveal or (),
+                participations=participations,
                 progress=progress,
             )
         files = [] if out is None else [result.save(out, overwrite=overwrite)]
         pictures = [plot] if out is None else [out / "regret.png", plot]
         if result.completed:
-            files += [result.plot(name, log=log_log) for name in pictures if name is not None]
+            files += [result.plot(name, log=not linear) for name in pictures if name is not None]
         if as_json:
             print(json.dumps(result.to_json()))
         else:
@@ -168,6 +170,9 @@ def demo(
         print(json.dumps({"runs": [r.to_json() for r in results], "files": [str(picture)]}))
         return
     say(_demo_table(results))
+    for result in results:
+        if result.warning:
+            say(f"{result.agent['name']}: {result.warning}\n", soft_wrap=False)
     say(
         "tacit-local and ldp-obi give the same kind of promise and differ in how they spend it: "
         "one report about one step at full epsilon, read with the noise in mind, against noise on "

@@ -1,4 +1,4 @@
-"""``tacit serve``: write, check, verify, explain or run a deployment; and ``tacit tokens``."""
+"""``tacit serve`` (write, check, verify, explain, run) and ``tacit tokens``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 from tacit._version import __version__
 from tacit.cli.options import DeploymentFile, Json, count, one_of, whole, write_new
+from tacit.cli.tasks import IN_THE_CLEAR, check_planner, serve_folder, until_told
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,18 +40,44 @@ def serve(
     host: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Instead of the file's.")
     ] = None,
-    port: Annotated[int | None, count("Instead of the file's; 0 takes a free one.")] = None,
+    port: Annotated[
+        int | None, count("Instead of the file's; 0 takes a free one. Lets a planner be watched.")
+    ] = None,
     workers: Annotated[int, count("Processes that take uploads (PostgreSQL only).")] = 1,
+    log: Annotated[
+        Any,
+        typer.Option(
+            metavar="FORM", parser=one_of("text", "json"), help="Log lines: text or json."
+        ),
+    ] = "text",
+    show_tokens: Annotated[
+        bool,
+        typer.Option("--show-tokens", help="Print first tokens instead of writing them to files."),
+    ] = False,
+    role: Annotated[
+        Any,
+        typer.Option(
+            metavar="WORD",
+            parser=one_of("both", "server", "planner"),
+            help="server (answers), planner (plans) or both.",
+        ),
+    ] = "both",
     as_json: Json = False,
 ) -> None:
     """Collect reports over HTTP and learn from them, as one TOML file describes.
+
+    A folder serves every TOML file in it, each under /t/NAME/, with an API for its operator.
 
     Example: tacit serve coach.toml --init && tacit serve coach.toml
     """
     from tacit.privacy import sentences
     from tacit.service.deployment import Deployment
+    from tacit.service.logs import configure
     from tacit.validate import integer
 
+    if port is not None:
+        integer(port, "--port", low=0, high=65535)
+    workers = integer(workers, "--workers", low=1, high=256)
     if init + check + verify + consent > 1:
         raise InvalidInput("--init, --check, --verify and --consent exclude each other; choose one")
     if as_json and not (check or verify):
@@ -58,6 +85,10 @@ def serve(
     if init:
         write_new(deployment, Deployment.example())
         print(f"wrote {deployment}; read it, then start: tacit serve {deployment}")
+        return
+    if deployment.is_dir() and not (check or verify or consent):
+        configure(log)
+        serve_folder(deployment, host, port, workers, role)
         return
     read = Deployment.load(deployment)
     if check:
@@ -68,9 +99,19 @@ def serve(
         name, steps, kept = read.name, read.task.horizon, read.settings.storage.keep_reports
         print(sentences.consent(read.guarantee, name=name, steps=steps, kept=kept))
     else:
-        if port is not None:
-            integer(port, "--port", low=0, high=65535)
-        _serve(deployment, read, host, port, integer(workers, "--workers", low=1, high=256))
+        configure(log)
+        if role == "planner":
+            _plan(read, host, port, workers)
+        else:
+            _serve(
+                deployment,
+                read,
+                host,
+                port,
+                workers,
+                plans=role == "both",
+                show_tokens=show_tokens,
+            )
 
 
 def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
@@ -92,6 +133,7 @@ def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
                 "sending": deployment.sending,
                 "taking": deployment.taking,
             },
+            "restoring": deployment.restoring,
             "forecast": expected.to_json(),
         }
         print(json.dumps(checked))
@@ -113,13 +155,18 @@ def _verify(deployment: Deployment, *, as_json: bool) -> None:
 
 
 def _serve(
-    path: Path, deployment: Deployment, host: str | None, port: int | None, workers: int
+    path: Path,
+    deployment: Deployment,
+    host: str | None,
+    port: int | None,
+    workers: int,
+    *,
+    plans: bool,
+    show_tokens: bool,
 ) -> None:
     """Run it until it is told to stop."""
     from tacit.service.collector import Collector
-    from tacit.service.http.app import create_app
-    from tacit.service.http.server import bind, configure_logging, run, run_workers
-    from tacit.service.planning import PlannerLoop
+    from tacit.service.http.server import bind, run, run_workers
 
     if workers > 1 and deployment.database.startswith("sqlite"):
         raise InvalidInput(
@@ -129,16 +176,39 @@ def _serve(
     server = deployment.settings.server
     host = host or server.host
     with bind(host, server.port if port is None else port) as listening:
-        configure_logging()
         collector = Collector.open(deployment)
         try:
-            _announce(path, deployment, collector, host, listening.getsockname()[1])
+            tokens = _first_tokens(path, deployment, collector, show=show_tokens)
+            _announce(path, deployment, tokens, host, listening.getsockname()[1])
+            _log_start(deployment, collector, workers)
             if workers == 1:
-                run(create_app(collector, PlannerLoop(collector)), listening)
+                from tacit.service.http.app import create_app
+                from tacit.service.planning import PlannerLoop
+
+                planner = PlannerLoop(collector) if plans else None
+                run(create_app(collector, planner), listening)
         finally:
             collector.close()
         if workers > 1:
-            run_workers(path, workers, listening)
+            run_workers(path, workers, listening, plans)
+
+
+def _plan(deployment: Deployment, host: str | None, port: int | None, workers: int) -> None:
+    """Plan, and take no reports, until told to stop; with a port it can be watched."""
+    from tacit.service.collector import Collector
+    from tacit.service.http.app import monitor_app
+    from tacit.service.http.server import bind, run
+    from tacit.service.planning import PlannerLoop
+
+    check_planner(host, port, workers)
+    with Collector.open(deployment) as collector:
+        planner = PlannerLoop(collector)
+        print(f"tacit {__version__} plans {deployment.name}; stop with Ctrl-C", flush=True)
+        if port is None:
+            until_told(planner.start, planner.stop)
+            return
+        with bind(host or deployment.settings.server.host, port) as listening:
+            run(monitor_app(collector, planner), listening)
 
 
 def _facts(deployment: Deployment) -> list[str]:
@@ -158,14 +228,52 @@ def _facts(deployment: Deployment) -> list[str]:
         f"Updates: batches of at least {updates.minimum_batch:,}{seconds}",
         f"{deployment.sending}.",
         f"{deployment.taking}.",
+        f"{deployment.restoring}.",
         f"Database: {database}",
     ]
 
 
-def _announce(
-    path: Path, deployment: Deployment, collector: Collector, host: str, port: int
-) -> None:
-    """Where it is, what it guarantees, and on the first start the tokens, shown this once."""
+def _first_tokens(
+    path: Path, deployment: Deployment, collector: Collector, *, show: bool
+) -> list[str]:
+    """On the first start: tokens, in files that only their owner can read, or shown this once."""
+    if collector.tokens.list():
+        return []
+    said: list[str] = []
+    roles: list[Role] = ["operator"]
+    if deployment.unit == "participation":
+        roles.append("device")
+    for role in roles:
+        if show:
+            (token,) = collector.tokens.issue(role, 1, "first")
+            said.append(f"{role.capitalize()} token, shown once: {token}")
+            continue
+        file = path.with_suffix(f".{role}-token")
+        _write_tokens(collector, role, 1, "first", file)
+        said.append(f"{role.capitalize()} token: in {file}, for your eyes only")
+    return said
+
+
+def _log_start(deployment: Deployment, collector: Collector, workers: int) -> None:
+    from tacit.service.logs import event
+
+    stated = deployment.guarantee
+    event(
+        "started",
+        "the service starts",
+        tacit=__version__,
+        task_id=deployment.task_id,
+        version=collector.status().version,
+        model=stated.model,
+        epsilon=stated.epsilon,
+        delta=stated.delta,
+        guarantee=stated.digest(),
+        workers=workers,
+    )
+
+
+def _announce(path: Path, deployment: Deployment, tokens: list[str], host: str, port: int) -> None:
+    """Where it is, what it guarantees, and on the first start where the tokens are."""
     from tacit.client.transport import this_machine
 
     shown = f"[{host}]" if ":" in host else host
@@ -174,11 +282,9 @@ def _announce(
     for line in [*_facts(deployment), *deployment.guarantee.statement().split("\n")[:3]]:
         say(f"  {line}\n")
     if not this_machine(host):
-        say("  Others can reach this address: put TLS in front of it, tokens travel in the clear\n")
-    if not collector.tokens.list():
-        say(f"  Operator token, shown once: {collector.tokens.issue('operator', 1, 'first')[0]}\n")
-        if deployment.unit == "participation":
-            say(f"  Device token, shown once: {collector.tokens.issue('device', 1, 'shared')[0]}\n")
+        say(f"  {IN_THE_CLEAR}\n")
+    for line in tokens:
+        say(f"  {line}\n")
     if deployment.unit == "user":
         say(f"  Device tokens: tacit tokens {path} issue --count 1000 --out tokens.txt\n")
     say("  Stop with Ctrl-C; uploads under way are finished first\n")
@@ -210,6 +316,7 @@ def tokens(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write them here, one per line.")
     ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print them instead.")] = False,
     as_json: Json = False,
 ) -> None:
     """Issue, list or revoke tokens. A token is shown once; the database keeps its digest.
@@ -229,6 +336,10 @@ def tokens(
             _revoke_token(collector, number, as_json=as_json)
         else:
             integer(count, "--count", low=1, high=MOST_TOKENS)
+            if (out is None) != show:
+                raise InvalidInput(
+                    "say where new tokens go: --out FILE, which only you can read, or --show"
+                )
             _issue_tokens(collector, role, count, label, out, as_json=as_json)
 
 
@@ -245,15 +356,21 @@ def _issue_tokens(
         issued = collector.tokens.issue(role, count, label)
         print(json.dumps({"role": role, "tokens": issued}) if as_json else "\n".join(issued))
         return
-    try:  # before anything is issued, and readable by its owner alone
-        file = os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
-    except FileExistsError:
-        raise InvalidInput(f"{out} is there already; choose another name") from None
-    with file:
-        issued = collector.tokens.issue(role, count, label)
-        file.writelines(f"{token}\n" for token in issued)
+    _write_tokens(collector, role, count, label, out)
     wrote = {"role": role, "count": count, "file": str(out)}
     print(json.dumps(wrote) if as_json else f"wrote {count:,} tokens to {out}")
+
+
+def _write_tokens(collector: Collector, role: Role, count: int, label: str, out: Path) -> None:
+    """New tokens in a new file that its owner alone can read."""
+    try:  # before anything is issued
+        file = os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
+    except FileExistsError:
+        raise InvalidInput(f"{out} is there already; choose another name or remove it") from None
+    except OSError as error:
+        raise InvalidInput(f"{out} cannot be written: {error.strerror}") from None
+    with file:
+        file.writelines(f"{token}\n" for token in collector.tokens.issue(role, count, label))
 
 
 def _list_tokens(collector: Collector, *, as_json: bool) -> None:

@@ -179,7 +179,7 @@ def _rows(done: Swept) -> list[dict[str, Any]]:
         n = len(regret)
         mean = float(regret.mean()) if n else None
         std = float(regret.std(ddof=1)) if n > 1 else None
-        found = mean_interval(regret) if n > 1 else None
+        found = mean_interval(regret, least=0.0) if n > 1 else None
         interval = [None, None] if found is None else [found.low, found.high]
         rows.append({"mean": mean, "std": std, "ci95": interval})
     return rows

@@ -7,7 +7,7 @@ True
 
 from tacit.client.device import Device
 from tacit.client.episode import Episode
-from tacit.client.errors import Declined, Refused, TookPart, Unreachable
+from tacit.client.errors import Declined, NotTaken, Refused, TookPart, Unreachable
 from tacit.client.outbox import Delivery, Outbox
 from tacit.client.terms import Terms
 from tacit.client.transport import Api
@@ -18,6 +18,7 @@ __all__ = [
     "Delivery",
     "Device",
     "Episode",
+    "NotTaken",
     "Outbox",
     "Refused",
     "Terms",

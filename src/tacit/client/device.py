@@ -1,5 +1,8 @@
 """The device: joins a task on terms it has checked, and reports once, randomized, the same bytes.
 
+When a report is due the device first asks whether it would be taken, and randomizes only then; what
+would not be taken is never made, and costs its user nothing.
+
 Nothing but ``POST /v1/reports`` carries anything about the user, and its body is made of the task's
 id, a random report id, the version of the policy, and the randomized message. If the task says how
 long an episode takes, requests are made at its beginning and when its report is due, a moment that
@@ -19,8 +22,8 @@ import numpy as np
 
 from tacit import wire
 from tacit.client.episode import Episode
-from tacit.client.errors import Declined, Refused, TookPart, Unreachable
-from tacit.client.outbox import Delivery, Outbox, Saved
+from tacit.client.errors import Declined, NotTaken, Refused, TookPart, Unreachable
+from tacit.client.outbox import UNMADE, Delivery, Outbox, Saved
 from tacit.client.terms import Model, Terms, read_terms
 from tacit.client.times import Times
 from tacit.client.transport import Api
@@ -32,8 +35,8 @@ from tacit.validate import choice, number
 
 OUTCOMES = ("accepted", "duplicate", "stale", "invalid", "refused")
 
-LATER = frozenset({"not_open", "unknown_task"})
-"""Reasons of a refusal that time may cure: the report is kept and sent again."""
+LATER = frozenset({"not_open", "paused", "unknown_task"})
+"""Reasons that time may cure: a report is kept and sent again, an answer waits to become one."""
 
 
 class Device:
@@ -128,6 +131,7 @@ class Device:
                 return self._episode(known, running)
         self._refuse_early(now)
         terms = fetched or self.terms()
+        _refuse_standstill(terms)
         self._outbox.join(terms, self._api.address)
         saved = self._outbox.episode(terms.task_id)
         if saved is None:
@@ -135,6 +139,7 @@ class Device:
             answer = self._api.policy()
             publication = _publication(answer, terms)
             self._outbox.see(terms.task_id, publication.version)
+            self._refuse_vain(terms, answer)
             times = None
             if terms.task.duration:
                 times = Times.drawn(self._clock(), terms.task.duration, terms.delay)
@@ -156,7 +161,7 @@ class Device:
             publication,
             saved.steps,
             lambda steps: self._outbox.save(terms.task_id, steps),
-            lambda lived: self._report(terms, publication, saved.report_id, lived),
+            lambda lived: self._end(terms, publication, saved, lived),
             over,
         )
 
@@ -181,41 +186,122 @@ class Device:
 
     def _refuse_early(self, now: float) -> None:
         """Ask for nothing while others may still be in the same episode: it would tell who left."""
-        for made in self._outbox.reports(self._api.address):
-            if made.times is not None and not made.times.over(now):
-                ends = datetime.fromtimestamp(made.times.at(made.times.ends, now), UTC)
+        address = self._api.address
+        past = [made.times for made in self._outbox.reports(address)]
+        past += [saved.times for saved in self._outbox.waiting(address)]
+        for times in past:
+            if times is not None and not times.over(now):
+                ends = datetime.fromtimestamp(times.at(times.ends, now), UTC)
                 raise TookPart(
                     "this device has taken part, and nothing is asked or begun before "
                     f"{ends:%Y-%m-%d %H:%M} UTC, when the time of the episode is over: it would "
                     "show who stopped early"
                 )
 
-    def _report(
-        self, terms: Terms, publication: Publication, report_id: str, lived: Trajectory
-    ) -> None:
-        """Statistic, clipping, noise; then the bytes are on the disk and the steps are gone."""
+    def _refuse_vain(self, terms: Terms, publication: dict[str, Any]) -> None:
+        """Begin nothing whose report would not be taken."""
+        obstacle = self._obstacle(terms, publication)
+        if obstacle is not None and obstacle[0] not in LATER:
+            raise NotTaken(*obstacle)
+        last = self._clock() + terms.task.duration + terms.delay
+        if terms.closes is not None and last >= terms.closes:
+            raise NotTaken("closed", "the task closes before the report would be due")
+
+    def _end(self, terms: Terms, publication: Publication, saved: Saved, lived: Trajectory) -> None:
+        """Statistic and clipping: of the steps only the answer stays, until its report is due."""
+        answer: Any
         if terms.model == "joint":
-            message = wire.pack_trajectory(lived, terms.task.horizon)
+            answer = wire.pack_trajectory(lived, terms.task.horizon)
         else:
-            coin = wire.coin(terms.task_id, report_id)
+            coin = wire.coin(terms.task_id, saved.report_id)
             contribution = np.zeros(terms.bound.statistic.layout.size, dtype=np.int64)
             terms.bound.statistic.contribute(lived, publication, coin, contribution)
+            cells = np.flatnonzero(contribution)
+            answer = [cells.tolist(), contribution[cells].tolist()]
+        self._outbox.end(saved, answer, terms.task.participations)
+
+    def _make(self, waiting: Saved) -> Delivery | None:
+        """Randomize an answer if its report would be taken now; what is said of one that waits on.
+
+        An answer that nobody takes any more is forgotten. If the collector does not say, this
+        raises, and everything stays as it is.
+        """
+        terms = self._joined(waiting.task_id) or self.terms()
+        obstacle = self._obstacle(terms, waiting.publication)
+        if obstacle is None:
+            body = self._report(terms, waiting)
+            self._outbox.store(waiting.task_id, waiting.report_id, body)
+            return None
+        if obstacle[0] in LATER:
+            return Delivery(waiting.report_id, waiting.task_id, None, *obstacle)
+        self._outbox.drop(Delivery(waiting.report_id, waiting.task_id, UNMADE, *obstacle))
+        return None
+
+    def _obstacle(self, terms: Terms, publication: dict[str, Any]) -> tuple[str, str] | None:
+        """Why the collector would not take a report under a policy now: a word and a sentence."""
+        try:
+            answer = self._api.taking(publication["version"])
+            task_id, name = str(answer["task_id"]), answer["publication"]
+            reason = str(answer["reason"])[:60], str(answer["message"])[:500]
+            taken = answer["taken"] is True
+        except Refused as refusal:
+            if refusal.code == "unknown_task":
+                return refusal.code, str(refusal)
+            if refusal.code != "not_found":
+                raise
+            raise Unreachable(
+                "the collector does not say whether it would take a report, as one that is older "
+                "than this device; nothing was randomized or sent. Ask its operator to update it"
+            ) from None
+        except (KeyError, TypeError):
+            raise Unreachable(
+                "the collector's answer whether it would take a report cannot be read; nothing "
+                "was randomized or sent"
+            ) from None
+        if task_id != terms.task_id:
+            return "unknown_task", f"another task than {terms.name!r} is served there now"
+        if not taken:
+            return reason
+        if "previous" in publication and name != wire.publication_hash(publication):
+            return "stale", "the collector was restored since from a copy without this policy"
+        return None
+
+    @staticmethod
+    def _report(terms: Terms, waiting: Saved) -> bytes:
+        """The bytes that are sent, however often: noise is added here."""
+        message: Any = waiting.steps
+        if terms.model == "local":
+            publication = _publication(waiting.publication, terms)
+            contribution = np.zeros(terms.bound.statistic.layout.size, dtype=np.int64)
+            contribution[waiting.steps[0]] = waiting.steps[1]
+            coin = wire.coin(terms.task_id, waiting.report_id)
             message = wire.pack_message(
                 wire.device_message(terms.bound, contribution, publication, coin, SecureNoise())
             )
-        report = {"id": report_id, "version": publication.version, "message": message}
-        body = wire.canonical({"task_id": terms.task_id, "reports": [report]})
-        self._outbox.store(terms.task_id, report_id, body, terms.task.participations)
+        version = waiting.publication["version"]
+        report = {"id": waiting.report_id, "version": version, "message": message}
+        if "previous" in waiting.publication:  # an older collector knows no hashes
+            report["publication"] = wire.publication_hash(waiting.publication)
+        return wire.canonical({"task_id": terms.task_id, "reports": [report]})
 
     def send(self) -> list[Delivery]:
-        """Send what is stored, due and unsettled; what every report to this collector came to.
+        """Send what is due and unsettled; what every report to this collector came to.
 
-        Reports that are held say until when; nothing is asked of the network for them. A collector
-        that cannot be reached raises; the report stays stored, and the next call sends the same
-        bytes again.
+        Reports that are held say until when; nothing is asked of the network for them. One that is
+        due is made if the collector says that it would be taken; bytes once made are sent as they
+        are until the collector answers. One that cannot be reached raises: what was not randomized
+        stays so, what was is sent again by the next call, the same bytes.
         """
         self._find()
         now = self._end_overdue()
+        held = []
+        for waiting in self._outbox.waiting(self._api.address):
+            times = waiting.times
+            if times is not None and times.held(now):
+                due = times.at(times.due, now)
+                held.append(Delivery(waiting.report_id, waiting.task_id, None, due=due))
+            elif (later := self._make(waiting)) is not None:
+                held.append(later)
         for made in self._outbox.reports(self._api.address):
             if made.body is not None and not made.held(now):
                 if self._joined(made.delivery.task_id) is None:  # declined if no longer allowed
@@ -227,13 +313,13 @@ class Device:
             if made.times is not None and made.held(now)
             else made.delivery
             for made in self._outbox.reports(self._api.address)
-        ]
+        ] + held
 
     def _upload(self, unsent: Delivery, body: bytes) -> Delivery:
         try:
             answer = self._api.upload(body, self._token)
         except Refused as refusal:
-            if refusal.code != "unknown_task":
+            if refusal.code not in LATER:
                 raise
             return replace(unsent, outcome="refused", reason=refusal.code, detail=str(refusal))
         return _outcome(answer, unsent.task_id, unsent.id)
@@ -248,6 +334,7 @@ class Device:
         self._outbox.note_clock(now)
         address = self._api.address
         waiting = [made.times for made in self._outbox.reports(address) if made.body is not None]
+        waiting += [saved.times for saved in self._outbox.waiting(address)]
         running = [saved.times for saved in self._outbox.running(address) if saved.times]
         moments = [
             now if times is None else max(now, times.at(times.due, now))
@@ -266,6 +353,15 @@ class Device:
 
     def __exit__(self, *problem: object) -> None:
         self.close()
+
+
+def _refuse_standstill(terms: Terms) -> None:
+    """Begin no episode whose report would not be taken; an older collector has no state."""
+    state = terms.description.get("state", "open")
+    if state == "paused":
+        raise Refused("paused", f"the task {terms.name!r} is paused; try again later")
+    if state == "closed":
+        raise Refused("closed", f"the task {terms.name!r} is over; its last policy stays up")
 
 
 def _publication(answer: Any, terms: Terms) -> Publication:

@@ -13,6 +13,18 @@ class TookPart(Declined):
     """All participations that the terms allow have been used, on this device."""
 
 
+class NotTaken(Declined):
+    """The collector would not take the report that an episode begun now leads to.
+
+    Attributes:
+        reason: its name for why, for example ``closed`` or ``population_reached``.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(f"no episode begins: {message}")
+        self.reason = reason
+
+
 class Unreachable(TacitError):
     """The collector did not answer, or not like a collector; trying again later may help."""
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from tacit import wire
 from tacit.client.device import Device
-from tacit.client.errors import Unreachable
+from tacit.client.errors import NotTaken, Unreachable
 from tacit.client.population import Population
 from tacit.client.terms import Terms, read_terms
 from tacit.client.transport import Api
@@ -154,10 +154,13 @@ class Fleet:
             clock=calendar,
         )
         with device:
-            self._live(device, person)
-            calendar.now = device.due() or calendar.now
-            (delivery,) = device.send()
-        outcome = delivery.reason or delivery.outcome or "unsent"
+            try:
+                self._live(device, person)
+                calendar.now = device.due() or calendar.now
+                (delivery,) = device.send()
+                outcome = delivery.reason or delivery.outcome or "unsent"
+            except NotTaken as refusal:
+                outcome = refusal.reason
         if self.own_tokens and outcome == "stale":
             self._tokens.appendleft(token)  # not used: the next person has it
         self._note(outcome, over=outcome in ("population_reached", "closed"))
@@ -183,6 +186,8 @@ class Fleet:
             reward = draw_reward(problem.truth, h, state, action, u[3 * h + 2])
             state = draw_next(problem.truth, h, state, action, u[3 * h + 3])
             episode.observe(low + reward * (high - low), state)
+            if episode.done:
+                break
 
     def settle(self, patience: float = 60.0) -> dict[str, Any]:
         """Wait until the planner has caught up; the collector's public numbers then.

@@ -1,9 +1,11 @@
 """What a device remembers: the terms it joined, the running episode, and the reports it made.
 
-One small SQLite file, written through to the disk before anything depends on it. A report's bytes
-are stored in the same transaction that forgets the raw steps; the number of reports of a task is
-what limits how often its user takes part, so rows stay when their bytes are gone. Terms and times
-of an episode are kept as well, so that nothing need be fetched before its report is due.
+One small SQLite file, written through to the disk before anything depends on it. When an episode
+ends, its clipped answer is stored in the same transaction that forgets the raw steps; when its
+report is due and would be taken, the randomized bytes replace the answer, again both or neither.
+The number of reports of a task is what limits how often its user takes part, so rows stay when
+their bytes are gone. Terms and times of an episode are kept as well, so that nothing need be
+fetched before its report is due.
 """
 
 from __future__ import annotations
@@ -46,10 +48,19 @@ CREATE TABLE times (
     behind REAL
 );
 """,
+    """
+CREATE TABLE answers (
+    task_id TEXT NOT NULL, report_id TEXT PRIMARY KEY, publication TEXT NOT NULL,
+    answer TEXT NOT NULL
+);
+""",
 )
 """What each version added; a file is brought to the newest one when it is opened."""
 
 VERSION = len(_SCHEMA)
+
+UNMADE = "unmade"
+"""Outcome of a report that was never made."""
 
 _NOTE_CLOCK = """
 UPDATE times SET behind = CASE WHEN begun > :now THEN :now END
@@ -59,6 +70,11 @@ _TIMES = "times.begun, times.ends, times.due, times.behind"
 _RUNNING = f"""
 SELECT task_id, episodes.report_id, publication, steps, {_TIMES} FROM episodes
 JOIN joined USING (task_id) LEFT JOIN times USING (report_id)
+"""
+_WAITING = f"""
+SELECT task_id, answers.report_id, publication, answer, {_TIMES} FROM answers
+JOIN joined USING (task_id) LEFT JOIN times USING (report_id)
+WHERE address = ? ORDER BY answers.rowid
 """
 _REPORTS = f"""
 SELECT id, task_id, body, outcome, reason, detail, {_TIMES} FROM reports
@@ -74,9 +90,10 @@ class Delivery:
     Attributes:
         id: of the report.
         task_id: of its task.
-        outcome: accepted, duplicate, stale, invalid or refused; None if it is not sent yet.
-        reason: of a refusal.
-        detail: the collector's words.
+        outcome: accepted, duplicate, stale, invalid or refused; "unmade" if it would not have been
+            taken, so that nothing was randomized or sent; None if it is not sent yet.
+        reason: of a refusal, or why it is not made.
+        detail: likewise, in a sentence.
         due: unix time before which the report is held on the device; None if it is not held.
     """
 
@@ -95,13 +112,13 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Saved:
-    """An episode that was begun.
+    """An episode that was begun, or one that is over and whose report is not made yet.
 
     Attributes:
         task_id: of its task.
         report_id: of the report it will lead to.
         publication: the policy it runs under, as fetched.
-        steps: what happened, raw.
+        steps: what happened, raw; of one that is over the clipped answer alone.
         times: when it ends and when its report is due; None of a task without a duration.
     """
 
@@ -182,9 +199,9 @@ class Outbox:
                 raise
             self._db.execute("COMMIT")
 
-    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str, *values: Any, **named: Any) -> list[tuple[Any, ...]]:
         with self._lock:
-            return self._db.execute(query, values).fetchall()
+            return self._db.execute(query, named or values).fetchall()
 
     def join(self, terms: Terms, address: str) -> None:
         """Remember the terms; a task that changed its terms under the same name is declined."""
@@ -240,8 +257,24 @@ class Outbox:
             self._db.execute("UPDATE joined SET newest = ? WHERE task_id = ?", (version, task_id))
 
     def taken(self, task_id: str) -> int:
-        """Number of reports made for the task, whatever became of them."""
-        return int(self._rows("SELECT COUNT(*) FROM reports WHERE task_id = ?", task_id)[0][0])
+        """Number of reports made for the task or still to be, whatever became of them."""
+        ((made,),) = self._rows(
+            "SELECT COUNT(*) FROM reports WHERE task_id = ? AND outcome IS NOT ?", task_id, UNMADE
+        )
+        ((waiting,),) = self._rows("SELECT COUNT(*) FROM answers WHERE task_id = ?", task_id)
+        return int(made) + int(waiting)
+
+    def uses(self, report_id: str) -> bool:
+        """Whether a report of that id was made, or an episode will lead to it."""
+        return bool(
+            self._rows(
+                "SELECT 1 FROM reports WHERE id = :id AND outcome IS NOT :unmade UNION ALL "
+                "SELECT 1 FROM answers WHERE report_id = :id UNION ALL "
+                "SELECT 1 FROM episodes WHERE report_id = :id",
+                id=report_id,
+                unmade=UNMADE,
+            )
+        )
 
     def refuse_more(self, task_id: str, participations: int) -> None:
         """Raise if every participation of a task is used."""
@@ -284,7 +317,7 @@ class Outbox:
             if saved.times is not None:
                 t = saved.times
                 self._db.execute(
-                    "INSERT INTO times VALUES (?, ?, ?, ?, NULL)",
+                    "INSERT OR REPLACE INTO times VALUES (?, ?, ?, ?, NULL)",
                     (saved.report_id, t.begun, t.ends, t.due),
                 )
 
@@ -295,16 +328,41 @@ class Outbox:
                 "UPDATE episodes SET steps = ? WHERE task_id = ?", (json.dumps(steps), task_id)
             )
 
-    def store(self, task_id: str, report_id: str, body: bytes, participations: int) -> None:
-        """Keep a finished report and forget the raw episode, both or neither."""
+    def end(self, ended: Saved, answer: Any, participations: int) -> None:
+        """Keep the answer of an episode and forget its raw steps, both or neither."""
         with self._change():
-            self.refuse_more(task_id, participations)
-            forgotten = self._db.execute("DELETE FROM episodes WHERE report_id = ?", (report_id,))
-            if forgotten.rowcount != 1:
-                raise InvalidInput("this episode is over: its report was made before")
+            self.refuse_more(ended.task_id, participations)
+            gone = self._db.execute("DELETE FROM episodes WHERE report_id = ?", (ended.report_id,))
+            if gone.rowcount != 1:
+                raise InvalidInput("this episode is over: its steps were forgotten before")
+            publication = json.dumps(ended.publication)
             self._db.execute(
-                "INSERT INTO reports (id, task_id, body) VALUES (?, ?, ?)",
-                (report_id, task_id, body),
+                "INSERT INTO answers VALUES (?, ?, ?, ?)",
+                (ended.task_id, ended.report_id, publication, json.dumps(answer)),
+            )
+
+    def waiting(self, address: str) -> list[Saved]:
+        """Episodes that are over and whose reports are not made, with their answers."""
+        return [_saved(row) for row in self._rows(_WAITING, address)]
+
+    def store(self, task_id: str, report_id: str, body: bytes) -> None:
+        """Keep a randomized report and forget its answer, both or neither."""
+        self._replace_answer(Delivery(report_id, task_id, None), body)
+
+    def drop(self, unmade: Delivery) -> None:
+        """Forget an answer that nobody would take; what is said about it is kept."""
+        self._replace_answer(unmade, None)
+
+    def _replace_answer(self, by: Delivery, body: bytes | None) -> None:
+        with self._change():
+            gone = self._db.execute("DELETE FROM answers WHERE report_id = ?", (by.id,))
+            if gone.rowcount != 1:
+                raise InvalidInput("this report was made before")
+            self._db.execute(
+                "INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET body = excluded.body, outcome = excluded.outcome, "
+                "reason = excluded.reason, detail = excluded.detail",
+                (by.id, by.task_id, body, by.outcome, by.reason, by.detail),
             )
 
     def reports(self, address: str) -> list[Made]:

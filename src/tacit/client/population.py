@@ -133,6 +133,10 @@ def fleet_population(section: Mapping[str, Any], folder: Path, task: Task) -> Po
             f"the people of [fleet] have horizon {people.horizon}, {people.states} states and "
             f"{people.actions} actions, but [task] says {wanted[0]}, {wanted[1]} and {wanted[2]}"
         )
+    if not np.array_equal(people.problems[0].pairs.number, task.pairs.number):
+        raise InvalidInput(
+            "the people of [fleet] have other terminal states or allowed actions than [task] says"
+        )
     if task.homogeneous and not people.homogeneous:
         raise InvalidInput(
             "the people of [fleet] behave differently from step to step, but [task] says "

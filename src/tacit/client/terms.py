@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 from tacit import timing, wire
@@ -42,6 +43,7 @@ class Terms:
         states: names of the states, if they have some.
         actions: names of the actions.
         delay: most seconds for which a report is held after the episode's duration, at random.
+        closes: unix time from which on no report is taken; None if there is none.
         document: the terms as JSON, for the record.
         description: all that was fetched, so that it need not be fetched again.
     """
@@ -57,6 +59,7 @@ class Terms:
     states: tuple[str, ...] | None
     actions: tuple[str, ...] | None
     delay: float
+    closes: float | None
     document: bytes
     description: Mapping[str, Any]
 
@@ -122,6 +125,7 @@ def _read(answer: Mapping[str, Any]) -> Terms:
         states=_names(labels.get("states"), S),
         actions=_names(labels.get("actions"), A),
         delay=_delay(answer, bound.task.duration),
+        closes=_moment(answer.get("closes")),
         document=document,
         description=answer,
     )
@@ -183,6 +187,15 @@ def _delay(answer: Mapping[str, Any], duration: float) -> float:
     if not 0.0 <= delay <= duration:
         raise InvalidInput(f"the delay of {delay:g} s is not between 0 and the duration")
     return delay
+
+
+def _moment(value: object) -> float | None:
+    if value is None:
+        return None
+    try:
+        return datetime.fromisoformat(text(value, "closes")).timestamp()
+    except ValueError:
+        raise InvalidInput("closes must be a time, or nothing") from None
 
 
 def _list(value: object, size: int) -> list[Any]:

@@ -89,6 +89,10 @@ class Api:
         """The newest policy, or the one of that version."""
         return self._get("/v1/policy" if version is None else f"/v1/policy/{version}")
 
+    def taking(self, version: int) -> Any:
+        """Whether a report under this version would be taken now."""
+        return self._get(f"/v1/taking/{version}")
+
     def dashboard(self) -> Any:
         """The collector's public numbers."""
         return self._get("/v1/dashboard")

@@ -102,7 +102,8 @@ class TacitControlPlanner:
 
         Excitation must be predicted to save 2% over not exciting, and keep within its budget.
         """
-        rest, tuning, collected = task.users - done, self.tuning, "noise" not in task.known
+        rest = max(task.users - done, 1)  # after the last user: as if one more would come
+        tuning, collected = self.tuning, "noise" not in task.known
         first = max(FEWEST, int(np.ceil(tuning.first * self.noise_std / 2.0)))
         calm = max(FEWEST, done // 2) if done else min(first, max(task.users // 5, 1))
         plans = [

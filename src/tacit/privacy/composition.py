@@ -63,7 +63,7 @@ def added(statements: Sequence[tuple[int, Guarantee]]) -> Guarantee:
     return dataclasses.replace(
         first,
         epsilon=epsilon,
-        delta=delta,
+        delta=type(first.delta)(delta),
         mu=total.mu if all(part.mu is not None for part in leaves) else None,
         mechanism="; ".join(_often(times, part.mechanism) for times, part in parts),
         accountant=f"{total.count:,} statements composed from what each of them says",
@@ -243,7 +243,7 @@ def dp_event(statement: Guarantee) -> DpEvent:
         else:
             raise InvalidInput(
                 f"dp-accounting has no event for ({part.epsilon:.6g}, {part.delta:.3g}) of unknown "
-                "noise; use delta_at and compose, or its from_privacy_parameters"
+                "noise; use delta(epsilon) and compose, or its from_privacy_parameters"
             )
     if not events:
         return dp.NoOpDpEvent()

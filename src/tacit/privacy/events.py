@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.privacy import accounting, bounded
-from tacit.privacy.guarantee import Guarantee, Model
+from tacit.privacy.guarantee import Delta, Guarantee, Model
 from tacit.task import Task
 from tacit.validate import number
 
@@ -201,7 +201,7 @@ def guaranteed(
     return Guarantee(
         model=model if math.isfinite(true) else "none",
         epsilon=true,
-        delta=stated,
+        delta=Delta(stated),
         mechanism=mechanism,
         accountant=event.accountant(accountant),
         mu=event.mu,

@@ -66,7 +66,7 @@ def _mechanism(guarantee: Guarantee) -> str:
 def _curve(guarantee: Guarantee) -> str:
     if guarantee.mu is not None:
         return f"Gaussian differential privacy with mu = {guarantee.mu!r} holds at every epsilon."
-    return f"At epsilon 0 delta is at most {at_most(guarantee.delta_at(0.0), 6)}."
+    return f"At epsilon 0 delta is at most {at_most(guarantee.delta(0.0), 6)}."
 
 
 def _variant(guarantee: Guarantee) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import html
 import json
 import math
 from collections.abc import Mapping
@@ -27,6 +28,27 @@ if TYPE_CHECKING:
 Model = Literal["none", "local", "joint", "shuffle"]
 
 
+class Delta(float):
+    """The stated delta: a float, which can be called with an epsilon for the delta there."""
+
+    __slots__ = ("_statement",)
+    _statement: Guarantee
+
+    def __call__(self, epsilon: float) -> float:
+        """The least delta at epsilon that the statement implies.
+
+        From the Gaussian trade-off where mu is known, else that of the worst mechanism with the
+        stated numbers. The mechanism that ran may be better than what is stated, never worse.
+        """
+        said, epsilon = self._statement, number(epsilon, "epsilon", low=0.0)
+        if said.parts and said.mu is None:
+            return composition.Total.of(said.parts).delta(epsilon)
+        return said.tradeoff.delta(epsilon)
+
+    def __reduce__(self) -> tuple[type[float], tuple[float]]:
+        return float, (float(self),)
+
+
 @dataclass(frozen=True, eq=False)
 class Guarantee:
     """What one user is guaranteed, computed from the noise actually added.
@@ -34,7 +56,7 @@ class Guarantee:
     Attributes:
         model: who is trusted: "local", "joint", "shuffle", or "none" for no privacy.
         epsilon: the true value at ``delta``; infinite where no finite value exists.
-        delta: the delta at which ``epsilon`` holds.
+        delta: the delta at which ``epsilon`` holds; ``delta(x)`` is the least that holds at x.
         mechanism: what adds the noise.
         accountant: how epsilon was computed.
         mu: the Gaussian trade-off that holds at every epsilon, None where the noise is another.
@@ -54,7 +76,7 @@ class Guarantee:
 
     model: Model
     epsilon: float
-    delta: float
+    delta: Delta
     mechanism: str
     accountant: str
     mu: float | None = None
@@ -83,6 +105,9 @@ class Guarantee:
             )
         if self.mu is not None and not 0 <= self.mu < math.inf:
             raise InvalidInput(f"mu = {self.mu}, but a Gaussian guarantee has a finite mu >= 0")
+        delta = Delta(self.delta)
+        delta._statement = self
+        object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "noise", MappingProxyType(dict(self.noise)))
 
     def as_simulated(self) -> Guarantee:
@@ -100,7 +125,7 @@ class Guarantee:
         return {
             "model": self.model,
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
-            "delta": self.delta,
+            "delta": float(self.delta),
             "mu": self.mu,
             "delta_at_requested_epsilon": self.delta_at_requested_epsilon,
             "requested_epsilon": self.requested_epsilon,
@@ -145,23 +170,12 @@ class Guarantee:
     @property
     def tradeoff(self) -> Tradeoff:
         """What is known of the trade-off curve: Gaussian, or points that hold."""
-        points = [(self.epsilon, self.delta)]
+        points = [(self.epsilon, float(self.delta))]
         if self.parts and self.mu is None:
             points += composition.Total.of(self.parts).points()
         if self.requested_epsilon is not None and self.delta_at_requested_epsilon is not None:
             points.append((self.requested_epsilon, self.delta_at_requested_epsilon))
         return Tradeoff(tuple(point for point in points if math.isfinite(point[0])), self.mu)
-
-    def delta_at(self, epsilon: float) -> float:
-        """The least delta at epsilon that the statement implies.
-
-        From the Gaussian trade-off where mu is known, else that of the worst mechanism with the
-        stated numbers. The mechanism that ran may be better than what is stated, never worse.
-        """
-        epsilon = number(epsilon, "epsilon", low=0.0)
-        if self.parts and self.mu is None:
-            return composition.Total.of(self.parts).delta(epsilon)
-        return self.tradeoff.delta(epsilon)
 
     def epsilon_at(self, delta: float) -> float:
         """The least epsilon at delta that the statement implies; infinite where none does."""
@@ -205,6 +219,11 @@ class Guarantee:
         return sentences.statement(self)
 
     __str__ = statement
+
+    def _repr_html_(self) -> str:
+        """The statement in a notebook."""
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in self.statement().split("\n"))
+        return f"<div><b>{html.escape(self.brief())}</b>{lines}</div>"
 
     def brief(self) -> str:
         """Model and true values in a few words, for legends."""

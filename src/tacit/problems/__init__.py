@@ -1,12 +1,19 @@
 """What is learned: the secret truth, its exact optimum, and the exact value of any policy."""
 
-from tacit.problems.base import Problem
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from tacit.problems.catalogue import make_problem, problems
-from tacit.problems.environments import LQEnv, TabularEnv
-from tacit.problems.linear import LinearMDP
-from tacit.problems.lq import LQSystem
-from tacit.problems.mixture import LinearMixtureMDP
-from tacit.problems.tabular import TabularMDP
+
+if TYPE_CHECKING:
+    from tacit.problems.base import Problem
+    from tacit.problems.environments import LQEnv, TabularEnv
+    from tacit.problems.linear import LinearMDP
+    from tacit.problems.lq import LQSystem
+    from tacit.problems.mixture import LinearMixtureMDP
+    from tacit.problems.tabular import TabularMDP
 
 __all__ = [
     "LQEnv",
@@ -19,3 +26,19 @@ __all__ = [
     "make_problem",
     "problems",
 ]
+
+_MODULES = {
+    "LQEnv": "environments",
+    "LQSystem": "lq",
+    "LinearMDP": "linear",
+    "LinearMixtureMDP": "mixture",
+    "Problem": "base",
+    "TabularEnv": "environments",
+    "TabularMDP": "tabular",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'tacit.problems' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"tacit.problems.{_MODULES[name]}"), name)

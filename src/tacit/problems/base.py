@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tacit.task import Task
 from tacit.trajectory import Trajectory
 
 
+@runtime_checkable
 class Problem(Protocol):
     """The secret truth. A learner gets its :class:`~tacit.task.Task`, never this."""
 

@@ -1,36 +1,67 @@
-"""Problems by name."""
+"""Problems by name; what makes one is imported when it is first asked for."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tacit.problems.base import Problem
-from tacit.problems.benchmarks import hard_tree, random_mdp, river_swim
-from tacit.problems.from_gymnasium import gymnasium_problem
-from tacit.problems.linear import low_rank, synthetic_linear
-from tacit.problems.lq import lq_double_integrator, lq_scalar, lq_thermal, random_lq
-from tacit.problems.mixture import hard_mixture, linear_bandit, remap_walk
 from tacit.registry import Registered, Registry
 
-problems: Registry[Problem] = Registry("problem")
-problems.add("random-mdp", random_mdp, "random transitions and 0/1 rewards, one instance per seed")
-problems.add("river-swim", river_swim, "swim upstream for a large reward: exploration matters")
-problems.add("hard-tree", hard_tree, "the lower-bound tree: one leaf is slightly better")
-problems.add("synthetic-linear", synthetic_linear, "two states, 100 actions, ten known features")
-problems.add("low-rank", low_rank, "a random linear MDP: many states, few features")
-problems.add("lq-scalar", lq_scalar, "linear control: one state, one input")
-problems.add(
-    "lq-double-integrator", lq_double_integrator, "linear control: a damped double integrator"
+if TYPE_CHECKING:
+    from tacit.problems.base import Problem
+
+PROBLEMS = (
+    (
+        "random-mdp",
+        "benchmarks:random_mdp",
+        "random transitions and 0/1 rewards, one instance per seed",
+    ),
+    (
+        "river-swim",
+        "benchmarks:river_swim",
+        "swim upstream for a large reward: exploration matters",
+    ),
+    ("hard-tree", "benchmarks:hard_tree", "the lower-bound tree: one leaf is slightly better"),
+    (
+        "synthetic-linear",
+        "linear:synthetic_linear",
+        "two states, 100 actions, ten known features",
+    ),
+    ("low-rank", "linear:low_rank", "a random linear MDP: many states, few features"),
+    ("lq-scalar", "lq:lq_scalar", "linear control: one state, one input"),
+    (
+        "lq-double-integrator",
+        "lq:lq_double_integrator",
+        "linear control: a damped double integrator",
+    ),
+    ("lq-thermal", "lq:lq_thermal", "linear control: two heated zones, air and wall"),
+    ("random-lq", "lq:random_lq", "linear control: a random stable system per seed"),
+    (
+        "remap-walk",
+        "mixture:remap_walk",
+        "a linear mixture of four known kernels; S hardly matters",
+    ),
+    (
+        "hard-mixture",
+        "mixture:hard_mixture",
+        "the lower-bound linear mixture: hidden signs per stage",
+    ),
+    (
+        "linear-bandit",
+        "mixture:linear_bandit",
+        "a contextual linear bandit: the mixture with H = 1",
+    ),
 )
-problems.add("lq-thermal", lq_thermal, "linear control: two heated zones, air and wall")
-problems.add("random-lq", random_lq, "linear control: a random stable system per seed")
-problems.add("remap-walk", remap_walk, "a linear mixture of four known kernels; S hardly matters")
-problems.add("hard-mixture", hard_mixture, "the lower-bound linear mixture: hidden signs per stage")
-problems.add("linear-bandit", linear_bandit, "a contextual linear bandit: the mixture with H = 1")
+"""Name, where its function is in this package, and what it is."""
+
+problems: Registry[Problem] = Registry("problem")
+for _name, _where, _summary in PROBLEMS:
+    problems.add(_name, f"tacit.problems.{_where}", _summary)
 
 GYMNASIUM: Registered[Problem] = Registered(
-    "gym:ID", gymnasium_problem, "a Gymnasium toy-text environment, for example gym:FrozenLake-v1"
+    "gym:ID",
+    problems.source("gym:ID", "tacit.problems.from_gymnasium:gymnasium_problem"),
+    "a Gymnasium toy-text environment, for example gym:FrozenLake-v1",
 )
 
 
@@ -45,5 +76,21 @@ def make_problem(name: str, **parameters: Any) -> Problem:
     """The problem of that name."""
     if name.startswith("gym:"):
         problem_entry(name).check(parameters)
+        from tacit.problems.from_gymnasium import gymnasium_problem
+
         return gymnasium_problem(name.removeprefix("gym:"), **parameters)
     return problems.make(name, parameters)
+
+
+def register() -> None:
+    """Register every named problem with Gymnasium; doing it twice does no harm."""
+    import gymnasium
+
+    for entry in problems:
+        id = f"tacit/{entry.name}-v0"
+        if id not in gymnasium.registry:
+            gymnasium.register(
+                id,
+                entry_point="tacit.problems.environments:make_environment",
+                kwargs={"problem": entry.name},
+            )

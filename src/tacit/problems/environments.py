@@ -1,8 +1,7 @@
-"""Problems as Gymnasium environments, registered under the namespace "tacit".
+"""Problems as Gymnasium environments: ``tacit/river-swim-v0`` and so on.
 
-Importing this module registers every named problem: ``tacit/river-swim-v0`` and so on. It happens
-by itself when a tacit problem is made, when tacit is imported after gymnasium, and by
-``gymnasium.make("tacit.problems.environments:tacit/river-swim-v0")``.
+They are registered as soon as both tacit and gymnasium are imported, in either order. Where nobody
+imports tacit, ``gymnasium.make("tacit:tacit/river-swim-v0")`` does.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from tacit.errors import InvalidInput
 from tacit.kernels.draws import draw
 from tacit.kernels.lq_rollout import lq_start, lq_step
 from tacit.kernels.rollout import draw_next, draw_reward
-from tacit.problems.catalogue import make_problem, problems
+from tacit.problems.catalogue import make_problem
 from tacit.problems.lq import LQSystem
 from tacit.problems.tabular import TabularMDP
 from tacit.validate import integer
@@ -127,25 +126,11 @@ class LQEnv(gymnasium.Env[Array, Array]):
         return np.clip(self._state, -1.0, 1.0)
 
 
-def _make(
+def make_environment(
     problem: str, render_mode: str | None = None, **parameters: Any
 ) -> gymnasium.Env[Any, Any]:
+    """What ``gymnasium.make`` calls for every id that tacit registers."""
     made = make_problem(problem, **parameters)
     environment: gymnasium.Env[Any, Any] = made.environment()
     environment.render_mode = render_mode
     return environment
-
-
-def register() -> None:
-    """Register every named problem with Gymnasium; doing it twice does no harm."""
-    for entry in problems:
-        id = f"tacit/{entry.name}-v0"
-        if id not in gymnasium.registry:
-            gymnasium.register(
-                id,
-                entry_point="tacit.problems.environments:_make",
-                kwargs={"problem": entry.name},
-            )
-
-
-register()

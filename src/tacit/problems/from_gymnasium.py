@@ -103,7 +103,8 @@ def gymnasium_problem(
     )
 
 
-def _read_environment(id: str, options: dict[str, Any]) -> Outcomes:
+def make_environment(id: str, options: dict[str, Any]) -> Any:
+    """The Gymnasium environment of that id."""
     import gymnasium
     from gymnasium.error import Error
 
@@ -113,11 +114,15 @@ def _read_environment(id: str, options: dict[str, Any]) -> Outcomes:
             package = PACKAGES.get(id.partition("/")[0])
             if package is not None:
                 importlib.import_module(package)
-            environment = gymnasium.make(id, **options)
+            return gymnasium.make(id, **options)
     except KeyError as error:
         raise InvalidInput(f"Gymnasium could not make {id!r}: it does not know {error}") from None
     except (Error, ImportError, TypeError, ValueError) as error:
         raise InvalidInput(f"Gymnasium could not make {id!r}: {error}") from None
+
+
+def _read_environment(id: str, options: dict[str, Any]) -> Outcomes:
+    environment = make_environment(id, options)
     inner = environment.unwrapped
     table, dynamics = getattr(inner, "P", None), getattr(inner, "dynamics", None)
     if isinstance(table, dict):
@@ -128,7 +133,7 @@ def _read_environment(id: str, options: dict[str, Any]) -> Outcomes:
         raise InvalidInput(
             f"gym:{id} does not expose its transition table `P`; only toy-text environments such "
             "as FrozenLake-v1, CliffWalking-v1 and Taxi-v4 do, and Sepsis/ICU-Sepsis-v2 its "
-            "`dynamics`"
+            "`dynamics`; tacit.learn (tacit learn) plays any"
         )
     environment.close()
     return told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -11,8 +10,8 @@ import scipy.sparse
 
 from tacit import validate
 from tacit.arrays import Array, frozen
-from tacit.errors import InvalidInput, suggestion
-from tacit.pairs import Flags, Pairs, Rows, nonzero_rows, rows_of_steps
+from tacit.errors import InvalidInput
+from tacit.pairs import Pairs, Rows, nonzero_rows, rows_of_steps
 
 
 def table_shape(P: Any, R: npt.ArrayLike, horizon: int) -> tuple[int, int]:
@@ -70,7 +69,7 @@ def _frozen(rows: Rows) -> Rows:
 
 
 def _dense(P: npt.ArrayLike, horizon: int) -> Array:
-    table = validate.finite_array(P, "P")
+    table = validate.unit_array(P, "P", rows=True)
     if table.ndim == 3:
         table = table[np.newaxis]
     elif table.ndim != 4 or len(table) != horizon:
@@ -89,7 +88,7 @@ def _dense(P: npt.ArrayLike, horizon: int) -> Array:
 def reward_table(R: npt.ArrayLike, pairs: Pairs, horizon: int, end_reward: float) -> Array:
     """Mean rewards [G, S, A]: ``end_reward`` after the end, 0 where an action is not allowed."""
     states, actions = pairs.number.shape
-    table = validate.finite_array(R, "R")
+    table = validate.unit_array(R, "R", rows=False)
     allowed = [(states, actions), (horizon, states, actions)]
     if table.shape not in allowed:
         raise InvalidInput(
@@ -105,54 +104,3 @@ def reward_table(R: npt.ArrayLike, pairs: Pairs, horizon: int, end_reward: float
             "(regret is then in rescaled units)"
         )
     return table[np.newaxis] if table.ndim == 2 else table
-
-
-def terminals(
-    given: Iterable[int | str] | Flags, states: int, names: Sequence[str] | None
-) -> Flags:
-    """Flags [S] of the states that end an episode."""
-    if isinstance(given, np.ndarray) and given.dtype == np.bool_:
-        if given.shape != (states,):
-            raise InvalidInput(
-                f"terminal has shape {list(given.shape)}, but it must be {states} flags or a list "
-                "of states"
-            )
-        return np.array(given)
-    return _marked(given, "terminal", states, names)
-
-
-def allowed_flags(
-    given: Sequence[Iterable[int | str]] | Flags | None,
-    terminal: Flags,
-    shape: tuple[int, int],
-    names: Sequence[str] | None,
-) -> Flags:
-    """Flags [S, A] of what may be played; whatever is said of terminal states is left out."""
-    if given is None:
-        return np.repeat(~terminal[:, np.newaxis], shape[1], axis=1)
-    if isinstance(given, np.ndarray) and given.dtype == np.bool_:
-        if given.shape != shape:
-            raise InvalidInput(
-                f"allowed has shape {list(given.shape)}, but it must be [states, actions] = "
-                f"{list(shape)}"
-            )
-        flags = np.array(given)
-    else:
-        if len(given) != shape[0]:
-            raise InvalidInput(
-                f"allowed lists the actions of {len(given)} states, but there are {shape[0]}"
-            )
-        flags = np.array([_marked(row, "allowed", shape[1], names) for row in given])
-    flags[terminal] = False
-    return flags
-
-
-def _marked(given: Iterable[int | str], what: str, size: int, names: Sequence[str] | None) -> Flags:
-    flags = np.zeros(size, dtype=bool)
-    for one in given:
-        if isinstance(one, str):
-            if names is None or one not in names:
-                raise InvalidInput(f"{what} names {one!r}{suggestion(one, names or ())}")
-            one = names.index(one)
-        flags[validate.integer(one, what, low=0, high=size - 1)] = True
-    return flags

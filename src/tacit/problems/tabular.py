@@ -20,7 +20,7 @@ from tacit.kernels.rollout import (
     rollout_stochastic,
     uniforms_per_episode,
 )
-from tacit.pairs import Flags
+from tacit.pairs import Flags, allowed_flags, start_law, terminals
 from tacit.policy import (
     Policy,
     StochasticPolicy,
@@ -29,7 +29,7 @@ from tacit.policy import (
     uniform_policy,
 )
 from tacit.problems.base import revealed
-from tacit.problems.tables import allowed_flags, next_states, reward_table, table_shape, terminals
+from tacit.problems.tables import next_states, reward_table, table_shape
 from tacit.task import Task, checked_labels
 from tacit.trajectory import Trajectory
 
@@ -77,7 +77,7 @@ class TabularMDP:
         P: Any,
         R: npt.ArrayLike,
         horizon: int,
-        initial: int | npt.ArrayLike = 0,
+        initial: int | str | npt.ArrayLike = 0,
         *,
         rewards: Rewards = "deterministic",
         terminal: Iterable[int | str] | Flags = (),
@@ -107,7 +107,7 @@ class TabularMDP:
             self.declared["allowed"] = may
         if validate.number(end_reward, "end_reward", low=0.0, high=1.0) and ends.any():
             self.declared["end_reward"] = np.asarray(float(end_reward))
-        self.initial: Array = frozen(_start_law(initial, self.states))
+        self.initial: Array = frozen(start_law(initial, self.states, self.labels.get("states")))
         if validate.flag(start_known, "start_known"):
             self.declared["initial"] = self.initial
         described = Task("tabular", self.horizon, sizes, False, users=1, known=self.declared)
@@ -311,17 +311,3 @@ def cumulative(probabilities: Array) -> Array:
     """Cumulative sums along the last axis that end in exactly 1."""
     sums = np.cumsum(probabilities, axis=-1)
     return frozen(sums / sums[..., -1:])
-
-
-def _start_law(initial: int | npt.ArrayLike, states: int) -> Array:
-    if np.ndim(initial) == 0:
-        law = np.zeros(states)
-        law[validate.integer(initial, "initial", low=0, high=states - 1)] = 1.0
-        return law
-    law = validate.finite_array(initial, "initial")
-    if law.shape != (states,):
-        raise InvalidInput(
-            f"initial has shape {list(law.shape)}, but it must be a state or {states} probabilities"
-        )
-    validate.distributions(law, "initial")
-    return law

@@ -141,7 +141,7 @@ def in_users(arms: Sequence[Arm]) -> list[Exponent]:
 
 
 def _means(arms: Sequence[Arm]) -> list[Interval]:
-    return [mean_interval(arm.final) for arm in arms]
+    return [arm.interval for arm in arms]
 
 
 def _over(arms: Sequence[Arm], xs: Sequence[float]) -> trends.Slope | None:

@@ -125,6 +125,12 @@ def _headlines(study: Study) -> Iterator[str]:
                 f"{beaten} of {_many(len(found), 'learner')} beat the {arms[0].baseline} with 95% "
                 f"confidence within K = {users:,}."
             )
+        weak = [arm.label for arm in learners if arm.result.warning]
+        if weak:
+            yield (
+                f"By the last tenth of the users, not better than the {arms[0].baseline}, or not "
+                f"shown to be: {'; '.join(weak)}."
+            )
     if study.failures:
         yield f"{_many(len(study.failures), 'task')} failed; see below."
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.intervals import Interval, mean_interval
+from tacit.intervals import Interval
 from tacit.report import analysis, figures
 from tacit.report.study import Arm, said
 
@@ -141,8 +141,8 @@ def _finals(arms: Sequence[Arm]) -> Part:
         return [
             [
                 arm.label,
-                mean_interval(arm.final),
-                share(mean_interval(arm.final), arm.gap * arm.result.completed),
+                arm.interval,
+                share(arm.interval, arm.gap * arm.result.completed),
                 arm.result.guarantee.brief(),
                 str(len(arm.pairs)),
             ]

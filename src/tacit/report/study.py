@@ -15,6 +15,7 @@ from tacit.agents.catalogue import agents
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.folders import read_json
+from tacit.intervals import Interval, mean_interval
 from tacit.problems.catalogue import problems
 from tacit.registry import Registry
 from tacit.simulation.result import MANIFEST, Result
@@ -76,7 +77,7 @@ class Arm:
     @property
     def reference(self) -> bool:
         """Whether it learns nothing: uniform, optimal, do-nothing."""
-        return not self.private and self.result.guarantee.model != "none"
+        return self.result.reference
 
     @property
     def final(self) -> Array:
@@ -84,10 +85,14 @@ class Arm:
         return self.result.regret[:, -1]
 
     @property
+    def interval(self) -> Interval:
+        """Its mean over runs, with an interval."""
+        return mean_interval(self.final, least=0.0)
+
+    @property
     def gap(self) -> float:
         """Regret per user of the baseline policy, exactly."""
-        facts = self.result.problem
-        return float(facts["optimal_value"] - facts["baseline"]["value"])
+        return self.result.gap
 
     @property
     def baseline(self) -> str:

@@ -24,21 +24,62 @@ class UnknownVersion(InvalidInput):
     """A request names a policy version that was never published."""
 
 
+class Exists(InvalidInput):
+    """There is a task of that name already."""
+
+
+class TaskClosed(InvalidInput):
+    """The operator closed the task."""
+
+
+class Paused(TacitError):
+    """The operator paused the task: the same upload may be sent again when it goes on."""
+
+
 class Unavailable(TacitError):
-    """The database cannot be used now; nothing was lost, and the same request may be repeated."""
+    """The database cannot be used now; nothing was lost, and the same request may be repeated.
+
+    Attributes:
+        reason: what is wrong in one word, for programs: "database", "disk" or "read_only".
+    """
+
+    def __init__(self, message: str, reason: str = "database") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class Refused(TacitError):
-    """The stored state must not be used as it is; the message says what to do."""
+    """The stored state must not be used as it is; the message says what to do.
+
+    Attributes:
+        reason: likewise: "state", or "damaged" for a database that cannot be read.
+    """
+
+    def __init__(self, message: str, reason: str = "state") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why the service is not ready: a word for programs, a sentence for people."""
+
+    reason: str
+    sentence: str
 
 
 @dataclass(slots=True)
 class IncomingReport:
-    """One report as it arrives. Its message is never printed."""
+    """One report as it arrives. Its message is never printed.
+
+    ``publication`` is the hash of the one it was made under; reports of devices older than these
+    hashes have none, and are judged by the number of the version alone.
+    """
 
     id: str
     version: int
     message: str = field(repr=False)
+    publication: str | None = None
 
 
 @dataclass(slots=True)
@@ -61,12 +102,34 @@ class UploadAnswer:
 
 
 @dataclass(frozen=True)
+class Taking:
+    """Whether a report under one version would be taken now; devices ask before they randomize.
+
+    Attributes:
+        task_id: of the task that is served.
+        version: that was asked about.
+        publication: hash of the publication of that version; None if there is none.
+        taken: the answer.
+        reason: if not, why: a word for programs.
+        message: likewise, a sentence for people.
+    """
+
+    task_id: str
+    version: int
+    publication: str | None
+    taken: bool
+    reason: str | None
+    message: str | None
+
+
+@dataclass(frozen=True)
 class PolicyBody:
     """A publication as it is sent, byte for byte the same every time."""
 
     version: int
     etag: str
     body: bytes
+    hash: str
 
 
 @dataclass(frozen=True)
@@ -114,8 +177,10 @@ class Status:
         next_batch: reports still missing before the next policy can be planned; 0 if none.
         planner_alive: whether some process holds the planner's lease.
         last_published: unix time of the newest policy.
-        finished: the population is complete and everything is absorbed.
+        finished: the population is complete, or the task closed, and everything is absorbed.
+        state: "open", "paused" or "closed", as its operator decided.
         budget: spent and remaining, from the ledger.
+        trouble: why the service is not ready, None if it is.
     """
 
     accepted: int
@@ -126,4 +191,6 @@ class Status:
     planner_alive: bool
     last_published: float
     finished: bool
+    state: Literal["open", "paused", "closed"]
     budget: Mapping[str, Any]
+    trouble: Trouble | None

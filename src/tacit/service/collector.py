@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -12,14 +13,14 @@ import sqlalchemy as sa
 from tacit import wire
 from tacit._version import __version__
 from tacit.errors import InvalidInput
-from tacit.publication import Publication
-from tacit.service import schema
+from tacit.service import schema, states
 from tacit.service import store as db
 from tacit.service.answers import (
     IncomingReport,
     PolicyBody,
     Refused,
     Status,
+    Taking,
     Token,
     UnknownTask,
     UnknownVersion,
@@ -32,6 +33,7 @@ from tacit.service.ledger import NODE, DatabaseLedger, statement, whole_charge
 from tacit.service.local import LocalMode
 from tacit.service.planning import LEASE, Lease, Planning
 from tacit.service.publishing import Billboard, Edges
+from tacit.service.readiness import LEDGER, NOBODY, Readiness
 from tacit.service.settings import iso
 from tacit.service.store import Store
 from tacit.service.tokens import Tokens
@@ -39,6 +41,14 @@ from tacit.service.verify import Verdict, verify
 
 Clock = Callable[[], float]
 """Unix time in seconds."""
+
+TERMS = "terms"
+"""Row of ``meta``: every term of the file as it was when the database was made."""
+
+ANOTHER = (
+    "the report was made under another publication of version {version} than the one here: the "
+    "service was restored from a copy since, so it cannot be counted"
+)
 
 
 class Collector:
@@ -50,11 +60,17 @@ class Collector:
         tokens: who may send reports, and who may see the ledger.
         planning: the planner's single step; :class:`~tacit.service.planning.PlannerLoop` runs it.
         clock: unix time; a virtual one in tests.
+        steady: seconds that nobody sets; leases and cadence go by it.
+        readiness: what is wrong, if something is.
     """
 
-    def __init__(self, deployment: Deployment, store: Store, root: int, clock: Clock) -> None:
+    def __init__(
+        self, deployment: Deployment, store: Store, root: int, clock: Clock, steady: Clock
+    ) -> None:
         self.deployment = deployment
-        self.clock = clock
+        self.clock, self.steady = clock, steady
+        self.readiness = Readiness(store, steady, deployment.stem)
+        self._watch = Lease(store, steady)
         self.tokens = Tokens(store, clock)
         self._store = store
         self.billboard = Billboard(deployment, store)
@@ -67,18 +83,22 @@ class Collector:
         accepted = Acceptance(deployment, clock)
         self._intake = Intake(deployment, store, self._mode, accepted, clock)
         self.planning = Planning(
-            deployment, store, self.billboard, self._mode, self._edges, root, clock
+            deployment, store, self.billboard, self._mode, self._edges, root, clock, steady
         )
 
     @classmethod
-    def open(cls, deployment: Deployment, *, clock: Clock = time.time) -> Self:
+    def open(
+        cls, deployment: Deployment, *, clock: Clock = time.time, steady: Clock | None = None
+    ) -> Self:
         """Open the database of a deployment, or make it; refuse one that is not its own."""
+        if steady is None:  # a virtual clock is as steady as its owner lets it be
+            steady = time.monotonic if clock is time.time else clock
         store = Store(deployment.database)
         try:
             with store.write() as connection:
                 schema.migrate(connection)
                 root = _claim(connection, deployment)
-            collector = cls(deployment, store, root, clock)
+            collector = cls(deployment, store, root, clock, steady)
             collector._check()
             if collector._newest() < 0:
                 collector.planning.first()
@@ -103,12 +123,25 @@ class Collector:
             "accepted_versions": d.accepted_versions,
             "delay": d.delay,
             "grace": d.grace,
+            "keep_reports": d.settings.storage.keep_reports,
+            "restoring": d.restoring,
+            "state": self.state().word,
             "guarantee": d.guarantee.to_json(),
         }
 
     def policy(self, version: int | None = None) -> PolicyBody:
         """The newest publication, or an older one, as it is sent."""
         return self.billboard.entry(self._newest() if version is None else version)[1]
+
+    def taking(self, version: int) -> Taking:
+        """The body of GET /v1/taking: public, and the same for everybody who asks."""
+        obstacle = self._intake.obstacle(version)
+        try:
+            name = self.billboard.entry(version)[1].hash
+        except UnknownVersion:
+            name = None
+        reason, message = obstacle or (None, None)
+        return Taking(self.deployment.task_id, version, name, obstacle is None, reason, message)
 
     def upload(
         self, task_id: str, reports: list[IncomingReport], token: Token | None
@@ -118,7 +151,7 @@ class Collector:
         return answer
 
     def read(self, task_id: str, reports: list[IncomingReport], token: Token | None) -> Upload:
-        """The first half of an upload: what can be said of it without the database."""
+        """The first half of an upload: what can be said of it at once, without the database."""
         if task_id != self.deployment.task_id:
             raise UnknownTask(
                 f"task {task_id[:12]}... is not served here; fetch the task description again"
@@ -127,11 +160,17 @@ class Collector:
             raise InvalidInput("an upload holds at least one report")
         if token is None and self.deployment.settings.population.tokens == "per-device":
             raise InvalidInput("reports of this task need the token of a device")
-        return Upload(self._entries(reports), token)
+        entries = [
+            PendingReport(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
+            for report in reports
+        ]
+        return Upload(entries, token, reports)
 
     def settle(self, uploads: Sequence[Upload]) -> list[UploadAnswer]:
         """The second half, of many uploads in one transaction; durable when this returns."""
-        version = self._intake.settle(uploads)
+        with self.readiness.writing():
+            self._decode(uploads)
+            version = self._intake.settle(uploads)
         return [
             UploadAnswer(
                 self.deployment.task_id,
@@ -141,29 +180,28 @@ class Collector:
             for upload in uploads
         ]
 
-    def _entries(self, reports: list[IncomingReport]) -> list[PendingReport]:
-        """Decode reports; what is wrong with one is noted, and said if it is not a duplicate."""
-        entries = [
-            PendingReport(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
-            for report in reports
-        ]
-        alike: dict[int, list[tuple[PendingReport, str]]] = {}
-        for entry, report in zip(entries, reports, strict=True):
-            alike.setdefault(report.version, []).append((entry, report.message))
-        for version, sent in alike.items():
-            publication = self._published(version)
-            if publication is not None:
+    def _decode(self, uploads: Sequence[Upload]) -> None:
+        """Read messages; what is wrong with one is noted, and said if it is not a duplicate.
+
+        All reports under one publication are read together, which costs little more than reading
+        one.
+        """
+        alike: dict[tuple[int, str | None], list[tuple[PendingReport, str]]] = {}
+        for upload in uploads:
+            for entry, report in zip(upload.entries, upload.reports, strict=True):
+                named = report.version, report.publication
+                alike.setdefault(named, []).append((entry, report.message))
+        for (version, name), sent in alike.items():
+            try:
+                publication, body = self.billboard.entry(version)
+                problem = None if name in (None, body.hash) else ANOTHER.format(version=version)
+            except UnknownVersion:
+                problem = f"version {version} was never published"
+            if problem is None:
                 self._mode.decode(sent, publication)
                 continue
             for entry, _ in sent:
-                entry.spoil("stale", f"version {version} was never published")
-        return entries
-
-    def _published(self, version: int) -> Publication | None:
-        try:
-            return self.billboard.publication(version)
-        except UnknownVersion:
-            return None
+                entry.spoil("stale", problem)
 
     def guarantee(self) -> dict[str, Any]:
         """The guarantee as JSON, and in plain words."""
@@ -177,8 +215,14 @@ class Collector:
     def status(self) -> Status:
         """Public numbers only."""
         with self._store.read() as connection:
-            now = db.progress(connection)
+            now, state = db.progress(connection), states.read(connection)
+            alive = self._watch.held(connection)
+            trouble = self.readiness.trouble(connection)
         ledger = self.ledger()
+        if trouble is None and not ledger["verified"]:
+            trouble = LEDGER
+        if trouble is None and not alive:
+            trouble = NOBODY
         missing = self._edges[now.version + 1] - now.accepted
         return Status(
             accepted=now.accepted,
@@ -186,11 +230,22 @@ class Collector:
             version=now.version,
             users=now.served,
             next_batch=0 if now.finished else max(0, missing),
-            planner_alive=self.lease().held(),
+            planner_alive=alive,
             last_published=now.published_at,
             finished=now.finished,
+            state=state.word,
             budget={name: ledger.get(name) for name in ("spent", "remaining", "verified")},
+            trouble=trouble,
         )
+
+    def state(self) -> states.State:
+        """Open, paused or closed."""
+        with self._store.read() as connection:
+            return states.read(connection)
+
+    def turn(self, word: states.Word) -> states.State:
+        """Pause the task, open it again, or close it for good; every process follows at once."""
+        return states.change(self._store, word, self.clock(), self.deployment.stem)
 
     def schema(self) -> str:
         """Version of the database's tables."""
@@ -199,7 +254,7 @@ class Collector:
 
     def lease(self) -> Lease:
         """A claim to the planner's work, not yet made."""
-        return Lease(self._store, self.clock)
+        return Lease(self._store, self.steady)
 
     def verify(self) -> Verdict:
         """Work every policy out again from kept reports, and compare it with what was sent."""
@@ -252,7 +307,8 @@ def _claim(connection: sa.Connection, deployment: Deployment) -> int:
         DatabaseLedger.create(connection, deployment)
         if deployment.model == "joint":
             JointMode.create(connection, deployment)
-        connection.execute(schema.lease.insert(), {"name": LEASE, "holder": "", "expires": 0.0})
+        connection.execute(schema.lease.insert(), {"name": LEASE, "holder": "", "beats": 0.0})
+    _hold_to_terms(connection, deployment, rows.get(TERMS))
     if rows["task_id"] != deployment.task_id:
         raise Refused(
             "the database belongs to another task: name, sizes, agent, epsilon, population and "
@@ -260,3 +316,27 @@ def _claim(connection: sa.Connection, deployment: Deployment) -> int:
             "file, or name another database for the new task"
         )
     return int(rows["root"])
+
+
+def _hold_to_terms(connection: sa.Connection, deployment: Deployment, stored: str | None) -> None:
+    """Refuse a file whose terms were edited; a database without terms takes them as they are."""
+    if stored is None:
+        terms = json.dumps(deployment.fixed, sort_keys=True)
+        db.put_named(connection, schema.meta, TERMS, value=terms)
+        return
+    before = json.loads(stored)
+    for name in sorted(before.keys() | deployment.fixed.keys()):
+        now = deployment.fixed.get(name, "null")
+        # a key of ours that is not there was not known to the tacit that made the database
+        was = before.get(name, "null" if name.endswith("[agent]") else now)
+        if was != now:
+            raise Refused(
+                f"the database belongs to another task than this file: {name} was {_shown(was)} "
+                f"when it began, and is {_shown(now)} now. People and devices were told "
+                "otherwise: put it back, or begin a new task with another name, database and "
+                "population"
+            )
+
+
+def _shown(value: str) -> str:
+    return "left out" if value == "null" else value

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -18,9 +21,16 @@ from tacit.agents.base import Agent
 from tacit.agents.catalogue import agents
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
+from tacit.pairs import allowed_flags, start_law, terminals
 from tacit.privacy.guarantee import Guarantee
 from tacit.service.serving import Model, fit, served_model
-from tacit.service.settings import Settings, TaskSection, UpdatesSection, read_settings
+from tacit.service.settings import (
+    Settings,
+    TaskSection,
+    UpdatesSection,
+    from_environment,
+    read_settings,
+)
 from tacit.task import Task
 
 Unit = Literal["user", "participation"]
@@ -33,6 +43,7 @@ class Deployment:
     Attributes:
         settings: the file itself, section by section.
         folder: what relative paths in it are relative to.
+        stem: name of the file without its ending; a server of several tasks calls it so.
         task: what is learned, as the learner is told.
         agent: the recipe.
         bound: the recipe fitted to the task, minimum batch included.
@@ -47,6 +58,7 @@ class Deployment:
 
     settings: Settings
     folder: Path
+    stem: str
     task: Task
     agent: Agent
     bound: BoundAgent
@@ -59,7 +71,10 @@ class Deployment:
 
     @classmethod
     def load(cls, path: str | Path) -> Deployment:
-        """Read and check a file."""
+        """Read and check a file; ``TACIT_<SECTION>_<KEY>`` of the environment overrides it.
+
+        ``{task}`` in such a value is the file's name without its ending.
+        """
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
@@ -69,16 +84,21 @@ class Deployment:
             ) from None
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInput(f"{path} cannot be read: {error}") from None
-        return cls.parse(text, path)
+        return cls.parse(text, path, os.environ)
 
     @classmethod
-    def parse(cls, text: str, path: str | Path) -> Deployment:
+    def parse(
+        cls, text: str, path: str | Path, environ: Mapping[str, str] | None = None
+    ) -> Deployment:
         """The same from text; relative paths in it are relative to the folder of ``path``."""
-        path = Path(path)
+        path, used = Path(path), []
         try:
-            return cls._build(read_settings(tomllib.loads(text)), path)
+            data = tomllib.loads(text)
+            used = from_environment(data, environ or {}, path.stem)
+            return cls._build(read_settings(data), path)
         except (tomllib.TOMLDecodeError, InvalidInput) as error:
-            raise InvalidInput(f"{path.name}: {error}") from None
+            source = " with ".join((path.name, *used[:1])) + (" and others" if used[1:] else "")
+            raise InvalidInput(f"{source}: {error}") from None
 
     @classmethod
     def _build(cls, settings: Settings, path: Path) -> Deployment:
@@ -91,9 +111,10 @@ class Deployment:
         opens, closes = settings.window.opens, settings.window.closes
         if opens is not None and closes is not None and opens >= closes:
             raise InvalidInput("[window] closes before it opens; swap the two times")
-        return cls(
+        deployment = cls(
             settings,
             folder,
+            stem,
             task,
             agent,
             bound,
@@ -102,6 +123,14 @@ class Deployment:
             key_file=folder / (storage.key_file or f"{stem}.key"),
             witness=folder / (storage.witness or f"{stem}.witness"),
         )
+        if deployment.same_disk and not storage.witness_on_same_disk:
+            raise InvalidInput(
+                f"the witness {deployment.witness.name} would lie on the disk of the database: "
+                "whoever restores that disk turns back both, and noise is drawn twice unnoticed. "
+                "Name a file on another disk as witness in [storage], or accept this openly with "
+                "witness_on_same_disk = true (devices, --check and the dashboard say so)"
+            )
+        return deployment
 
     @staticmethod
     def example() -> str:
@@ -116,8 +145,7 @@ class Deployment:
     @property
     def labels(self) -> dict[str, list[str] | None]:
         """Names of the states and of the actions, None where they have none."""
-        given = {"states": self.settings.task.states, "actions": self.settings.task.actions}
-        return {name: None if isinstance(x, int) else list(x) for name, x in given.items()}
+        return _labels(self.settings.task)
 
     @cached_property
     def model(self) -> Model:
@@ -142,6 +170,29 @@ class Deployment:
         )
 
     @cached_property
+    def same_disk(self) -> bool:
+        """Whether database and witness can be restored together (joint; PostgreSQL: not known)."""
+        if self.model == "local" or not self.database.startswith("sqlite"):
+            return False
+        database = Path(self.database.removeprefix("sqlite:///"))
+        return _disk(database.parent) == _disk(self.witness.parent)
+
+    @property
+    def restoring(self) -> str:
+        """What a restored copy of the database can do to the guarantee, in a sentence."""
+        if self.model == "local":
+            return "Noise is drawn on devices: restoring a copy of the database redraws nothing"
+        if self.same_disk:
+            return (
+                "The witness lies on the disk of the database: if both are restored together from "
+                "a copy, noise can be drawn twice for the same release, and the guarantee is lost"
+            )
+        return (
+            "A database restored from a copy publishes what it published before or nothing, as "
+            "long as the witness is not restored with it"
+        )
+
+    @cached_property
     def guarantee(self) -> Guarantee:
         """What the agent's noise guarantees here: real noise, and the unit that tokens enforce."""
         return dataclasses.replace(self.bound.guarantee, unit=self.unit, simulated=False)
@@ -159,12 +210,43 @@ class Deployment:
         }
 
     @cached_property
+    def fixed(self) -> dict[str, str]:
+        """Every term of the file as JSON, by key and section: fixed once the database is made.
+
+        Where things lie and where it listens may change; what people and devices were told may not.
+        """
+        sections = self.settings.model_dump(
+            mode="json",
+            warnings=False,
+            include={
+                "task": True,
+                "agent": True,
+                "population": True,
+                "updates": True,
+                "window": True,
+                "storage": {"keep_reports"},
+            },
+        )
+        return {
+            f"{key} in [{section}]": json.dumps(value, sort_keys=True)
+            for section, keys in sections.items()
+            for key, value in keys.items()
+        }
+
+    @cached_property
     def task_id(self) -> str:
         """Digest of the terms."""
         return wire.task_id(self.terms)
 
     def __repr__(self) -> str:
         return f"Deployment({self.name!r}, {self.agent.name}, {self.task.users} reports)"
+
+
+def _disk(folder: Path) -> int:
+    """The device that a folder lies on, or would lie on."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder.stat().st_dev
 
 
 def _database(url: str, folder: Path) -> str:
@@ -208,6 +290,11 @@ def _acceptance(updates: UpdatesSection, duration: float) -> tuple[int | None, f
     return None, delay, timing.default_grace(duration) if grace is None else grace
 
 
+def _labels(named: TaskSection) -> dict[str, list[str] | None]:
+    given = {"states": named.states, "actions": named.actions}
+    return {kind: None if isinstance(x, int) else list(x) for kind, x in given.items()}
+
+
 def _count(labels: tuple[str, ...] | int) -> int:
     return labels if isinstance(labels, int) else len(labels)
 
@@ -226,9 +313,10 @@ def _task(settings: Settings, folder: Path) -> Task:
         sizes={"states": _count(named.states), "actions": _count(named.actions)},
         homogeneous=named.homogeneous,
         users=population.users,
-        known=_facts(named, folder),
+        known={**_facts(named, folder), **_declared(named)},
         participations=population.participations,
         duration=named.duration,
+        labels={kind: tuple(names) for kind, names in _labels(named).items() if names},
     )
     if named.absorbing_state >= task.sizes["states"]:
         raise InvalidInput(
@@ -236,6 +324,27 @@ def _task(settings: Settings, folder: Path) -> Task:
             f"to {task.sizes['states'] - 1}"
         )
     return task
+
+
+def _declared(named: TaskSection) -> dict[str, npt.NDArray[Any]]:
+    """Terminal states, allowed actions and the start law, as ``TabularMDP`` declares them."""
+    S, A, names = _count(named.states), _count(named.actions), _labels(named)
+    ends = terminals(named.terminal or (), S, names["states"])
+    may = allowed_flags(named.allowed, ends, (S, A), names["actions"])
+    found: dict[str, npt.NDArray[Any]] = {}
+    if ends.any():
+        low, high = named.reward_range
+        if not low <= 0.0 <= high:
+            raise InvalidInput(
+                f"reward_range = [{low:g}, {high:g}] in [task], but it must hold 0 where there are "
+                "terminal states: that is what they pay"
+            )
+        found["terminal"], found["end_reward"] = ends, np.asarray(-low / (high - low))
+    if not may[~ends].all():
+        found["allowed"] = may
+    if named.start is not None:
+        found["initial"] = start_law(named.start, S, names["states"])
+    return found
 
 
 def _facts(named: TaskSection, folder: Path) -> dict[str, npt.NDArray[Any]]:

@@ -21,10 +21,12 @@ from tacit.driver import Learner
 from tacit.errors import InvalidInput
 from tacit.privacy.base import Report, Secret
 from tacit.publication import Publication
+from tacit.service import states
 from tacit.service import store as db
-from tacit.service.answers import Outcome, Token, Unavailable
+from tacit.service.answers import IncomingReport, Outcome, Paused, Token, Unavailable
 from tacit.service.deployment import Deployment
 from tacit.service.publishing import timeline
+from tacit.service.states import State
 from tacit.service.store import Store
 
 _NOT_ACCEPTED = ("stale", "invalid", "refused")
@@ -61,6 +63,9 @@ class PendingReport:
 class Mode(Protocol):
     """What the two privacy models do differently with a report, from its arrival to a release."""
 
+    def check(self) -> None:
+        """Refuse to go on if what this model needs beside the database is not in order."""
+
     def decode(self, sent: Sequence[tuple[PendingReport, str]], publication: Publication) -> None:
         """Read the messages of reports under one publication, noting what is wrong with each."""
 
@@ -96,10 +101,11 @@ class Mode(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Upload:
-    """What one client sent at once."""
+    """What one client sent at once: as it arrived, and as it is decided."""
 
     entries: list[PendingReport]
     token: Token | None
+    reports: list[IncomingReport] = field(repr=False, default_factory=list)
 
 
 class Acceptance:
@@ -110,8 +116,8 @@ class Acceptance:
 
         (moment v + 1 was published) + duration + delay + grace
 
-    on the server's clock, however many versions have come out since. Without a duration nobody
-    knows how long an episode takes, and the newest ``accepted_versions`` are taken.
+    on the server's clock without its pauses, however many versions have come out since. Without a
+    duration nobody knows how long an episode takes, and the newest ``accepted_versions`` are taken.
 
     Times of publications never change, so they are remembered.
     """
@@ -123,7 +129,7 @@ class Acceptance:
         self._published: list[float] = []
         self._lock = threading.Lock()
 
-    def oldest(self, connection: sa.Connection, newest: int) -> int:
+    def oldest(self, connection: sa.Connection, newest: int, state: State) -> int:
         """The oldest version that a report may name now."""
         if self._versions is not None:
             return newest - self._versions + 1
@@ -132,8 +138,12 @@ class Acceptance:
                 for _, _, time in timeline(connection, len(self._published) - 1):
                     # Never decreasing: a clock that was set back makes no version end sooner.
                     self._published.append(max([time, *self._published[-1:]]))
-            still = bisect.bisect_left(self._published, self._clock() - self._window)
+            since = state.worked(self._clock()) - self._window
+            still = bisect.bisect_left(self._published, since, key=state.worked)
             return max(0, min(still - 1, newest))
+
+
+_OPEN = State()
 
 
 class _NotPlain(Exception):
@@ -160,6 +170,21 @@ class Intake:
         except Unavailable:
             return self._commit(group)
 
+    def obstacle(self, version: int) -> tuple[str, str] | None:
+        """Why a report under this version would not be taken now; None if it would."""
+        with self._store.read() as connection:
+            now, state = db.progress(connection), states.read(connection)
+            oldest = self._accepted.oldest(connection, now.version, state)
+        if state.word == "paused":
+            return "paused", "this task is paused by its operator"
+        if (closed := self._closed(state)) is not None:
+            return closed
+        if now.accepted >= now.population:
+            return "population_reached", self._full()
+        if not oldest <= version <= now.version:
+            return "stale", stale(version, now.version)
+        return None
+
     def _commit(self, group: Sequence[Upload]) -> int:
         entries = [entry for upload in group for entry in upload.entries]
         for entry in entries:
@@ -179,8 +204,11 @@ class Intake:
                 counted = db.count_all(connection, list(ids))
                 if counted is None:
                     raise _NotPlain
-                accepted, version = counted
-                oldest = self._accepted.oldest(connection, version)
+                accepted, version, row = counted
+                state = states.parse(row)
+                oldest = self._accepted.oldest(connection, version, state)
+                if state.word != "open":
+                    raise _NotPlain
                 if any(not oldest <= entry.version <= version for entry in entries):
                     raise _NotPlain
                 if not self._use_all_tokens(connection, group):
@@ -203,8 +231,11 @@ class Intake:
 
     def _commit_carefully(self, group: Sequence[Upload]) -> int:
         with self._store.write() as connection:
-            now = db.progress(connection)
-            waiting = self._judge(group, now, self._accepted.oldest(connection, now.version))
+            now, state = db.progress(connection), states.read(connection)
+            if state.word == "paused":
+                raise Paused("this task is paused by its operator")
+            oldest = self._accepted.oldest(connection, now.version, state)
+            waiting = self._judge(group, now, oldest, self._closed(state))
             fresh = db.insert_ids(connection, [e.identity for e in waiting]) if waiting else set()
             for entry in waiting:
                 if entry.identity not in fresh:
@@ -213,6 +244,8 @@ class Intake:
             entries = [e for upload in group for e in upload.entries if e.outcome is None]
             if entries:
                 first, room = db.admit(connection, len(entries))
+                if states.read(connection).word != state.word:  # it changed before we held the lock
+                    raise Unavailable("the task was paused or closed at this moment")
                 for entry in entries[room:]:
                     entry.decide("refused", "population_reached", self._full())
                 refused += entries[room:]
@@ -225,10 +258,15 @@ class Intake:
                 entry.decide("accepted")
         return now.version
 
-    def _judge(self, group: Sequence[Upload], now: db.Standing, oldest: int) -> list[PendingReport]:
+    def _judge(
+        self,
+        group: Sequence[Upload],
+        now: db.Standing,
+        oldest: int,
+        closed: tuple[str, str] | None,
+    ) -> list[PendingReport]:
         """Settle what can be settled without the database; the first of equal ids goes on."""
         waiting: dict[bytes, PendingReport] = {}
-        closed = self._closed()
         for entry in (entry for upload in group for entry in upload.entries):
             if entry.identity in waiting:
                 entry.decide("duplicate")
@@ -242,11 +280,12 @@ class Intake:
                 waiting[entry.identity] = entry
         return list(waiting.values())
 
-    def _closed(self) -> tuple[str, str] | None:
+    def _closed(self, state: State = _OPEN) -> tuple[str, str] | None:
         time, window = self._clock(), self._deployment.settings.window
         if window.opens is not None and time < window.opens:
             return "not_open", "this task does not take reports yet"
-        if window.closes is not None and time >= window.closes:
+        ended = window.closes is not None and time >= window.closes
+        if ended or state.word == "closed":
             return "closed", "this task no longer takes reports"
         return None
 

@@ -4,13 +4,13 @@ In the transaction that counts it, a trajectory becomes its clipped contribution
 exact sums of its batch, encrypted. A release takes four steps, each durable before the next: the
 charge in the ledger; the noise, drawn once and stored encrypted; the witness file; and then
 release, policy and new state together. After a crash at any point the stored noise is used again,
-so no node is ever answered with other noise. Sums that were released are forgotten with their
-noise.
+and after a restore the noise that the witness knows, if the content is the same: no node is ever
+answered with other noise, and no noise is used on other content. Sums that were released are
+forgotten with their noise.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from tacit.service.ledger import NODE, DatabaseLedger, whole_charge
 from tacit.service.publishing import Billboard, Edges
 from tacit.service.store import Store
 from tacit.service.vault import Vault
-from tacit.service.witness import START, Mark, Witness
+from tacit.service.witness import START, Mark, Seen, Witness
 from tacit.statistics.base import BatchStatistic
 from tacit.trajectory import Trajectory, together
 
@@ -139,35 +139,47 @@ class JointMode:
         learner.absorb_sums(total, end - start)
 
     def ready(self, learner: Learner, version: int) -> None:
-        """Charge, then noise (stored, or stored now), then the witness."""
+        """Charge, then noise (stored, known to the witness, or drawn now), then the witness."""
         with self._store.read() as connection:
-            self._witness.check(_mark(connection))
+            seen = self._witness.check(_mark(connection))
         DatabaseLedger(self._store, self._clock).spend(
             whole_charge(self._deployment), NODE, replay=True
         )
-        self._privatizer.replay(learner.secret, self._noise(learner, version))
+        content = packing.content(self._privatizer.state(learner.secret))
+        noise = self._noise(learner, version, content, seen)
+        self._privatizer.replay(learner.secret, packing.from_bytes(noise)["noise"])
         with self._store.read() as connection:
-            self._witness.advance(_mark(connection))
+            sealed = self._vault.seal_for(noise_name(version), content, noise)
+            self._witness.note(_mark(connection), sealed)
 
-    def _noise(self, learner: Learner, version: int) -> IntArray:
-        """The noise of a release: what is stored, or a fresh draw that is stored now."""
+    def _noise(self, learner: Learner, version: int, content: bytes, seen: Seen) -> bytes:
+        """The noise of a release, as it is in the database when this returns."""
         name = noise_name(version)
         with self._store.read() as connection:
             stored = self._vault.get(connection, name)
-        if stored is None:
+        if stored is not None:
+            return stored
+        known = seen.drawn.get(version)
+        if known is None:
             # drawn with a copy of the counter: what is used is read back from the database
             scratch = self._privatizer.restore(self._privatizer.state(learner.secret))
-            drawn = self._privatizer.draw(scratch, learner.noise)
-            with self._store.write() as connection:
-                db.progress(connection, lock=True)
-                stored = self._vault.get(connection, name)
-                if stored is None:
-                    if _mark(connection).releases != version - 1:
-                        raise Refused(f"the noise of release {version} was drawn, used and deleted")
-                    stored = packing.to_bytes({"noise": drawn})
-                    sealed = self._vault.put(connection, name, stored)
-                    _set_mark(connection, Mark(version, hashlib.sha256(sealed).hexdigest()))
-        return packing.from_bytes(stored)["noise"]
+            noise = packing.to_bytes({"noise": self._privatizer.draw(scratch, learner.noise)})
+            digest = self._vault.digest(name, content + noise)
+        else:
+            again = self._vault.open_for(name, content, known.noise)
+            if again is None:
+                raise self._witness.turned_back(version)
+            noise, digest = again, known.digest
+        with self._store.write() as connection:
+            db.progress(connection, lock=True)
+            stored = self._vault.get(connection, name)
+            if stored is not None:
+                return stored
+            if _mark(connection).releases != version - 1:
+                raise Refused(f"the noise of release {version} was drawn, used and deleted")
+            self._vault.put(connection, name, noise)
+            _set_mark(connection, Mark(version, digest))
+        return noise
 
     # Verification.
 
@@ -216,6 +228,7 @@ class JointMode:
             return
         if end >= self._deployment.task.users:
             Vault.delete(connection, *Vault.names(connection))
+            self._witness.forget()
             return
         batch = self._edges.batch(end - 1)
         Vault.delete(connection, batch_name(batch), noise_name(batch + 1))

@@ -70,6 +70,9 @@ class LocalMode:
         self._billboard = billboard
         self._privatizer = wire.local_privatizer(deployment.bound)
 
+    def check(self) -> None:
+        """Nothing is needed beside the database."""
+
     def decode(self, sent: Sequence[tuple[PendingReport, str]], publication: Publication) -> None:
         """Messages as integers; one that no device of ours can have sent is noted as invalid."""
         coins = [wire.coin(self._deployment.task_id, entry.name) for entry, _ in sent]

@@ -26,6 +26,16 @@ def from_bytes(data: bytes) -> dict[str, npt.NDArray[Any]]:
         return {name: arrays[name] for name in arrays.files}
 
 
+def content(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """The same arrays in one spelling, to be hashed: names, types, shapes and values."""
+    parts = []
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        data = array.tobytes()
+        parts += [f"{name}:{array.dtype.str}:{array.shape}:{len(data)};".encode(), data]
+    return b"".join(parts)
+
+
 def release_to_bytes(release: Release) -> bytes:
     """The public numbers of a release."""
     return to_bytes(

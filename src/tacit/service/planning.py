@@ -7,6 +7,7 @@ makes it safe is that the publishing transaction checks the version it builds on
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import threading
 from collections.abc import Callable
@@ -18,10 +19,11 @@ import sqlalchemy as sa
 from tacit.driver import Learner
 from tacit.errors import TacitError
 from tacit.privacy.noise import SecureNoise
-from tacit.service import schema
+from tacit.service import schema, states
 from tacit.service import store as db
 from tacit.service.deployment import Deployment
 from tacit.service.intake import Mode
+from tacit.service.logs import event
 from tacit.service.publishing import Billboard, Edges
 from tacit.service.store import Store
 from tacit.simulation.streams import planner_streams
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
     from tacit.service.collector import Collector
 
 LEASE = "planner"
-LEASE_SECONDS = 15.0
+BEAT_SECONDS, LEASE_SECONDS = 1.0, 4.0
+"""Time between two signs of life, and how long a silent holder keeps the lease."""
+RETRY_SECONDS = 1.0
+"""Pause after a failure; so soon after a repair the planner works again."""
+_LEASE = sa.select(schema.lease.c.holder, schema.lease.c.beats).where(schema.lease.c.name == LEASE)
 
 
 @dataclass(eq=False, repr=False)  # the root is not printed
@@ -48,7 +54,9 @@ class Planning:
     edges: Edges
     root: int
     clock: Callable[[], float]
+    steady: Callable[[], float]
     _clean: bool = True
+    _since: tuple[int, float] | None = None
 
     def first(self) -> None:
         """Version 0, before anybody took part: planned from an empty release."""
@@ -61,14 +69,20 @@ class Planning:
         if not self._clean:
             self._clean = self.store.checkpoint()
         with self.store.read() as connection:
+            state = states.read(connection)  # first: what is counted when it is closed is final
             now = db.progress(connection)
+        if now.finished or state.word == "paused":
+            return False
         end = self.edges[now.version + 1]
-        if now.finished or now.accepted < end:
+        if now.accepted < end and state.word == "closed":
+            self._finish(now.version, self.deployment.task.users)
+            return True
+        if now.accepted < end:
             return False
         if end >= self.deployment.task.users:
             self._finish(now.version, end)
             return True
-        if self.clock() < now.published_at + self.deployment.settings.updates.cadence:
+        if not self._due(now):
             return False
         learner = self._restore(now)
         with self.store.read() as connection:
@@ -78,6 +92,18 @@ class Planning:
         self._commit(learner, now.version)
         self._clean = self.store.checkpoint()
         return True
+
+    def _due(self, now: db.Standing) -> bool:
+        """Whether the newest policy is as old as the cadence asks, by the steady clock.
+
+        The wall clock is asked once per version, for its age when this process first saw it, and
+        believed between 0 and the cadence: wrong by a day, it shifts one policy by one cadence.
+        """
+        cadence = self.deployment.settings.updates.cadence
+        if self._since is None or self._since[0] != now.version:
+            age = min(max(self.clock() - now.published_at, 0.0), cadence)
+            self._since = now.version, self.steady() - age
+        return self.steady() - self._since[1] >= cadence
 
     def _restore(self, now: db.Standing) -> Learner:
         with self.store.read() as connection:
@@ -102,9 +128,16 @@ class Planning:
             db.set_progress(
                 connection, version=previous + 1, served=learner.served, published_at=time
             )
+        event(
+            "published",
+            "a new policy is out",
+            task=self.deployment.stem,
+            version=previous + 1,
+            users=learner.served,
+        )
 
     def _finish(self, version: int, end: int) -> None:
-        """The last batch leads to no policy, for nobody acts on it: it is deleted."""
+        """The last batch, or the rest of a closed task, leads to no policy: it is deleted."""
         with self.store.write() as connection:
             if db.progress(connection, lock=True).version == version:
                 self.mode.forget(connection, end)
@@ -112,28 +145,29 @@ class Planning:
         self._clean = self.store.checkpoint()
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Lease:
-    """Who plans. Held for some seconds, renewed while alive, taken over when it ran out."""
+    """Who plans. Its holder counts up a number; whoever sees it stand still takes over.
+
+    The watcher measures the silence on its own steady clock, so a wall clock that is wrong, here or
+    there, neither makes two planners nor none.
+    """
 
     _store: Store
-    _clock: Callable[[], float]
+    _steady: Callable[[], float]
     _holder: str = field(default_factory=lambda: secrets.token_hex(16))
+    _seen: tuple[tuple[str, float], float] | None = None
 
     def take(self) -> bool:
-        """Get or renew it; False while somebody else has it."""
-        now, row = self._clock(), schema.lease.c
-        mine = {"holder": self._holder, "expires": now + LEASE_SECONDS}
+        """Get it or show a sign of life; False while somebody else has it."""
+        column = schema.lease.c
         with self._store.write() as connection:
-            renewed = connection.execute(
-                schema.lease.update()
-                .where(
-                    row.name == LEASE,
-                    sa.or_(row.holder == self._holder, row.expires <= now),
-                )
-                .values(**mine)
-            )
-            return bool(renewed.rowcount)
+            holder, beats = connection.execute(_LEASE.with_for_update()).one()
+            if holder not in ("", self._holder) and not self._silent(holder, beats):
+                return False
+            mine = {"holder": self._holder, "beats": beats + 1}
+            connection.execute(schema.lease.update().where(column.name == LEASE).values(**mine))
+            return True
 
     def let_go(self) -> None:
         """Give it back, so that the next one need not wait."""
@@ -142,20 +176,23 @@ class Lease:
             connection.execute(
                 schema.lease.update()
                 .where(row.name == LEASE, row.holder == self._holder)
-                .values(holder="", expires=0.0)
+                .values(holder="")
             )
 
-    def held(self) -> bool:
-        """Whether anybody has it."""
-        with self._store.read() as connection:
-            expires = connection.execute(
-                sa.select(schema.lease.c.expires).where(schema.lease.c.name == LEASE)
-            ).scalar()
-        return expires is not None and expires > self._clock()
+    def held(self, connection: sa.Connection) -> bool:
+        """Whether anybody has it, as far as can be told from the looks taken so far."""
+        holder, beats = connection.execute(_LEASE).one()
+        return holder != "" and not self._silent(holder, beats)
+
+    def _silent(self, holder: str, beats: float) -> bool:
+        now, sign = self._steady(), (holder, beats)
+        if self._seen is None or self._seen[0] != sign:
+            self._seen = sign, now
+        return now - self._seen[1] >= LEASE_SECONDS
 
 
 class PlannerLoop:
-    """The planner as a thread of the server.
+    """The planner as a thread of the server; another one keeps the lease while it is busy.
 
     Args:
         collector: whose batches are planned.
@@ -164,44 +201,74 @@ class PlannerLoop:
 
     def __init__(self, collector: Collector, pause: float = 0.2) -> None:
         self._planning = collector.planning
+        self._readiness = collector.readiness
         self._lease = collector.lease()
-        self._clock = collector.clock
-        self._renewed: float | None = None
+        self._steady = collector.steady
+        self._turn = threading.Lock()
+        self._beat: float | None = None
+        self._checked: float | None = None
+        self._leading = False
         self._pause = pause
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self.trouble: str | None = None
+        self._threads: list[threading.Thread] = []
+        self.timed: Callable[[float], None] = lambda seconds: None
 
     def step(self) -> bool:
         """Plan one version if there is one to plan here; whether something was done."""
-        now = self._clock()
-        if self._renewed is None or not 0 <= now - self._renewed < LEASE_SECONDS / 3:
-            self._renewed = now if self._lease.take() else None
-        return self._renewed is not None and self._planning.step()
+        self._keep_lease()
+        if not self._leading:
+            return False
+        now = self._steady()
+        if self._checked is None or now - self._checked >= BEAT_SECONDS:
+            self._planning.mode.check()  # also while there is nothing to plan
+            self._checked = now
+        done = self._planning.step()
+        if done:
+            self.timed(self._steady() - now)
+        return done
 
     def start(self) -> None:
         """Plan in a thread until :meth:`stop`."""
         self._stop.clear()
-        self._thread = threading.Thread(target=self._run, name="tacit-planner", daemon=True)
-        self._thread.start()
+        work = {"tacit-planner": self._run, "tacit-lease": self._live}
+        self._threads = [
+            threading.Thread(target=target, name=name, daemon=True) for name, target in work.items()
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """Finish what is being done, and let others plan."""
         self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        if self._renewed is not None:
-            self._renewed = None
-            self._lease.let_go()
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
+        if self._leading:
+            self._leading, self._beat = False, None
+            with contextlib.suppress(TacitError):  # a database that is away: others wait a little
+                self._lease.let_go()
+
+    def _keep_lease(self) -> None:
+        with self._turn:
+            now = self._steady()
+            if self._beat is None or now - self._beat >= BEAT_SECONDS:
+                self._leading = self._lease.take()
+                self._beat = now
+
+    def _live(self) -> None:
+        while not self._stop.wait(BEAT_SECONDS / 2):
+            with contextlib.suppress(Exception):  # the planner meets the same, and says so
+                self._keep_lease()
 
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
                 done = self.step()
-                self.trouble = None
-            except Exception as error:  # the next round tries again
-                said = str(error) if isinstance(error, TacitError) else type(error).__name__
-                done, self.trouble = False, said
+            except Exception as error:
+                self._checked = None
+                self._readiness.planner_failed(error)
+                self._stop.wait(RETRY_SECONDS)
+                continue
+            self._readiness.planner_works(self._leading)
             if not done:
                 self._stop.wait(self._pause)

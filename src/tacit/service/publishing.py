@@ -53,9 +53,9 @@ class Edges:
         self._edges.append(last + max(1, min(self._bound.schedule(last), users - last)))
 
 
-def body(publication: Publication, task_id: str) -> bytes:
+def body(publication: Publication, task_id: str, previous: str | None) -> bytes:
     """A publication as it is sent and stored."""
-    return wire.canonical(wire.publication_to_json(publication, task_id))
+    return wire.canonical(wire.publication_to_json(publication, task_id, previous))
 
 
 def timeline(connection: sa.Connection, after: int) -> list[tuple[int, int, float]]:
@@ -96,19 +96,24 @@ class Billboard:
         publication = wire.publication_from_json(
             json.loads(sent), self._deployment.task, self._deployment.task_id
         )
-        etag = f'"{hashlib.sha256(sent).hexdigest()[:32]}"'
-        return publication, PolicyBody(publication.version, etag, sent)
+        name = hashlib.sha256(sent).hexdigest()  # wire.publication_hash: it is stored canonical
+        return publication, PolicyBody(publication.version, f'"{name[:32]}"', sent, name)
+
+    def before(self, version: int) -> str:
+        """What a publication names as the one before it: its hash, or the task's for the first."""
+        return self.entry(version - 1)[1].hash if version else self._deployment.task_id
 
     def put(self, connection: sa.Connection, learner: Learner, time: float) -> None:
         """Write the learner's newest publication and the release it was planned on."""
         assert learner.publication is not None and learner.release is not None
+        previous = self.before(learner.publication.version)
         connection.execute(
             schema.publications.insert(),
             {
                 "version": learner.publication.version,
                 "users": learner.served,
                 "published_at": time,
-                "body": body(learner.publication, self._deployment.task_id),
+                "body": body(learner.publication, self._deployment.task_id, previous),
                 "release": packing.release_to_bytes(learner.release),
             },
         )

@@ -110,9 +110,9 @@ lease = sa.Table(
     metadata,
     sa.Column("name", sa.String(40), primary_key=True),
     sa.Column("holder", sa.String(40), nullable=False),
-    sa.Column("expires", sa.Float, nullable=False),
+    sa.Column("expires", sa.Float, key="beats", nullable=False),
 )
-"""Who plans, and until when it may be silent."""
+"""Who plans, and how many signs of life there were (in a column that once was a time)."""
 
 MIGRATION_LOCK = 7232_0825
 """PostgreSQL advisory lock: workers that start together migrate one after the other."""

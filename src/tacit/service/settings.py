@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
@@ -81,6 +83,13 @@ def span(value: object, name: str) -> tuple[float, float]:
     return low, high
 
 
+def listed(value: object, name: str) -> tuple[Any, ...]:
+    """A list; what is in it is checked where states and actions are known."""
+    if not isinstance(value, list):
+        raise InvalidInput(f"{name} = {value!r}, but it must be a list")
+    return tuple(value)
+
+
 def _read(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
     """A value read by one of the checks above; where it stands is said by :func:`_sentence`."""
     return PlainValidator(lambda value: check(value, "", **bounds))
@@ -111,7 +120,10 @@ class TaskSection(Section):
         duration: seconds that an episode takes, 0 if that is not declared.
         reward_range: what devices scale to [0, 1].
         homogeneous: the law of a step is the same at every step.
-        absorbing_state: what a trajectory that ends early is padded with.
+        absorbing_state: where users are who leave before an end, without reward.
+        terminal: states that end an episode, by number or name; nothing more is paid or counted.
+        allowed: for every state the actions that may be played; all of them unless given.
+        start: the start state, or the chances of all states, where that is known.
         features: file of declared features phi(s'|s,a).
         theta_norm: the bound on their parameter.
     """
@@ -124,6 +136,9 @@ class TaskSection(Section):
     reward_range: Span = (0.0, 1.0)
     homogeneous: Flag = False
     absorbing_state: Annotated[int, _read(integer, low=0)] = 0
+    terminal: Annotated[tuple[Any, ...], _read(listed)] | None = None
+    allowed: Annotated[tuple[Any, ...], _read(listed)] | None = None
+    start: Any = None
     features: Text | None = None
     theta_norm: Annotated[float, _read(number, low=0.0)] | None = None
 
@@ -176,12 +191,15 @@ class StorageSection(Section):
         database: SQLAlchemy URL; a file beside the deployment file unless given.
         key_file: keys of the encrypted table (joint only).
         witness: file that notices a database restored from before a release (joint only).
+        witness_on_same_disk: the witness may lie on the disk of the database, where both can be
+            restored together; everybody is told (joint only).
         keep_reports: keep what was absorbed, so that every policy can be worked out again.
     """
 
     database: Text | None = Field(default=None, repr=False)  # it may hold a password
     key_file: Text | None = None
     witness: Text | None = None
+    witness_on_same_disk: Flag = False
     keep_reports: Flag = False
 
 
@@ -212,6 +230,64 @@ class Settings(Section):
     storage: StorageSection = StorageSection()
     server: ServerSection = ServerSection()
     fleet: dict[str, Any] = {}
+
+
+def from_environment(data: dict[str, Any], environ: Mapping[str, str], stem: str) -> list[str]:
+    """Let ``TACIT_<SECTION>_<KEY>`` override a file that was parsed; which ones did.
+
+    A value is read as TOML (numbers, lists, true), else as text. ``TACIT_<SECTION>_<KEY>_FILE``
+    names a file that holds it, for secrets. ``{task}`` in any of them stands for the stem, so that
+    tasks of one server can have databases and witnesses of their own. Unknown keys are refused
+    later, with the file's own.
+    """
+    used = []
+    for name in sorted(environ):
+        lead, _, rest = name.partition("_")
+        section, _, key = rest.lower().partition("_")
+        holds = _sections().get(section)
+        if lead != "TACIT" or holds is None or not key:
+            continue
+        value, plain = environ[name].replace("{task}", stem), key.removesuffix("_file")
+        if key not in holds.model_fields and plain in holds.model_fields:
+            value, key = _content(name, value).replace("{task}", stem), plain
+        if not isinstance(data.setdefault(section, {}), dict):
+            continue  # refused later: it must be a section
+        data[section][key] = _toml(value)
+        used.append(name)
+    return used
+
+
+def server_settings(environ: Mapping[str, str]) -> ServerSection:
+    """Where a server of several tasks listens: as the environment says, or by default."""
+    data: dict[str, Any] = {}
+    from_environment(data, {k: v for k, v in environ.items() if k.startswith("TACIT_SERVER_")}, "")
+    try:
+        return ServerSection.model_validate(data.get("server", {}))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        said = _sentence(first["type"], ("server", *first["loc"]), first.get("ctx"))
+        raise InvalidInput(f"the environment: {said}") from None
+
+
+def _sections() -> dict[str, type[Section]]:
+    fields = {name: field.annotation for name, field in Settings.model_fields.items()}
+    return {n: a for n, a in fields.items() if isinstance(a, type) and issubclass(a, Section)}
+
+
+def _toml(value: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return value
+
+
+def _content(name: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise InvalidInput(
+            f"{name} names a file that cannot be read; check path and mode"
+        ) from None
 
 
 _RANK = ("extra_forbidden", "model_type", "dict_type", "value_error", "missing")

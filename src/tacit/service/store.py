@@ -8,6 +8,7 @@ PostgreSQL runs at its default READ COMMITTED; rows that must not be raced for a
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,9 +19,18 @@ from sqlalchemy.dialects.postgresql import ARRAY, BYTEA
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from tacit.service import schema
-from tacit.service.answers import Unavailable
+from tacit.service.answers import Refused, Unavailable
 
 BUSY_SECONDS = 30
+NOTICE = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""When a PostgreSQL that is cut off is given up: in seconds (the last: milliseconds), where the
+system's defaults are hours. The URL of the database may say otherwise."""
 CHUNK = 500
 """Ids in one statement of SQLite."""
 
@@ -76,6 +86,9 @@ _COUNT_SQLITE = """
 UPDATE progress SET accepted = accepted + :n WHERE id = 1 AND accepted + :n <= population
 RETURNING accepted, version
 """
+STATE = "state"
+"""Row of ``meta``: open, paused or closed, see ``states.py``."""
+_STATE = f"SELECT value FROM meta WHERE name = '{STATE}'"
 
 
 class Store:
@@ -87,7 +100,12 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.sqlite = url.startswith("sqlite")
-        arguments: dict[str, Any] = {"timeout": BUSY_SECONDS} if self.sqlite else {}
+        if self.sqlite:
+            _make_private(sa.make_url(url).database)
+        arguments: dict[str, Any] = {"timeout": BUSY_SECONDS}
+        if not self.sqlite:
+            chosen = sa.make_url(url).query
+            arguments = {name: value for name, value in NOTICE.items() if name not in chosen}
         self.engine = sa.create_engine(
             url,
             connect_args=arguments,
@@ -138,15 +156,52 @@ def _reachable() -> Iterator[None]:
     """Database trouble as one named error; statements and their values are never shown."""
     try:
         yield
-    except (
-        *(sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError),
-        *(psycopg.OperationalError, psycopg.InterfaceError, sqlite3.OperationalError),
-    ) as error:
-        why = type(getattr(error, "orig", None) or error).__name__
-        raise Unavailable(
-            f"the database does not answer ({why}); nothing that was acknowledged is lost, try "
-            "again"
-        ) from None
+    except (sa.exc.DBAPIError, sa.exc.TimeoutError, psycopg.Error, sqlite3.Error) as error:
+        raise _in_words(error) from None
+
+
+_FULL = ("SQLITE_FULL", "DiskFull", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")
+_READ_ONLY = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "ReadOnlySqlTransaction")
+_DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "DataCorrupted", "IndexCorrupted")
+_AWAY = (
+    *(sa.exc.TimeoutError, sqlite3.OperationalError),
+    *(psycopg.OperationalError, psycopg.InterfaceError),
+)
+
+
+def _in_words(error: Exception) -> Exception:
+    """What is wrong with the database, as a sentence; other errors as they are."""
+    cause = getattr(error, "orig", None) or error
+    why = getattr(cause, "sqlite_errorname", None) or type(cause).__name__
+    kept = "nothing that was acknowledged is lost"
+    if why.startswith(_FULL):
+        return Unavailable(
+            f"the database cannot be written ({why}): the disk is full or failing; {kept}, make "
+            "room",
+            "disk",
+        )
+    if why.startswith(_READ_ONLY):
+        return Unavailable(
+            f"the database cannot be written ({why}): let the user that runs tacit write the file "
+            f"and its folder; {kept}",
+            "read_only",
+        )
+    if why.startswith(_DAMAGED):
+        return Refused(
+            f"the database is damaged, or the file is not a database ({why}): stop the service, "
+            "and restore the newest backup or name another file",
+            "damaged",
+        )
+    if isinstance(cause, _AWAY):
+        return Unavailable(f"the database does not answer ({why}); {kept}, try again")
+    return error
+
+
+def _make_private(path: str | None) -> None:
+    """A new file only its owner can read; SQLite gives its log and index the same mode."""
+    with contextlib.suppress(OSError):  # there already, or no place for it: opening it will say so
+        if path:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _setup_sqlite(connection: Any, entry: ConnectionPoolEntry) -> None:
@@ -199,11 +254,13 @@ def known_ids(connection: sa.Connection, ids: Sequence[bytes]) -> set[bytes]:
     return found
 
 
-def count_all(connection: sa.Connection, ids: Sequence[bytes]) -> tuple[int, int] | None:
+def count_all(
+    connection: sa.Connection, ids: Sequence[bytes]
+) -> tuple[int, int, str | None] | None:
     """The common case in few steps: all ids new, and room for all of them.
 
-    The number counted so far and the newest version are returned. None means that it was not the
-    common case, and the transaction must be rolled back.
+    The number counted so far, the newest version and the row of the state are returned. None means
+    that it was not the common case, and the transaction must be rolled back.
     """
     raw = connection.connection.driver_connection
     ordered = sorted(ids)
@@ -211,7 +268,9 @@ def count_all(connection: sa.Connection, ids: Sequence[bytes]) -> tuple[int, int
         try:
             with raw.pipeline():  # BEGIN travels along
                 rows = raw.execute(_COUNT_POSTGRESQL, {"ids": b"".join(ordered), "n": len(ids)})
-            return rows.fetchone()
+                state = raw.execute(_STATE)  # after the count, whose row is locked from there on
+            counted = rows.fetchone()
+            return counted and (*counted, *(state.fetchone() or [None]))
         except psycopg.errors.UniqueViolation:
             return None
         except psycopg.OperationalError:
@@ -222,8 +281,8 @@ def count_all(connection: sa.Connection, ids: Sequence[bytes]) -> tuple[int, int
         raw.executemany("INSERT INTO report_ids (id) VALUES (?)", [(one,) for one in ordered])
     except sqlite3.IntegrityError:
         return None
-    found: tuple[int, int] | None = raw.execute(_COUNT_SQLITE, {"n": len(ordered)}).fetchone()
-    return found
+    found = raw.execute(_COUNT_SQLITE, {"n": len(ordered)}).fetchone()
+    return found and (*found, *(raw.execute(_STATE).fetchone() or [None]))
 
 
 def use_all_tokens(connection: sa.Connection, wanted: Mapping[int, int], most: int) -> bool:

@@ -4,6 +4,9 @@ AES-256-GCM with a fresh nonce per value; the task and the value's name are auth
 that no value can stand in for another. The key file lists keys, one per line in base64: the first
 encrypts, all of them decrypt. To rotate, put a new line on top; drop the old one when the task is
 over. The file lies outside the database, and only its owner may read it.
+
+Two more things are made of the keys, for the witness: a digest of exact content that nobody can
+test guesses against who lacks the key file, and a seal that opens for the same content alone.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
+import hashlib
+import hmac
 import os
 import secrets
 from pathlib import Path
@@ -36,10 +41,11 @@ class Vault:
         task_id: values of another task do not open.
     """
 
-    __slots__ = ("_keys", "_name", "_task")
+    __slots__ = ("_keys", "_name", "_raw", "_task")
 
     def __init__(self, path: Path, task_id: str) -> None:
-        self._keys = [AESGCM(key) for key in _read_keys(path)]
+        self._raw = _read_keys(path)
+        self._keys = [AESGCM(key) for key in self._raw]
         self._name = path.name
         self._task = task_id
 
@@ -77,6 +83,28 @@ class Vault:
             "file that belongs to this database, with all its lines"
         )
 
+    def digest(self, name: str, content: bytes) -> str:
+        """A keyed digest of exact content."""
+        return self._made(self._raw[0], "digest", name, content).hex()
+
+    def seal_for(self, name: str, content: bytes, data: bytes) -> bytes:
+        """A value encrypted so that only who has a key and the same content can open it."""
+        nonce = secrets.token_bytes(NONCE)
+        key = AESGCM(self._made(self._raw[0], "seal", name, content))
+        return nonce + key.encrypt(nonce, data, self._bound(name))
+
+    def open_for(self, name: str, content: bytes, sealed: bytes) -> bytes | None:
+        """The value again; None if it was sealed for other content."""
+        for raw in self._raw:
+            with contextlib.suppress(InvalidTag):
+                key = AESGCM(self._made(raw, "seal", name, content))
+                return key.decrypt(sealed[:NONCE], sealed[NONCE:], self._bound(name))
+        return None
+
+    def _made(self, raw: bytes, use: str, name: str, content: bytes) -> bytes:
+        """32 bytes that follow from a key, their use and some content."""
+        return hmac.digest(raw, self._bound(f"{use}:{name}:") + content, hashlib.sha256)
+
     def get(self, connection: sa.Connection, name: str) -> bytes | None:
         """A stored value, None if there is none; locked until the transaction ends."""
         column = schema.secrets.c
@@ -85,11 +113,9 @@ class Vault:
         ).scalar()
         return None if sealed is None else self.unseal(name, bytes(sealed))
 
-    def put(self, connection: sa.Connection, name: str, data: bytes) -> bytes:
-        """Store a value in place of an older one; the encrypted bytes are returned."""
-        sealed = self.seal(name, data)
-        db.put_named(connection, schema.secrets, name, data=sealed)
-        return sealed
+    def put(self, connection: sa.Connection, name: str, data: bytes) -> None:
+        """Store a value in place of an older one."""
+        db.put_named(connection, schema.secrets, name, data=self.seal(name, data))
 
     @staticmethod
     def delete(connection: sa.Connection, *names: str) -> None:

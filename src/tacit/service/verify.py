@@ -7,6 +7,7 @@ integers, so neither the order nor the way may change a single bit of what was p
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,6 +92,8 @@ def _difference(learner: Learner, planning: Planning, version: int) -> str:
     if not same:
         return f"the release of version {version} does not follow from the kept reports"
     sent = planning.billboard.entry(version)[1].body
-    if body(publication, planning.deployment.task_id) != sent:
+    named = "previous" in json.loads(sent)
+    previous = planning.billboard.before(version) if named else None
+    if body(publication, planning.deployment.task_id, previous) != sent:
         return f"the policy of version {version} does not follow from its release"
     return ""

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.simulation.api import simulate
+    from tacit.simulation.learn_result import LearnResult
+    from tacit.simulation.learning import learn
     from tacit.simulation.result import Result
 
-_PUBLIC = {"Result": "tacit.simulation.result", "simulate": "tacit.simulation.api"}
+_PUBLIC = {
+    "LearnResult": "tacit.simulation.learn_result",
+    "Result": "tacit.simulation.result",
+    "learn": "tacit.simulation.learning",
+    "simulate": "tacit.simulation.api",
+}
 
-__all__ = ["Result", "simulate"]
+__all__ = ["LearnResult", "Result", "learn", "simulate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from tacit.agents.base import Agent
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
-from tacit.forecast import bind
+from tacit.forecast import bind, pair
+from tacit.learned import LearnedPolicy
+from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
 from tacit.simulation.compiled import compiled_run
@@ -26,8 +30,8 @@ MOST_SEEDS = 10_000
 
 
 def simulate(
-    problem: Problem,
-    agent: Agent,
+    problem: Problem | str,
+    agent: Agent | str,
     episodes: int,
     seeds: int = 1,
     *,
@@ -35,6 +39,7 @@ def simulate(
     workers: int | None = None,
     checkpoints: int | str = "log",
     reveal: Iterable[str] = (),
+    participations: int = 1,
     progress: Progress | None = None,
     compiled: bool = True,
     stop: threading.Event | None = None,
@@ -42,17 +47,19 @@ def simulate(
     """Run ``agent`` on ``problem`` and score every policy exactly against the optimum.
 
     Results are identical on repetition and for any number of workers. Ctrl-C ends the runs early
-    and returns what was done (``result.interrupted``).
+    and returns what was done (``result.interrupted``). After its last user every run plans once
+    more: ``result.policies``, and ``result.policy`` for one of them.
 
     Args:
-        problem: the truth the simulated users live in.
-        agent: who learns.
+        problem: the truth the simulated users live in, or its name.
+        agent: who learns, or its name.
         episodes: number of users K, one episode each.
         seeds: number of independent runs.
         seed: root of all random streams.
         workers: threads; by default one per core, at most one per run.
         checkpoints: "log", or a number n to record every n-th episode.
         reveal: facts of the problem told to the learner, for example ``["reward"]``.
+        participations: how often one person may take part; the guarantee covers all of them.
         progress: called now and then with (episodes done, cumulative regret), means over runs.
         compiled: False runs the stepwise driver even where there is a faster run, for the same
             results, or in some cases the same law (docs/architecture.md#way).
@@ -61,35 +68,67 @@ def simulate(
     Returns:
         Curves, guarantee and everything needed to report them.
     """
+    problem, agent = pair(problem, agent)
     K = integer(episodes, "episodes", low=1, high=MOST_EPISODES)
     count = integer(seeds, "seeds", low=1, high=MOST_SEEDS)
     root = integer(seed, "seed", low=0)
     threads = integer(workers, "workers", low=1) if workers is not None else os.cpu_count() or 1
-    bound = bind(agent, problem, K, reveal)
+    bound = bind(problem, agent, K, reveal, participations)
     grid = checkpoint_grid(K, checkpoints)
     stop = stop or threading.Event()
     runs = [_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
     began = time.perf_counter()
     finished = advance_all(runs, K, threads, stop, progress)
     seconds = time.perf_counter() - began
+    guarantee = bound.guarantee.as_simulated()
+    return Result(**outcome(problem, agent, bound, guarantee, root, runs, grid, seconds, finished))
+
+
+def outcome(
+    problem: Problem,
+    agent: Agent,
+    bound: BoundAgent,
+    guarantee: Guarantee,
+    root: int,
+    runs: Sequence[Run],
+    grid: IntArray,
+    seconds: float,
+    finished: bool,
+) -> dict[str, Any]:
+    """What every result holds, of runs that were advanced together."""
+    about = {"problem": problem.name, "agent": agent.name, "seed": root}
     recorded = min(int(run.score.at[1]) for run in runs)
-    return Result(
-        problem=problem.describe(),
-        agent={
+    return {
+        "problem": problem.describe(),
+        "agent": {
             "name": agent.name,
             "parameters": agent.parameters(),
             "notes": list(agent.notes(bound.task)),
         },
-        guarantee=bound.guarantee.as_simulated(),
-        seed=root,
-        seeds=tuple(range(count)),
-        requested_episodes=K,
-        episodes=grid[:recorded],
-        regret=np.array([run.score.regret[:recorded] for run in runs]),
-        reward=np.array([run.score.reward[:recorded] for run in runs]),
-        interrupted=not finished,
-        seconds=seconds,
-        episodes_per_second=sum(int(run.score.at[0]) for run in runs) / max(seconds, 1e-9),
+        "guarantee": guarantee,
+        "seed": root,
+        "seeds": tuple(range(len(runs))),
+        "requested_episodes": bound.task.users,
+        "episodes": grid[:recorded],
+        "regret": np.array([run.score.regret[:recorded] for run in runs]),
+        "reward": np.array([run.score.reward[:recorded] for run in runs]),
+        "interrupted": not finished,
+        "seconds": seconds,
+        "episodes_per_second": sum(int(run.score.at[0]) for run in runs) / max(seconds, 1e-9),
+        "policies": _policies(runs, bound, guarantee, about) if finished else (),
+    }
+
+
+def _policies(
+    runs: Sequence[Run], bound: BoundAgent, guarantee: Guarantee, about: dict[str, Any]
+) -> tuple[LearnedPolicy, ...]:
+    """What every run planned after its last user, without what only later users would need."""
+    finals = [run.final for run in runs if run.final is not None]
+    return tuple(
+        LearnedPolicy.of(
+            replace(publication, context={}), bound.task, guarantee, users, about=about | {"run": i}
+        )
+        for i, (publication, users) in enumerate(finals)
     )
 
 

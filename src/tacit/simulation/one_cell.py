@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.driver import BoundAgent, CappedBatches
+from tacit.driver import BoundAgent, CappedBatches, Learner
 from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.cells import (
@@ -49,8 +49,10 @@ from tacit.kernels.tacit_local import (
 )
 from tacit.pairs import Pairs, Rows, full_rows
 from tacit.planners.tacit_local import FLOOR, DirectionalPlanner
+from tacit.policy import TabularPolicy
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.problems.tabular import TabularMDP
+from tacit.publication import Publication
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, rescore
 
@@ -298,7 +300,8 @@ class OneCellRun(FusedRun):
         assert joint is not None and move is not None and reward is not None
         self._oracles = joint, move, reward
         self._schedule = BatchSizes(schedule.least, schedule.most, schedule.share)
-        self._sums = mechanism.cell_sums(mechanism.init().sums)
+        self._flat = mechanism.init().sums
+        self._sums = mechanism.cell_sums(self._flat)
         self._released = NoisyCounts(
             moves=np.zeros(moves),
             rewards=np.zeros(rewards),
@@ -359,6 +362,16 @@ class OneCellRun(FusedRun):
             self._first,
             self.score,
         )
+
+    def _stand(self) -> Learner:
+        """A last batch that is not full is opened, but not behind a shuffler."""
+        batch, served = self._batch, int(self.score.at[0])
+        if batch.clock[0] == 0 or self.agent.privatizer.batch is None:
+            close_batch(*self._oracles, self._explore.weighing, batch, self._sums, self._noise)
+        secret = self.agent.privatizer.init()
+        secret.sums[:] = self._flat
+        last = Publication(int(batch.clock[1]), TabularPolicy(batch.policy))
+        return self._learner(secret, served - int(batch.users.sum()), last)
 
 
 def _explore(agent: BoundAgent, weighing: Weighing) -> Explore:

@@ -1,4 +1,4 @@
-"""Regret curves: mean over runs, 95% band, and the line a learner must get under."""
+"""Curves of regret, and of returns where no truth is known: mean over runs, 95% band, baseline."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from tacit.folders import make_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+    from tacit.simulation.learn_result import LearnResult
     from tacit.simulation.result import Result
 
 
 FORMATS = (".png", ".pdf", ".svg")
+BAND = "line: mean over runs; band: 95% interval of the mean"
 
 
 def plot_regret(
     results: Sequence[Result],
     path: str | Path,
     *,
-    log: bool = False,
+    log: bool = True,
     baseline: bool = True,
     caption: str = "",
 ) -> Path:
@@ -32,20 +35,15 @@ def plot_regret(
     Args:
         results: what to draw, one curve each, on the same problem.
         path: where to; the ending chooses the format (.png, .pdf, .svg).
-        log: logarithmic axes.
+        log: logarithmic axes, on which learners show beside a baseline that loses far more.
         baseline: also draw the regret of the baseline policy (for tables: uniform actions).
         caption: text under the axes.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     drawn = [result for result in results if result.completed]
     if not drawn:
         raise InvalidInput("there is nothing to plot: no run reached a checkpoint")
     target = check_target(path)
-    figure = Figure(figsize=(7, 4.5), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    figure, axes = _canvas()
     for result in drawn:
         _curve(axes, result)
     if baseline:
@@ -59,8 +57,55 @@ def plot_regret(
     axes.set_xlabel("users (episodes)")
     axes.set_ylabel("cumulative regret against the exact optimum")
     axes.set_title(_title(drawn[0]), fontsize="medium")
+    return _finish(figure, axes, target, drawn, caption)
+
+
+def plot_returns(
+    result: LearnResult, path: str | Path, *, log: bool = True, baseline: bool = True
+) -> Path:
+    """Draw the mean return per user between two checkpoints, with its band, into a file.
+
+    Args:
+        result: what to draw.
+        path: where to; the ending chooses the format (.png, .pdf, .svg).
+        log: logarithmic axis of users.
+        baseline: also draw what uniform actions returned.
+    """
+    from tacit.simulation.learn_result import NOTE
+
+    if not result.completed:
+        raise InvalidInput("there is nothing to plot: no run reached a checkpoint")
+    target = check_target(path)
+    figure, axes = _canvas()
+    _curve(axes, result)
+    if baseline:
+        level = result.tests["uniform"]["mean"]
+        axes.axhline(level, color="0.4", ls="--", lw=1, label="uniform actions (do not learn)")
+    if log:
+        axes.set_xscale("log")
+    axes.set_xlabel("users (episodes)")
+    axes.set_ylabel("mean return per user since the point before")
+    name, horizon = result.problem["name"], result.problem["horizon"]
+    axes.set_title(f"{name}, horizon {horizon}", fontsize="medium")
+    return _finish(figure, axes, target, [result], NOTE)
+
+
+def _canvas() -> tuple[Figure, Axes]:
+    """A figure with one pair of axes, which needs no screen."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
+
+
+def _finish(
+    figure: Figure, axes: Axes, target: Path, drawn: Sequence[Result], caption: str
+) -> Path:
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    several = any(len(result.seeds) > 1 for result in drawn)
+    axes.legend(fontsize="small", title=BAND if several else None, title_fontsize="small")
     if caption:
         figure.supxlabel("\n".join(wrap(caption, 110)), fontsize="x-small", ha="left", x=0.02)
     figure.savefig(target)
@@ -93,6 +138,16 @@ def label(result: Result) -> str:
     return f"{shown}, {result.guarantee.brief()}"
 
 
+def _legend(result: Result) -> str:
+    """The label, with what the agent is in plain words and how many runs there are."""
+    from tacit.agents.catalogue import agents
+
+    runs = len(result.seeds)
+    known = {entry.name: f"; {entry.summary}" for entry in agents}
+    said = f"{label(result)}{known.get(str(result.agent['name']), '')}; "
+    return "\n".join(wrap(f"{said}{runs} run{'s' if runs > 1 else ''}", 64))
+
+
 def _title(result: Result) -> str:
     facts = result.problem
     return (
@@ -102,10 +157,8 @@ def _title(result: Result) -> str:
 
 def _curve(axes: Axes, result: Result) -> None:
     mean, low, high = result.band()
-    runs = len(result.seeds)
-    note = f"{runs} run{'s' if runs > 1 else ''}"
-    (line,) = axes.plot(result.episodes, mean, label=f"{label(result)}, {note}")
-    if runs > 1:
+    (line,) = axes.plot(result.episodes, mean, label=_legend(result))
+    if len(result.seeds) > 1:
         axes.fill_between(result.episodes, low, high, color=line.get_color(), alpha=0.2, lw=0)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import html
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +17,8 @@ from tacit._version import __version__
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.folders import made_with, make_folder, read_json, write_json
-from tacit.intervals import half_width
+from tacit.intervals import half_width, mean_interval
+from tacit.learned import LearnedPolicy, load_policy, most_typical
 from tacit.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -24,6 +29,9 @@ FORMAT = 1
 """Version of a result's folder; unknown ones are refused."""
 
 CURVES, MANIFEST, RESULT = "curves.parquet", "manifest.json", "result.json"
+
+POLICY, POLICIES = "policy.json", "policies"
+"""The chosen policy, and the folder with those of all runs."""
 
 FACTS = (
     *("problem", "agent", "episodes", "requested_episodes", "interrupted", "seed", "seeds"),
@@ -49,7 +57,11 @@ class Result:
         interrupted: True if the runs were stopped early; the curves are then a valid prefix.
         seconds: wall-clock time.
         episodes_per_second: over all runs together.
+        policies: of every run the one that was planned from all its users, after the last of them;
+            empty where the runs were interrupted.
     """
+
+    facts: ClassVar[tuple[str, ...]] = FACTS
 
     problem: Mapping[str, Any]
     agent: Mapping[str, Any]
@@ -63,6 +75,22 @@ class Result:
     interrupted: bool
     seconds: float
     episodes_per_second: float
+    policies: tuple[LearnedPolicy, ...] = ()
+
+    @cached_property
+    def policy(self) -> LearnedPolicy:
+        """The policy of the run that agrees most with all the runs.
+
+        Which one is best in truth nobody can know who sees releases only, and nothing else may
+        choose what is then called private. So the rule reads the policies alone: of all runs the
+        one is taken that is nearest to their mean (:func:`tacit.learned.most_typical`).
+        """
+        if not self.policies:
+            raise InvalidInput(
+                "this result holds no policy: it was interrupted (go on with --resume or resume=), "
+                "or kept without policies, as sweeps and earlier versions do"
+            )
+        return self.policies[most_typical(self.policies)]
 
     @property
     def completed(self) -> int:
@@ -70,13 +98,51 @@ class Result:
         return int(self.episodes[-1]) if len(self.episodes) else 0
 
     def band(self) -> tuple[Array, Array, Array]:
-        """Mean over runs and the ends of its pointwise 95% Student t interval.
+        """Mean over runs and the ends of its pointwise 95% Student t interval, cut off at 0.
 
-        With a single run the interval is not defined, and both ends are NaN.
+        Regret is never negative, so neither is its interval. With a single run it is not defined,
+        and both ends are NaN.
         """
         mean = self.regret.mean(axis=0)
         half = half_width(self.regret) if len(self.seeds) > 1 else np.full_like(mean, np.nan)
-        return mean, mean - half, mean + half
+        return mean, np.maximum(mean - half, 0.0), mean + half
+
+    @property
+    def gap(self) -> float:
+        """Regret per user of the baseline policy, exactly."""
+        return float(self.problem["optimal_value"] - self.problem["baseline"]["value"])
+
+    @property
+    def reference(self) -> bool:
+        """Whether the agent learns nothing: uniform, optimal, do-nothing."""
+        return "epsilon" not in self.agent["parameters"] and self.guarantee.model != "none"
+
+    @property
+    def warning(self) -> str:
+        """One sentence if the policies at the end were not better than the baseline; else empty.
+
+        Judged by the exact regret of the last tenth of the users, or what was recorded nearest to
+        it, against that of the baseline policy (uniform actions; for control, doing nothing): by
+        the mean over runs and, where there are several, its one-sided t test at 5%.
+        """
+        if self.reference or not self.completed:
+            return ""
+        name, last = self.problem["baseline"]["name"], self.completed
+        if self.gap <= 0.0:
+            return f"There is nothing to learn here: the {name} is already the best there is."
+        before = self.episodes[self.episodes <= -(-last * 9 // 10)]
+        begin = int(before[-1]) if len(before) and before[-1] < last else 0
+        late = self.regret_per_episode(begin, last)
+        found = mean_interval(late, 0.9, least=0.0)  # each end is missed by 5%
+        facts = (
+            f"the last {last - begin:,} of {last:,} users lost {found.value:.4g} each, and with "
+            f"the {name} they would have lost {self.gap:.4g}"
+        )
+        if found.value >= self.gap:
+            return f"Not better than the {name}: {facts}."
+        if len(late) > 1 and found.high >= self.gap:
+            return f"Not shown to be better than the {name} ({len(late)} runs differ): {facts}."
+        return ""
 
     def regret_per_episode(self, first: int, last: int) -> Array:
         """Mean regret per episode in (first, last] for every run; both must be checkpoints or 0."""
@@ -128,6 +194,7 @@ class Result:
                 "lo": _numbers(low),
                 "hi": _numbers(high),
             },
+            "warning": self.warning,
             "guarantee": self.guarantee.to_json(),
             "timing": {
                 "seconds": self.seconds,
@@ -135,16 +202,39 @@ class Result:
             },
         }
 
-    def plot(self, path: str | Path, *, log: bool = False, baseline: bool = True) -> Path:
+    def plot(self, path: str | Path, *, log: bool = True, baseline: bool = True) -> Path:
         """Draw the regret curve into a file; see :func:`tacit.simulation.plot.plot_regret`."""
         from tacit.simulation.plot import plot_regret
 
         return plot_regret([self], path, log=log, baseline=baseline)
 
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
-        """Write curves.parquet, result.json and manifest.json into a folder.
+    def _repr_html_(self) -> str:
+        """The result in a notebook: what ran, what it lost, the curve and the guarantee."""
+        rows = {
+            "problem": f"{self.problem['name']}, horizon {self.problem['horizon']}",
+            "agent": str(self.agent["name"]),
+            "users": f"{self.completed:,} of {self.requested_episodes:,}, runs: {len(self.seeds)}",
+        }
+        picture = ""
+        if self.completed:
+            rows |= self._outcome()
+            with TemporaryDirectory() as folder:
+                drawn = base64.b64encode(self.plot(Path(folder, "curve.png")).read_bytes()).decode()
+            picture = f'<img alt="curve" width="700" src="data:image/png;base64,{drawn}">'
+        cells = "".join(f"<tr><th>{k}</th><td>{html.escape(v)}</td></tr>" for k, v in rows.items())
+        return f"<table>{cells}</table>{picture}{self.guarantee._repr_html_()}"
 
-        Each file appears complete or not at all, the manifest last.
+    def _outcome(self) -> dict[str, str]:
+        """How it went, as rows of the notebook's table."""
+        mean, low, high = (curve[-1] for curve in self.band())
+        interval = "" if len(self.seeds) == 1 else f", 95% interval {low:.5g} to {high:.5g}"
+        return {"regret": f"{mean:.5g}{interval}"}
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Write curves.parquet, result.json, the policies and manifest.json into a folder.
+
+        The policy of run n is in policies/n.json, the chosen one is policy.json besides. Each file
+        appears complete or not at all, the manifest last.
         """
         target = Path(folder)
         prepare(target, overwrite=overwrite)
@@ -153,10 +243,15 @@ class Result:
         unfinished.replace(target / CURVES)
         report = self.to_json()
         write_json(target / RESULT, report)
+        if self.policies:
+            make_folder(target / POLICIES)
+            self.policy.save(target / POLICY)
+        for run, policy in zip(self.seeds, self.policies, strict=False):
+            policy.save(target / POLICIES / f"{run}.json")
         manifest = {
             "format": FORMAT,
             "tacit": __version__,
-            **{key: report[key] for key in FACTS},
+            **{key: report[key] for key in self.facts},
             "guarantee_digest": self.guarantee.digest(),
             **made_with(),
         }
@@ -175,7 +270,11 @@ class Result:
             raise InvalidInput(
                 f"{source} has format {manifest.get('format')!r}, but this version reads {FORMAT}"
             )
-        return cls.from_json(manifest, pd.read_parquet(source / CURVES))
+        found = cls.from_json(manifest, pd.read_parquet(source / CURVES))
+        files = [source / POLICIES / f"{run}.json" for run in found.seeds]
+        if found.interrupted or not all(file.exists() for file in files):
+            return found
+        return replace(found, policies=tuple(map(load_policy, files)))
 
     @classmethod
     def from_json(
@@ -187,6 +286,11 @@ class Result:
             facts: what :data:`FACTS` lists.
             curves: columns episode, regret and reward, run after run.
         """
+        if "regret" not in curves:
+            raise InvalidInput(
+                "these curves are of returns: tacit.learn made them, and tacit.LearnResult reads "
+                "them"
+            )
         seeds = tuple(int(seed) for seed in facts["seeds"])
         regret, reward = (
             np.asarray(curves[name], dtype=np.float64).reshape(len(seeds), -1)

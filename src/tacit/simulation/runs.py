@@ -2,48 +2,68 @@
 
 ``StepwiseRun`` is ``driver.drive`` and defines every result. ``SegmentRun`` is the same loop on
 ``driver.Learner``, with all users between two publications simulated together. A ``FusedRun``
-plans, serves and absorbs in compiled code, where that pays. ``simulation.compiled`` chooses.
+plans, serves and absorbs in compiled code, where that pays. ``simulation.compiled`` chooses. After
+the last user all of them plan once more, by ``Learner.conclude``.
 """
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.driver import BoundAgent, Learner, drive
+from tacit.driver import BoundAgent, Learner
 from tacit.kernels.rollout import uniforms_per_episode
-from tacit.privacy.noise import SimulatedNoise
+from tacit.privacy.base import Secret
+from tacit.privacy.noise import Noise, SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
-from tacit.simulation.score import Score, new_score, record
+from tacit.simulation.score import new_score, record
 from tacit.simulation.streams import planner_streams, stream
 from tacit.simulation.users import NUMBERS, simulated_users
 from tacit.statistics.base import BatchStatistic
 from tacit.trajectory import Trajectory
 
 
-class Run(Protocol):
-    """A run in progress."""
+class Run(ABC):
+    """A run in progress.
 
-    @property
-    def score(self) -> Score:
-        """Regret so far; ``score.at[0]`` episodes are done."""
+    Attributes:
+        score: regret so far; ``score.at[0]`` episodes are done.
+        final: what was planned after the last user, and from how many users; None before that.
+    """
 
+    def __init__(
+        self, problem: Problem, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        self.agent = agent
+        self.score = new_score(problem, checkpoints)
+        self.streams = planner_streams(root, run)
+        self._noise, self._users = stream(root, run, "noise"), stream(root, run, "users")
+        self.final: tuple[Publication, int] | None = None
+
+    @abstractmethod
     def advance(self, episodes: int) -> None:
-        """Do that many more episodes (a stepwise run may finish its current batch first)."""
+        """Do that many more episodes."""
+
+    @abstractmethod
+    def _stand(self) -> Learner:
+        """Where learning stands, with everybody absorbed who can be."""
+
+    def conclude(self) -> None:
+        """Plan once more, when all users have been served."""
+        learner = self._stand()
+        self.final = learner.conclude(self.streams), learner.learned
 
 
 class Interrupted(Exception):
     """Raised inside a stepwise run when it is asked to stop between two users."""
 
 
-class StepwiseRun:
+class StepwiseRun(Run):
     """The driver itself, user by user: runs any agent, and defines what the others must equal."""
 
     def __init__(
@@ -54,17 +74,12 @@ class StepwiseRun:
         run: int,
         checkpoints: IntArray,
         stop: threading.Event,
+        noise: Noise | None = None,
     ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
         self.problem = problem
-        self.score = new_score(problem, checkpoints)
+        self.learner = Learner(agent, noise or SimulatedNoise(self._noise))
         self._stop = stop
-        self._users = stream(root, run, "users")
-        self._publications: Iterator[Publication] = drive(
-            agent,
-            self._live,
-            SimulatedNoise(stream(root, run, "noise")),
-            planner_streams(root, run),
-        )
 
     def _live(self, publication: Publication) -> Trajectory:
         """One simulated user: live through an episode, and be scored."""
@@ -78,20 +93,22 @@ class StepwiseRun:
         return trajectory
 
     def advance(self, episodes: int) -> None:
-        """Serve users until that many more episodes are done."""
-        target = self.score.at[0] + episodes
+        """As ``driver.drive``, until that many more episodes are done."""
         try:
-            while self.score.at[0] < target:
-                publication = next(self._publications, None)
-                if publication is None:
-                    return
-                value = self.problem.value(publication.policy)
-                self.score.now[0] = self.score.optimum - value
+            for _ in range(episodes):
+                if self.learner.left == 0:
+                    publication = self.learner.publish(self.streams)
+                    value = self.problem.value(publication.policy)
+                    self.score.now[0] = self.score.optimum - value
+                self.learner.serve(self._live)
         except Interrupted:
             return
 
+    def _stand(self) -> Learner:
+        return self.learner
 
-class SegmentRun:
+
+class SegmentRun(Run):
     """All users between two publications together; learning is that of ``driver.Learner``.
 
     Users live through compiled rollouts, ``statistic.add_many`` adds them up, and the privatizer
@@ -102,23 +119,21 @@ class SegmentRun:
     def __init__(
         self, problem: Problem, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
     ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
         assert isinstance(agent.statistic, BatchStatistic)
         self.problem = problem
-        self.agent = agent
-        self.score = new_score(problem, checkpoints)
-        self.streams = planner_streams(root, run)
-        self.learner = Learner(agent, SimulatedNoise(stream(root, run, "noise")))
-        self.users = simulated_users(problem, stream(root, run, "users"))
+        self.learner = Learner(agent, SimulatedNoise(self._noise))
+        self.users = simulated_users(problem, self._users)
         self.sums = np.zeros(agent.statistic.layout.size, dtype=np.int64)
         self._statistic: BatchStatistic = agent.statistic
-        self._batch = self._lived = 0
+        self._lived = 0
 
     def advance(self, episodes: int) -> None:
         """Do that many more episodes, publishing when it is time."""
         while episodes > 0:
-            if self._lived == self._batch:
+            if self.learner.left == 0:
                 self.publish()
-            count = min(episodes, self._batch - self._lived, self.users.rows)
+            count = min(episodes, self.learner.left - self._lived, self.users.rows)
             self._serve(count)
             episodes -= count
 
@@ -128,7 +143,6 @@ class SegmentRun:
         new = self.learner.publish(self.streams)
         if last is None or new.policy is not last.policy:
             self.score.now[0] = self.score.optimum - self.problem.value(new.policy)
-        self._batch, self._lived = self.learner.due(), 0
 
     def _serve(self, count: int) -> None:
         """Some of the users of the newest publication; the last of them close the batch."""
@@ -138,23 +152,23 @@ class SegmentRun:
         coins = np.arange(first, first + count)
         self._statistic.add_many(lives, publication, coins, self.sums)
         self._lived += count
-        if self._lived == self._batch:
-            self.learner.absorb_sums(self.sums, self._batch)
+        if self._lived == self.learner.left:
+            self.learner.absorb_sums(self.sums, self._lived)
             self.sums[:] = 0
+            self._lived = 0
+
+    def _stand(self) -> Learner:
+        return self.learner
 
 
-class FusedRun(ABC):
+class FusedRun(Run):
     """What fused loops share: the streams, and the users' uniforms, one row per episode."""
 
     def __init__(
         self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
     ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
         self.problem = problem
-        self.agent = agent
-        self.score = new_score(problem, checkpoints)
-        self.streams = planner_streams(root, run)
-        self._noise = stream(root, run, "noise")
-        self._users = stream(root, run, "users")
         columns = uniforms_per_episode(problem.horizon)
         self._uniforms = np.empty((max(1, NUMBERS // columns), columns))
 
@@ -174,3 +188,10 @@ class FusedRun(ABC):
     @abstractmethod
     def _episodes(self, uniforms: Array) -> None:
         """One episode per row of uniforms: the compiled loop of this run."""
+
+    def _learner(self, secret: Secret, users: int, publication: Publication) -> Learner:
+        """The learner of a loop whose sums of that many users were copied into its secret."""
+        noise = SimulatedNoise(self._noise)
+        secret.users = users
+        secret.source = noise.source if self.agent.guarantee.model != "none" else "none"
+        return Learner(self.agent, noise, secret=secret, publication=publication, served=users)

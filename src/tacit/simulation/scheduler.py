@@ -28,7 +28,7 @@ def advance_all(
     stop: threading.Event,
     progress: Progress | None = None,
 ) -> bool:
-    """Bring every run to ``episodes``.
+    """Bring every run to ``episodes``, where it plans once more.
 
     Returns:
         False if it was interrupted (Ctrl-C, or ``stop`` set elsewhere): every run then holds a
@@ -52,7 +52,7 @@ def advance_all(
         for future in pending:
             future.result()
     _tell(runs, progress)
-    return all(run.score.at[0] >= episodes for run in runs)
+    return all(run.final is not None for run in runs)
 
 
 def _wait_patiently(pending: Sequence[Future[None]]) -> None:
@@ -68,14 +68,17 @@ def _wait_patiently(pending: Sequence[Future[None]]) -> None:
 def _advance_group(runs: Sequence[Run], episodes: int, stop: threading.Event) -> None:
     chunk = [1] * len(runs)
     while not stop.is_set():
-        left = [episodes - int(run.score.at[0]) for run in runs]
-        if not any(left):
+        if all(run.final for run in runs):
             return
         for i, run in enumerate(runs):
-            if left[i] == 0 or stop.is_set():
+            if run.final or stop.is_set():
+                continue
+            left = episodes - int(run.score.at[0])
+            if left == 0:
+                run.conclude()
                 continue
             began = time.perf_counter()
-            run.advance(min(chunk[i], left[i]))
+            run.advance(min(chunk[i], left))
             took = time.perf_counter() - began
             if took < CHUNK_SECONDS / 2:
                 chunk[i] *= 2

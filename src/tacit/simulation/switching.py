@@ -246,6 +246,15 @@ class SwitchingRun(FusedRun):
             secret.stream.counter.steps = secret.stream.counter.drawn = kept
         return rows
 
+    def _stand(self) -> Learner:
+        """Of publications that nobody read only the count is missing; the last prefix is public."""
+        learner, secret, served = self.learner, self.learner.secret, int(self.score.at[0])
+        assert learner.publication is not None
+        learner.publication = replace(learner.publication, version=served - 1)
+        if isinstance(secret, CuratorSecret) and self._stream.clock[0] > 1:
+            secret.stream.prefix = self._stream.total.astype(np.float64)
+        return learner
+
 
 def _stream(privatizer: object, secret: object, cells: int, units: Array) -> GramStream:
     """The counter's own buffers, or none where sums are exact."""

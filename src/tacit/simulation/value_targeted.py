@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.driver import BoundAgent, Every
+from tacit.driver import BoundAgent, Every, Learner
 from tacit.features import known_rewards, value_caps
 from tacit.grid import STEPS
 from tacit.kernels import kernel
@@ -28,9 +28,11 @@ from tacit.kernels.widths import fill_tight, paper_terms, stage_noise
 from tacit.pairs import Pairs
 from tacit.planners.vtr import ValueTargetedPlanner
 from tacit.planners.widths import PaperLocal, TightWidths, block_theta
+from tacit.policy import TabularPolicy
 from tacit.privacy import Exact, Query, Silence
-from tacit.privacy.local.shaped import LocalShaped
+from tacit.privacy.local.shaped import LocalShaped, ShapedSecret
 from tacit.problems.tabular import TabularMDP
+from tacit.publication import Publication
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.targets import FAMILIES, LEAST_SHARE, ValueTargets
@@ -290,6 +292,24 @@ class ValueTargetedRun(FusedRun):
             self.public,
             self.score,
         )
+
+    def _stand(self) -> Learner:
+        terms, public, privatizer = self.terms, self.public, self.agent.privatizer
+        version = -(-int(self.score.at[0]) // terms.every) - 1
+        if public.clock[0] > 0:
+            close_targets(terms, self._statistic.features, self.raw, public, self._noise)
+        secret, H = privatizer.init(), self.problem.horizon
+        secret.sums[:] = self.raw.sums
+        if isinstance(secret, ShapedSecret):
+            stages = (H - 1, H - 1, H, H)
+            secret.spread[:] = np.concatenate(
+                [
+                    np.repeat(spread[:count], cells)
+                    for spread, count, cells in zip(public.spread, stages, terms.sizes, strict=True)
+                ]
+            )
+        last = Publication(version, TabularPolicy(public.policy))
+        return self._learner(secret, int(public.clock[1]), last)
 
 
 def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPlanner) -> Terms:

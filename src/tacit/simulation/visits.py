@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IndexArray, IntArray
-from tacit.driver import BoundAgent, Every
+from tacit.driver import BoundAgent, Every, Learner
 from tacit.grid import GRID, STEPS
 from tacit.kernels import kernel
 from tacit.kernels.counts import add_visits, clip_pair
@@ -43,10 +43,12 @@ from tacit.pairs import full_rows
 from tacit.planners.base import lists_seen, pair_rewards
 from tacit.planners.obi import ObiPlanner, UcbViPlanner, cell_noise
 from tacit.planners.posterior import PosteriorPlanner
+from tacit.policy import TabularPolicy
 from tacit.privacy import Privatizer
 from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.local.response import LocalResponse
 from tacit.problems.tabular import TabularMDP
+from tacit.publication import Publication
 from tacit.simulation.runs import FusedRun
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.counts import VisitCounts
@@ -386,6 +388,13 @@ class VisitRun(FusedRun):
             self.policy,
             self.score,
         )
+
+    def _stand(self) -> Learner:
+        served, secret = int(self.score.at[0]), self.agent.privatizer.init()
+        secret.sums[:] = self.raw.sums
+        version = (served - 1) // self.planning.every
+        last = Publication(version, TabularPolicy(self.policy), {"Q": self.Q})
+        return self._learner(secret, served, last)
 
 
 def _planning(agent: BoundAgent) -> Planning:

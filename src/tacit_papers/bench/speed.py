@@ -172,7 +172,7 @@ def _tacit(contest: SpeedContest, seed: int) -> float:
     """Our own time; where all episodes cost the same, a tenth of them first, untimed."""
     agent = make_agent(contest.algorithm, **_PARAMETERS.get(contest.algorithm, {}))
     before = 0 if contest.first else contest.ours // 10
-    bound = bind(agent, contest.problem, before + contest.ours)
+    bound = bind(contest.problem, agent, before + contest.ours)
     grid = checkpoints(before + contest.ours)
     run = compiled_run(contest.problem, bound, seed, 0, grid) or StepwiseRun(
         contest.problem, bound, seed, 0, grid, threading.Event()

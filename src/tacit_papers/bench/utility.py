@@ -92,7 +92,7 @@ class Scored:
     @property
     def mean(self) -> Interval:
         """Mean share with its 95% interval."""
-        return mean_interval(self.share)
+        return mean_interval(self.share, least=0.0)
 
     @property
     def scale(self) -> str:

@@ -98,7 +98,9 @@ def picture(evidence: Evidence) -> Picture:
 def _over_bound(evidence: Evidence, name: str) -> dict[str, Interval]:
     """Regret over bound, with its 95% interval over special pairs, at every epsilon and K."""
     return {
-        f"epsilon {epsilon:g}, K = {users:,}": mean_interval(runs.final / bound(epsilon, users))
+        f"epsilon {epsilon:g}, K = {users:,}": mean_interval(
+            runs.final / bound(epsilon, users), least=0.0
+        )
         for epsilon in EPSILONS
         for users, runs in _points(evidence, name, epsilon)
     }

@@ -47,7 +47,7 @@ def _noise(
 ) -> IntArray:
     """What LDP-OBI as published adds to R(0, 1), in grid steps [repetitions, users]."""
     agent = make_agent("ldp-obi", epsilon=epsilon, calibration="paper")
-    bound = bind(agent, problem, shape[1])
+    bound = bind(problem, agent, shape[1])
     assert isinstance(bound.privatizer, LocalAdditive)
     law = GridLaw("laplace", np.full(shape[1], bound.privatizer.noise_law.scales[_cell(bound)]))
     noise, draws = SimulatedNoise(source), np.empty(shape, dtype=np.int64)
@@ -82,7 +82,7 @@ def summed_rewards(
 
 def _ucb_vi_reward(problem: TabularMDP, episodes: int, run: int) -> float:
     """The raw sum of the simulated users' rewards, which the figure compares with the noisy one."""
-    bound = bind(make_agent("ucb-vi"), problem, episodes)
+    bound = bind(problem, make_agent("ucb-vi"), episodes)
     learner = VisitRun(problem, bound, 0, run, checkpoints(episodes))
     learner.advance(episodes)
     return float(learner.raw.sums[_cell(bound)] * bound.statistic.layout.units[_cell(bound)])

@@ -86,7 +86,7 @@ def _noise_std(
 ) -> float:
     problem = make_problem("random-mdp", states=states, actions=actions, horizon=horizon, seed=1)
     agent = make_agent("ldp-obi", epsilon=epsilon, calibration="paper", **parameters)
-    bound = bind(agent, problem, users)
+    bound = bind(problem, agent, users)
     policy = TabularPolicy(np.zeros((horizon, states), dtype=np.int64))
     publication = Publication(0, policy)
     key = f"table 1, {randomizer}, {users}, {horizon}, {states}, {actions}"

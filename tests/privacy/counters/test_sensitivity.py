@@ -75,7 +75,7 @@ def test_block_sums_need_no_rounding(name: str) -> None:
 
 
 @pytest.mark.parametrize("counter", [Toeplitz(40), blt(40, 2), blt(40, 4)])
-@pytest.mark.parametrize("largest", [3, 2**30, 2**53 // 40])
+@pytest.mark.parametrize("largest", [3, 2**30, 2**53 // 40, 2**62 // 40])
 def test_rounded_rows_stay_within_the_stated_error_of_the_exact_ones(
     counter: RoundedRows, largest: int
 ) -> None:
@@ -92,13 +92,25 @@ def test_rounded_rows_stay_within_the_stated_error_of_the_exact_ones(
     else:
         c = [Fraction(x) for x in counter.coefficients]
     rows = rows_of(counter, stream)
-    allowed = Fraction(1, 2) + Fraction(largest * counter.unit_error())
+    error = counter.unit_error() * (2 if largest > 2**53 else 1)  # large items are rounded too
+    allowed = Fraction(1, 2) + Fraction(largest * error)
     for t in range(n):
         for i in range(size):
             exact = sum(c[t - s] * int(stream[s, i]) for s in range(t + 1))
             assert abs(int(rows[t, i]) - exact) <= allowed
-    expected = math.sqrt(n * size) * (1 + 2 * largest * counter.unit_error())
+    expected = math.sqrt(n * size) * (1 + 2 * largest * error)
     assert counter.rounding_sensitivity(size, largest) == expected
+
+
+@pytest.mark.parametrize("name", ["tree", "honaker"])
+def test_block_sums_are_exact_up_to_the_last_unit_of_what_is_allowed(name: str) -> None:
+    counter, largest = make(name, 40), 2**62 // 40
+    stream = np.full((40, 1), largest)
+    other = stream.copy()
+    other[3] -= 1
+    moved = rows_of(counter, stream) - rows_of(counter, other)
+    assert set(np.unique(moved)) == {0, 1}
+    assert np.linalg.norm(moved) == np.linalg.norm(counter.factors()[1][:, 3])
 
 
 def test_rounding_costs_next_to_nothing_on_a_fine_grid() -> None:

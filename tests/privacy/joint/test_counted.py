@@ -253,7 +253,7 @@ def test_a_joint_agent_is_audited_by_its_releases() -> None:
             mechanism = counted(statistic, "tree", releases=3, epsilon=2.0, task=task)
             return BoundAgent(task, statistic, mechanism, UniformPlanner())
 
-    found = tacit.audit(Joint(), problem, trials=5000, confidence=0.999)
+    found = tacit.audit(problem, Joint(), trials=5000, confidence=0.999)
     assert found.verdict == "consistent"
     assert [report.source for report in found.reports] == ["simulated", "secure"]
 

@@ -1,5 +1,7 @@
 """The band against exact values: simulated releases, policies planned on them, the truth."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,10 +11,17 @@ from service.dashboard.made_up import Stored, joint_run, local_run
 from tacit.agents import LdpOBI, TacitLocal
 from tacit.agents.linopt import PrivateLinOptVI
 from tacit.agents.tacit_joint import TacitJoint
+from tacit.client.population import fleet_population
 from tacit.policy import StochasticPolicy, TabularPolicy, uniform_policy
-from tacit.problems import make_problem
+from tacit.problems import TabularMDP, make_problem
 from tacit.publication import Publication
-from tacit.service.dashboard.estimate import COVERAGE, Estimate, estimate, project
+from tacit.service.dashboard.estimate import (
+    COVERAGE,
+    Baseline,
+    Estimate,
+    estimate,
+    project,
+)
 
 SWIM = make_problem("river-swim", states=4, horizon=6)
 TWO = make_problem("random-mdp", states=2, actions=2, horizon=2, seed=7)
@@ -21,16 +30,32 @@ RUNS, ENOUGH = 50, 37
 """Were the coverage exactly 0.9, fewer than 37 of 50 would happen with probability 3e-4."""
 
 
-def hits(run, problem, agent, users, factor=1.0) -> tuple[int, float]:
-    """How often the band holds the truth, and its mean width."""
-    found, width = 0, 0.0
+def hits(run, problem, agent, users, factor=1.0) -> tuple[int, int, float]:
+    """How often the band holds the true value and the true gain, and its mean width."""
+    found, gained, width = 0, 0, 0.0
+    zero = TabularPolicy(np.zeros((problem.horizon, problem.states), dtype=np.int64))
     for seed in range(RUNS):
-        bound, release, publication = run(problem, agent, users, seed)
-        guess = estimate(bound.task, bound.planner, release.with_noise(factor), publication, seed)
-        truth = exact(problem, publication.policy, guess.kind)
+        bound, release, entry = run(problem, agent, users, seed)
+        noisy = release.with_noise(factor)
+        guess = estimate(bound.task, bound.planner, noisy, entry, seed, {"zero": zero})
+        truth = exact(problem, entry.policy, guess.kind)
+        low, _, high = guess.baselines[0].gain
         found += guess.low - 1e-9 <= truth <= guess.high + 1e-9
+        gained += low - 1e-9 <= truth - exact(problem, zero, guess.kind) <= high + 1e-9
         width += (guess.high - guess.low) / RUNS
-    return found, width
+    return found, gained, width
+
+
+def coach() -> TabularMDP:
+    """The example's people, as if all of them were the average person."""
+    folder = Path(__file__).parents[3] / "examples" / "health_coach"
+    task = make_problem("random-mdp", states=12, actions=4, horizon=7, seed=0).task(users=10)
+    people = fleet_population({"python": "population.py:coach"}, folder, task)
+    P, R = (
+        np.tensordot(people.shares, [getattr(one, name)[0] for one in people.problems], axes=1)
+        for name in "PR"
+    )
+    return TabularMDP(P, R, 7, people.problems[0].initial, rewards="bernoulli")
 
 
 def exact(problem, policy, kind) -> float:
@@ -50,16 +75,28 @@ def exact(problem, policy, kind) -> float:
     ],
 )
 def test_the_band_holds_the_exact_value_nine_times_out_of_ten(run, problem, agent, users) -> None:
-    found, _ = hits(run, problem, agent, users)
+    found, gained, _ = hits(run, problem, agent, users)
     assert COVERAGE == 0.9
     assert found >= ENOUGH
+    assert gained >= ENOUGH
+
+
+@pytest.mark.parametrize(
+    ("run", "agent"), [(local_run, TacitLocal(2.0)), (joint_run, TacitJoint(1.0, 1e-6))]
+)
+def test_the_band_of_the_shipped_example_says_something(run, agent) -> None:
+    """The coach at its full population: at most half of what is possible, and the truth in it."""
+    found, gained, width = hits(run, coach(), agent, 10_000)
+    assert found >= ENOUGH
+    assert gained >= ENOUGH
+    assert width < 0.5 * 7
 
 
 def test_a_band_that_ignores_the_noise_misses() -> None:
     """So the test above can fail: with the noise left out of the law the bands are too short."""
     agent = TacitLocal(2.0)
-    blind, narrow = hits(local_run, SWIM, agent, 3_000, factor=0.01)
-    _, wide = hits(local_run, SWIM, agent, 3_000)
+    blind, _, narrow = hits(local_run, SWIM, agent, 3_000, factor=0.01)
+    _, _, wide = hits(local_run, SWIM, agent, 3_000)
     assert blind < ENOUGH
     assert 2 * narrow < wide
 
@@ -85,11 +122,20 @@ def test_exact_numbers_give_the_exact_value() -> None:
     assert guess.middle == pytest.approx(problem.values(random)[0].mean())
 
 
-def test_where_noise_hides_everything_the_band_allows_everything() -> None:
+def test_where_noise_hides_everything_it_is_said() -> None:
     bound, release, publication = local_run(SWIM, TacitLocal(0.05), 100, 0)
     guess = estimate(bound.task, bound.planner, release, publication, 0)
-    assert guess.low <= 0.05 * SWIM.horizon
-    assert guess.high == SWIM.horizon
+    assert guess.hidden > 0.5
+    bound, release, publication = local_run(SWIM, TacitLocal(2.0), 30_000, 0)
+    assert estimate(bound.task, bound.planner, release, publication, 0).hidden < 0.1
+
+
+@pytest.mark.parametrize(
+    ("gain", "needed"),
+    [((0.1, 1.0, 2.0), 100), ((-1.0, 1.0, 3.0), 400), ((-0.5, 0.0, 0.5), None)],
+)
+def test_users_needed_follow_from_the_square_root_law(gain, needed) -> None:
+    assert Baseline("zero", (0.0, 1.0, 2.0), gain).users_needed(100) == needed
 
 
 def test_the_same_release_gives_the_same_band() -> None:

@@ -61,7 +61,7 @@ def numbers(svg: str) -> list[float]:
 def test_plots_are_well_formed_and_stay_inside() -> None:
     points = [(0.0, 0), (10.0, 50), (400.0, 90)]
     drawn = users_over_time(points, (500.0, 120), 1_000)
-    assert "120 users counted so far, 90 of them in the newest policy" in drawn
+    assert "120 reports counted so far, 90 of them in the newest policy" in drawn
     values = [BandPoint(50, 0.0, 1.0, 6.0), BandPoint(90, 0.5, 1.5, 3.0)]
     band = value_over_users(values, (0.0, 6.0))
     assert "from 0.5 to 3" in band

@@ -14,9 +14,10 @@ from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.sentences import meaning
 from tacit.publication import Publication
 from tacit.service.dashboard import page as pages
+from tacit.service.dashboard.estimate import Baseline, Estimate
 from tacit.service.dashboard.facts import FactReader, Version, chosen
 from tacit.service.dashboard.page import Window, content_security_policy, pace, render
-from tacit.service.dashboard.view import MOST_POINTS, action_map, build, letter, thinned
+from tacit.service.dashboard.view import MOST_POINTS, _verdict, action_map, build, letter, thinned
 from tacit.service.planning import PlannerLoop
 
 HOSTILE = """
@@ -39,7 +40,8 @@ minimum_batch = {batch}
 
 
 def serve(collector, make, count: int) -> None:
-    rng, planner = np.random.default_rng(collector.status().accepted), PlannerLoop(collector)
+    rng = np.random.default_rng(collector.status().accepted)
+    planner = collector.__dict__.setdefault("loop", PlannerLoop(collector))  # one all the time
     for _ in range(count):
         batch = collector.status().next_batch
         collector.upload(collector.deployment.task_id, make(collector, rng, batch), None)
@@ -210,7 +212,7 @@ def test_the_stamp_changes_with_what_is_said_and_not_with_time(deploy, opened, c
     planner = PlannerLoop(collector)
     planner.step()
     first, _ = seen(collector)
-    clock.now += 7.0
+    clock.now += 3.0  # for so long the planner may be silent
     later, _ = seen(collector)
     assert first["stamp"] == later["stamp"]
     assert first["generated"] != later["generated"]
@@ -278,9 +280,9 @@ def test_many_watchers_cost_little_more_than_one(deploy, opened, monkeypatch) ->
 
 
 def test_paces_are_said_in_a_fitting_unit() -> None:
-    assert pace(10.0) == "10.0 users a day"
-    assert pace(24_000.0) == "1,000 users an hour"
-    assert pace(864_000.0) == "10.0 users a second"
+    assert pace(10.0) == "10.0 reports a day"
+    assert pace(24_000.0) == "1,000 reports an hour"
+    assert pace(864_000.0) == "10.0 reports a second"
 
 
 def luminance(colour: str) -> float:
@@ -305,3 +307,31 @@ def test_text_has_enough_contrast_in_both_themes(theme: int) -> None:
     pairs += [("ink", f"a{k}") for k in range(8)]
     low = [pair for pair in pairs if contrast(colours[pair[0]], colours[pair[1]]) < 4.5]
     assert low == []
+
+
+def test_baselines_stand_beside_the_estimate_with_a_sentence_each(deploy, opened) -> None:
+    collector = opened(deploy(HOSTILE, users=1000, batch=100))
+    serve(collector, local_reports, 2)
+    data, html = seen(collector)
+    names = [row["name"] for row in data["value"]["baselines"]]
+    assert names == ["'\"quoted\"' always", "an action at random", "the first policy"]
+    for row in data["value"]["baselines"]:
+        assert row["low"] <= row["middle"] <= row["high"]
+    value = data["value"]["points"][-1]["middle"]
+    gaps = [row["value"] + row["middle"] - value for row in data["value"]["baselines"]]
+    assert gaps == pytest.approx([0.0] * 3, abs=1e-6)
+    assert sum("told apart" in said for said in data["value"]["verdict"]) == 3
+    assert html.count('class="small verdict"') == len(data["value"]["verdict"])
+    assert Tags(html).open == []
+
+
+def test_a_verdict_never_says_more_than_the_band() -> None:
+    def said(gain, hidden=0.0) -> str:
+        one = Baseline("it", (0.0, 1.0, 2.0), gain)
+        return " ".join(_verdict(Estimate("start", hidden=hidden, baselines=(one,)), 100, 300))
+
+    assert said((0.1, 1.0, 2.0)).startswith("Better than it")
+    assert said((-2.0, -1.0, -0.1)).startswith("Worse than it")
+    assert "after about 400 reports, more than this task is for" in said((-1.0, 1.0, 3.0))
+    assert "no number of reports" in said((-1.0, 0.0, 1.0))
+    assert "do not support" in said((0.1, 1.0, 2.0), hidden=0.6)

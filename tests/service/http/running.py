@@ -39,7 +39,10 @@ max_batch = 20
 """
 
 
-JOINT = SMALL.replace("tacit-local", "tacit-joint").replace("4.0", "1.0\ndelta = 1e-5")
+JOINT = (
+    SMALL.replace("tacit-local", "tacit-joint").replace("4.0", "1.0\ndelta = 1e-5")
+    + "[storage]\nwitness_on_same_disk = true\n"
+)
 
 
 def small_collector(folder: Path, text: str = SMALL) -> Collector:

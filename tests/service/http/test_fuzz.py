@@ -21,10 +21,10 @@ headers = {{ Authorization = "Bearer {device}" }}
 """
 
 
-def fuzz(service, folder: Path, *options: str) -> int:
+def fuzz(service, folder: Path, *options: str, more: str = "") -> int:
     """Run it against the service; the number of requests it made."""
-    file = folder / "fuzz.toml"
-    file.write_text(SETTINGS.format(operator=service.operator, device=service.device))
+    file = folder / "fuzz.settings"
+    file.write_text(SETTINGS.format(operator=service.operator, device=service.device) + more)
     program = str(Path(sys.executable).with_name("schemathesis"))
     command = [program, "--config-file", str(file), "run", f"{service.url}/openapi.json"]
     done = subprocess.run(

@@ -1,21 +1,26 @@
 """What Prometheus sees: public counts, and nothing that a message decided."""
 
 import re
+import time
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.http.running import JOINT, small_service
+from service.http.running import JOINT, SMALL, small_service
+from tacit._version import __version__
+from tacit.service.http.metrics import TIMED
 
 
 def samples(service) -> dict[str, float]:
     answer = service.client.get("/metrics", headers=service.as_operator)
     assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/plain")
-    return {
-        sample.name
-        + "".join(f",{key}={value}" for key, value in sorted(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(answer.text)
-        for sample in family.samples
-    }
+    found = {}
+    for family in text_string_to_metric_families(answer.text):
+        for sample in family.samples:
+            labels = dict(sample.labels)
+            assert labels.pop("task") == "small"
+            name = sample.name + "".join(f",{k}={v}" for k, v in sorted(labels.items()))
+            found[name] = sample.value
+    return found
 
 
 def mixed(service) -> None:
@@ -54,10 +59,29 @@ def test_joint_model_counts_nothing_that_content_decides(tmp_path) -> None:
         assert not any("invalid" in name for name in found)
 
 
-def test_no_metric_times_a_request_or_names_a_client(service) -> None:
+def test_only_routes_that_take_nothing_are_timed_and_no_client_is_named(service) -> None:
     mixed(service)
-    for name in samples(service):
-        assert not re.search(r"second|latency|bytes|client|token|bucket|created", name), name
+    for address in ("/v1/task", "/v1/policy", "/v1/dashboard", "/v1/policy/0"):
+        assert service.client.get(address).status_code == 200
+    found = samples(service)
+    for name in found:
+        assert not re.search(r"latency|bytes|client|token|created", name), name
+    timed = {n.split("route=")[1] for n in found if n.startswith("tacit_http_request_duration")}
+    assert {"/v1/task", "/v1/policy"} <= timed <= TIMED
+    assert not any("report" in route for route in TIMED)
+
+
+def test_planning_is_timed_as_a_whole(tmp_path) -> None:
+    name, deadline = "tacit_planner_duration_seconds_count", time.monotonic() + 60
+    text = SMALL.replace("minimum_batch = 100", "minimum_batch = 5")
+    with small_service(tmp_path, text) as service:
+        assert samples(service)[name] == 0
+        for _ in range(service.collector.status().next_batch):
+            assert service.upload(service.reports(1)).status_code == 200
+        while samples(service)[name] == 0:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert samples(service)[f"tacit_build_info,model=local,version={__version__}"] == 1
 
 
 def test_two_applications_do_not_share_counts(service, tmp_path) -> None:

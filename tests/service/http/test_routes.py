@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tacit._version import __version__
-from tacit.service.http import routes
+from tacit.service.http import door
 
 
 def code(answer: httpx.Response) -> str:
@@ -114,8 +114,8 @@ def test_who_may_do_what(shared, method: str, path: str, role: str) -> None:
 
 
 def test_a_revoked_token_is_refused_within_a_second(shared, monkeypatch) -> None:
-    assert routes.BELIEVED <= 1.0
-    monkeypatch.setattr(routes, "BELIEVED", 0.2)
+    assert door.BELIEVED <= 1.0
+    monkeypatch.setattr(door, "BELIEVED", 0.2)
     token = shared.collector.tokens.issue("operator", 1, "to be revoked")[0]
     headers = {"Authorization": f"Bearer {token}"}
     assert shared.client.get("/metrics", headers=headers).status_code == 200
@@ -154,7 +154,7 @@ def test_the_document_names_every_error(shared) -> None:
     }
     upload = document["paths"]["/v1/reports"]["post"]
     assert set(upload["responses"]) == {
-        *("200", "400", "401", "403", "404", "408", "413", "415", "422", "500", "503"),
+        *("200", "400", "401", "403", "404", "408", "409", "413", "415", "422", "500", "503"),
     }
     reports = upload["requestBody"]["content"]["application/json"]["schema"]["properties"]
     assert reports["reports"]["maxItems"] == shared.collector.deployment.settings.server.max_batch

@@ -24,11 +24,15 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
+from tacit.grid import GRID
 from tacit.privacy.counters.state import Buffers, Draw, State, whole_vector
 from tacit.validate import integer, number
 
 EXACT = 2**53
-"""Whole numbers up to here are exact in float64; no exact sum may pass it."""
+"""Whole numbers up to here are exact in float64."""
+
+ROOM = 2**62
+"""No exact sum may pass it: noise on top of it stays within the 64-bit integers."""
 
 EXPLICIT = 4096
 """Longest stream whose matrices are written out."""
@@ -107,6 +111,36 @@ class Strategy(ABC):
         state.whole = True
         return prefix, state
 
+    def close(self, state: State, prefix: Array, contribution: npt.ArrayLike, draw: Draw) -> Array:
+        """The sum of everything: the last prefix, and one more item with noise of its own.
+
+        One row more in C that holds this item alone. Its column has norm 1, the others are as they
+        were, so replacing one item still moves y by at most a Delta (a >= 1), and noise that was
+        drawn before is untouched (proofs/continual_counters.md).
+        """
+        if self.column_norm() < 1.0 or state.steps != self.length:
+            raise InvalidInput(
+                f"this counter is closed once, after its {self.length} steps, and only where one "
+                "more item costs nobody more than the others"
+            )
+        state.require_whole()
+        item = whole_vector(contribution, "contribution", state.size)
+        np.clip(item, -state.largest, state.largest, out=item)
+        noise = state.take(self.due(state.steps), draw)[0]
+        state.steps += 1
+        state.pending.clear()
+        closed: Array = prefix + (item + noise)
+        return closed
+
+    def closing_std(self) -> float:
+        """Exact std of the noise in that sum, for nodes of unit std."""
+        return math.hypot(self.error_std(self.length), 1.0)
+
+    def due(self, steps: int) -> range:
+        """Numbers of the nodes that the step after so many completes; one closes the counter."""
+        nodes = self.nodes(steps + 1)
+        return nodes if steps < self.length else range(nodes.start, nodes.start + 1)
+
     def from_arrays(self, arrays: Mapping[str, npt.NDArray[Any]], size: int, largest: int) -> State:
         """The state that :meth:`State.to_arrays` saved; goes on bit for bit as if never stopped."""
         saved = {name: np.asarray(array) for name, array in arrays.items()}
@@ -120,7 +154,7 @@ class Strategy(ABC):
         if steps != 0:
             state.steps = self._position(integer(steps, "steps of the saved state"))
         state.load(saved)
-        due = self.nodes(state.steps + 1)
+        due = self.due(state.steps)
         if not due.start + len(state.pending) == state.drawn <= due.stop:
             raise InvalidInput(
                 f"the saved state has drawn {state.drawn} nodes with {len(state.pending)} pending, "
@@ -175,8 +209,13 @@ class Strategy(ABC):
         return repr(self)
 
     def _checked(self, size: int, largest: int) -> tuple[int, int]:
-        size = integer(size, "size", low=1)
-        return size, integer(largest, "largest", low=1, high=EXACT // self.length)
+        size, largest = integer(size, "size", low=1), integer(largest, "largest", low=1)
+        if self.length * largest > ROOM:
+            raise InvalidInput(
+                f"{self.length:,} releases with sums of up to {largest * GRID:.3g} between two of "
+                "them could leave the 64-bit integers; plan for fewer users or shorter episodes"
+            )
+        return size, largest
 
 
 class ExactRows(Strategy):
@@ -197,11 +236,16 @@ class RoundedRows(Strategy):
         In either world a cell of the published rows is within 1/2 + e grid steps of C x, where e
         bounds the error of the floating-point sum. So each of the at most n size cells moves by at
         most 1 + 2 e more than the exact difference, and the triangle inequality does the rest.
+        Items above 2^53 are themselves rounded, once each, which errs less than adding them up.
         """
         size, largest = self._checked(size, largest)
-        per_cell = 1.0 + 2.0 * largest * self.unit_error()
+        error = self.unit_error() * (1.0 if largest <= EXACT else 2.0)
+        per_cell = 1.0 + 2.0 * largest * error
         return math.sqrt(self.length * size) * per_cell
 
     @abstractmethod
     def unit_error(self) -> float:
-        """Bound on the floating-point error of a cell of C x when all cells are within 1."""
+        """Bound on the floating-point error of a cell of C x when all cells are within 1.
+
+        At least the relative error of one operation times the largest sum of a row of C.
+        """

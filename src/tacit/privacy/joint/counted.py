@@ -32,13 +32,14 @@ from tacit.validate import integer
 
 
 class CountedSecret(BatchSecret):
-    """The open batch, and the counter's state."""
+    """The open batch, the counter's state, and the newest prefix in grid steps (it is public)."""
 
-    __slots__ = ("counter",)
+    __slots__ = ("counter", "prefix")
 
     def __init__(self, sums: IntArray, counter: State) -> None:
         super().__init__(sums)
         self.counter = counter
+        self.prefix: Array = np.zeros(len(sums))
 
 
 def _shift(statistic: Statistic, strategy: Strategy, largest: int) -> float:
@@ -125,6 +126,8 @@ class CountedSums(NoisySums[CountedSecret]):
         return GaussianLaw(max(self._law(t).std for t in _peaks(self.strategy.length)))
 
     def _law(self, release: int) -> GaussianLaw:
+        if release > self.strategy.length:
+            return GaussianLaw(self.strategy.closing_std() * self.noise_std)
         worst = self.strategy.error_std(release) if release else 0.0
         return GaussianLaw(worst * self.noise_std)
 
@@ -134,14 +137,20 @@ class CountedSums(NoisySums[CountedSecret]):
         return CountedSecret(np.zeros(self.layout.size, dtype=np.int64), counter)
 
     def _next(self, secret: CountedSecret, number: int, noise: Noise) -> Release:
-        """The noisy prefix with the batch as its last item; release 0, before anybody, is zeros."""
+        """The noisy prefix with the batch as its last item; release 0, before anybody, is zeros.
+
+        One release more than the counter has steps closes it.
+        """
         done = secret.counter.steps
         if number == 0 and done == 0 and secret.users == 0:
             values = np.zeros(self.layout.size)
         elif number == done + 1:
-            values, _ = self.strategy.step(
-                secret.counter, secret.sums, lambda node: self._draw(noise)
-            )
+            item = secret.counter, secret.sums, lambda node: self._draw(noise)
+            if done < self.strategy.length:
+                values, _ = self.strategy.step(*item)
+            else:
+                values = self.strategy.close(item[0], secret.prefix, *item[1:])
+            secret.prefix = values
             secret.sums[:] = 0
             secret.open = 0
             secret.source = weakest(secret.source, noise.source)
@@ -169,12 +178,12 @@ class CountedSums(NoisySums[CountedSecret]):
 
     def draw(self, secret: CountedSecret, noise: Noise) -> IntArray:
         """Draw the noise of the next release [nodes, cells] now, so that it can be stored first."""
-        nodes = self.strategy.nodes(secret.counter.steps + 1)
+        nodes = self.strategy.due(secret.counter.steps)
         return secret.counter.take(nodes, lambda node: self._draw(noise))
 
     def replay(self, secret: CountedSecret, drawn: IntArray) -> None:
         """Make the next release use noise that was drawn and stored before."""
-        nodes = self.strategy.nodes(secret.counter.steps + 1)
+        nodes = self.strategy.due(secret.counter.steps)
         if drawn.shape != (len(nodes), self.layout.size):
             raise InvalidInput(
                 f"the stored noise has shape {drawn.shape}, but the next release uses "
@@ -188,15 +197,17 @@ class CountedSums(NoisySums[CountedSecret]):
         return drawn
 
     def state(self, secret: CountedSecret) -> dict[str, npt.NDArray[Any]]:
-        """The open batch and the counter."""
+        """The open batch, the counter and its newest prefix."""
         counter = secret.counter.to_arrays()
-        return {**{f"counter.{name}": a for name, a in counter.items()}, **super().state(secret)}
+        own = {f"counter.{name}": a for name, a in counter.items()}
+        return {**own, **super().state(secret), "prefix": secret.prefix}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> CountedSecret:
         """The counter goes on where it stood."""
         secret, prefix = super().restore(arrays), "counter."
         saved = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
         secret.counter = self.strategy.from_arrays(saved, self.layout.size, self._largest)
+        secret.prefix = np.array(arrays["prefix"])
         return secret
 
 

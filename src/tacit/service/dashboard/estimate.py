@@ -1,22 +1,22 @@
 """How good a published policy is, as far as the release and the law of its noise can tell.
 
-The policy is evaluated in many models that the release allows: each draw adds the released noise
-once more to the counts, projects counts of moves to what they can be, and draws a model given those
-counts. Rewards and start shares enter the value linearly and stay as they are: negative ones keep
-it unbiased. The band runs from the 1% to the 99% quantile of these values, and
-over the same interval mirrored at the value of the model the release itself gives: noise that is
-projected away shifts a value, drawn noise shifts it again, and mirroring takes that shift back.
+The policy is evaluated in many models that the release allows, drawn as the planner draws them:
+released noise is added once more to the counts, counts of moves are projected to what they can be,
+and a model is drawn given those counts. Rewards and start shares enter the value linearly and stay
+as they are: clipping them would shift the value. Pairs (s, a) that noise hides (their visits are
+within two standard deviations of zero) are drawn from the planner's prior: any next state, any
+reward. How much of the policy's way leads through such pairs is said beside the band.
 
-Pairs (s, a) that noise hides (their visits are within two standard deviations of zero) count as
-the worst possible for the low end, and as the best possible for the high end.
+Baselines are evaluated in the same draws, so the band of a gain is that of the difference.
 
-What is promised: the band holds the true value of the policy in at least nine of ten releases. That
-is checked by simulation (tests/service/dashboard), not proved. Nothing but the release, its law and
-the policy is read.
+What is promised: a band holds the true value of the policy, or its true gain, in at least nine of
+ten releases. That is checked by simulation (tests/service/dashboard), not proved. Nothing but the
+release, its law and published policies is read.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
@@ -36,8 +36,8 @@ COVERAGE = 0.9
 
 DRAWS = 200
 TAIL = 0.01
-"""Quantiles are taken at TAIL and 1 - TAIL: further out than COVERAGE asks for, because a policy is
-chosen where the noise happens to look good."""
+"""Bands run from the quantile at TAIL to that at 1 - TAIL: further out than COVERAGE asks for,
+because a policy is chosen where the noise happens to look good."""
 
 HIDDEN = 2.0
 """Visits within so many standard deviations of zero say nothing."""
@@ -48,6 +48,37 @@ ROOM = 2_000_000
 Kind = Literal["start", "even", "optimistic", "none"]
 
 
+Band = tuple[float, float, float]
+"""Low end, middle (the mean of the draws) and high end."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A policy that costs nothing to play, beside the published one.
+
+    Attributes:
+        name: what it does.
+        value: band of its value.
+        gain: band of what the published policy is worth above it.
+    """
+
+    name: str
+    value: Band
+    gain: Band
+
+    def users_needed(self, users: int) -> int | None:
+        """Users after which the gain's band lies above 0 if its middle is right; None if never.
+
+        The noise in a sum over n users grows like sqrt(n) where devices randomize, and more slowly
+        where a curator does; so do their own differences. Against sums that grow like n the band
+        shrinks at least like 1 / sqrt(n).
+        """
+        low, middle, _ = self.gain
+        if low > 0.0:
+            return users
+        return None if middle <= 0.0 else math.ceil(users * ((middle - low) / middle) ** 2)
+
+
 @dataclass(frozen=True)
 class Estimate:
     """An estimate of the value of a policy, in summed rewards of [0, 1] over an episode.
@@ -56,51 +87,66 @@ class Estimate:
         kind: "start": over the start law the release tells; "even": over all start states alike,
             because it does not; "optimistic": the planner's own optimistic value (no band); "none".
         low: lower end of the band.
-        middle: value in the model the release itself gives.
+        middle: mean over the draws.
         high: upper end.
         states: low, middle and high by start state, where there is a band.
+        hidden: share of the policy's steps about which noise hides what the release says.
+        baselines: what to compare with.
     """
 
     kind: Kind
     low: float = 0.0
     middle: float = 0.0
     high: float = 0.0
-    states: tuple[tuple[float, float, float], ...] = ()
+    states: tuple[Band, ...] = ()
+    hidden: float = 0.0
+    baselines: tuple[Baseline, ...] = ()
 
 
 class _Models(NamedTuple):
-    """Draws of a model, which of its rows are hidden by noise, and start laws."""
+    """Draws of a model, and of the start law."""
 
     P: Array  # [B, G, S, A, S]
     R: Array  # [B, G', S, A]
-    move_seen: npt.NDArray[np.bool_]  # [B, G, S, A]
-    reward_seen: npt.NDArray[np.bool_]  # [B, G', S, A]
     start: Array  # [B, S]
 
 
 def estimate(
-    task: Task, planner: Planner, release: Noisy, publication: Publication, seed: int
+    task: Task,
+    planner: Planner,
+    release: Noisy,
+    publication: Publication,
+    seed: int,
+    baselines: Mapping[str, Policy] | None = None,
 ) -> Estimate:
     """The value of a publication's policy, from the release it was planned from."""
     found = tables(task, release, planner)
-    chances = _chances(publication.policy, task.sizes["actions"])
-    if found is None or chances is None or found.moves.size > ROOM:
+    policies = [publication.policy, *(baselines or {}).values()]
+    chances = [_chances(policy, task.sizes["actions"]) for policy in policies]
+    if found is None or chances[0] is None or found.moves.size > ROOM:
         return _optimistic(task, release, publication)
     rng = np.random.default_rng(seed)
-    lows, highs = [], []
+    values: list[list[Array]] = [[] for _ in policies]
+    hidden = []
     per_round = max(1, min(DRAWS, ROOM // found.moves.size))
     for done in range(0, DRAWS, per_round):
         models = _draw(found, min(per_round, DRAWS - done), rng)
-        lows.append(_values(models, chances, 0.0))
-        highs.append(_values(models, chances, 1.0))
-    plain = _plain(found)
-    plain_low, plain_high = _values(plain, chances, 0.0)[0], _values(plain, chances, 1.0)[0]
-    low, high = _band(np.concatenate(lows), np.concatenate(highs), plain_low, plain_high)
-    low, high = np.maximum(low, 0.0), np.minimum(high, float(task.horizon))
-    middle = np.clip(0.5 * (plain_low + plain_high), low, high)
-    ends = [(float(a), float(b), float(c)) for a, b, c in zip(low, middle, high, strict=True)]
+        hidden.append(_hidden_steps(found, models, chances[0]))
+        for one, asked in zip(values, chances, strict=True):
+            if asked is not None:
+                one.append(_values(models, asked))
+    drawn = np.concatenate(values[0])
+    most = float(task.horizon)
+    bands = [_band(column, 0.0, most) for column in drawn.T]
+    compared = []
+    for name, one in zip(baselines or {}, values[1:], strict=True):
+        if one:
+            other = np.concatenate(one)[:, 0]
+            gain = _band(drawn[:, 0] - other, -most, most)
+            compared.append(Baseline(name, _band(other, 0.0, most), gain))
     kind: Kind = "even" if found.first is None else "start"
-    return Estimate(kind, *ends[0], states=tuple(ends[1:]))
+    share = float(np.concatenate(hidden).mean())
+    return Estimate(kind, *bands[0], tuple(bands[1:]), share, tuple(compared))
 
 
 def _optimistic(task: Task, release: Noisy, publication: Publication) -> Estimate:
@@ -112,13 +158,9 @@ def _optimistic(task: Task, release: Noisy, publication: Publication) -> Estimat
     return Estimate("optimistic", value, value, value)
 
 
-def _band(lows: Array, highs: Array, plain_low: Array, plain_high: Array) -> tuple[Array, Array]:
-    """Quantiles, and the same mirrored at the plain value; column by column."""
-    low = np.quantile(lows, TAIL, axis=0)
-    high = np.quantile(highs, 1 - TAIL, axis=0)
-    mirrored_low = 2 * plain_low - np.quantile(lows, 1 - TAIL, axis=0)
-    mirrored_high = 2 * plain_high - np.quantile(highs, TAIL, axis=0)
-    return np.minimum(low, mirrored_low), np.maximum(high, mirrored_high)
+def _band(draws: Array, least: float, most: float) -> Band:
+    low, high = np.clip(np.quantile(draws, (TAIL, 1 - TAIL)), least, most)
+    return float(low), float(np.clip(draws.mean(), low, high)), float(high)
 
 
 def _chances(policy: Policy, actions: int) -> Array | None:
@@ -131,37 +173,40 @@ def _chances(policy: Policy, actions: int) -> Array | None:
 def _draw(t: Tables, draws: int, rng: np.random.Generator) -> _Models:
     """Models that the release and its noise allow."""
     S = t.moves.shape[-1]
-    moves = t.moves + t.moves_std[..., None] * rng.standard_normal((draws, *t.moves.shape))
+    moves = t.moves + t.moves_std[..., None] * _normals(t.moves, draws, rng)
     total, seen = _totals(moves.sum(axis=-1), t.moves_std * S**0.5)
-    P = _dirichlet(project(moves, total) + 1.0 / S, rng)
+    P = _dirichlet(np.where(seen[..., None], project(moves, total), 0.0) + 1.0 / S, rng)
     visits, paid_for = _totals(
         t.visits + t.visits_std * _normals(t.visits, draws, rng), t.visits_std
     )
     extra = t.extra + t.extra_std * _normals(t.extra, draws, rng)
     R = _sampled(t.base + extra / visits, visits, rng)
+    R = np.where(paid_for, R, rng.beta(0.5, 0.5, R.shape))
+    if t.known_reward is not None:
+        R = np.broadcast_to(t.known_reward, R.shape)
     first = np.full((draws, S), 1.0 / S)
     if t.first is not None:
         first = t.first + t.first_std * _normals(t.first, draws, rng)
         first = _whole(_sampled(first, np.asarray(t.starters), rng))
-    return _with_known(t, _Models(P, R, seen, paid_for, first))
+    return _Models(P, R, first)
 
 
-def _plain(t: Tables) -> _Models:
-    """The one model that the released numbers themselves give."""
-    S = t.moves.shape[-1]
-    total, seen = _totals(t.moves.sum(axis=-1)[None], t.moves_std * S**0.5)
-    visits, paid_for = _totals(t.visits[None], t.visits_std)
-    R = t.base + t.extra / visits
-    first = np.full((1, S), 1.0 / S) if t.first is None else _whole(t.first[None])
-    P = project(t.moves[None], total) / total[..., None]
-    return _with_known(t, _Models(P, R, seen, paid_for, first))
-
-
-def _with_known(t: Tables, models: _Models) -> _Models:
-    if t.known_reward is None:
-        return models
-    R = np.broadcast_to(t.known_reward, models.R.shape)
-    return models._replace(R=R, reward_seen=np.ones_like(models.reward_seen))
+def _hidden_steps(t: Tables, models: _Models, chances: Array) -> Array:
+    """Per draw, the share of the policy's steps at pairs that noise hides in the release."""
+    S, H = t.moves.shape[-1], len(chances)
+    _, moved = _totals(t.moves.sum(axis=-1), t.moves_std * S**0.5)
+    _, paid = _totals(t.visits, t.visits_std)
+    if t.known_reward is not None:
+        paid = np.ones_like(paid)
+    here, share = np.maximum(models.start, 0.0), np.zeros(len(models.P))
+    here = here / here.sum(axis=-1, keepdims=True)
+    for h in range(H):
+        g, r = h % len(moved), h % len(paid)
+        there = here[:, :, None] * chances[h]
+        unknown = ~paid[r] | (~moved[g] if h < H - 1 else False)
+        share += (there * unknown).sum(axis=(1, 2)) / H
+        here = np.einsum("bsa,bsan->bn", there, models.P[:, g], optimize=True)
+    return share
 
 
 def _whole(share: Array) -> Array:
@@ -201,20 +246,12 @@ def _dirichlet(alpha: Array, rng: np.random.Generator) -> Array:
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
-def _values(models: _Models, chances: Array, unseen: float) -> Array:
-    """Exact values [B, 1 + S]: over the start law, and from every state.
-
-    A hidden reward counts as ``unseen``, and so does every step after a hidden move.
-    """
-    H, S, _ = chances.shape
-    V = np.zeros((len(models.P), S))
-    for h in range(H - 1, -1, -1):
-        g = h if models.P.shape[1] > 1 else 0
-        r = h if models.R.shape[1] > 1 else 0
-        Q = np.where(models.reward_seen[:, r], models.R[:, r], unseen)
-        if h < H - 1:
-            onward = np.einsum("bsan,bn->bsa", models.P[:, g], V, optimize=True)
-            Q = Q + np.where(models.move_seen[:, g], onward, unseen * (H - 1 - h))
+def _values(models: _Models, chances: Array) -> Array:
+    """Exact values [B, 1 + S]: over the start law, and from every state."""
+    V = np.zeros((len(models.P), chances.shape[1]))
+    for h in range(len(chances) - 1, -1, -1):
+        g, r = h % models.P.shape[1], h % models.R.shape[1]
+        Q = models.R[:, r] + np.einsum("bsan,bn->bsa", models.P[:, g], V, optimize=True)
         V = (Q * chances[h]).sum(axis=-1)
     return np.concatenate([(V * models.start).sum(axis=-1, keepdims=True), V], axis=1)
 
@@ -257,8 +294,12 @@ class Tables(NamedTuple):
 
 
 def tables(task: Task, release: Noisy, planner: Planner) -> Tables | None:
-    """The release as tables; None where nobody is in it, or it holds regressions."""
-    if release.users == 0:
+    """The release as tables; None where nobody is in it, or it holds regressions.
+
+    Nor is there a band where terminal states or allowed actions are declared: the models drawn here
+    know nothing of them.
+    """
+    if release.users == 0 or not task.pairs.every:
         return None
     if "moves" in release.blocks:
         return _one_cell(release)

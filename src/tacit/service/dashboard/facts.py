@@ -11,9 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from tacit.policy import Policy, TabularPolicy, uniform_policy
 from tacit.publication import Publication
-from tacit.service.answers import Status
+from tacit.service.answers import Status, Trouble
 from tacit.service.dashboard.estimate import Estimate, estimate
+from tacit.task import table_sizes
 
 if TYPE_CHECKING:
     from tacit.service.collector import Collector
@@ -38,7 +42,9 @@ class Facts:
         now: the moment, in unix time.
         accepted: reports counted so far.
         next_batch: further reports until the next policy can be planned; None after the last.
+        state: "open", "paused" or "closed".
         planner_alive: whether somebody plans.
+        trouble: why the service is not ready, None if it is.
         versions: every publication, oldest first.
         shown: the publication whose action map is shown.
         before: the one before it, None for the first.
@@ -51,7 +57,9 @@ class Facts:
     now: float
     accepted: int
     next_batch: int | None
+    state: str
     planner_alive: bool
+    trouble: Trouble | None
     versions: Sequence[Version]
     shown: Publication | None
     before: Publication | None
@@ -97,7 +105,9 @@ class FactReader:
                 now=self._collector.clock(),
                 accepted=status.accepted,
                 next_batch=None if status.finished else status.next_batch,
+                state=status.state,
                 planner_alive=status.planner_alive,
+                trouble=status.trouble,
             )
 
     def _read(self, version: int | None, status: Status) -> Facts:
@@ -110,7 +120,9 @@ class FactReader:
             now=collector.clock(),
             accepted=status.accepted,
             next_batch=None if status.finished else status.next_batch,
+            state=status.state,
             planner_alive=status.planner_alive,
+            trouble=status.trouble,
             versions=tuple(self._versions),
             shown=collector.billboard.published(shown).publication if newest >= 0 else None,
             before=collector.billboard.published(shown - 1).publication if shown > 0 else None,
@@ -138,7 +150,22 @@ class FactReader:
             self._collector.deployment.bound,
             self._collector.billboard.published(version),
         )
-        return estimate(bound.task, bound.planner, entry.release, entry.publication, version)
+        return estimate(
+            bound.task, bound.planner, entry.release, entry.publication, version, self._baselines()
+        )
+
+    def _baselines(self) -> dict[str, Policy]:
+        """What a policy is compared with: all of it public."""
+        deployment = self._collector.deployment
+        task = deployment.task
+        H, S, A = table_sizes(task)
+        names = deployment.labels["actions"]
+        same = f"{names[0]!r} always" if names else "action 0 always"
+        return {
+            same: TabularPolicy(np.zeros((H, S), dtype=np.int64)),
+            "an action at random": uniform_policy(H, S, A),
+            "the first policy": self._collector.billboard.published(0).publication.policy,
+        }
 
 
 def chosen(count: int) -> list[int]:

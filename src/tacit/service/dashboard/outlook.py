@@ -185,7 +185,7 @@ def _joint(facts: Facts, policies_left: int | None) -> Spending:
         "made is never drawn again.",
     ]
     if not charged:
-        words.append("Nothing is charged before the first release with users in it.")
+        words.append("Nothing is charged before the first release with reports in it.")
     return Spending(
         epsilon=stated.epsilon,
         delta=stated.delta,

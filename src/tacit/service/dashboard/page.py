@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -22,7 +25,8 @@ from tacit.service.dashboard import plots, words
 from tacit.service.dashboard.facts import FactReader, Facts, Version
 from tacit.service.dashboard.outlook import outlook_of
 from tacit.service.dashboard.view import ActionMap, View, build, thinned
-from tacit.service.http.routes import documented
+from tacit.service.http.door import documented
+from tacit.service.http.errors import ApiError
 
 if TYPE_CHECKING:
     from tacit.service.collector import Collector
@@ -34,27 +38,70 @@ AnyVersion = Annotated[int | None, Query(ge=0, le=2**31 - 1, description="None f
 
 def router(collector: Collector) -> APIRouter:
     """Routes that show a collector's public numbers; nobody needs a token for them."""
-    routes, facts_of = APIRouter(tags=["dashboard"]), FactReader(collector).read
+    routes, facts_of, drawings = APIRouter(tags=["dashboard"]), FactReader(collector).read, Kept()
 
     html: dict[int | str, dict[str, Any]] = {
         200: {"content": {"text/html": {"schema": {"type": "string"}}}}
     }
 
     @routes.get(
-        "/", response_class=Response, summary="Dashboard", responses=documented("invalid") | html
+        "/",
+        response_class=Response,
+        summary="Dashboard",
+        responses=documented("invalid", "too_many_requests") | html,
     )
     def page(version: AnyVersion = None, states: Number = 0, steps: Number = 0) -> Response:
         """Users, policies, value, budget, forecast, guarantee and health, on one page."""
-        facts = facts_of(version)
-        drawn = render(build(facts), facts, Window(version, states, steps))
+
+        def draw() -> str:
+            facts = facts_of(version)
+            return render(build(facts), facts, Window(version, states, steps))
+
+        drawn = drawings.get((version, states // PAGE_STATES, steps // PAGE_STEPS), draw)
         return HTMLResponse(drawn, headers={"Content-Security-Policy": content_security_policy()})
 
-    @routes.get("/v1/dashboard", summary="Dashboard as JSON", responses=documented("invalid"))
+    @routes.get(
+        "/v1/dashboard",
+        summary="Dashboard as JSON",
+        responses=documented("invalid", "too_many_requests"),
+    )
     def data(version: AnyVersion = None) -> dict[str, Any]:
         """What the page says; ``stamp`` changes when it does. ``policy`` is that of ``version``."""
-        return build(facts_of(version)).to_json()
+        now = collector.status()  # programs wait for these two, so they are never old
+        key = (version, now.accepted, now.version)
+        said: dict[str, Any] = drawings.get(key, lambda: build(facts_of(version)).to_json())
+        return said
 
     return routes
+
+
+KEPT_SECONDS, MOST_DRAWN = 1.0, 10
+"""What was drawn is shown again for so long; and so many different drawings are made in that time,
+because drawing takes the processor away from uploads."""
+
+
+class Kept:
+    """Drawings of the last moment. Whoever asks for one more than is made gets 429."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: dict[Any, tuple[float, Any]] = {}
+
+    def get(self, key: Any, draw: Callable[[], Any]) -> Any:
+        """The drawing of that name, made now if there is none."""
+        with self._lock:
+            now = time.monotonic()
+            self._made = {k: x for k, x in self._made.items() if now - x[0] < KEPT_SECONDS}
+            if key not in self._made:
+                if len(self._made) >= MOST_DRAWN:
+                    raise ApiError(
+                        "too_many_requests",
+                        "the dashboard is asked for more than it draws",
+                        "ask again in a second",
+                        {"Retry-After": "1"},
+                    )
+                self._made[key] = time.monotonic(), draw()
+            return self._made[key][1]
 
 
 PAGE_STATES, PAGE_STEPS = 30, 24
@@ -117,12 +164,12 @@ def _hash(name: str) -> str:
 
 
 def pace(users_per_day: float) -> str:
-    """Users per day, or in a smaller unit of time when there are many."""
+    """Reports per day, or in a smaller unit of time when there are many."""
     if users_per_day >= 86_400:
-        return f"{words.real(users_per_day / 86_400)} users a second"
+        return f"{words.real(users_per_day / 86_400)} reports a second"
     if users_per_day >= 2_400:
-        return f"{words.real(users_per_day / 24)} users an hour"
-    return f"{words.real(users_per_day)} users a day"
+        return f"{words.real(users_per_day / 24)} reports an hour"
+    return f"{words.real(users_per_day)} reports a day"
 
 
 def render(view: View, facts: Facts, window: Window) -> str:
@@ -144,7 +191,6 @@ def render(view: View, facts: Facts, window: Window) -> str:
         newest=newest,
         value=points[-1] if points else None,
         forecast=outlook_of(facts),
-        units=f"{view.progress.unit}s",
         health_word=_HEALTH[view.health.state],
         moment=words.moment(facts.now),
         when=when,
@@ -152,7 +198,7 @@ def render(view: View, facts: Facts, window: Window) -> str:
         script=Markup(_asset("script.js")),
         progress_bar=plots.bar(
             facts.accepted / d.task.users,
-            f"{facts.accepted:,} of {d.task.users:,} {view.progress.unit}s",
+            f"{facts.accepted:,} of {d.task.users:,} reports",
         ),
         budget_bar=plots.bar(
             view.budget.share, f"{words.percent(view.budget.share)} of {view.budget.share_of} used"

@@ -103,11 +103,11 @@ class BandPoint:
 def users_over_time(
     points: Sequence[tuple[float, int]], now: tuple[float, int], population: int
 ) -> Markup:
-    """Users behind each published policy, as steps over time, and the count of now.
+    """Reports behind each published policy, as steps over time, and the count of now.
 
     Args:
         points: time of publication and users in its release, in order.
-        now: the time of the page and the users counted by then.
+        now: the time of the page and the reports counted by then.
         population: how many may take part at all.
     """
     x = time_axis(points[0][0], max(now[0], points[-1][0]), LEFT, WIDE - RIGHT, 3)
@@ -123,8 +123,8 @@ def users_over_time(
     parts.append(_dot("now", x.at(now[0]), y.at(now[1])))
     if top == population:
         parts.append(_level(y.at(population), "population"))
-    said = f"{now[1]:,} users counted so far, {points[-1][1]:,} of them in the newest policy."
-    return _frame("Users over time", said, x, y, "time (UTC)", "users", parts)
+    said = f"{now[1]:,} reports counted so far, {points[-1][1]:,} of them in the newest policy."
+    return _frame("Reports over time", said, x, y, "time (UTC)", "reports", parts)
 
 
 def value_over_users(points: Sequence[BandPoint], span: tuple[float, float]) -> Markup:
@@ -153,10 +153,10 @@ def value_over_users(points: Sequence[BandPoint], span: tuple[float, float]) -> 
         *most,
     ]
     said = (
-        f"After {newest.users:,} users the estimate is {newest.middle:.4g}, "
+        f"After {newest.users:,} reports the estimate is {newest.middle:.4g}, "
         f"with a band from {newest.low:.4g} to {newest.high:.4g}."
     )
-    return _frame("Estimated value", said, x, y, "users", "value", parts)
+    return _frame("Estimated value", said, x, y, "reports", "value", parts)
 
 
 def bar(share: float, said: str) -> Markup:

@@ -21,11 +21,14 @@ from tacit.service.dashboard.estimate import COVERAGE, Estimate
 from tacit.service.dashboard.facts import Facts, Version
 from tacit.service.dashboard.outlook import Outlook, Spending, outlook_of, spending
 from tacit.service.dashboard.plots import BandPoint
-from tacit.service.dashboard.words import counted, iso, length
+from tacit.service.dashboard.words import counted, iso, length, percent, whole
 
 if TYPE_CHECKING:
     from tacit.service.deployment import Deployment
 
+
+LARGE = 0.5
+"""Share of hidden steps above which the data do not support an estimate."""
 
 MOST_POINTS = 120
 """Publications drawn or listed; with more, an even choice of them, the newest always."""
@@ -33,7 +36,7 @@ MOST_POINTS = 120
 
 @dataclass(frozen=True)
 class Counted:
-    """Users counted against the population."""
+    """Reports counted against the population."""
 
     accepted: int
     population: int
@@ -53,6 +56,8 @@ class Value:
         span: least and largest value possible.
         points: version, users, low, middle and high of policies, oldest first.
         states: start state, low, middle and high of the newest policy.
+        baselines: name, its middle, and low, middle and high of the gain over it.
+        verdict: whether the newest policy is better than each baseline, in sentences.
     """
 
     kind: str
@@ -61,6 +66,8 @@ class Value:
     span: tuple[float, float]
     points: tuple[BandPoint, ...]
     states: tuple[dict[str, Any], ...]
+    baselines: tuple[dict[str, Any], ...]
+    verdict: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,7 @@ class Health:
     Attributes:
         state: "good", "waiting" or "trouble".
         summary: one sentence.
+        reason: what is wrong in one word, None if nothing is.
         planner_alive: whether somebody plans.
         last_published: time of the newest policy, None before the first.
         schema: version of the database's schema.
@@ -78,6 +86,7 @@ class Health:
 
     state: str
     summary: str
+    reason: str | None
     planner_alive: bool
     last_published: str | None
     schema: str
@@ -129,9 +138,11 @@ def build(facts: Facts) -> View:
             "grace": d.grace,
             "sending": d.sending,
             "taking": d.taking,
+            "restoring": d.restoring,
             "reward_range": list(d.settings.task.reward_range),
             "opens": None if window.opens is None else iso(window.opens),
             "closes": None if window.closes is None else iso(window.closes),
+            "state": facts.state,
         },
         progress=Counted(
             accepted=facts.accepted,
@@ -194,7 +205,48 @@ def _value(facts: Facts) -> Value:
             {"state": names[s], "low": natural(a), "middle": natural(b), "high": natural(c)}
             for s, (a, b, c) in enumerate(newest.states)
         ),
+        baselines=tuple(
+            {
+                "name": one.name,
+                "value": natural(one.value[1]),
+                "low": (high - low) * one.gain[0],
+                "middle": (high - low) * one.gain[1],
+                "high": (high - low) * one.gain[2],
+            }
+            for one in newest.baselines
+        ),
+        verdict=_verdict(newest, users[known[-1][0]], task.users) if known else (),
     )
+
+
+def _verdict(newest: Estimate, users: int, population: int) -> tuple[str, ...]:
+    """What the bands allow to say, and after how many users more could be said."""
+    said = []
+    if newest.hidden > LARGE:
+        said.append(
+            f"Noise still hides {percent(newest.hidden)} of the policy's steps; about those the "
+            "release says nothing, and the band is a guess that holds any reward as possible. The "
+            "data do not support an estimate yet."
+        )
+    for one in newest.baselines:
+        low, _, high = one.gain
+        needed = one.users_needed(users)
+        if low > 0.0:
+            said.append(f"Better than {one.name}: the band of the gain lies above 0.")
+        elif high < 0.0:
+            said.append(f"Worse than {one.name}: the band of the gain lies below 0.")
+        elif needed is None:
+            said.append(
+                f"Not told apart from {one.name}, and the estimate is not above it: no number of "
+                "reports can be named."
+            )
+        else:
+            beyond = ", more than this task is for" if needed > population else ""
+            said.append(
+                f"Not yet told apart from {one.name}. If the estimated gain is right, the band "
+                f"excludes 0 after about {whole(needed)} reports{beyond}."
+            )
+    return tuple(said)
 
 
 def _value_meaning(kind: str, facts: Facts) -> str:
@@ -208,9 +260,9 @@ def _value_meaning(kind: str, facts: Facts) -> str:
     if kind in where:
         return (
             f"{what}{where[kind]}. Estimated from the noisy release and the known law of its noise "
-            "alone, by evaluating the policy in many models that both allow. In simulations at "
-            f"least {COVERAGE:.0%} of such bands held the true value; where noise still hides a "
-            "state, the band allows the best and the worst."
+            "alone, by evaluating the policy in many models that both allow, as if a state told "
+            f"all that matters about a person. In simulations at least {COVERAGE:.0%} of such "
+            "bands held the true value; what noise hides is drawn evenly."
         )
     if kind == "optimistic":
         return (
@@ -218,7 +270,7 @@ def _value_meaning(kind: str, facts: Facts) -> str:
             "is meant to lie above the truth. The releases of this agent do not allow a band."
         )
     if not facts.versions or facts.versions[-1].users == 0:
-        return "Nothing can be said before the first release with users in it."
+        return "Nothing can be said before the first release with reports in it."
     return (
         "The releases of this agent hold no tables to evaluate a policy in: no estimate is shown."
     )
@@ -241,8 +293,15 @@ def _health(facts: Facts) -> Health:
     state, summary = "good", "Reports are accepted and policies are planned."
     if intact is False:
         state, summary = "trouble", "The ledger of charges is damaged: stop and restore it."
-    elif not facts.planner_alive:
-        state, summary = "trouble", "Nobody plans: reports are kept, but no new policy will appear."
+    elif facts.trouble is not None:
+        said = facts.trouble.sentence
+        state, summary = "trouble", f"{said[:1].upper()}{said[1:]}."
+    elif facts.state == "paused":
+        state = "waiting"
+        summary = "Paused by its operator: devices keep their reports, and no policy is planned."
+    elif facts.state == "closed":
+        state = "waiting"
+        summary = "Closed by its operator: no further report is accepted, policies stay up."
     elif facts.accepted >= d.task.users:
         summary = "The population is reached: no further report is accepted, policies stay up."
     elif window.opens is not None and facts.now < window.opens:
@@ -254,6 +313,7 @@ def _health(facts: Facts) -> Health:
     return Health(
         state=state,
         summary=summary,
+        reason=None if facts.trouble is None else facts.trouble.reason,
         planner_alive=facts.planner_alive,
         last_published=None if last is None else iso(last),
         schema=facts.schema,

@@ -1,20 +1,22 @@
-"""The application: routes, errors, headers and the life of the planner put together."""
+"""The application of one task: routes, errors, headers and the life of the planner together."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.concurrency import run_in_threadpool
 
 from tacit._version import __version__
 from tacit.service import dashboard
 from tacit.service.http import errors
-from tacit.service.http.edge import Edge
-from tacit.service.http.metrics import Metrics
-from tacit.service.http.routes import api, documented
+from tacit.service.http.door import Door, documented
+from tacit.service.http.edge import Edge, Upload
+from tacit.service.http.metrics import Metrics, TaskMetrics
+from tacit.service.http.monitoring import One, Probes, metrics_route, monitoring
+from tacit.service.http.routes import api
 
 if TYPE_CHECKING:
     from tacit.service.collector import Collector
@@ -26,20 +28,57 @@ Devices read the task and the newest policy, act, and hand in reports. Reports a
 id: whatever happens to a request, send the same bytes again. Errors carry a code to program
 against."""
 
+Life = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
 
 def create_app(collector: Collector, planner: PlannerLoop | None = None) -> FastAPI:
     """An ASGI application on an open collector; it runs the planner, and closes both at its end."""
+    metrics, tasks = Metrics(), One({collector.deployment.stem: collector})
+    routes = [metrics_route(Probes(tasks), metrics, Door(collector).admit)]
+    return task_app(collector, planner, metrics, _life(collector, planner), routes)
 
-    @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
-        if planner is not None:
-            planner.start()
-        yield
-        if planner is not None:
-            await run_in_threadpool(planner.stop)
-        await run_in_threadpool(collector.close)
 
-    metrics = Metrics(collector)
+def monitor_app(collector: Collector, planner: PlannerLoop) -> FastAPI:
+    """The same for a planner that takes no reports: it can be watched, and no more."""
+    metrics, tasks = Metrics(), One({collector.deployment.stem: collector})
+    connect(collector, planner, metrics)
+    probes = Probes(tasks)
+    routes = [monitoring(probes), metrics_route(probes, metrics, Door(collector).admit)]
+    return assemble(routes, metrics.of(""), _life(collector, planner))
+
+
+def task_app(
+    collector: Collector,
+    planner: PlannerLoop | None,
+    metrics: Metrics,
+    life: Life | None = None,
+    more: Sequence[APIRouter] = (),
+) -> FastAPI:
+    """The routes of one task, on metrics that others may share."""
+    counters = connect(collector, planner, metrics)
+    routes, upload = api(collector, Door(collector), counters)
+    probes = Probes(One({collector.deployment.stem: collector}))
+    pages = APIRouter(responses=_beside_pages())
+    pages.include_router(dashboard.router(collector))
+    return assemble([routes, monitoring(probes), *more, pages], counters, life, upload)
+
+
+def connect(collector: Collector, planner: PlannerLoop | None, metrics: Metrics) -> TaskMetrics:
+    """Let a task count what it does."""
+    counters = metrics.of(collector.deployment.stem, collector.deployment.model)
+    collector.readiness.failed = counters.planner_failed
+    if planner is not None:
+        planner.timed = counters.time_plan
+    return counters
+
+
+def assemble(
+    routes: Sequence[APIRouter],
+    counters: TaskMetrics,
+    life: Life | None = None,
+    upload: Upload | None = None,
+) -> FastAPI:
+    """Routes with errors in one shape, headers and limits around them."""
     app = FastAPI(
         title="tacit",
         version=__version__,
@@ -49,11 +88,24 @@ def create_app(collector: Collector, planner: PlannerLoop | None = None) -> Fast
         redirect_slashes=False,
         lifespan=life,
     )
-    app.include_router(api(collector, metrics))
-    app.include_router(dashboard.router(collector), responses=_beside_pages())
+    for router in routes:
+        app.include_router(router)
     errors.install(app)
-    app.add_middleware(Edge, metrics=metrics)
+    app.add_middleware(Edge, metrics=counters, upload=upload)
     return app
+
+
+def _life(collector: Collector, planner: PlannerLoop | None) -> Life:
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        if planner is not None:
+            planner.start()
+        yield
+        if planner is not None:
+            await run_in_threadpool(planner.stop)
+        await run_in_threadpool(collector.close)
+
+    return life
 
 
 def _beside_pages() -> dict[int | str, dict[str, Any]]:

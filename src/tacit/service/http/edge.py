@@ -8,18 +8,29 @@ client still has more to say the connection is closed.
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from fastapi import Request
+from fastapi import Request, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tacit.service.http.errors import ApiError, answer_unexpected
+from tacit.errors import TacitError
+from tacit.service.answers import Unavailable
+from tacit.service.http.errors import ApiError, answer_unexpected, shape
 
 if TYPE_CHECKING:
-    from tacit.service.http.metrics import Metrics
+    from tacit.service.http.metrics import TaskMetrics
 
+Upload = Callable[[Request], Awaitable[Response]]
+UPLOADS = "/v1/reports"
+JSON, TEXT = "application/json", "text/plain"
+MOST_REQUESTS = 1000
+"""Requests being answered at the same time; further ones get 503."""
+ALWAYS = ("/livez", "/readyz", "/healthz")
+"""Answered however many there are."""
 BODY_SECONDS = 30.0
 """Time a client has for its whole body."""
 DRAIN_BYTES, DRAIN_SECONDS = 1 << 20, 2.0
@@ -35,21 +46,36 @@ HEADERS = {
 }
 """Defaults; a page that needs more (the dashboard) sets its own policy."""
 
+_ENCODED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
 
 class Edge:
-    """ASGI middleware around the whole application."""
+    """ASGI middleware around the whole application.
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self.app, self.metrics = app, metrics
+    Uploads, by far the most frequent requests, skip the framework's search for their route, which
+    takes longer than the rest of their way.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: TaskMetrics, upload: Upload | None = None) -> None:
+        self.app, self.metrics, self._upload = app, metrics, upload
+        self._active = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send)
+        exchange, started = _Exchange(scope, receive, send), time.monotonic()
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        uploaded = path == UPLOADS and scope["method"] == "POST"
+        self._active += 1
         try:
-            await self.app(exchange.scope, exchange.receive, exchange.send)
+            if self._active > MOST_REQUESTS and path not in ALWAYS:
+                raise Unavailable("too many requests at a time")
+            if uploaded and self._upload is not None:
+                await self._take(exchange, self._upload)
+            else:
+                await self.app(exchange.scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             pass
         except Exception as error:
@@ -57,8 +83,17 @@ class Edge:
             if exchange.status is None:
                 await response(exchange.scope, exchange.receive, exchange.send)
         finally:
-            route = getattr(exchange.scope.get("route"), "path", "other")
-            self.metrics.count_request(route, exchange.status)
+            self._active -= 1
+            found = getattr(exchange.scope.get("route"), "path", "other")
+            route = UPLOADS if uploaded else found
+            self.metrics.count_request(route, exchange.status, time.monotonic() - started)
+
+    async def _take(self, exchange: _Exchange, upload: Upload) -> None:
+        try:
+            response = await upload(Request(exchange.scope, exchange.receive))
+        except TacitError as error:
+            response = shape(error).response()
+        await response(exchange.scope, exchange.receive, exchange.send)
 
 
 class _Exchange:
@@ -85,9 +120,10 @@ class _Exchange:
         """Pass a part of the answer on."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            given = {name for name, _ in message["headers"]}
+            more = [pair for pair in _ENCODED if pair[0] not in given]
+            message["headers"] = [*message["headers"], *more]
             headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
             if self._unread:
                 await self._drain()
             if self._unread:
@@ -109,17 +145,16 @@ class _Exchange:
             pass
 
 
-async def read_json(request: Request, limit: int) -> bytes:
-    """The body of a JSON request, at most ``limit`` bytes of it, within a bounded time."""
+async def read_body(request: Request, limit: int, form: str = JSON) -> bytes:
+    """The body of a request in that form, at most ``limit`` bytes of it, within a bounded time."""
     kind, _, parameters = request.headers.get("content-type", "").lower().partition(";")
     charset = parameters.replace(" ", "").replace('"', "")
-    if kind.strip() != "application/json" or charset not in ("", "charset=utf-8"):
-        raise ApiError(
-            "unsupported_media_type", "the body must be JSON", "send Content-Type: application/json"
-        )
+    if kind.strip() != form or charset not in ("", "charset=utf-8"):
+        said = "the body must be JSON" if form == JSON else "the body must be plain text"
+        raise ApiError("unsupported_media_type", said, f"send Content-Type: {form}")
     if request.headers.get("content-encoding", "identity") != "identity":
         raise ApiError(
-            "unsupported_media_type", "compressed bodies are not read", "send the JSON as it is"
+            "unsupported_media_type", "compressed bodies are not read", "send it as it is"
         )
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > 15 or int(declared) > limit):

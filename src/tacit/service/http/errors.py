@@ -8,7 +8,6 @@ may hold what was being handled.
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,7 +18,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from tacit.errors import InvalidInput, TacitError
-from tacit.service.answers import Refused, Unavailable, UnknownTask, UnknownVersion
+from tacit.service.answers import (
+    Exists,
+    Paused,
+    Refused,
+    TaskClosed,
+    Unavailable,
+    UnknownTask,
+    UnknownVersion,
+)
+from tacit.service.readiness import place
 
 log = logging.getLogger("tacit.service")
 
@@ -32,10 +40,14 @@ CODES: dict[str, int] = {
     "unknown_version": 404,
     "method_not_allowed": 405,
     "request_timeout": 408,
+    "paused": 409,
+    "closed": 409,
+    "exists": 409,
     "too_large": 413,
     "too_many_reports": 413,
     "unsupported_media_type": 415,
     "invalid": 422,
+    "too_many_requests": 429,
     "internal": 500,
     "unavailable": 503,
 }
@@ -63,10 +75,8 @@ class ApiError(TacitError):
 
 def answer_unexpected(error: Exception) -> Response:
     """A failure that is not the client's: logged without content, answered without detail."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "tacit" in frame.filename] or list(frames)
-    place = f"{ours[-1].name}, line {ours[-1].lineno}" if ours else "unknown"
-    log.error("%s in %s", type(error).__name__, place)
+    if not isinstance(error, Unavailable | Refused):  # those are logged where they begin and end
+        log.error("%s in %s", type(error).__name__, place(error))
     if isinstance(error, Unavailable | Refused | SQLAlchemyError | OSError):
         return ApiError(
             "unavailable",
@@ -84,20 +94,35 @@ def answer_unexpected(error: Exception) -> Response:
 def install(app: FastAPI) -> None:
     """Give every error that is not unexpected the same shape."""
     shapes: dict[type[Exception], Callable[[Any], ApiError]] = {
-        ApiError: lambda error: error,
-        UnknownTask: lambda error: ApiError("unknown_task", str(error), "fetch /v1/task"),
-        UnknownVersion: lambda error: ApiError("unknown_version", str(error), "fetch /v1/policy"),
-        InvalidInput: lambda error: ApiError("invalid", str(error), "compare with /openapi.json"),
+        TacitError: shape,
         RequestValidationError: lambda error: invalid(error.errors()),
         HTTPException: _http_error,
     }
-    for kind, shape in shapes.items():
+    for kind, made in shapes.items():
 
-        async def answer(request: Request, error: Exception, shape: Any = shape) -> Response:
-            response: Response = shape(error).response()
+        async def answer(request: Request, error: Exception, made: Any = made) -> Response:
+            response: Response = made(error).response()
             return response
 
         app.add_exception_handler(kind, answer)
+
+
+def shape(error: TacitError) -> ApiError:
+    """What a client is told of an error that says what is wrong with the request; or it goes on."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, UnknownTask):
+        return ApiError("unknown_task", str(error), "fetch /v1/task")
+    if isinstance(error, UnknownVersion):
+        return ApiError("unknown_version", str(error), "fetch /v1/policy")
+    if isinstance(error, Paused):
+        hint, pause = "keep the report, and send the same bytes later", {"Retry-After": "60"}
+        return ApiError("paused", str(error), hint, pause)
+    if isinstance(error, TaskClosed | Exists):
+        return ApiError("closed" if isinstance(error, TaskClosed) else "exists", str(error))
+    if isinstance(error, InvalidInput):
+        return ApiError("invalid", str(error), "compare with /openapi.json")
+    raise error
 
 
 def invalid(problems: Any) -> ApiError:

@@ -6,7 +6,7 @@ the one against the other. An upload is checked by :data:`UPLOAD` in one call pe
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, WithJsonSchema
 from typing_extensions import TypedDict
@@ -15,6 +15,7 @@ from tacit.service.http.errors import CODES
 
 Code = Annotated[str, WithJsonSchema({"type": "string", "enum": list(CODES)})]
 Hex32 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$")]
+Hex64 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 LARGEST_VERSION = 2**31 - 1
 Whole = Annotated[
     float,  # 2.0 is an integer in JSON, true and "2" are not; fractions are refused after parsing
@@ -91,6 +92,9 @@ class TaskBody(BaseModel):
     accepted_versions: int | None
     delay: float
     grace: float
+    keep_reports: bool
+    restoring: str
+    state: Literal["open", "paused", "closed"]
     guarantee: dict[str, Any]
 
 
@@ -98,9 +102,21 @@ class PolicyBody(BaseModel):
     """One publication: the policy and the public numbers that go with it."""
 
     task_id: str
+    previous: str | None = None
     version: int
     policy: dict[str, Any]
     context: dict[str, ArrayBody]
+
+
+class TakingBody(BaseModel):
+    """Whether a report under a version would be taken now; if not, why."""
+
+    task_id: str
+    version: int
+    publication: str | None
+    taken: bool
+    reason: str | None
+    message: str | None
 
 
 class GuaranteeBody(BaseModel):
@@ -127,6 +143,26 @@ class Health(BaseModel):
     planner: bool
 
 
+class Alive(BaseModel):
+    """The process answers."""
+
+    status: Literal["alive"]
+    tacit: str
+
+
+class Ready(BaseModel):
+    """Whether the service does all of its work; if not, why: in a word and in a sentence.
+
+    ``tasks`` names those in trouble.
+    """
+
+    ready: bool
+    reason: str | None
+    message: str | None
+    tasks: list[str]
+    tacit: str
+
+
 class ReportUpload(TypedDict):
     """One report. The message is opaque here: the collector reads it."""
 
@@ -134,6 +170,7 @@ class ReportUpload(TypedDict):
     id: Hex32
     version: Whole
     message: str
+    publication: NotRequired[Hex64]
 
 
 class Upload(TypedDict):

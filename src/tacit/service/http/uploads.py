@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from tacit.errors import TacitError
 from tacit.service.answers import IncomingReport, UploadAnswer
 from tacit.service.http.errors import ApiError, invalid
 from tacit.service.http.models import UPLOAD
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from tacit.service.collector import Collector
     from tacit.service.intake import Upload
 
+T = TypeVar("T")
 ANSWER = TypeAdapter(UploadAnswer)
 GROUP = 5000
 """Reports in one transaction at most (one upload may have more)."""
@@ -23,13 +26,7 @@ GROUP = 5000
 
 def parse(body: bytes, max_batch: int) -> tuple[str, list[IncomingReport]]:
     """Task id and reports of an upload; refused whole if its form is wrong."""
-    try:
-        upload = UPLOAD.validate_json(body)
-    except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False, include_input=False)
-        if problems[0]["type"] == "json_invalid":
-            raise ApiError("malformed", "the body is not JSON", "send one JSON object") from None
-        raise invalid(problems) from None
+    upload = validated(UPLOAD, body)
     reports = upload["reports"]
     if len(reports) > max_batch:
         raise ApiError(
@@ -40,9 +37,22 @@ def parse(body: bytes, max_batch: int) -> tuple[str, list[IncomingReport]]:
     if any(report["version"] % 1 for report in reports):
         raise ApiError("invalid", "reports: a version must be a whole number")
     return upload["task_id"], [
-        IncomingReport(report["id"], int(report["version"]), report["message"])
+        IncomingReport(
+            report["id"], int(report["version"]), report["message"], report.get("publication")
+        )
         for report in reports
     ]
+
+
+def validated(form: TypeAdapter[T], body: bytes) -> T:
+    """A body in the form that it must have; what is wrong with it is told without its values."""
+    try:
+        return form.validate_json(body)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        if problems[0]["type"] == "json_invalid":
+            raise ApiError("malformed", "the body is not JSON", "send one JSON object") from None
+        raise invalid(problems) from None
 
 
 class Writer:
@@ -72,18 +82,27 @@ class Writer:
             while self._waiting:
                 group = self._take()
                 uploads = [upload for upload, _ in group]
-                answers = loop.run_in_executor(self._thread, self._collector.settle, uploads)
-                await asyncio.wait([answers])
-                error = answers.exception()
-                for place, (_, done) in enumerate(group):
+                found = await loop.run_in_executor(self._thread, self._settle, uploads)
+                for answer, (_, done) in zip(found, group, strict=True):
                     if done.done():  # the client has gone
                         continue
-                    if error is not None:
-                        done.set_exception(error)
+                    if isinstance(answer, Exception):
+                        done.set_exception(answer)
                     else:
-                        done.set_result(answers.result()[place])
+                        done.set_result(answer)
         finally:
             self._turn = None
+
+    def _settle(self, uploads: list[Upload]) -> Sequence[UploadAnswer | Exception]:
+        """Answers, or what went wrong; an upload that nobody foresaw fails alone."""
+        try:
+            return self._collector.settle(uploads)
+        except TacitError as error:
+            return [error] * len(uploads)
+        except Exception as error:
+            if len(uploads) == 1:
+                return [error]
+            return [answer for upload in uploads for answer in self._settle([upload])]
 
     def _take(self) -> list[tuple[Upload, asyncio.Future[UploadAnswer]]]:
         """The uploads that waited longest, as many as fit."""

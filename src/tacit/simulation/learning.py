@@ -1,0 +1,168 @@
+"""``tacit.learn``: an agent learns what can be played, without anybody knowing the truth."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tacit.agents.base import Agent
+from tacit.arrays import Array
+from tacit.errors import InvalidInput
+from tacit.forecast import bind, in_order, pair
+from tacit.learned import LearnedPolicy
+from tacit.policy import Policy
+from tacit.privacy.noise import SecureNoise
+from tacit.problems.from_gymnasium import make_environment
+from tacit.problems.played import Play, Played
+from tacit.simulation.api import MOST_EPISODES, MOST_SEEDS, outcome
+from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
+from tacit.simulation.learn_result import LearnResult, compared
+from tacit.simulation.runs import StepwiseRun
+from tacit.simulation.scheduler import Progress, advance_all
+from tacit.simulation.streams import stream
+from tacit.validate import choice, integer
+
+TESTS = 200
+"""Episodes that each learned policy is tried on afterwards, and uniform actions beside it."""
+
+
+def learn(
+    environment: str | Play | Any,
+    agent: Agent | str,
+    users: int,
+    seeds: int = 1,
+    *,
+    rewards: tuple[float, float],
+    horizon: int | None = None,
+    states: int | None = None,
+    actions: int | None = None,
+    homogeneous: bool = True,
+    participations: int = 1,
+    noise: str = "simulated",
+    seed: int = 0,
+    checkpoints: int | str = "log",
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+) -> LearnResult:
+    """Let ``agent`` learn from users who live in ``environment``, whose truth nobody knows.
+
+    There is no optimum to compare with, so the result has returns instead of regret. They are
+    outcomes of a simulation, which no agent sees and no guarantee covers; of real people they
+    would be private. Ctrl-C ends the runs early and returns what was done.
+
+    Args:
+        environment: a Gymnasium environment or its id ("gym:FrozenLake-v1"), with discrete
+            observations and actions (:class:`tacit.Discretized` makes them so); or a function
+            ``play(policy, rng)`` that plays one episode and returns its steps, a list of (state,
+            action, reward, next state), None as the last next state if the episode ended there. It
+            asks ``policy.act(state, step, rng)`` and takes all its chance from ``rng``.
+        agent: who learns, or its name; any agent for tables.
+        users: number of users, one episode each.
+        seeds: number of independent runs.
+        rewards: least and largest reward of one step, public; what lies outside is clipped before
+            the agent learns from it.
+        horizon: steps after which an episode is cut; by default the environment's time limit.
+        states: how many there are, for a function that plays.
+        actions: likewise.
+        homogeneous: False if the law of a step may depend on its number.
+        participations: how often one person may take part; the guarantee covers all of them.
+        noise: "simulated" (seeded, fast), or "secure" (as for real people; takes no seed).
+        seed: root of all random streams.
+        checkpoints: "log", or a number n to record every n-th user.
+        progress: called now and then with (users done, mean return so far), means over runs.
+        stop: set it from another thread to end the runs early.
+
+    Returns:
+        Returns with bands, the guarantee and the policies.
+    """
+    in_order(environment, agent)
+    K = integer(users, "users", low=1, high=MOST_EPISODES)
+    count = integer(seeds, "seeds", low=1, high=MOST_SEEDS)
+    root = integer(seed, "seed", low=0)
+    choice(noise, "noise", ("simulated", "secure"))
+    world = played(
+        environment,
+        rewards=rewards,
+        horizon=horizon,
+        states=states,
+        actions=actions,
+        homogeneous=homogeneous,
+    )
+    _, learner = pair(world, agent)
+    bound = bind(world, learner, K, participations=participations)
+    world.try_out(stream(root, 0, "trial"))
+    grid = checkpoint_grid(K, checkpoints)
+    stop = stop or threading.Event()
+    source = SecureNoise() if noise == "secure" else None
+    runs = [StepwiseRun(world, bound, root, run, grid, stop, source) for run in range(count)]
+
+    def tell(done: int, _: float) -> None:
+        if progress is not None and done:
+            earned = [run.score.now[2] for run in runs]
+            progress(done, float(world.total(np.mean(earned), done)) / done)
+
+    began = time.perf_counter()
+    # One thread: whoever plays keeps the interpreter busy, and one environment serves all runs.
+    finished = advance_all(runs, K, 1, stop, tell)
+    seconds = time.perf_counter() - began
+    guarantee = bound.guarantee.as_simulated() if source is None else bound.guarantee
+    found = outcome(world, learner, bound, guarantee, root, runs, grid, seconds, finished)
+    found["reward"] = world.total(found["reward"], found["episodes"])
+    return LearnResult(**found, tests=_tests(world, found["policies"], root))
+
+
+def played(
+    environment: Any,
+    *,
+    states: int | None = None,
+    actions: int | None = None,
+    horizon: int | None = None,
+    **declared: Any,
+) -> Played:
+    """What a person calls an environment, as a problem."""
+    if isinstance(environment, str):
+        environment = make_environment(environment.removeprefix("gym:"), {})
+    import gymnasium
+
+    if isinstance(environment, gymnasium.Env):
+        from tacit.problems.from_environment import played_environment
+
+        if (states, actions) != (None, None):
+            raise InvalidInput(
+                "an environment says itself how many states and actions it has: leave states and "
+                "actions out"
+            )
+        return played_environment(environment, horizon=horizon, **declared)
+    if not callable(environment):
+        raise InvalidInput(
+            "the environment must be a Gymnasium environment, the id of one (gym:FrozenLake-v1) or "
+            f"a function that plays one episode, got {type(environment).__name__}; a problem with "
+            "known tables is for tacit.simulate"
+        )
+    sizes: dict[str, Any] = {"states": states, "actions": actions, "horizon": horizon}
+    missing = [name for name, size in sizes.items() if size is None]
+    if missing:
+        raise InvalidInput(
+            f"a function that plays does not say its sizes: give {', '.join(missing)}"
+        )
+    name = getattr(environment, "__name__", type(environment).__name__)
+    return Played(environment, name=name, **sizes, **declared)
+
+
+def _tests(world: Played, policies: Sequence[LearnedPolicy], root: int) -> dict[str, Any]:
+    """How the learned policies do on fresh episodes, and uniform actions on the same."""
+
+    def returns(policy: Policy, run: int) -> Array:
+        rng = stream(root, run, "test")
+        totals = [world.rollout(policy, rng).rewards.sum() for _ in range(TESTS)]
+        return world.total(np.array(totals), 1)
+
+    learned = [policy.publication.policy for policy in policies]
+    return compared(
+        np.array([returns(policy, run) for run, policy in enumerate(learned)]),
+        np.array([returns(world.uniform(), run) for run in range(max(1, len(learned)))]),
+    )

@@ -1,0 +1,93 @@
+"""The files in deploy/: they parse, and name metrics, settings and options that exist."""
+
+import configparser
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from service.http.running import small_service
+from tacit.cli.main import app
+from tacit.service.settings import Settings
+
+FOLDER = Path(__file__).parents[2] / "deploy"
+OTHERS = {"tacit_ready", "tacit_planner_failures_total"}
+"""Of the readiness page."""
+
+
+@pytest.fixture(scope="module")
+def metrics(tmp_path_factory) -> set[str]:
+    with small_service(tmp_path_factory.mktemp("metrics")) as service:
+        service.upload(service.reports(1))
+        service.client.get("/v1/policy")
+        text = service.client.get("/metrics", headers=service.as_operator).text
+    return set(re.findall(r"^(tacit_\w+)", text, re.MULTILINE)) | OTHERS
+
+
+def test_alerts_ask_for_metrics_that_are_given(metrics: set[str]) -> None:
+    (group,) = yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"]
+    for rule in group["rules"]:
+        assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
+        assert rule["labels"]["severity"] in ("page", "ticket") and rule["annotations"]["summary"]
+        asked = set(re.findall(r"tacit_\w+", rule["expr"]))
+        assert asked and asked <= metrics, rule["alert"]
+
+
+def test_the_grafana_page_asks_for_metrics_that_are_given(metrics: set[str]) -> None:
+    panels = json.loads((FOLDER / "grafana.json").read_text())["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels) > 5
+    for panel in panels:
+        for target in panel["targets"]:
+            asked = set(re.findall(r"tacit_\w+", target["expr"]))
+            assert asked and asked <= metrics, panel["title"]
+
+
+def is_setting(name: str) -> bool:
+    section, _, key = name.removeprefix("TACIT_").lower().partition("_")
+    known = Settings.model_fields[section].annotation.model_fields
+    return key in known or key.removesuffix("_file") in known
+
+
+def options(command: list[str]) -> set[str]:
+    assert command[0] == "serve"
+    help_text = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200"}).output
+    return {word for word in command if word.startswith("--") and word not in help_text}
+
+
+def test_compose_uses_real_settings_options_and_secrets() -> None:
+    read = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+    services = read["services"]
+    assert set(services) == {"server", "planner", "database"}
+    for name in ("server", "planner"):
+        one = services[name]
+        assert all(is_setting(setting) for setting in one["environment"])
+        assert options(one["command"]) == set() and name in one["command"]
+        assert one["read_only"] and one["cap_drop"] == ["ALL"]
+        assert (FOLDER.parent / one["build"]["dockerfile"]).is_file()
+    assert {s for one in services.values() for s in one["secrets"]} == set(read["secrets"])
+    assert all(port.startswith("127.0.0.1:") for port in services["server"]["ports"])
+
+
+def test_the_image_runs_as_nobody_and_copies_what_is_there() -> None:
+    text = (FOLDER / "Containerfile").read_text()
+    assert re.findall(r"^USER (\w+)", text, re.MULTILINE) == ["tacit"]
+    for line in re.findall(r"^COPY ((?!--).+)$", text, re.MULTILINE):
+        for source in line.split()[:-1]:
+            assert (FOLDER.parent / source).exists(), source
+    assert options(json.loads(re.findall(r"^CMD (.+)$", text, re.MULTILINE)[0])) == set()
+
+
+def test_the_unit_is_hardened_and_sets_real_settings() -> None:
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    text = (FOLDER / "tacit@.service").read_text()
+    unit.read_string(text)
+    service = unit["Service"]
+    assert options(shlex.split(service["ExecStart"])[1:]) == set()
+    assert service["ProtectSystem"] == "strict" and service["DynamicUser"] == "yes"
+    named = re.findall(r"^Environment=(TACIT_\w+)=", text, re.MULTILINE)
+    assert named and all(is_setting(name) for name in named if name != "TACIT_CACHE_DIR")

@@ -1,0 +1,219 @@
+"""``tacit.learn``: agents for tables learn what can only be played."""
+
+import json
+import threading
+
+import gymnasium
+import numpy as np
+import pytest
+
+import tacit
+from tacit.errors import InvalidInput
+from tacit.simulation.learn_result import NOTE
+
+CHANCES = np.array([[0.1, 0.9], [0.8, 0.2]])
+SIZES = {"states": 2, "actions": 2, "horizon": 3, "rewards": (0, 1)}
+
+
+def bandit(policy, rng):
+    """Three rounds; in each the state says which action pays; the third may be missed."""
+    steps, state = [], int(rng.integers(2))
+    for step in range(3):
+        action = policy.act(state, step, rng)
+        following = int(rng.integers(2))
+        reward = float(rng.random() < CHANCES[state, action])
+        steps.append((state, action, reward, following))
+        state = following
+        if step == 1 and rng.random() < 0.3:
+            steps[-1] = (*steps[-1][:3], None)
+            break
+    return steps
+
+
+BEST = 0.85 * (2 + 0.7)
+UNIFORM = 0.5 * (2 + 0.7)
+
+
+def tables(result) -> list[list]:
+    return [learned.publication.policy.actions.tolist() for learned in result.policies]
+
+
+PRIVATE = {
+    "ldp-obi": {"epsilon": 50.0},
+    "ldp-psrl": {"epsilon": 50.0},
+    "shuffle-obi": {"epsilon": 3.0},
+    "tacit-local": {"epsilon": 4.0},
+    "tacit-joint": {"epsilon": 2.0},
+    "tacit-linear": {"epsilon": 2.0},
+}
+AGENTS = {"psrl": {}, "ucb-vi": {}, "obi": {}, "uniform": {}, "lsvi-ucb": {}, **PRIVATE}
+
+
+@pytest.mark.parametrize(
+    ("name", "users", "earned"),
+    [("psrl", 300, 2.2), ("tacit-joint", 2500, 2.0), ("tacit-local", 2500, 2.0)],
+)
+def test_learning_beats_uniform_actions(name: str, users: int, earned: float) -> None:
+    agent = tacit.agent(name, **AGENTS[name])
+    result = tacit.learn(bandit, agent, users, 2, **SIZES)
+    assert result.tests["uniform"]["mean"] == pytest.approx(UNIFORM, abs=0.2)
+    assert result.tests["policy"]["mean"] > earned and BEST > earned
+    assert result.late().mean() > earned - 0.2
+    assert result.warning == "" and result.tests["difference"]["ci95"][0] > 0
+    assert [row[:2] for row in tables(result)[0]] == [[1, 0]] * 3
+    assert result.policy.act(0, step=0) == 1 and result.policy.users == users
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_agent_for_tables_learns(name: str) -> None:
+    agent = tacit.agent(name, **AGENTS[name])
+    result = tacit.learn(bandit, agent, 30, **SIZES)
+    assert result.completed == 30 and np.isfinite(result.returns).all()
+    assert np.isnan(result.regret).all() and result.guarantee.simulated
+    assert result.problem["states"] == 3 and result.policies[0].publication.policy.horizon == 3
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_secure_noise_is_stated_as_such_and_takes_no_seed(name: str) -> None:
+    agent = tacit.agent(name, **PRIVATE[name])
+    result = tacit.learn(bandit, agent, 8, noise="secure", **SIZES)
+    assert not result.guarantee.simulated and result.completed == 8
+    seeded = tacit.learn(bandit, agent, 8, **SIZES)
+    assert seeded.guarantee.epsilon == result.guarantee.epsilon
+
+
+def test_a_run_is_what_its_seed_says_whatever_runs_beside_it() -> None:
+    agent = tacit.agent("tacit-local", epsilon=4.0)
+    first, again = (tacit.learn(bandit, agent, 60, 2, **SIZES) for _ in range(2))
+    other = tacit.learn(bandit, agent, 60, 2, seed=1, **SIZES)
+    alone = tacit.learn(bandit, agent, 60, 1, **SIZES)
+    assert np.array_equal(first.reward, again.reward) and tables(first) == tables(again)
+    assert first.to_json()["tests"] == again.to_json()["tests"]
+    assert not np.array_equal(first.reward, other.reward)
+    assert np.array_equal(first.reward[:1], alone.reward)
+    assert not np.array_equal(first.reward[0], first.reward[1])
+
+
+def test_one_environment_serves_all_runs() -> None:
+    lake = gymnasium.make("FrozenLake-v1", disable_env_checker=True)
+    options = {"horizon": 12, "rewards": (0, 1), "checkpoints": 5}
+    both = tacit.learn(lake, tacit.agent("psrl"), 20, 2, **options)
+    alone = tacit.learn("gym:FrozenLake-v1", "psrl", 20, 1, **options)
+    assert np.array_equal(both.reward[:1], alone.reward)
+    assert both.episodes.tolist() == [5, 10, 15, 20]
+
+
+def test_rewards_are_clipped_for_the_agent_and_not_for_the_reader() -> None:
+    def paying(most: float):
+        calls = []
+
+        def play(policy, rng):
+            calls.append(0)
+            steps = bandit(policy, rng)
+            return [(s, a, r * most if len(calls) > 1 else r, n) for s, a, r, n in steps]
+
+        return play
+
+    one, seven = (
+        tacit.learn(paying(most), tacit.agent("psrl"), 40, **SIZES) for most in (1.0, 7.0)
+    )
+    assert tables(one) == tables(seven)
+    assert np.allclose(7 * one.reward, seven.reward)
+    assert "clip" not in json.dumps(seven.to_json())
+
+
+def test_the_agent_sees_nothing_but_the_statistic(monkeypatch) -> None:
+    """Whatever is written down about returns, the policies stay the same."""
+    from tacit.simulation import runs
+
+    agent = tacit.agent("psrl")
+    before = tacit.learn(bandit, agent, 40, **SIZES)
+    real = runs.record
+    monkeypatch.setattr(runs, "record", lambda reward, *score: real(-99.0, *score))
+    after = tacit.learn(bandit, agent, 40, **SIZES)
+    assert tables(after) == tables(before) and not np.array_equal(after.reward, before.reward)
+
+
+def test_the_result_says_what_it_is(tmp_path) -> None:
+    agent = tacit.agent("tacit-joint", epsilon=1.0)
+    result = tacit.learn(bandit, agent, 50, 2, **SIZES)
+    mean, low, high = result.band()
+    assert np.all((low <= mean) & (mean <= high)) and len(mean) == len(result.episodes)
+    assert np.allclose(result.returns @ np.diff(result.episodes, prepend=0), result.reward[:, -1])
+    report = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert report["note"] == NOTE and "regret" not in report
+    assert report["returns"]["late"] == pytest.approx(result.late().mean())
+    assert report["warning"] == result.warning
+    frame = result.frame()
+    assert list(frame.columns) == ["seed", "episode", "returns", "reward"]
+    assert len(frame) == result.returns.size
+    assert result.plot(tmp_path / "returns.png").stat().st_size > 10_000
+    page = result._repr_html_()
+    assert "bandit" in page and NOTE in page and "(1, 1e-05)-differential privacy" in page
+    assert "<img" in page and "regret" not in page
+
+
+def test_a_policy_that_learned_nothing_is_called_so() -> None:
+    hopeless = tacit.learn(bandit, tacit.agent("ldp-psrl", epsilon=0.001), 20, 2, **SIZES)
+    assert hopeless.warning.startswith("Not shown to be better than uniform actions: learned")
+    reference = tacit.learn(bandit, tacit.agent("uniform"), 20, 2, **SIZES)
+    assert reference.warning == "" and reference.tests["difference"]["mean"] == 0.0
+
+
+def test_it_is_kept_on_disk(tmp_path) -> None:
+    result = tacit.learn(bandit, "psrl", 30, 2, **SIZES)
+    again = tacit.LearnResult.load(result.save(tmp_path / "kept"))
+    assert again.to_json() == result.to_json() and tables(again) == tables(result)
+    policy = tacit.load_policy(tmp_path / "kept" / "policy.json")
+    assert policy.act(1, step=2) == result.policy.act(1, step=2)
+    with pytest.raises(InvalidInput, match="tacit.learn made them, and tacit.LearnResult reads"):
+        tacit.Result.load(tmp_path / "kept")
+    other = tacit.simulate("random-mdp", "psrl", 5).save(tmp_path / "other")
+    with pytest.raises(InvalidInput, match="tacit.Result reads it"):
+        tacit.LearnResult.load(other)
+
+
+def test_stopping_keeps_what_was_done() -> None:
+    stop, told = threading.Event(), []
+
+    def progress(done: int, earned: float) -> None:
+        told.append((done, earned))
+        if done >= 20:
+            stop.set()
+
+    result = tacit.learn(bandit, tacit.agent("psrl"), 10**6, progress=progress, stop=stop, **SIZES)
+    assert result.interrupted and 0 < result.completed < 10**6
+    assert told and all(0.0 <= earned <= 3.0 for _, earned in told)
+    assert result.returns.shape == (1, len(result.episodes)) and result.policies == ()
+    assert "no learned policy" in result.tested() and result.warning == ""
+    json.dumps(result.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"environment": 3}, "must be a Gymnasium environment.*got int"),
+        ({"environment": tacit.problem("river-swim")}, "got TabularMDP.*tacit.simulate"),
+        ({"environment": "gym:Nothing-v0"}, "could not make 'Nothing-v0'"),
+        ({"environment": "gym:CartPole-v1"}, "leave states and actions out"),
+        ({"horizon": None}, "does not say its sizes: give horizon"),
+        ({"states": None, "actions": None}, "give states, actions"),
+        ({"states": 0}, "states = 0"),
+        ({"horizon": 2.5}, "horizon = 2.5"),
+        ({"users": 0}, "users = 0"),
+        ({"noise": "loud"}, "noise = 'loud', but it must be one of simulated, secure"),
+        ({"rewards": (1, 0)}, r"rewards = \(1, 0\)"),
+        ({"rewards": (0, 0.5)}, "paid 1 in an episode before the first user"),
+        ({"states": 1}, "bandit played state 1, but states are whole numbers from 0 to 0"),
+        ({"environment": "psrl", "agent": bandit}, "psrl is an agent, but the problem comes"),
+        ({"agent": bandit}, "agent is .*, but it must be an agent"),
+        ({"agent": "optimal"}, "nobody knows the"),
+        ({"agent": "ofu-rl"}, "nobody knows the start of bandit"),
+        ({"agent": "psrrl"}, "unknown agent 'psrrl'; did you mean 'psrl'"),
+        ({"checkpoints": "all"}, "checkpoints = 'all'"),
+    ],
+)
+def test_bad_input_is_one_sentence(changed: dict, message: str) -> None:
+    given = {"environment": bandit, "agent": "psrl", "users": 10, **SIZES, **changed}
+    with pytest.raises(InvalidInput, match=message):
+        tacit.learn(given.pop("environment"), given.pop("agent"), given.pop("users"), **given)
