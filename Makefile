@@ -27,7 +27,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/core.stamp: $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[plots,tables]'
 	@touch $@
 
 $(VENV)/test.stamp: $(VENV)/core.stamp

@@ -7,6 +7,7 @@ message alone and exits with status 2; a library user catches :class:`TacitError
 from __future__ import annotations
 
 import difflib
+import importlib.util
 from collections.abc import Iterable
 
 
@@ -27,8 +28,54 @@ class UnknownName(InvalidInput):
         self.name = name
 
 
+class MissingExtra(TacitError, ImportError):
+    """A package that only some of tacit needs is not installed."""
+
+
+EXTRAS = {
+    "tables": ("pandas", "pyarrow"),
+    "plots": ("matplotlib",),
+    "report": ("jinja2",),
+    "secure": ("opendp",),
+    "client": ("httpx", "tenacity"),
+    "cluster": ("ray",),
+    "service": (
+        "alembic",
+        "cryptography",
+        "fastapi",
+        "httptools",
+        "prometheus_client",
+        "psycopg",
+        "pydantic",
+        "sqlalchemy",
+        "uvicorn",
+    ),
+}
+"""By extra of the package, what is imported from it."""
+
+
+def need(what: str, *extras: str) -> None:
+    """Say what to install where a package of these extras is missing.
+
+    Args:
+        what: the beginning of the sentence.
+        extras: names in :data:`EXTRAS`.
+    """
+    for extra in extras:
+        for module in EXTRAS[extra]:
+            if importlib.util.find_spec(module) is None:
+                raise MissingExtra(
+                    f"{what} needs the package {module}, which is not installed: "
+                    f"pip install 'tacit[{','.join(extras)}]'"
+                )
+
+
 class Blind(TacitError, TypeError):
     """Raw user data, or secret state, was about to leave the only place it may live in."""
+
+
+class OverBudget(TacitError):
+    """Something was asked of a privacy budget that has not so much left."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

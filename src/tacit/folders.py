@@ -1,4 +1,4 @@
-"""Folders that results go into, and what is said in them about how they were made."""
+"""Folders that results go into, what is said in them about how they were made, and their locks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import platform
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 
 def make_folder(folder: Path) -> None:
@@ -43,6 +46,23 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
     part = path.with_name(path.name + ".part")
     part.write_text(json.dumps(data, indent=2) + "\n")
     part.replace(path)
+
+
+def lock_of(path: Path) -> FileLock:
+    """What one process at a time may hold for a file: a lock in a file beside it, on any system."""
+    from filelock import FileLock  # late: devices import this module and take no lock
+
+    return FileLock(path.with_name(path.name + ".lock"), thread_local=False)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder durable, where a folder can be opened for that (not on Windows)."""
+    if hasattr(os, "O_DIRECTORY"):
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def made_with() -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, need
 from tacit.kernels.excitation import directions
 from tacit.pairs import Pairs
 from tacit.validate import distributions, finite_array, integer, number, unit_array
@@ -64,6 +64,7 @@ class TabularPolicy:
 
     def to_frame(self, states: Names = None, actions: Names = None) -> pd.DataFrame:
         """Columns step, state and action."""
+        need("a table of a policy", "tables")
         import pandas as pd
 
         H, S = self.actions.shape
@@ -119,6 +120,7 @@ class StochasticPolicy:
 
     def to_frame(self, states: Names = None, actions: Names = None) -> pd.DataFrame:
         """Columns step, state, action and probability."""
+        need("a table of a policy", "tables")
         import pandas as pd
 
         step, state, action = np.indices(self.probabilities.shape).reshape(3, -1)
@@ -241,6 +243,7 @@ class LinearPolicy:
 
     def to_frame(self, states: Names = None, actions: Names = None) -> pd.DataFrame:
         """Columns step, input, gain of every state variable, and offset; without excitation."""
+        need("a table of a policy", "tables")
         import pandas as pd
 
         H, d, n = self.gains.shape

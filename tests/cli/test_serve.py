@@ -40,18 +40,27 @@ def test_check_says_what_would_run_and_touches_nothing(call, file: Path, tmp_pat
         "held on the device for 12 days from the beginning of an episode",
         "may name a policy until 24 days 6 hours after it was replaced",
         "differential privacy, local model",
-        "Forecast: after 20,000 users",
+        "Forecast: after 20,000 reports",
+        "Outlook: To close 50% of the gap with 20,000 users: epsilon 4 is enough.",
     ):
         assert words in done.out
     assert [path.name for path in tmp_path.iterdir()] == ["coach.toml"]
     report = json.loads(call("serve", "coach.toml", "--check", "--json").out)
     assert report["task_id"] == Deployment.load(file).task_id
     assert report["model"] == "local" and report["guarantee"]["simulated"] is False
-    assert report["forecast"]["users"] == 20_000
+    assert report["forecast"]["users"] == report["plan"]["users"] == 20_000
     timing = report["timing"]
     assert (timing["duration"], timing["delay"], timing["grace"]) == (1036800, 21600, 1036800)
     file.write_text(file.read_text().replace('duration = "12d"', ""))
     assert "can tell who stopped early." in call("serve", "coach.toml", "--check").out
+
+
+def test_check_warns_of_too_few_users(call, file: Path) -> None:
+    text = file.read_text().replace("users = 20000 ", "users = 300 ")
+    file.write_text(text.replace("epsilon = 4.0", "epsilon = 0.1"))
+    said = call("serve", "coach.toml", "--check").out
+    assert "Warning: To close 50% of the gap with 300 users: epsilon 0.1 is not" in said
+    assert "`tacit plan coach.toml` takes its time" in said
 
 
 def test_consent_is_told_with_the_numbers_of_the_file(call, file: Path, tmp_path: Path) -> None:

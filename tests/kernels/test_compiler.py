@@ -116,7 +116,7 @@ def test_folders_by_environment(fresh_folder, tmp_path, monkeypatch):
     assert fresh_folder().is_dir()
 
 
-def test_a_folder_that_cannot_be_made_is_replaced_by_a_fresh_private_one(
+def test_a_folder_that_cannot_be_made_is_replaced_by_a_private_one(
     fresh_folder, tmp_path, monkeypatch
 ):
     (tmp_path / "file").touch()
@@ -125,9 +125,57 @@ def test_a_folder_that_cannot_be_made_is_replaced_by_a_fresh_private_one(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     folder = fresh_folder()
     assert folder.is_dir() and folder.is_relative_to(tmp_path / "temporary")
-    assert folder.stat().st_mode & 0o077 == 0  # nobody else may plant code in it
+    private = folder.parent
+    assert private.stat().st_mode & 0o077 == 0  # nobody else may plant code in it
     fresh_folder.cache_clear()
-    assert fresh_folder() != folder  # nor guess the next one's name
+    assert fresh_folder() == folder  # what was compiled is found again
+    private.chmod(0o777)
+    fresh_folder.cache_clear()
+    other = fresh_folder()  # somebody may have planted code by now
+    assert not other.is_relative_to(private) and other.parent.stat().st_mode & 0o077 == 0
+    private.rename(tmp_path / "elsewhere")
+    private.symlink_to(tmp_path / "elsewhere")
+    fresh_folder.cache_clear()
+    assert not fresh_folder().resolve().is_relative_to(tmp_path / "elsewhere")
+
+
+def test_compiling_is_announced_once_and_takes_no_working_time(monkeypatch, capsys):
+    from types import SimpleNamespace
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    heard = compiler.Compilation()
+    monkeypatch.setattr(compiler, "compilation", heard)
+    now = iter([0.0, 1.0, 3.0, 20.0, 100.0, 105.0, 200.0])
+    monkeypatch.setattr(compiler.time, "perf_counter", lambda: next(now))
+    begin, end = (SimpleNamespace(is_start=start, is_end=not start) for start in (True, False))
+    assert compiler.working_time() == 0.0
+    for event in (begin, begin, end, end):  # one within another, from 1 to 100
+        heard.notify(event)
+    assert heard.seconds == 99.0 and compiler.working_time() == 105.0 - 99.0
+    heard.notify(begin)
+    assert capsys.readouterr().err == "tacit: compiling once, about 20 s\n"
+
+
+def test_numba_tells_when_it_compiles(tmp_path):
+    code = (
+        "import numpy as np; from tacit.kernels import compiler, kernel\n"
+        "@kernel\n"
+        "def f(x): return x + 1\n"
+        "f(1); print(compiler.compilation.seconds > 0.0)"
+    )
+    script = tmp_path / "script.py"  # what has no file cannot be cached
+    script.write_text(code)
+    done = [
+        subprocess.run(
+            [sys.executable, str(script)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "TACIT_CACHE_DIR": str(tmp_path / "cache")},
+        ).stdout.strip()
+        for _ in range(2)
+    ]
+    assert done == ["True", "False"]  # the second one found the first one's code
 
 
 def test_folders_unused_for_a_month_are_removed(fresh_folder, tmp_path, monkeypatch):

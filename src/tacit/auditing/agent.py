@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -173,9 +174,15 @@ def _sources(bound: BoundAgent, secure: bool) -> tuple[list[AuditedSource], tupl
     if not bound.privatizer.secure:
         said = "this noise has no exact sampler, so there is no secure path to audit"
         return ["simulated"], (said,)
-    if secure and bound.guarantee.model != "none":
+    if not secure or bound.guarantee.model == "none":
+        return ["simulated"], ()
+    if bound.privatizer.channels() or find_spec("opendp") is not None:  # finitely many need none
         return ["simulated", "secure"], ()
-    return ["simulated"], ()
+    said = (
+        "the noise that protects people, because OpenDP draws it and is not installed: "
+        "pip install 'tacit[secure]'; simulated noise was audited"
+    )
+    return ["simulated"], (said,)
 
 
 def _exact_epsilon(bound: BoundAgent) -> float | None:
@@ -218,12 +225,8 @@ def _service_plans(
     problem: Problem, agent: Agent, bound: BoundAgent, rng: np.random.Generator
 ) -> Plans:
     """The running service."""
-    try:
-        from tacit.auditing.service import PEOPLE, ServiceTarget, require_servable
-    except ImportError:
-        raise InvalidInput(
-            "auditing a running service needs the service extra: pip install 'tacit[service]'"
-        ) from None
+    from tacit.auditing.service import PEOPLE, ServiceTarget, require_servable
+
     require_servable(agent, bound)
     case = worst_cases(bound, _first_publication(bound, rng), rng)[0]
     target = ServiceTarget(problem, agent, canaries(bound, case, PEOPLE, rng), bound.task)

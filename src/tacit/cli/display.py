@@ -5,7 +5,6 @@ Rich is imported when something is shown: half of the time of ``tacit --help`` w
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -44,6 +43,8 @@ def progress_bar(title: str, episodes: int, told: str = "regret") -> Iterator[Re
     """Episodes, what is told beside them, and episodes per second."""
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
+    from tacit.kernels.compiler import working_time
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -52,12 +53,12 @@ def progress_bar(title: str, episodes: int, told: str = "regret") -> Iterator[Re
         TextColumn("{task.fields[rate]:,.0f}/s"),
         TimeRemainingColumn(),
     )
-    began = time.perf_counter()
+    began = working_time()
     with bar(*columns) as drawn:
         line = drawn.add_task(title, total=episodes, number=0.0, rate=0.0)
 
         def report(done: int, number: float) -> None:
-            rate = done / max(time.perf_counter() - began, 1e-9)
+            rate = done / max(working_time() - began, 1e-9)
             drawn.update(line, completed=done, number=number, rate=rate)
 
         yield report

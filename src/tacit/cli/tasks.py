@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,6 +65,11 @@ def check_planner(host: str | None, port: int | None, workers: int) -> None:
 
 def until_told(start: Callable[[], None], stop: Callable[[], None]) -> None:
     """Work in threads until the process is told to stop."""
+    if sys.platform == "win32":
+        raise InvalidInput(
+            "a planner of its own waits for signals that Windows does not have; let tacit serve "
+            "plan as well, or run this in WSL or a container"
+        )
     told = (signal.SIGTERM, signal.SIGINT)
     signal.pthread_sigmask(signal.SIG_BLOCK, told)  # before threads start: they inherit it
     start()

@@ -5,6 +5,10 @@
 True
 """
 
+from tacit.errors import need
+
+need("the device client", "client")
+
 from tacit.client.device import Device
 from tacit.client.episode import Episode
 from tacit.client.errors import Declined, NotTaken, Refused, TookPart, Unreachable

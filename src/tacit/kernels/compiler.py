@@ -13,6 +13,8 @@ import functools
 import hashlib
 import os
 import shutil
+import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -46,18 +48,36 @@ def source_hash(root: Path = PACKAGE, only: frozenset[str] = frozenset()) -> str
 
 @functools.cache
 def cache_folder(only: frozenset[str] = frozenset()) -> Path:
-    """Folder for compiled code: $TACIT_CACHE_DIR, else the user's cache, else a fresh one."""
+    """Folder for compiled code: $TACIT_CACHE_DIR, the user's cache, or one for temporary files."""
     chosen = os.environ.get("TACIT_CACHE_DIR")
     base = Path(chosen) if chosen else platformdirs.user_cache_path("tacit", appauthor=False)
-    folder = base / f"kernels-{source_hash(only=only)}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        os.utime(folder)
-    except OSError:
-        # A fresh private folder: compiled code must never be loaded from one others can write to.
-        return Path(tempfile.mkdtemp(prefix="tacit-kernels-"))
-    _forget_old(base)
-    return folder
+    name = f"kernels-{source_hash(only=only)}"
+    for parent in (base, _temporary()):  # a home may be read-only
+        with contextlib.suppress(OSError):
+            folder = parent / name
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                os.utime(folder)
+                _forget_old(parent)
+                return folder
+    return Path(tempfile.mkdtemp(prefix="tacit-kernels-"))
+
+
+def _temporary() -> Path:
+    """A folder for temporary files that is found again; compiled code is loaded from it.
+
+    So nobody else may be able to write to it: one that was there already and is not ours, or is
+    open to others, is left alone for a fresh one.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else "user"  # Windows has such folders per user
+    folder = Path(tempfile.gettempdir(), f"tacit-{user}")
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    ours = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    if stat.S_ISDIR(found.st_mode) and ours and (os.name == "nt" or not found.st_mode & 0o077):
+        return folder
+    return Path(tempfile.mkdtemp(prefix="tacit-kernels-"))
 
 
 def _forget_old(base: Path) -> None:
@@ -66,6 +86,45 @@ def _forget_old(base: Path) -> None:
         for other in base.glob("kernels-*"):
             if time.time() - other.stat().st_mtime > _KEEP_SECONDS:
                 shutil.rmtree(other, ignore_errors=True)
+
+
+class Compilation:
+    """Hears from numba when code is compiled: tells who watches, and adds up the seconds."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._began: list[float] = []
+
+    def notify(self, event: Any) -> None:
+        """A compilation begins or ends; one may lie within another, in the same thread."""
+        if event.is_start:
+            if not self.seconds and not self._began and _watched():
+                print("tacit: compiling once, about 20 s", file=sys.stderr, flush=True)
+            self._began.append(time.perf_counter())
+        elif event.is_end and self._began:
+            began = self._began.pop()
+            if not self._began:
+                self.seconds += time.perf_counter() - began
+
+
+compilation = Compilation()
+
+
+def working_time() -> float:
+    """A clock in seconds that stands still while code is compiled."""
+    return time.perf_counter() - compilation.seconds
+
+
+def _watched() -> bool:
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+@functools.cache
+def _listen() -> None:
+    from numba.core import event
+
+    event.Listener.register(Compilation)
+    event.register("numba:compile", compilation)
 
 
 def kernel(function: F) -> F:
@@ -78,6 +137,7 @@ def kernel(function: F) -> F:
         import numba
     except ImportError:
         return function
+    _listen()
     before = numba.config.CACHE_DIR
     below = function.__module__.startswith("tacit.kernels.")
     numba.config.CACHE_DIR = str(cache_folder(BELOW if below else frozenset()))

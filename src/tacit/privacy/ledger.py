@@ -18,7 +18,6 @@ notice. Node names, times and charges are public and must not depend on anybody'
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from filelock import FileLock, Timeout
+
 from tacit.errors import InvalidInput, TacitError
+from tacit.folders import lock_of, sync_folder
 from tacit.privacy.book import (
     FORMAT,
     AlreadyCharged,
@@ -54,9 +56,15 @@ class Ledger(Bookkeeping):
     """A ledger in a file of its own; see :class:`~tacit.privacy.book.Bookkeeping` for its moves."""
 
     def __init__(
-        self, path: Path, fd: int, book: Book, length: int, clock: Callable[[], str] | None
+        self,
+        path: Path,
+        opened: tuple[int, FileLock],
+        book: Book,
+        length: int,
+        clock: Callable[[], str] | None,
     ) -> None:
-        self._path, self._fd, self._book, self._length = path, fd, book, length
+        self._path, self._book, self._length = path, book, length
+        self._fd, self._lock = opened
         self._clock = clock
         self._pid = os.getpid()
         self._thread = threading.RLock()
@@ -91,8 +99,8 @@ class Ledger(Bookkeeping):
             raise InvalidInput(f"{head_path(path).name} exists: a ledger was here; open that one")
         book = Book(header(budget, task, unit, relation, participations))
         with contextlib.ExitStack() as failed:
-            failed.callback(os.close, fd := locked(path, os.O_CREAT | os.O_EXCL))
-            ledger = cls(path, fd, book, 0, clock)
+            failed.callback(let_go, *(opened := locked(path, os.O_CREAT | os.O_EXCL)))
+            ledger = cls(path, opened, book, 0, clock)
             ledger._store(book.header)
             failed.pop_all()
         return ledger
@@ -112,11 +120,11 @@ class Ledger(Bookkeeping):
         """
         path = Path(path)
         with contextlib.ExitStack() as failed:
-            failed.callback(os.close, fd := locked(path, 0))
+            failed.callback(let_go, *(opened := locked(path, 0)))
             book, length, tail = _load(path, head)
             if task is not None and task != book.header["task"]:
                 raise InvalidInput(f"{path.name} is the ledger of another task")
-            ledger = cls(path, fd, book, length, clock)
+            ledger = cls(path, opened, book, length, clock)
             ledger._recover(tail)
             failed.pop_all()
         return ledger
@@ -125,7 +133,7 @@ class Ledger(Bookkeeping):
         """Let go of the file, so that another process may open it. The budget stays as it is."""
         with self._thread:
             if self._fd >= 0:
-                os.close(self._fd)
+                let_go(self._fd, self._lock)
             self._fd, self._unusable = -1, "was closed"
 
     def __enter__(self) -> Self:
@@ -152,9 +160,9 @@ class Ledger(Bookkeeping):
         """The line, then the head; both durable before this returns."""
         line = line_bytes(record)
         try:
-            done = 0
+            done = os.lseek(self._fd, self._length, os.SEEK_SET) - self._length
             while done < len(line):
-                done += os.pwrite(self._fd, line[done:], self._length + done)
+                done += os.write(self._fd, line[done:])
             os.fsync(self._fd)
             write_head(self._path, self._length + len(line), record["hash"])
         except OSError as error:
@@ -248,11 +256,7 @@ def write_head(path: Path, length: int, last: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(new, head_path(path))
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(path.parent)
 
 
 def read_head(path: Path) -> tuple[int, str]:
@@ -272,17 +276,26 @@ def read_head(path: Path) -> tuple[int, str]:
     return int(head["length"]), str(head["previous"])
 
 
-def locked(path: Path, flags: int) -> int:
+def locked(path: Path, flags: int) -> tuple[int, FileLock]:
     """Open the file for this process alone."""
+    lock = lock_of(path)
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o644)
-    except FileNotFoundError:
-        raise InvalidInput(f"there is no ledger at {path.name}") from None
-    except FileExistsError:
-        raise InvalidInput(f"{path.name} exists: open it, or choose another name") from None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
+        if not flags and not path.exists():
+            raise FileNotFoundError
+        lock.acquire(timeout=0)
+        return os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0) | flags, 0o644), lock
+    except Timeout:
         raise LedgerUnavailable(f"{path.name} is open already, here or elsewhere") from None
-    return fd
+    except OSError as error:
+        lock.release()
+        if isinstance(error, FileNotFoundError):
+            raise InvalidInput(f"there is no ledger at {path.name}") from None
+        if isinstance(error, FileExistsError):
+            raise InvalidInput(f"{path.name} exists: open it, or choose another name") from None
+        raise
+
+
+def let_go(fd: int, lock: FileLock) -> None:
+    """Close the file, then let others open it."""
+    os.close(fd)
+    lock.release()

@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn, Protocol
 import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, need
 from tacit.kernels.noise import fill_bounded, fill_gaussian, fill_laplace
 from tacit.validate import finite_array
 
@@ -178,11 +178,8 @@ class SecureNoise:
 
 
 def _opendp() -> Any:
-    try:
-        import opendp.prelude as dp
-    except ImportError:
-        raise InvalidInput(
-            "secure Laplace and Gaussian noise needs OpenDP: install tacit with its `secure` extra"
-        ) from None
+    need("secure Laplace or Gaussian noise", "secure")
+    import opendp.prelude as dp
+
     dp.enable_features("contrib")
     return dp

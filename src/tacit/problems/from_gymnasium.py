@@ -104,7 +104,7 @@ def gymnasium_problem(
 
 
 def make_environment(id: str, options: dict[str, Any]) -> Any:
-    """The Gymnasium environment of that id."""
+    """The Gymnasium environment of that id, without the checks that Gymnasium adds to each step."""
     import gymnasium
     from gymnasium.error import Error
 
@@ -114,7 +114,7 @@ def make_environment(id: str, options: dict[str, Any]) -> Any:
             package = PACKAGES.get(id.partition("/")[0])
             if package is not None:
                 importlib.import_module(package)
-            return gymnasium.make(id, **options)
+            return gymnasium.make(id, **{"disable_env_checker": True, **options})
     except KeyError as error:
         raise InvalidInput(f"Gymnasium could not make {id!r}: it does not know {error}") from None
     except (Error, ImportError, TypeError, ValueError) as error:

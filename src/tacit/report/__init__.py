@@ -1,1 +1,5 @@
 """Plots of results."""
+
+from tacit.errors import need
+
+need("a report", "report", "plots", "tables")

@@ -61,12 +61,8 @@ def render(study: Study) -> str:
 
 
 def _environment() -> Any:
-    try:
-        import jinja2
-    except ImportError:
-        raise InvalidInput(
-            "a report needs jinja2, which is not installed: pip install 'tacit[report]'"
-        ) from None
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset),
         autoescape=True,

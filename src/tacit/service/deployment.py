@@ -34,6 +34,8 @@ from tacit.service.settings import (
 from tacit.task import Task
 
 Unit = Literal["user", "participation"]
+Ids = Literal["token", "chosen"]
+"""Ids of reports follow from the device's token, or senders choose them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +160,12 @@ class Deployment:
         return "user" if self.settings.population.tokens == "per-device" else "participation"
 
     @property
+    def ids(self) -> Ids:
+        """Who decides the ids of reports where they decide the question: best that nobody can."""
+        asks = self.model == "local" and wire.local_privatizer(self.bound).public_step
+        return "token" if asks and self.unit == "user" else "chosen"
+
+    @property
     def sending(self) -> str:
         """What the time of a report tells, in a sentence."""
         return timing.when_sent(self.task.duration, self.delay)
@@ -231,6 +239,7 @@ class Deployment:
             f"{key} in [{section}]": json.dumps(value, sort_keys=True)
             for section, keys in sections.items()
             for key, value in keys.items()
+            if key != "pace"  # a guess of the operator, which may be corrected
         }
 
     @cached_property

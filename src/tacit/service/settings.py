@@ -51,6 +51,20 @@ def duration(value: object, name: str) -> float:
     return number(value, name, low=0.0)
 
 
+def pace(value: object, name: str) -> float:
+    """People per second, given as text like "150/day", "20/hour" or "3/minute".
+
+    >>> pace("86400/day", "pace")
+    1.0
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*/\s*(day|hour|minute)", str(value).strip())
+    if found is None or not float(found[1]):
+        raise InvalidInput(
+            f'{name} = {value!r}, but it must be people per time, like "150/day" or "20/hour"'
+        )
+    return float(found[1]) / _UNITS[found[2][0]]
+
+
 def moment(value: object, name: str) -> float:
     """Unix time of a date and time with an offset."""
     given = value
@@ -98,6 +112,7 @@ def _read(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
 Text = Annotated[str, _read(text)]
 Labels = Annotated[tuple[str, ...] | int, _read(labels)]
 Duration = Annotated[float, _read(duration)]
+Pace = Annotated[float, _read(pace)]
 Moment = Annotated[float, _read(moment)]
 Span = Annotated[tuple[float, float], _read(span)]
 Flag = Annotated[bool, _read(flag)]
@@ -150,6 +165,7 @@ class PopulationSection(Section):
         users: reports that the budget is for.
         participations: reports one person may send.
         tokens: "per-device" makes the unit "user", "shared" makes it "participation".
+        pace: people per second who are expected to begin; a guess, which nobody is told.
     """
 
     users: Annotated[int, _read(integer, low=1, high=10**12)]
@@ -157,6 +173,7 @@ class PopulationSection(Section):
     tokens: Annotated[
         Literal["per-device", "shared"], _read(choice, options=("per-device", "shared"))
     ] = "per-device"
+    pace: Pace | None = None
 
 
 class UpdatesSection(Section):

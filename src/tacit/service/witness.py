@@ -17,7 +17,6 @@ too: keep it on another disk than the database, and never restore it together wi
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -25,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from tacit.folders import lock_of, sync_folder
 from tacit.service.answers import Refused
 
 BEGIN_ANEW = "begin a new task (another name, database and population)"
@@ -148,13 +148,9 @@ class Witness:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """No other process writes meanwhile: its newer mark must not be overwritten."""
-        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
+        with lock_of(self._path):
             yield
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            sync_folder(self._path.parent)
 
     def _write(self, seen: Seen) -> None:
         content = {

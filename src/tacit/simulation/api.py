@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ from tacit.agents.base import Agent
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
 from tacit.forecast import bind, pair
+from tacit.kernels.compiler import working_time
 from tacit.learned import LearnedPolicy
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
@@ -76,10 +76,10 @@ def simulate(
     bound = bind(problem, agent, K, reveal, participations)
     grid = checkpoint_grid(K, checkpoints)
     stop = stop or threading.Event()
-    runs = [_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
-    began = time.perf_counter()
+    runs = [new_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
+    began = working_time()
     finished = advance_all(runs, K, threads, stop, progress)
-    seconds = time.perf_counter() - began
+    seconds = working_time() - began
     guarantee = bound.guarantee.as_simulated()
     return Result(**outcome(problem, agent, bound, guarantee, root, runs, grid, seconds, finished))
 
@@ -132,14 +132,15 @@ def _policies(
     )
 
 
-def _run(
+def new_run(
     problem: Problem,
     agent: BoundAgent,
     root: int,
     run: int,
     grid: IntArray,
     stop: threading.Event,
-    compiled: bool,
+    compiled: bool = True,
 ) -> Run:
+    """One run before its first user: the fastest there is for this agent, or the driver itself."""
     fast = compiled_run(problem, agent, root, run, grid) if compiled else None
     return fast or StepwiseRun(problem, agent, root, run, grid, stop)

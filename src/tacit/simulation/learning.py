@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from tacit.agents.base import Agent
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.forecast import bind, in_order, pair
+from tacit.kernels.compiler import working_time
 from tacit.learned import LearnedPolicy
 from tacit.policy import Policy
 from tacit.privacy.noise import SecureNoise
@@ -105,10 +105,10 @@ def learn(
             earned = [run.score.now[2] for run in runs]
             progress(done, float(world.total(np.mean(earned), done)) / done)
 
-    began = time.perf_counter()
+    began = working_time()
     # One thread: whoever plays keeps the interpreter busy, and one environment serves all runs.
     finished = advance_all(runs, K, 1, stop, tell)
-    seconds = time.perf_counter() - began
+    seconds = working_time() - began
     guarantee = bound.guarantee.as_simulated() if source is None else bound.guarantee
     found = outcome(world, learner, bound, guarantee, root, runs, grid, seconds, finished)
     found["reward"] = world.total(found["reward"], found["episodes"])

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, need
 from tacit.folders import make_folder
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ def _finish(
 
 def check_target(path: str | Path) -> Path:
     """Refuse a file that cannot be drawn into, before anything is computed for it."""
+    need("a picture", "plots")
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise InvalidInput(f"cannot draw into {str(target)!r}: it must end in {', '.join(FORMATS)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 
 from tacit._version import __version__
 from tacit.arrays import Array, IntArray
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, MissingExtra, need
 from tacit.folders import made_with, make_folder, read_json, write_json
 from tacit.intervals import half_width, mean_interval
 from tacit.learned import LearnedPolicy, load_policy, most_typical
@@ -156,6 +157,7 @@ class Result:
 
     def frame(self) -> pd.DataFrame:
         """Tidy frame with columns seed, episode, regret, reward."""
+        need("a table of curves", "tables")
         import pandas as pd
 
         points = len(self.episodes)
@@ -218,9 +220,9 @@ class Result:
         picture = ""
         if self.completed:
             rows |= self._outcome()
-            with TemporaryDirectory() as folder:
+            with suppress(MissingExtra), TemporaryDirectory() as folder:
                 drawn = base64.b64encode(self.plot(Path(folder, "curve.png")).read_bytes()).decode()
-            picture = f'<img alt="curve" width="700" src="data:image/png;base64,{drawn}">'
+                picture = f'<img alt="curve" width="700" src="data:image/png;base64,{drawn}">'
         cells = "".join(f"<tr><th>{k}</th><td>{html.escape(v)}</td></tr>" for k, v in rows.items())
         return f"<table>{cells}</table>{picture}{self.guarantee._repr_html_()}"
 
@@ -261,6 +263,7 @@ class Result:
     @classmethod
     def load(cls, folder: str | Path) -> Result:
         """Read a folder written by :meth:`save`."""
+        need("reading a result", "tables")
         import pandas as pd
 
         source = Path(folder)
@@ -319,6 +322,7 @@ def prepare(folder: Path, *, overwrite: bool) -> None:
             f"{folder} already holds a result; choose another folder, or overwrite it on purpose "
             "(--overwrite, overwrite=True)"
         )
+    need("keeping a result in a folder", "tables", "plots")
     make_folder(folder)
 
 

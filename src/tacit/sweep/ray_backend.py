@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import InvalidInput, TacitError
+from tacit.errors import TacitError, need
 from tacit.sweep.pool import ONE_THREAD, TRIES, Done
 from tacit.sweep.tasks import SweepTask, perform
 
@@ -42,12 +42,8 @@ def connected(address: str, processes: int) -> Iterator[int]:
     Yields:
         The number of tasks it runs at once.
     """
-    try:
-        ray: Any = importlib.import_module("ray")
-    except ImportError:
-        raise InvalidInput(
-            "--ray needs the package ray: install tacit with its extra, tacit[cluster]"
-        ) from None
+    need("--ray", "cluster")
+    ray: Any = importlib.import_module("ray")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # as future versions do
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     where: dict[str, Any] = {"address": address}

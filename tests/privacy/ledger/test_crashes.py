@@ -62,10 +62,10 @@ def test_every_append_is_durable_before_it_is_acknowledged(
 
     with create(path) as ledger:
         names = {path.stat().st_ino: "line", path.parent.stat().st_ino: "folder"}
-        for name in ("pwrite", "fsync", "replace"):
+        for name in ("write", "fsync", "replace"):
             spy(name)
         ledger.reserve(TENTH, "a")
-    assert calls == ["pwrite line", "fsync line", "fsync head", "replace head", "fsync folder"]
+    assert calls == ["write line", "fsync line", "fsync head", "replace head", "fsync folder"]
 
 
 class Crash(BaseException):
@@ -77,15 +77,15 @@ def test_a_crash_at_any_system_call_loses_nothing_acknowledged(
 ) -> None:
     create(path).close()
     expected: dict[str, bool] = {}
-    for name in ("pwrite", "fsync", "replace"):
+    for name in ("write", "fsync", "replace"):
         real = getattr(os, name)
         for nth in range(1, 7):
             calls = iter(range(1, 100))
 
             def dying(*args: Any, name=name, real=real, nth=nth, calls=calls) -> Any:
                 if next(calls) == nth:
-                    if name == "pwrite":
-                        real(args[0], args[1][:7], args[2])  # half a line
+                    if name == "write":
+                        real(args[0], args[1][:7])  # half a line
                     raise Crash
                 return real(*args)
 
@@ -128,7 +128,7 @@ def test_a_full_disk_is_reported_and_survived(path: Path, monkeypatch: pytest.Mo
 
     ledger = create(path)
     with monkeypatch.context() as patch:
-        patch.setattr(os, "pwrite", full_disk)
+        patch.setattr(os, "write", full_disk)
         with pytest.raises(LedgerUnavailable, match="No space left on device"):
             ledger.spend(TENTH, "a")
     with pytest.raises(LedgerUnavailable, match="failed while writing"):

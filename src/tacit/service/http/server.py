@@ -6,7 +6,6 @@ import asyncio
 import logging
 import multiprocessing
 import os
-import resource
 import signal
 import socket
 import sys
@@ -209,6 +208,10 @@ def _follow(parent: int) -> None:
 def _prepare() -> None:
     """What a process that serves needs: many open files, and threads that yield soon."""
     sys.setswitchinterval(TURN_SECONDS)
+    if sys.platform == "win32":  # which has no such limit
+        return
+    import resource
+
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_FILES if most == resource.RLIM_INFINITY else min(MOST_FILES, most)
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
