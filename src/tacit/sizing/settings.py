@@ -101,16 +101,20 @@ def on_random(task: Task, runs: int, seed: int) -> Setting:
 
 
 def _random_problem(task: Task, rng: np.random.Generator) -> TabularMDP:
-    """Transitions and 0/1 rewards as in random-mdp, one table per stage where they may differ."""
+    """Peaked random transitions, random mean rewards; one table per stage where they may differ.
+
+    Rewards are 0 or 1 with means uniform in [0, 1]: fixed ones, as in random-mdp, would be easier
+    to learn than anything that people report.
+    """
     H, S, A = table_sizes(task)
     stages = 1 if task.homogeneous else H
     table_fits("a random problem", stages, S, A, S)
     for _ in range(ATTEMPTS):
         P = rng.dirichlet(SPIKY * np.ones(S), size=(stages, S, A))
-        R = (rng.random((stages, S, A)) <= 0.5).astype(np.float64)
+        R = rng.random((stages, S, A))
         if task.homogeneous:
             P, R = P[0], R[0]
-        problem = TabularMDP(P, R, H, name="random problem")
+        problem = TabularMDP(P, R, H, rewards="bernoulli", name="random problem")
         if problem.optimal_value() - problem.baseline()[1] >= LEAST_GAP * H:
             return problem
     raise InvalidInput(
