@@ -26,7 +26,7 @@ import numpy.typing as npt
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput, suggestion
-from tacit.policy import LinearPolicy, Policy, StochasticPolicy, TabularPolicy
+from tacit.policy import LinearPolicy, Policy, StochasticPolicy, TabularPolicy, check_allowed
 from tacit.privacy.base import LocalPrivatizer
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
@@ -272,7 +272,10 @@ def publication_from_json(value: object, task: Task, task_id: str) -> Publicatio
         raise InvalidInput(
             f"this is a policy of task {given['task_id'][:12]}..., not of {task_id[:12]}..."
         )
-    return read_publication(given, task.horizon, task.sizes)
+    publication = read_publication(given, task.horizon, task.sizes)
+    if task.family == "tabular":
+        check_allowed(publication.policy, task.pairs)
+    return publication
 
 
 def read_publication(

@@ -99,6 +99,54 @@ def test_actions_are_those_of_the_published_policy(collector) -> None:
         episode.observe(0.0, 1)
 
 
+FACTS = {
+    "terminal": np.array([False, False, True]),
+    "end_reward": np.array(0.25),
+    "allowed": np.array([[True, False], [True, True], [False, False]]),
+}
+
+
+def with_facts(agent="tacit-joint", model="joint", **parameters) -> FakeCollector:
+    task = Task("tabular", H, {"states": S, "actions": A}, True, 1000, known=FACTS)
+    return FakeCollector(agent, model, task, **parameters)
+
+
+@pytest.mark.parametrize("agent", ["tacit-local", "ldp-obi"])
+def test_a_terminal_state_ends_the_episode(agent) -> None:
+    collector = with_facts(agent, "local", epsilon=1.0)
+    device = collector.device()
+    episode = device.begin()
+    episode.act("fair")
+    episode.observe(0.0, "good")
+    assert episode.done
+    with pytest.raises(InvalidInput, match="this episode is over"):
+        episode.act("fair")
+    assert device.send()[0].counted
+
+
+def test_after_the_end_everybody_reports_the_same() -> None:
+    """A curator gets H steps: the end is repeated, with the reward that is public."""
+    collector = with_facts(epsilon=1.0)
+    device = collector.device(model="joint")
+    episode = device.begin()
+    episode.act("fair")
+    episode.observe(3.0, "good")
+    assert device.send()[0].counted
+    lived = wire.unpack_trajectory(sent(collector)["message"], H)
+    assert lived.states.tolist() == [1, 2, 2, 2, 2]
+    assert lived.rewards.tolist() == [1.0, 0.25, 0.25, 0.25]
+
+
+def test_a_policy_that_plays_what_is_forbidden_is_declined() -> None:
+    collector = with_facts("tacit-local", "local", epsilon=1.0)
+    assert (collector.publication.policy.actions[:, 0] == 0).all()
+    table = np.array(collector.publication.policy.actions)
+    table[2, 0] = 1
+    collector.publication = replace(collector.publication, policy=TabularPolicy(table))
+    with pytest.raises(Declined, match="plays action 1 in state 0 at step 2, where it is not"):
+        collector.device().begin()
+
+
 def test_states_may_be_named(collector) -> None:
     device = collector.device()
     live(device, states=("low", "good", "fair", 0, np.int64(2)))

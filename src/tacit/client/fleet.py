@@ -202,6 +202,8 @@ class Fleet:
             reward = draw_reward(problem.truth, h, state, action, u[3 * h + 2])
             state = draw_next(problem.truth, h, state, action, u[3 * h + 3])
             episode.observe(low + reward * (high - low), state)
+            if episode.done:
+                break
 
     def settle(self, patience: float = 60.0) -> dict[str, Any]:
         """Wait until the planner has caught up; the collector's public numbers then.

@@ -97,6 +97,13 @@ def span(value: object, name: str) -> tuple[float, float]:
     return low, high
 
 
+def listed(value: object, name: str) -> tuple[Any, ...]:
+    """A list; what is in it is checked where states and actions are known."""
+    if not isinstance(value, list):
+        raise InvalidInput(f"{name} = {value!r}, but it must be a list")
+    return tuple(value)
+
+
 def _read(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
     """A value read by one of the checks above; where it stands is said by :func:`_sentence`."""
     return PlainValidator(lambda value: check(value, "", **bounds))
@@ -128,7 +135,10 @@ class TaskSection(Section):
         duration: seconds that an episode takes, 0 if that is not declared.
         reward_range: what devices scale to [0, 1].
         homogeneous: the law of a step is the same at every step.
-        absorbing_state: what a trajectory that ends early is padded with.
+        absorbing_state: where users are who leave before an end, without reward.
+        terminal: states that end an episode, by number or name; nothing more is paid or counted.
+        allowed: for every state the actions that may be played; all of them unless given.
+        start: the start state, or the chances of all states, where that is known.
         features: file of declared features phi(s'|s,a).
         theta_norm: the bound on their parameter.
     """
@@ -141,6 +151,9 @@ class TaskSection(Section):
     reward_range: Span = (0.0, 1.0)
     homogeneous: Flag = False
     absorbing_state: Annotated[int, _read(integer, low=0)] = 0
+    terminal: Annotated[tuple[Any, ...], _read(listed)] | None = None
+    allowed: Annotated[tuple[Any, ...], _read(listed)] | None = None
+    start: Any = None
     features: Text | None = None
     theta_norm: Annotated[float, _read(number, low=0.0)] | None = None
 
