@@ -63,11 +63,18 @@ def need(what: str, *extras: str) -> None:
     """
     for extra in extras:
         for module in EXTRAS[extra]:
-            if importlib.util.find_spec(module) is None:
+            if not _installed(module):
                 raise MissingExtra(
                     f"{what} needs the package {module}, which is not installed: "
                     f"pip install 'tacit[{','.join(extras)}]'"
                 )
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):  # somebody keeps it from being imported
+        return False
 
 
 class Blind(TacitError, TypeError):

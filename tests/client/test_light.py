@@ -74,4 +74,4 @@ def test_laplace_noise_without_opendp_is_an_error_that_says_what_to_install() ->
         timeout=600,
     )
     assert done.returncode != 0
-    assert "install tacit with its `secure` extra" in done.stderr
+    assert "pip install 'tacit[secure]'" in done.stderr
