@@ -196,27 +196,6 @@ def test_a_damaged_database_is_refused_in_words(tmp_path) -> None:
     store.close()
 
 
-def test_a_damaged_database_is_read_again_after_its_repair(tmp_path) -> None:
-    path = tmp_path / "one.db"
-    store = Store(f"sqlite:///{path}")
-    with store.write() as connection:
-        connection.execute(sa.text("CREATE TABLE one (number INTEGER)"))
-        connection.execute(sa.text("INSERT INTO one VALUES (7)"))
-    assert store.checkpoint()
-    store.close()
-    whole = path.read_bytes()
-    with open(path, "r+b") as file:
-        file.write(b"\xa5" * len(whole))
-    for _ in range(2):
-        with pytest.raises(Refused, match="damaged"), store.read() as connection:
-            connection.execute(sa.text("SELECT number FROM one")).scalar_one()
-    with open(path, "r+b") as file:
-        file.write(whole)
-    with store.read() as connection:
-        assert connection.execute(sa.text("SELECT number FROM one")).scalar_one() == 7
-    store.close()
-
-
 def test_a_database_that_never_answers_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         store = Store(f"postgresql+psycopg://nobody@127.0.0.1:{silent.getsockname()[1]}/none")
