@@ -65,6 +65,26 @@ def test_json_is_one_object_and_the_folder_is_complete(call, tmp_path) -> None:
     assert "already holds a result" in call(*LAKE, "--out", "kept").err
 
 
+def test_an_unfinished_run_goes_on(call, tmp_path) -> None:
+    from tacit.cli import resuming
+
+    whole = json.loads(call(*LAKE, "--json").out)
+    call(*LAKE, "--out", "kept")
+    begun = {"problem_name": "gym:FrozenLake-v1", "agent_name": "psrl", "command": "learn"}
+    rest = ("problem_parameters", "agent_parameters", "epsilon", "delta", "calibration", "states")
+    begun |= dict.fromkeys((*rest, "actions", "bins", "module"))
+    begun |= {"users": 30, "seeds": 2, "seed": 0, "rewards": "0,1", "horizon": 9}
+    begun |= {"participations": 1, "noise": "simulated"}
+    resuming.begin(tmp_path / "kept", begun, overwrite=True)
+    assert "go on with tacit learn --resume kept" in call(*LAKE, "--out", "kept").err
+    assert "go on with tacit learn" in call("run", "--resume", "kept").err
+    done = json.loads(call("learn", "--resume", "kept", "--json").out)
+    for one in (done, whole):
+        del one["timing"]
+    assert done == whole
+    assert "holds no unfinished run" in call("learn", "--resume", "kept").err
+
+
 @pytest.mark.parametrize("name", ["gym:Coin-v0", "coin", "Coin"])
 def test_an_environment_of_a_file(call, file, name: str) -> None:
     horizon = () if name.startswith("gym:") else ("--horizon", "2")

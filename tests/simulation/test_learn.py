@@ -190,6 +190,23 @@ def test_stopping_keeps_what_was_done() -> None:
     json.dumps(result.to_json(), allow_nan=False)
 
 
+def test_what_was_interrupted_goes_on(tmp_path) -> None:
+    stop, agent = threading.Event(), tacit.agent("tacit-joint", epsilon=2.0)
+
+    def progress(done: int, earned: float) -> None:
+        if done >= 20:
+            stop.set()
+
+    kept = {"resume": tmp_path / "kept", **SIZES}
+    first = tacit.learn(bandit, agent, 2000, 2, progress=progress, stop=stop, **kept)
+    assert first.interrupted
+    second = tacit.learn(bandit, agent, 2000, 2, **kept)
+    whole = tacit.learn(bandit, agent, 2000, 2, **SIZES)
+    assert np.array_equal(second.reward, whole.reward) and tables(second) == tables(whole)
+    with pytest.raises(InvalidInput, match="holds the progress of a run with"):
+        tacit.learn(bandit, agent, 2000, 2, seed=1, **kept)
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import inspect
 import json
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @given.on_case
 def learn(
     case: given.Case,
+    context: typer.Context,
     users: Annotated[int, given.count("Users, one episode each.")] = 10_000,
     seeds: Annotated[int, given.count("Number of independent runs.")] = 4,
     seed: given.Seed = 0,
@@ -50,6 +52,12 @@ def learn(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for curves, manifest and plot.")
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Go on with an unfinished learn --out DIR; needs no more."
+        ),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the result in --out.")
     ] = False,
@@ -63,36 +71,44 @@ def learn(
     PROBLEM is gym:ID, any Gymnasium environment with discrete observations and actions (--bins cuts
     continuous ones), or a name in the file --module: an environment, a function without arguments
     that makes one, or a function play(policy, rng) that plays one episode. -P goes to
-    gymnasium.make. Interrupted, it keeps what was done and exits with status 130.
+    gymnasium.make. Interrupted, it keeps what was done and exits with status 130; with --out it can
+    go on.
 
     Example: tacit learn gym:FrozenLake-v1 psrl --users 2e3 --horizon 30
     """
+    from tacit.cli import resuming
     from tacit.simulation.learning import learn as learn_it
     from tacit.simulation.plot import check_target
-    from tacit.simulation.result import prepare
+    from tacit.simulation.saving import forget
 
+    how: dict[str, Any] = {"command": "learn", "users": users, "seeds": seeds, "seed": seed}
+    how |= {"rewards": rewards, "horizon": horizon, "states": states, "actions": actions}
+    how |= {"participations": participations, "noise": noise, "bins": bins}
+    how |= {"module": None if module is None else str(module.resolve())}
     with one_interrupt():
-        environment, agent = _environment(case, module, bins), case.agent()
-        if out is not None:
-            prepare(out, overwrite=overwrite)
+        if resume is not None:
+            if out is not None:
+                raise InvalidInput("--resume goes on in its own folder; leave --out out")
+            saved = resuming.recalled(resume, {**dataclasses.asdict(case), **how}, context)
+            how = {name: saved.pop(name) for name in how}
+            case, out, overwrite = given.Case(**saved), resume, True
+        chosen = {**dataclasses.asdict(case), **how}
+        del how["command"]
+        file, cuts = how.pop("module"), how.pop("bins")
+        environment = _environment(case, None if file is None else Path(file), cuts)
+        agent = case.agent()
         if plot is not None:
             check_target(plot)
-        with progress_bar(f"{agent.name} on {case.problem_name}", users, "return") as progress:
-            result = learn_it(
-                environment,
-                agent,
-                users,
-                seeds,
-                rewards=_range(rewards),
-                horizon=horizon,
-                states=states,
-                actions=actions,
-                participations=participations,
-                noise=noise,
-                seed=seed,
-                progress=progress,
-            )
+        if out is not None and resume is None:
+            resuming.begin(out, chosen, overwrite=overwrite)
+        kept = None if out is None else out / resuming.PROGRESS
+        title = f"{agent.name} on {case.problem_name}"
+        with progress_bar(title, how["users"], "return") as progress:
+            how["rewards"] = _range(how["rewards"])
+            result = learn_it(environment, agent, **how, progress=progress, resume=kept)
         files = [] if out is None else [result.save(out, overwrite=overwrite)]
+        if kept is not None and not result.interrupted:
+            forget(kept)
         pictures = [plot] if out is None else [out / "returns.png", plot]
         if result.completed:
             files += [result.plot(name) for name in pictures if name is not None]
@@ -101,8 +117,10 @@ def learn(
         else:
             say = speaker()
             _tell(say, result)
-            for file in files:
-                say(f"wrote {file}")
+            for written in files:
+                say(f"wrote {written}")
+            if out is not None and result.interrupted:
+                say(f"go on with: tacit learn --resume {out}")
         if result.interrupted:
             raise typer.Exit(130)
 

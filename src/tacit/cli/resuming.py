@@ -26,8 +26,8 @@ def begin(folder: Path, chosen: Mapping[str, Any], *, overwrite: bool) -> None:
     progress = folder / PROGRESS
     if progress.exists() and not overwrite:
         raise InvalidInput(
-            f"{folder} holds an unfinished run: go on with tacit run --resume {folder}, or begin "
-            "anew with --overwrite"
+            f"{folder} holds an unfinished run: go on with tacit {_command(chosen)} --resume "
+            f"{folder}, or begin anew with --overwrite"
         )
     prepare(folder, overwrite=overwrite)
     forget(progress)
@@ -41,9 +41,11 @@ def recalled(folder: Path, chosen: Mapping[str, Any], context: typer.Context) ->
 
     saved = read_json(
         folder / PROGRESS / COMMAND,
-        f"{folder} holds no unfinished run: --resume goes on with what run --out DIR began and "
-        "did not finish",
+        f"{folder} holds no unfinished run: --resume goes on with what {_command(chosen)} --out "
+        "DIR began and did not finish",
     )
+    if _command(saved) != _command(chosen):
+        raise InvalidInput(f"{folder}: go on with tacit {_command(saved)} --resume {folder}")
     for name, value in chosen.items():
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE" and saved.get(name) != value:
@@ -52,3 +54,8 @@ def recalled(folder: Path, chosen: Mapping[str, Any], context: typer.Context) ->
                 f"{value!r}: leave it out to go on, or begin another run with --out"
             )
     return {name: saved[name] for name in chosen}
+
+
+def _command(chosen: Mapping[str, Any]) -> str:
+    """Which command a run belongs to."""
+    return str(chosen.get("command", "run"))

@@ -91,15 +91,15 @@ def simulate(
     if resume is not None:
         points = checkpoints if isinstance(checkpoints, str) else int(checkpoints)
         how = {"seeds": count, "seed": root, "checkpoints": points, "compiled": compiled}
-        keep = _keeper(Path(resume), runs, {**_what(problem, agent, bound), **how})
+        keep = keeper(Path(resume), runs, {**what_runs(problem, agent, bound), **how})
     before = sum(int(run.score.at[0]) for run in runs)
     began = working_time()
     finished = advance_all(runs, K, threads, stop, progress, keep)
     seconds = working_time() - began
     guarantee = bound.guarantee.as_simulated()
     done = sum(int(run.score.at[0]) for run in runs) - before
-    found = outcome(problem, agent, bound, guarantee, root, runs, grid, seconds, finished)
-    return Result(**{**found, "episodes_per_second": done / max(seconds, 1e-9)})
+    found = outcome(problem, agent, bound, guarantee, root, runs, grid, seconds, done, finished)
+    return Result(**found)
 
 
 def outcome(
@@ -111,6 +111,7 @@ def outcome(
     runs: Sequence[Run],
     grid: IntArray,
     seconds: float,
+    done: int,
     finished: bool,
 ) -> dict[str, Any]:
     """What every result holds, of runs that were advanced together."""
@@ -132,12 +133,12 @@ def outcome(
         "reward": np.array([run.score.reward[:recorded] for run in runs]),
         "interrupted": not finished,
         "seconds": seconds,
-        "episodes_per_second": sum(int(run.score.at[0]) for run in runs) / max(seconds, 1e-9),
+        "episodes_per_second": done / max(seconds, 1e-9),
         "policies": _policies(runs, bound, guarantee, about) if finished else (),
     }
 
 
-def _what(problem: Problem, agent: Agent, bound: BoundAgent) -> dict[str, Any]:
+def what_runs(problem: Problem, agent: Agent, bound: BoundAgent) -> dict[str, Any]:
     """What is run, and with which programs: digits depend on them."""
     return {
         "problem": problem.describe(),
@@ -151,7 +152,7 @@ def _what(problem: Problem, agent: Agent, bound: BoundAgent) -> dict[str, Any]:
     }
 
 
-def _keeper(folder: Path, runs: Sequence[Run], configuration: dict[str, Any]) -> Keep:
+def keeper(folder: Path, runs: Sequence[Run], configuration: dict[str, Any]) -> Keep:
     """Bring runs to where the folder says they stood, and keep it up to date.
 
     A run whose mechanism has no form to be stored in is not kept, and begins anew.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from tacit.policy import Policy
 from tacit.privacy.noise import SecureNoise
 from tacit.problems.from_gymnasium import make_environment
 from tacit.problems.played import Play, Played
-from tacit.simulation.api import MOST_EPISODES, MOST_SEEDS, outcome
+from tacit.simulation.api import MOST_EPISODES, MOST_SEEDS, keeper, outcome, what_runs
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
 from tacit.simulation.learn_result import LearnResult, compared
 from tacit.simulation.runs import StepwiseRun
@@ -47,6 +48,7 @@ def learn(
     checkpoints: int | str = "log",
     progress: Progress | None = None,
     stop: threading.Event | None = None,
+    resume: str | Path | None = None,
 ) -> LearnResult:
     """Let ``agent`` learn from users who live in ``environment``, whose truth nobody knows.
 
@@ -75,6 +77,8 @@ def learn(
         checkpoints: "log", or a number n to record every n-th user.
         progress: called now and then with (users done, mean return so far), means over runs.
         stop: set it from another thread to end the runs early.
+        resume: a folder in which the runs keep where they stand, as in :func:`tacit.simulate`; what
+            it holds already is not done again.
 
     Returns:
         Returns with bands, the guarantee and the policies.
@@ -105,12 +109,18 @@ def learn(
             earned = [run.score.now[2] for run in runs]
             progress(done, float(world.total(np.mean(earned), done)) / done)
 
+    keep = None
+    if resume is not None:
+        how = {"seeds": count, "seed": root, "checkpoints": grid.tolist(), "noise": noise}
+        keep = keeper(Path(resume), runs, {**what_runs(world, learner, bound), **how})
+    before = sum(int(run.score.at[0]) for run in runs)
     began = working_time()
     # One thread: whoever plays keeps the interpreter busy, and one environment serves all runs.
-    finished = advance_all(runs, K, 1, stop, tell)
+    finished = advance_all(runs, K, 1, stop, tell, keep)
     seconds = working_time() - began
+    done = sum(int(run.score.at[0]) for run in runs) - before
     guarantee = bound.guarantee.as_simulated() if source is None else bound.guarantee
-    found = outcome(world, learner, bound, guarantee, root, runs, grid, seconds, finished)
+    found = outcome(world, learner, bound, guarantee, root, runs, grid, seconds, done, finished)
     found["reward"] = world.total(found["reward"], found["episodes"])
     return LearnResult(**found, tests=_tests(world, found["policies"], root))
 
