@@ -111,8 +111,7 @@ def _random_problem(task: Task, rng: np.random.Generator) -> TabularMDP:
     H, S, A = table_sizes(task)
     stages = 1 if task.homogeneous else H
     table_fits("a random problem", stages, S, A, S)
-    declared = {fact: task.known[fact] for fact in ("terminal", "allowed") if fact in task.known}
-    ends = declared.get("terminal", np.zeros(S, dtype=bool))
+    ends = task.known.get("terminal", np.zeros(S, dtype=bool))
     start = task.known.get("initial", int(np.argmin(ends)))
     for _ in range(ATTEMPTS):
         P = rng.dirichlet(SPIKY * np.ones(S), size=(stages, S, A))
@@ -120,12 +119,16 @@ def _random_problem(task: Task, rng: np.random.Generator) -> TabularMDP:
         if task.homogeneous:
             P, R = P[0], R[0]
         problem = TabularMDP(
-            *(P, R, H, start),
+            P,
+            R,
+            H,
+            start,
             rewards="bernoulli",
+            terminal=ends,
+            allowed=task.known.get("allowed"),
             end_reward=task.end_reward,
             start_known="initial" in task.known,
             name="random problem",
-            **declared,
         )
         if problem.optimal_value() - problem.baseline()[1] >= LEAST_GAP * H:
             return problem
