@@ -1,5 +1,6 @@
 """``tacit.plan``: answers that are known, and what it says where there is none."""
 
+import dataclasses
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from tacit.publication import Publication
 from tacit.sizing.answers import Answer, about, extrapolate
 from tacit.sizing.measure import Measured
 from tacit.sizing.search import _sizes
+from tacit.sizing.settings import on_random
 from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
 
@@ -134,6 +136,16 @@ def test_without_a_problem_random_ones_of_the_size_are_simulated() -> None:
     assert "3 random problems of 4 states, 2 actions, 3 steps" in plan.method
     again = quick(task, "optimal", runs=3, most=100).setting.problems
     assert all(np.array_equal(a.P, b.P) for a, b in zip(problems, again, strict=True))  # type: ignore[attr-defined]
+
+
+def test_random_problems_keep_what_the_task_declares_of_its_table() -> None:
+    known = {"terminal": np.array([True, False, False]), "initial": np.array([0.0, 0.5, 0.5])}
+    known["allowed"] = np.array([[True, True], [True, True], [False, True]])
+    task = Task("tabular", 3, {"states": 3, "actions": 2}, True, users=1, known=known)
+    for told in (task, dataclasses.replace(task, known={"terminal": known["terminal"]})):
+        setting = on_random(told, 2, seed=0)
+        assert setting.bind(1, tacit.agent("psrl"), 50).task == dataclasses.replace(told, users=50)
+        assert setting.gap(0) > 0
 
 
 def test_a_task_beside_a_problem_is_what_the_learner_is_told() -> None:

@@ -48,7 +48,8 @@ class Setting:
         problem = self.problems[run]
         if self.task is None:
             return bind(problem, agent, users, self.reveal, self.participations)
-        known = problem.task(users=users, reveal=sorted(agent.needs)).known
+        revealed = problem.task(users=users, reveal=sorted(agent.needs)).known
+        known = {**revealed, **self.task.known}
         return agent.bind(dataclasses.replace(self.task, users=users, known=known))
 
     @property
@@ -104,17 +105,31 @@ def _random_problem(task: Task, rng: np.random.Generator) -> TabularMDP:
     """Peaked random transitions, random mean rewards; one table per stage where they may differ.
 
     Rewards are 0 or 1 with means uniform in [0, 1]: fixed ones, as in random-mdp, would be easier
-    to learn than what people report.
+    to learn than what people report. What the task declares of its table holds; where it says
+    nothing of the start, that is the first state from which an episode goes on.
     """
     H, S, A = table_sizes(task)
     stages = 1 if task.homogeneous else H
     table_fits("a random problem", stages, S, A, S)
+    ends = task.known.get("terminal", np.zeros(S, dtype=bool))
+    start = task.known.get("initial", int(np.argmin(ends)))
     for _ in range(ATTEMPTS):
         P = rng.dirichlet(SPIKY * np.ones(S), size=(stages, S, A))
         R = rng.random((stages, S, A))
         if task.homogeneous:
             P, R = P[0], R[0]
-        problem = TabularMDP(P, R, H, rewards="bernoulli", name="random problem")
+        problem = TabularMDP(
+            P,
+            R,
+            H,
+            start,
+            rewards="bernoulli",
+            terminal=ends,
+            allowed=task.known.get("allowed"),
+            end_reward=task.end_reward,
+            start_known="initial" in task.known,
+            name="random problem",
+        )
         if problem.optimal_value() - problem.baseline()[1] >= LEAST_GAP * H:
             return problem
     raise InvalidInput(
