@@ -35,6 +35,17 @@ class Scene:
         """The files of SQLite's database."""
         return [self.folder / f"soak.db{end}" for end in ("", "-wal", "-shm")]
 
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """The service does nothing for a moment."""
+        assert self.world.service.process is not None
+        process = psutil.Process(self.world.service.process.pid)
+        process.suspend()
+        try:
+            yield
+        finally:
+            process.resume()
+
     def copy(self, name: str) -> Path:
         """A copy of the database of a service that is stopped."""
         if self.server is None:
@@ -153,12 +164,13 @@ def garbage(scene: Scene) -> Callable[[], None]:
     """All pages of the file are overwritten; the repair puts back those still spoilt."""
     page, noise = 4096, b"\xa5" * 4096
     database = scene.files[0]
-    before = database.read_bytes()
-    with open(database, "r+b") as file:
+    with scene.paused(), open(database, "r+b") as file:
+        before = file.read()
+        file.seek(0)
         file.write(noise * (len(before) // page))
 
     def repair() -> None:
-        with open(database, "r+b") as file:
+        with scene.paused(), open(database, "r+b") as file:
             for start in range(0, len(before), page):
                 file.seek(start)
                 if file.read(page) == noise:

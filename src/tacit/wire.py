@@ -53,10 +53,8 @@ TERMS = ("name", "task", "agent", "reward_range", "absorbing_state", "unit")
 PUBLISHED = ("task_id", "version", "policy", "context")
 """What is said about a policy wherever it goes."""
 
-BESIDES = (
-    *("format", "format_version", "family", "horizon", "sizes"),
-    *("users", "guarantee", "names", "about", "sha256"),
-)
+BESIDES: tuple[str, ...] = ("format", "format_version", "family", "horizon", "sizes", "users")
+BESIDES += ("guarantee", "names", "about", "sha256")
 """What a policy file says besides."""
 
 MOST_NAMES = 64
@@ -274,8 +272,6 @@ def publication_from_json(value: object, task: Task, task_id: str) -> Publicatio
         raise InvalidInput(
             f"this is a policy of task {given['task_id'][:12]}..., not of {task_id[:12]}..."
         )
-    if "previous" in given:
-        text(given["previous"], "previous")
     publication = read_publication(given, task.horizon, task.sizes)
     if task.family == "tabular":
         check_allowed(publication.policy, task.pairs)
@@ -286,6 +282,8 @@ def read_publication(
     given: Mapping[str, Any], horizon: int, sizes: Mapping[str, int]
 ) -> Publication:
     """The publication in fields that were checked, for a task of these sizes."""
+    if "previous" in given:
+        text(given["previous"], "previous")
     context = {
         name: array_from_json(array, name)
         for name, array in named(given["context"], "context").items()

@@ -157,7 +157,7 @@ def test_joint_runs_to_its_end(deploy, opened, database) -> None:
         assert send(collector, trajectories(collector, rng, 30)) == ["accepted"] * 30
         while planner.step():
             pass
-    assert [p.users for p in collector.billboard.history()] == [0, 40, 80]
+    assert [p.users for p in collector.billboard.history()] == [0, 40, 80, 120]
     assert collector.status().finished and collector.ledger()["verified"]
 
 

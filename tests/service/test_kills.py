@@ -31,6 +31,7 @@ def test_reports_are_counted_once_and_noise_is_drawn_once(
     assert tally.reports > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["file overwritten", "read-only"])
 def test_a_fault_shows_loses_nothing_and_is_over_after_its_repair(
     tmp_path_factory: pytest.TempPathFactory, name: str

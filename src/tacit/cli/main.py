@@ -24,6 +24,7 @@ from tacit.cli.listing import list_
 from tacit.cli.plan import plan
 from tacit.cli.run import demo, run
 from tacit.cli.serve import serve, tokens
+from tacit.cli.show import show
 from tacit.cli.sweep import report, sweep
 from tacit.cli.upkeep import backup, erase, task
 from tacit.errors import TacitError
@@ -50,7 +51,7 @@ def root(
         print(context.get_help())
 
 
-OWN: dict[str, Callable[..., None]] = {"demo": demo, "list": list_}
+OWN: dict[str, Callable[..., None]] = {"demo": demo, "list": list_, "show": show}
 OWN |= {"run": run, "learn": learn, "guarantee": guarantee, "plan": plan, "audit": audit}
 OWN |= {"sweep": sweep, "serve": serve, "fleet": fleet, "tokens": tokens, "task": task}
 OWN |= {"backup": backup, "erase": erase, "report": report}

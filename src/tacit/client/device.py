@@ -370,9 +370,9 @@ def _refuse_standstill(terms: Terms) -> None:
     """Begin no episode whose report would not be taken; an older collector has no state."""
     state = terms.description.get("state", "open")
     if state == "paused":
-        raise Refused("paused", f"the task {terms.name!r} is paused; try again later")
+        raise NotTaken("paused", f"the task {terms.name!r} is paused; try again later")
     if state == "closed":
-        raise Refused("closed", f"the task {terms.name!r} is over; its last policy stays up")
+        raise NotTaken("closed", f"the task {terms.name!r} is over; its last policy stays up")
 
 
 def _publication(answer: Any, terms: Terms) -> Publication:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, Arrays, IntArray
 from tacit.driver import BoundAgent, CappedBatches, Learner
 from tacit.grid import STEPS
 from tacit.kernels import kernel
@@ -362,6 +362,12 @@ class OneCellRun(FusedRun):
             self._first,
             self.score,
         )
+
+    def kept(self) -> Arrays:
+        """What the loop carries on; the rest is worked out again with the next plan."""
+        released, batch = self._released._asdict(), self._batch._asdict()
+        named = {**{f"released.{n}": a for n, a in released.items()}, **batch}
+        return {"sums": self._flat, "first": self._first, **named}
 
     def _stand(self) -> Learner:
         """A last batch that is not full is opened, but not behind a shuffler."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, Arrays, IntArray
 from tacit.driver import BoundAgent, Every, Learner
 from tacit.features import known_rewards, value_caps
 from tacit.grid import STEPS
@@ -292,6 +292,12 @@ class ValueTargetedRun(FusedRun):
             self.public,
             self.score,
         )
+
+    def kept(self) -> Arrays:
+        """What the loop carries on; the rest is worked out again with the next plan."""
+        names = ("release", "spread", "Q", "V", "reach", "clip", "policy", "clock")
+        public = {name: getattr(self.public, name) for name in names}
+        return {"batch": self.raw.batch, "sums": self.raw.sums, **public}
 
     def _stand(self) -> Learner:
         terms, public, privatizer = self.terms, self.public, self.agent.privatizer

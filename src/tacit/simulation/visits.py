@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arrays import Array, IndexArray, IntArray
+from tacit.arrays import Array, Arrays, IndexArray, IntArray
 from tacit.driver import BoundAgent, Every, Learner
 from tacit.grid import GRID, STEPS
 from tacit.kernels import kernel
@@ -388,6 +388,11 @@ class VisitRun(FusedRun):
             self.policy,
             self.score,
         )
+
+    def kept(self) -> Arrays:
+        """What the loop carries on; the rest is worked out again with the next plan."""
+        kept = self.raw.sums, self.public.release, self.Q, self.policy
+        return dict(zip(("sums", "release", "Q", "policy"), kept, strict=True))
 
     def _stand(self) -> Learner:
         served, secret = int(self.score.at[0]), self.agent.privatizer.init()

@@ -104,7 +104,7 @@ def _random_problem(task: Task, rng: np.random.Generator) -> TabularMDP:
     """Peaked random transitions, random mean rewards; one table per stage where they may differ.
 
     Rewards are 0 or 1 with means uniform in [0, 1]: fixed ones, as in random-mdp, would be easier
-    to learn than anything that people report.
+    to learn than what people report.
     """
     H, S, A = table_sizes(task)
     stages = 1 if task.homogeneous else H

@@ -10,7 +10,7 @@ from tacit.service.dashboard.view import build
 from tacit.service.planning import PlannerLoop
 from test_architecture import MODULES, RAW, closure, imports, under
 
-PUBLIC = ("deployment", "clock", "status", "billboard", "schema")
+PUBLIC = ("deployment", "clock", "status", "billboard", "schema", "ids")
 
 
 BLIND = ("estimate", "plots", "words")
