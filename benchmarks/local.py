@@ -62,11 +62,10 @@ def fresh_instances(count: int) -> list[tacit.TabularMDP]:
     seed = 400
     while len(found) < count:
         problem = tacit.problem("random-mdp", seed=seed)
-        truth = problem.truth
         worst = np.zeros(problem.states)
         for _ in range(problem.horizon):
-            worst = (truth.rewards[0] + truth.transitions[0] @ worst).min(axis=1)
-        if problem.optimal_value() - truth.initial @ worst >= 0.1:
+            worst = (problem.R[0] + problem.P[0] @ worst).min(axis=1)
+        if problem.optimal_value() - problem.initial @ worst >= 0.1:
             found.append(problem)
         seed += 1
     return found

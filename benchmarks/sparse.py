@@ -29,18 +29,6 @@ def garnet(states: int, actions: int, successors: int, horizon: int, seed: int) 
     return tacit.TabularMDP(steps, R, horizon, name=f"garnet {states} x {actions} x {successors}")
 
 
-def corridor(length: int, horizon: int) -> tacit.TabularMDP:
-    """Forward slips back to the start one time in ten; the far end pays once and is the end."""
-    steps = []
-    for s in range(length - 1):
-        steps += [(s, 0, 0, 1.0), (s, 1, s + 1, 0.9), (s, 1, 0, 0.1)]
-    R = np.zeros((length, 2))
-    R[length - 2, 1] = 1.0
-    return tacit.TabularMDP(
-        steps, R, horizon, terminal=[length - 1], name=f"corridor {length} with an end"
-    )
-
-
 def measured(problem: tacit.TabularMDP, name: str, users: int, seeds: int, **given: float) -> str:
     """Regret and processor time per user."""
     agent = tacit.agent(name, **given)
@@ -62,7 +50,6 @@ def main() -> None:
     problems = [
         tacit.problem("river-swim", states=12, horizon=40),
         garnet(60, 4, 3, 20, seed=0),
-        corridor(40, 100),
     ]
     for problem in problems:
         print(

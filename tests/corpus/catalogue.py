@@ -2,7 +2,7 @@
 
 from contracts.sampler import misfits
 from corpus import Detector, Mutant, agents, detectors, linear, planted, tabular
-from tacit.kernels.planning import greedy
+from dense import dense
 from tacit.planners.references import UniformPlanner
 from tacit.privacy import SecureNoise
 from tacit.privacy.accounting import gaussian_mu
@@ -86,7 +86,7 @@ PUBLIC: tuple[Mutant, ...] = (
     Mutant(
         "abs", "regret is made positive", REGRET, tabular.absolute_regret, lambda regret: regret
     ),
-    Mutant("first action", "ties go to action 0", TIES, tabular.first_action, greedy),
+    Mutant("first action", "ties go to action 0", TIES, tabular.first_action, dense.greedy),
     Mutant("E1", "one draw of noise for all releases", CURATOR, linear.DrawnOnce, Curator),
     Mutant("E2", "the same draw added at every release", CURATOR, linear.AddedAgain, Curator),
     Mutant("E3", "add-remove for the Gram matrix", GRAM, linear.AddRemoveGram, CuratedTransitions),

@@ -270,7 +270,7 @@ def test_the_loop_plans_as_the_planner_does_where_there_is_noise(problem, explor
     privatizer.release = lambda *given: releases.append(release(*given)) or releases[-1]
     noise = SimulatedNoise(rng)
     *_, last = drive(agent, lambda p: problem.rollout(p.policy, rng), noise, planner_streams(0, 0))
-    counts = NoisyCounts(*(part.copy() for part in released_counts(releases[-1])))
+    counts = NoisyCounts(*(part.copy() for part in released_counts(agent.task, releases[-1])))
     first, users = (releases[-1].blocks[name].copy() for name in ("first", "first_users"))
     run = compiled_run(problem, agent, 0, 0, np.array([300]))
     found = set()
@@ -279,7 +279,8 @@ def test_the_loop_plans_as_the_planner_does_where_there_is_noise(problem, explor
         planned = agent.planner.plan(agent.task, releases[-1], None, last, streams)
         run._batch.clock[1] = planned.version
         ties, posterior = planner_streams(seed, 0)
-        one_cell.plan_batch(counts, first, int(users[0]), run._explore, ties, posterior, run._batch)
+        public = (run._pairs, run._rows, run._end_reward, first, int(users[0]))
+        one_cell.plan_batch(counts, *public, run._explore, ties, posterior, run._batch)
         assert np.array_equal(run._batch.policy, planned.policy.actions)
         assert np.array_equal(run._batch.occupancy, planned.context["occupancy"])
         assert np.array_equal(run._batch.asked, planned.context["questions"])
@@ -369,7 +370,7 @@ def stepwise(agent, root, regrets):
     del privatizer.release
     regrets.append(regret[0])
     last, sums = releases[-1]
-    return flat(*released_counts(last), last.blocks["first"], *sums)
+    return flat(*released_counts(agent.task, last), last.blocks["first"], *sums)
 
 
 @pytest.mark.parametrize("exploration", ["posterior", "optimistic"])
