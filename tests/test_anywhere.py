@@ -30,15 +30,15 @@ LEDGER = """
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.filter import Budget
 from tacit.privacy.ledger import Ledger, LedgerUnavailable, verify
-ledger = Ledger.create("book", budget=Budget(1.0, 1e-5), task="t")
-ledger.spend(GaussianCharge(0.1), "a")
+ledger = Ledger.create("book", budget=Budget(1.0, 1e-5, pure=0.5, mu_squared=0.02), task="t")
+ledger.spend(GaussianCharge(0.01), "a")
 try:
     Ledger.open("book")
 except LedgerUnavailable as error:
     print(error)
 ledger.close()
 with Ledger.open("book") as again:
-    again.spend(GaussianCharge(0.1), "b")
+    again.spend(GaussianCharge(0.01), "b")
 print(verify("book").summary["records"])
 """
 

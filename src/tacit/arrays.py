@@ -11,6 +11,11 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Arrays = dict[str, npt.NDArray[Any]]
+"""By name."""
+IndexArray = npt.NDArray[np.uint32]
+"""Lists of states that kernels look up: unsigned, since compiled code need not ask whether an index
+is negative (measured: a third of the time of a plan)."""
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import IntArray
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, OverBudget
 from tacit.planners.base import Planner, Streams
 from tacit.privacy.base import Privatizer, Query, Report, Secret
-from tacit.privacy.filter import BudgetExhausted
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
@@ -185,7 +184,7 @@ class Learner:
         assert self.publication is not None
         try:
             return self.publish(streams)
-        except BudgetExhausted:
+        except OverBudget:
             return self.publication
 
     def due(self) -> int:

@@ -77,6 +77,10 @@ class Blind(TacitError, TypeError):
     """Raw user data, or secret state, was about to leave the only place it may live in."""
 
 
+class OverBudget(TacitError):
+    """Something was asked of a privacy budget that has not so much left."""
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The end of a sentence about ``name``: the nearest known names, or all of them.
 

@@ -47,6 +47,7 @@ class LearnedPolicy:
         guarantee: what these users were guaranteed.
         names: what states and actions are called, where they are called something.
         about: where it comes from, in plain values such as the names of problem and agent.
+        previous: hash of the publication before, where the service published it.
     """
 
     publication: Publication
@@ -57,6 +58,7 @@ class LearnedPolicy:
     guarantee: Guarantee
     names: Names = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
+    previous: str | None = None
 
     @classmethod
     def of(
@@ -69,6 +71,7 @@ class LearnedPolicy:
         task_id: str | None = None,
         names: Names | None = None,
         about: Mapping[str, Any] | None = None,
+        previous: str | None = None,
     ) -> LearnedPolicy:
         """A publication of a task; without an id the digest of the task stands for it."""
         return cls(
@@ -80,6 +83,7 @@ class LearnedPolicy:
             guarantee,
             names or {},
             about or {},
+            previous,
         )
 
     @property
@@ -119,7 +123,7 @@ class LearnedPolicy:
             {
                 "format": FORMAT,
                 "format_version": FORMAT_VERSION,
-                **wire.publication_to_json(self.publication, self.task_id),
+                **wire.publication_to_json(self.publication, self.task_id, self.previous),
                 "family": self.family,
                 "horizon": self.horizon,
                 "sizes": dict(self.sizes),
@@ -152,6 +156,7 @@ class LearnedPolicy:
             _guarantee(given["guarantee"]),
             _names(given["names"], sizes),
             wire.named(given["about"], "about"),
+            given.get("previous"),
         )
 
     def save(self, path: str | Path) -> Path:

@@ -10,6 +10,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput, need
 from tacit.kernels.excitation import directions
+from tacit.pairs import Pairs
 from tacit.validate import distributions, finite_array, integer, number, unit_array
 
 if TYPE_CHECKING:
@@ -155,9 +156,35 @@ def _called(numbers: IntArray, names: Names) -> Any:
     return numbers if names is None else [names[i] for i in numbers]
 
 
-def uniform_policy(horizon: int, states: int, actions: int) -> StochasticPolicy:
-    """Every action equally likely, everywhere."""
-    return StochasticPolicy(np.full((horizon, states, actions), 1.0 / actions))
+def uniform_policy(
+    horizon: int, states: int, actions: int, pairs: Pairs | None = None
+) -> StochasticPolicy:
+    """Every action equally likely, everywhere; of pairs, those that are allowed."""
+    chances = np.full((states, actions), 1.0 / actions)
+    if pairs is not None:
+        for s in np.flatnonzero(np.diff(pairs.first)):  # nobody acts in a terminal state
+            chances[s] = (pairs.number[s] >= 0) / np.count_nonzero(pairs.number[s] >= 0)
+    return StochasticPolicy(np.broadcast_to(chances, (horizon, states, actions)))
+
+
+def check_allowed(policy: Policy, pairs: Pairs) -> None:
+    """Refuse a policy for tables that plays an action where it is not allowed."""
+    if pairs.every:
+        return
+    forbidden = (pairs.number < 0) & (np.diff(pairs.first) > 0)[:, np.newaxis]
+    if isinstance(policy, TabularPolicy):
+        states = np.arange(policy.actions.shape[1])
+        played = forbidden[states, policy.actions]
+        found = [(h, s, policy.actions[h, s]) for h, s in np.argwhere(played)[:1]]
+    elif isinstance(policy, StochasticPolicy):
+        found = [tuple(place) for place in np.argwhere(forbidden & (policy.probabilities > 0))[:1]]
+    else:
+        found = []
+    if found:
+        h, s, a = found[0]
+        raise InvalidInput(
+            f"the policy plays action {a} in state {s} at step {h}, where it is not allowed"
+        )
 
 
 class LinearPolicy:

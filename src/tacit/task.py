@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy.typing as npt
 
 from tacit.arrays import frozen_mapping
 from tacit.errors import InvalidInput
+from tacit.pairs import Pairs, declared_flags, make_pairs
 from tacit.validate import integer, number, table_fits
 
 LONGEST = 1e9
@@ -26,6 +29,10 @@ class Task:
     A planner sees this and releases, nothing else. The truth about transitions and rewards stays
     in the Problem; a fact of it enters ``known`` only when it is revealed on purpose.
 
+    Facts that a table may declare, and that every agent for tables honours: "terminal", flags [S]
+    of the states that end an episode; "allowed", flags [S, A] of what may be played; "end_reward",
+    the reward of every step after the end (0 unless declared). "initial" is the start law [S].
+
     Attributes:
         family: which planners fit, for example ``"tabular"``.
         horizon: number of steps H of one user's episode.
@@ -36,6 +43,7 @@ class Task:
         participations: how often one person may take part.
         duration: seconds that one episode takes, the same for whoever stops early; 0 if this is not
             declared. Devices hold their reports until it is over.
+        labels: names of the states and of the actions, for people: no part of the task's identity.
     """
 
     family: str
@@ -46,6 +54,7 @@ class Task:
     known: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     participations: int = 1
     duration: float = 0.0
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("horizon", "users", "participations"):
@@ -55,6 +64,35 @@ class Task:
         sizes = {name: integer(size, name, low=1) for name, size in self.sizes.items()}
         object.__setattr__(self, "sizes", MappingProxyType(sizes))
         object.__setattr__(self, "known", frozen_mapping(self.known))
+        object.__setattr__(self, "labels", checked_labels(self.labels, sizes))
+        self._check_facts()
+
+    def _check_facts(self) -> None:
+        facts = {"terminal", "allowed", "end_reward"} & set(self.known)
+        if facts and self.family != "tabular":
+            raise InvalidInput(f"{min(facts)} is declared of tables only, not of {self.family}")
+        if "allowed" in facts and "features" in self.known:
+            raise InvalidInput("no agent learns from features where actions are forbidden")
+        if facts:
+            declared_flags(self.sizes, self.known)
+            number(self.end_reward, "end_reward", low=0.0, high=1.0)
+
+    @property
+    def end_reward(self) -> float:
+        """Reward of every step after the end of an episode."""
+        reward: Any = self.known.get("end_reward", 0.0)
+        return float(reward) if np.ndim(reward) == 0 else math.nan
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Allowed actions of states that are not terminal, numbered."""
+        return make_pairs(declared_flags(self.sizes, self.known))
+
+    @property
+    def masked(self) -> bool:
+        """Whether some action is not allowed in a state that an episode goes on from."""
+        alive = np.diff(self.pairs.first)
+        return bool((alive[alive > 0] < self.sizes["actions"]).any())
 
     @property
     def revealed(self) -> tuple[str, ...]:
@@ -87,6 +125,24 @@ class Task:
 
     def __hash__(self) -> int:
         return hash(self.digest())
+
+
+def checked_labels(
+    labels: Mapping[str, Iterable[str]], sizes: Mapping[str, int]
+) -> Mapping[str, tuple[str, ...]]:
+    """Names of states and actions, as many as there are and each once."""
+    found = {kind: tuple(names) for kind, names in labels.items()}
+    for kind, names in found.items():
+        if kind not in sizes:
+            raise InvalidInput(f"labels name {kind!r}, but only {', '.join(sizes)} have names")
+        if not all(isinstance(name, str) and name for name in names):
+            raise InvalidInput(f"labels of {kind} must be texts")
+        if len(names) != sizes[kind] or len(set(names)) < len(names):
+            raise InvalidInput(
+                f"{len(set(names))} different names are given for {sizes[kind]} {kind}; give one "
+                "for each"
+            )
+    return MappingProxyType(found)
 
 
 def table_sizes(task: Task) -> tuple[int, int, int]:

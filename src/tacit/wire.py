@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import hmac
 import json
 import math
 import re
@@ -25,7 +26,7 @@ import numpy.typing as npt
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput, suggestion
-from tacit.policy import LinearPolicy, Policy, StochasticPolicy, TabularPolicy
+from tacit.policy import LinearPolicy, Policy, StochasticPolicy, TabularPolicy, check_allowed
 from tacit.privacy.base import LocalPrivatizer
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
@@ -33,8 +34,18 @@ from tacit.task import Task
 from tacit.trajectory import Trajectory
 from tacit.validate import table_fits
 
-VERSION = 1
-"""Of everything in this package; a peer that speaks another one is not understood."""
+VERSION = 2
+"""Of everything in this package; a peer that speaks another one is not understood.
+
+1 had no hashes of publications, no question whether a report would be taken, and ids that every
+device drew for itself. Devices still follow an episode that they began under version 1.
+"""
+
+READABLE = (1, VERSION)
+"""Versions of a description that a device stored and can go on with."""
+
+TERMS_FORM = 1
+"""Hashed with the terms. It stays: tasks keep their ids when the version above goes up."""
 
 TERMS = ("name", "task", "agent", "reward_range", "absorbing_state", "unit")
 """What a user agrees to: one of them changed is another task."""
@@ -42,10 +53,8 @@ TERMS = ("name", "task", "agent", "reward_range", "absorbing_state", "unit")
 PUBLISHED = ("task_id", "version", "policy", "context")
 """What is said about a policy wherever it goes."""
 
-BESIDES = (
-    *("format", "format_version", "family", "horizon", "sizes"),
-    *("users", "guarantee", "names", "about", "sha256"),
-)
+BESIDES: tuple[str, ...] = ("format", "format_version", "family", "horizon", "sizes", "users")
+BESIDES += ("guarantee", "names", "about", "sha256")
 """What a policy file says besides."""
 
 MOST_NAMES = 64
@@ -176,7 +185,7 @@ def task_id(description: Mapping[str, Any]) -> str:
         if name not in description:
             raise InvalidInput(f"a task without {name!r} has no id")
     terms = {name: description[name] for name in TERMS}
-    return hashlib.sha256(canonical({"wire": VERSION, **terms})).hexdigest()
+    return hashlib.sha256(canonical({"wire": TERMS_FORM, **terms})).hexdigest()
 
 
 def task_to_json(task: Task) -> dict[str, Any]:
@@ -263,15 +272,18 @@ def publication_from_json(value: object, task: Task, task_id: str) -> Publicatio
         raise InvalidInput(
             f"this is a policy of task {given['task_id'][:12]}..., not of {task_id[:12]}..."
         )
-    if "previous" in given:
-        text(given["previous"], "previous")
-    return read_publication(given, task.horizon, task.sizes)
+    publication = read_publication(given, task.horizon, task.sizes)
+    if task.family == "tabular":
+        check_allowed(publication.policy, task.pairs)
+    return publication
 
 
 def read_publication(
     given: Mapping[str, Any], horizon: int, sizes: Mapping[str, int]
 ) -> Publication:
     """The publication in fields that were checked, for a task of these sizes."""
+    if "previous" in given:
+        text(given["previous"], "previous")
     context = {
         name: array_from_json(array, name)
         for name, array in named(given["context"], "context").items()
@@ -347,6 +359,16 @@ def new_report_id() -> str:
     return secrets.token_hex(16)
 
 
+def seat(token: str, task_id: str) -> bytes:
+    """What a device's ids are made of: known to who holds its token, and the token stays hidden."""
+    return hmac.digest(token.encode(), f"tacit ids of {task_id}".encode(), "sha256")
+
+
+def assigned_id(seat: bytes, number: int) -> str:
+    """The id of a device's report of that number, counted from 0: nobody can choose it."""
+    return hmac.digest(seat, b"%d" % number, "sha256")[:16].hex()
+
+
 def report_id(value: object) -> str:
     """A report's id, if it is one."""
     if not isinstance(value, str) or not _ID.fullmatch(value):
@@ -357,7 +379,7 @@ def report_id(value: object) -> str:
 def coin(task_id: str, report_id: str) -> int:
     """The public coin of a report: 63 bits of SHA-256 over both ids.
 
-    The id is drawn before the user does anything, so the coin says nothing about them.
+    The id is fixed before the user does anything, so the coin says nothing about them.
     """
     digest = hashlib.sha256(f"{task_id}:{report_id}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1

@@ -5,9 +5,10 @@ import pytest
 
 import tacit
 from contracts.privatizer import no_questions, streams
+from dense import dense
 from tacit.agents import LdpOBI, paper
 from tacit.errors import InvalidInput
-from tacit.kernels.obi import KINDS, CellNoise, Precision, obi_induction, obi_precision
+from tacit.kernels.obi import KINDS, CellNoise, Precision, obi_precision
 from tacit.planners.obi import cell_noise
 from tacit.privacy import Query, Silence
 from tacit.privacy.local.additive import AdditiveLaw
@@ -66,11 +67,11 @@ def test_the_kernel_is_the_specified_recursion(seed: int, printed: bool) -> None
     Q, V = np.empty((2, 2, 2)), np.empty((3, 2))
     blocks = release.blocks
     arguments = (blocks["reward"], blocks["visits"], blocks["transitions"], precision, printed)
-    obi_induction(*arguments, Q, V)
+    dense.obi_induction(*arguments, Q, V)
     assert np.allclose(Q, specified(release, precision, printed)[0])
     assert np.allclose(V, specified(release, precision, printed)[1])
     plain_Q, plain_V = np.empty_like(Q), np.empty_like(V)
-    obi_induction.py_func(*arguments, plain_Q, plain_V)
+    dense.obi_induction.py_func(*arguments, plain_Q, plain_V)
     assert np.array_equal(plain_Q, Q) and np.array_equal(plain_V, V)
 
 
@@ -81,7 +82,9 @@ def test_without_noise_denominators_are_at_least_one() -> None:
     Q, V = np.empty((2, 2, 2)), np.empty((3, 2))
     blocks = release.blocks
     assert blocks["visits"].min() < 0.0
-    obi_induction(blocks["reward"], blocks["visits"], blocks["transitions"], precision, True, Q, V)
+    dense.obi_induction(
+        blocks["reward"], blocks["visits"], blocks["transitions"], precision, True, Q, V
+    )
     assert np.allclose(Q, specified(release, precision, True)[0])
 
 

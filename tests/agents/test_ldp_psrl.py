@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import tacit
+from dense import dense
 from tacit.agents import LdpOBI, LdpPSRL
 from tacit.errors import InvalidInput
-from tacit.kernels.posterior import Prior, sample_model
+from tacit.kernels.posterior import Prior
 
 PROBLEM = tacit.problem("random-mdp", seed=1)
 
@@ -41,7 +42,7 @@ def test_negative_counts_meet_the_floors_and_nothing_breaks() -> None:
     tables = [np.full((1, 2, 2), -1e6), np.full((1, 2, 2), -1e6), np.full((1, 2, 2), -1e6)]
     P, R = np.zeros((1, 2, 2, 2)), np.zeros((1, 2, 2))
     known = np.full((1, 2, 2), np.nan)
-    for function in (sample_model, sample_model.py_func):
+    for function in (dense.sample_model, dense.sample_model.py_func):
         function(*tables, np.full((1, 2, 2, 2), -1e6), known, Prior(1, 1, 1, 1), rng, P, R)
         assert np.allclose(P.sum(axis=-1), 1.0) and np.isfinite(R).all()
 

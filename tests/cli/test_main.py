@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.learned import LearnedPolicy
+from tacit.policy import LinearPolicy, StochasticPolicy, TabularPolicy
+from tacit.publication import Publication
+from tacit.task import Task
 
 
 def tacit_command(*words: str) -> list[str]:
@@ -71,7 +75,8 @@ def test_out_holds_curves_manifest_result_and_plot(call, tmp_path: Path) -> None
     done = call(*SMALL, "--out", "deep/run", "--linear", "--plot", "extra.svg")
     assert done.status == 0 and "wrote deep/run" in done.out
     names = {path.name for path in (tmp_path / "deep" / "run").iterdir()}
-    assert names == {"curves.parquet", "manifest.json", "result.json", "regret.png"}
+    files = {"curves.parquet", "manifest.json", "result.json", "regret.png"}
+    assert names == files | {"policy.json", "policies"}
     assert (tmp_path / "extra.svg").exists()
     again = call(*SMALL, "--out", "deep/run")
     assert again.status == 2 and "already holds a result" in again.err
@@ -144,6 +149,81 @@ def test_ctrl_c_keeps_what_was_done(tmp_path: Path) -> None:
     saved = tacit.Result.load(tmp_path / "run")
     assert saved.interrupted and saved.completed == report["episodes"]
     assert np.isfinite(saved.regret).all()
+
+
+def test_a_run_writes_its_policy_and_show_prints_it(call, tmp_path: Path) -> None:
+    done = call(*SMALL, "--out", "kept")
+    assert done.status == 0 and "tacit show policy kept/policy.json" in done.out
+    assert sorted(file.name for file in (tmp_path / "kept" / "policies").iterdir()) == [
+        "0.json",
+        "1.json",
+    ]
+    assert not (tmp_path / "kept" / "progress").exists()
+    policy = tacit.load_policy(tmp_path / "kept" / "policy.json")
+    shown = call("show", "policy", "kept/policy.json")
+    assert shown.status == 0 and max(map(len, shown.out.splitlines())) <= 80
+    for words in ("agent psrl problem random-mdp", "learned from 200 users", "NO PRIVACY"):
+        assert words in shown.out
+    assert policy.digest in shown.out
+    assert json.loads(call("show", "policy", "kept/policy.json", "--json").out) == policy.to_json()
+
+
+def shown_lines(call, policy, sizes: dict[str, int], **given) -> list[str]:
+    task = Task("any", policy.horizon, sizes, homogeneous=True, users=9)
+    stated = tacit.guarantee("river-swim", "psrl", 9)
+    LearnedPolicy.of(Publication(0, policy), task, stated, 9, **given).save("policy.json")
+    lines = call("show", "policy", "policy.json").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    return lines
+
+
+def test_policies_are_shown_by_name_and_shortened(call, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    two = {"states": 2, "actions": 2}
+    names = {"states": ["shore", "a state with a name " * 9], "actions": ["left", "right"]}
+    table = TabularPolicy(np.array([[0, 1], [0, 1], [1, 1]]))
+    lines = shown_lines(call, table, two, names=names)
+    at = next(i for i, line in enumerate(lines) if line.split() == ["state", "steps", "action"])
+    assert lines[at + 1].split() == ["shore", "0", "to", "1", "left"]
+    assert lines[at + 2].split() == ["2", "right"]
+    assert lines[at + 3].startswith("  a state with a name a") and "0 to 2" in lines[at + 3]
+    drawn = StochasticPolicy(np.array([[[0.25, 0.75], [1.0, 0.0]]]))
+    assert any("1 0.75, 0 0.25" in line for line in shown_lines(call, drawn, two))
+    linear = LinearPolicy(np.full((3, 1, 30), -1 / 3), amplitude=0.5)
+    lines = shown_lines(call, linear, {"states": 30, "inputs": 1})
+    assert any("[-0.333, -0.333" in line for line in lines)
+    assert any("excitation of size 0.5" in line for line in lines)
+    long = TabularPolicy(np.arange(400).reshape(40, 10) % 7)
+    lines = shown_lines(call, long, {"states": 10, "actions": 7})
+    assert any("361 more lines" in line for line in lines) and len(lines) < 60
+
+
+def test_an_interrupted_run_goes_on(call, tmp_path: Path) -> None:
+    """Stopped from outside and gone on with, the files are those of a run that was not."""
+    words = ("run", "river-swim", "psrl", "--episodes", "2e5", "--seeds", "2", "--seed", "3")
+    whole = call(*words, "--out", "whole")
+    assert whole.status == 0
+    process = subprocess.Popen(
+        tacit_command(*words, "--out", "part"), cwd=tmp_path, stderr=subprocess.DEVNULL
+    )
+    folder, deadline = tmp_path / "part" / "progress", time.monotonic() + 300
+    while not (folder / "command.json").exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    refused = call(*words, "--out", "part")
+    assert refused.status == 2 and "go on with tacit run --resume part" in refused.err
+    other = call("run", "--resume", "part", "--episodes", "7")
+    assert other.status == 2 and "begun with episodes = 200000, not 7" in other.err
+    other = call("run", "river-swim", "ucb-vi", "--resume", "part")
+    assert other.status == 2 and "agent_name = 'psrl', not 'ucb-vi'" in other.err
+    done = call("run", "--resume", "part")
+    assert done.status == 0 and not folder.exists()
+    one, other = (tacit.Result.load(tmp_path / name) for name in ("whole", "part"))
+    assert np.array_equal(one.regret, other.regret) and one.policies == other.policies
+    finished = call("run", "--resume", "part")
+    assert finished.status == 2 and "holds no unfinished run" in finished.err
 
 
 def test_guarantee_prints_noise_truth_and_forecast(call) -> None:

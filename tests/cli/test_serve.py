@@ -29,7 +29,10 @@ def test_init_writes_the_example_once(call, file: Path) -> None:
     assert file.read_text() == text
 
 
-def test_check_says_what_would_run_and_touches_nothing(call, file: Path, tmp_path: Path) -> None:
+def test_check_says_what_would_run_and_touches_nothing(
+    call, file: Path, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr("tacit.cli.plan.CHECK_SECONDS", 600.0)  # it ends when it knows
     done = call("serve", "coach.toml", "--check")
     assert done.status == 0
     for words in (
@@ -40,18 +43,28 @@ def test_check_says_what_would_run_and_touches_nothing(call, file: Path, tmp_pat
         "held on the device for 12 days from the beginning of an episode",
         "may name a policy until 24 days 6 hours after it was replaced",
         "differential privacy, local model",
-        "Forecast: after 20,000 users",
+        "Forecast: after 20,000 reports",
+        "Outlook: To close 50% of the gap with 20,000 users: epsilon 4 is enough.",
     ):
         assert words in done.out
     assert [path.name for path in tmp_path.iterdir()] == ["coach.toml"]
     report = json.loads(call("serve", "coach.toml", "--check", "--json").out)
     assert report["task_id"] == Deployment.load(file).task_id
     assert report["model"] == "local" and report["guarantee"]["simulated"] is False
-    assert report["forecast"]["users"] == 20_000
+    assert report["forecast"]["users"] == report["plan"]["users"] == 20_000
     timing = report["timing"]
     assert (timing["duration"], timing["delay"], timing["grace"]) == (1036800, 21600, 1036800)
     file.write_text(file.read_text().replace('duration = "12d"', ""))
     assert "can tell who stopped early." in call("serve", "coach.toml", "--check").out
+
+
+def test_check_warns_of_too_few_users(call, file: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tacit.cli.plan.CHECK_SECONDS", 600.0)
+    text = file.read_text().replace("users = 20000 ", "users = 300 ")
+    file.write_text(text.replace("epsilon = 4.0", "epsilon = 0.1"))
+    said = call("serve", "coach.toml", "--check").out
+    assert "Warning: To close 50% of the gap with 300 users: epsilon 0.1 is not enough." in said
+    assert "`tacit plan coach.toml` takes its time" in said
 
 
 def test_consent_is_told_with_the_numbers_of_the_file(call, file: Path, tmp_path: Path) -> None:
@@ -222,6 +235,21 @@ def test_a_copy_is_made_once_and_the_drill_reads_it(call, file: Path, tmp_path: 
     (tmp_path / "copy.db").replace(tmp_path / "coach.db")
     with Collector.open(Deployment.load(file)) as collector:
         assert collector.policy().body == policy and len(collector.tokens.list()) == 1
+
+
+def test_a_folder_is_copied_task_by_task(call, file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    assert "there is no task" in call("backup", "tasks", "copies").err
+    for name in ("one", "two"):
+        (folder / f"{name}.toml").write_text(file.read_text())
+        Collector.open(Deployment.load(folder / f"{name}.toml")).close()
+    done = call("backup", "tasks", "copies", "--drill")
+    assert done.status == 0, done.err
+    assert "one: Usable: 0 reports" in done.out and "two: Usable: 0 reports" in done.out
+    copies = sorted((tmp_path / "copies").iterdir())
+    assert [copy.name for copy in copies] == ["one.copy", "two.copy"]
+    assert call("backup", "tasks", "copies").status == 2
 
 
 def test_the_drill_notices_what_is_wrong(call, file: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ class FakeCollector:
         self.publication = self.bound.planner.plan(self.task, release, None, None, streams)
         self.description = {
             "tacit": "0",
-            "wire": 1,
+            "wire": 2,
             "name": "coach",
             "model": model,
             "task": wire.task_to_json(self.task),

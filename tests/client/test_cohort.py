@@ -1,17 +1,15 @@
 """A cohort in simulated time: week-long episodes under the example's own settings, nobody stale."""
 
-import json
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pytest
 
 from tacit import timing
-from tacit.client import Api, Device
-from tacit.service.answers import IncomingReport
+from tacit.cli.virtual import Inside
+from tacit.client import Device
+from tacit.client.cohort import VirtualClock
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
 from tacit.service.planning import PlannerLoop
@@ -20,42 +18,10 @@ COACH = Path(__file__).resolve().parents[2] / "examples" / "health_coach"
 PER_DAY, DAYS = 150, 8
 
 
-class Time:
-    """The same for the collector and for every device."""
-
-    now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Direct(Api):
-    """A collector in the same process; the bytes are those of the network."""
-
-    def __init__(self, collector: Collector) -> None:
-        super().__init__("https://coach.test", client=httpx.Client())
-        self.collector = collector
-
-    def task(self):
-        return json.loads(json.dumps(self.collector.describe()))
-
-    def policy(self, version=None):
-        return json.loads(self.collector.policy(version).body)
-
-    def taking(self, version):
-        return asdict(self.collector.taking(version))
-
-    def upload(self, body, token):
-        given = json.loads(body)
-        reports = [IncomingReport(**report) for report in given["reports"]]
-        owner = self.collector.tokens.authenticate(token)
-        return asdict(self.collector.upload(given["task_id"], reports, owner))
-
-
 @pytest.mark.parametrize("name", ["coach", "coach_joint"])
 def test_nobody_who_sends_on_time_is_stale(tmp_path, name) -> None:
     """1,200 people in 8 days; a third leaves early. By number of versions most would be stale."""
-    time, rng, outcomes = Time(), np.random.default_rng(1), Counter()
+    time, rng, outcomes = VirtualClock(), np.random.default_rng(1), Counter()
     path = tmp_path / f"{name}.toml"
     path.write_text((COACH / f"{name}.toml").read_text())
     deployment = Deployment.load(path)
@@ -63,7 +29,7 @@ def test_nobody_who_sends_on_time_is_stale(tmp_path, name) -> None:
     begun = np.sort(time.now + rng.random(PER_DAY * DAYS) * DAYS * timing.DAY)
     behind = 0
     with Collector.open(deployment, clock=time) as collector:
-        planner, api = PlannerLoop(collector), Direct(collector)
+        planner, api = PlannerLoop(collector), Inside(collector)
         tokens = collector.tokens.issue("device", len(begun), "cohort")
         waiting: list[tuple[float, int, Device]] = []
 

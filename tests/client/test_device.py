@@ -99,6 +99,54 @@ def test_actions_are_those_of_the_published_policy(collector) -> None:
         episode.observe(0.0, 1)
 
 
+FACTS = {
+    "terminal": np.array([False, False, True]),
+    "end_reward": np.array(0.25),
+    "allowed": np.array([[True, False], [True, True], [False, False]]),
+}
+
+
+def with_facts(agent="tacit-joint", model="joint", **parameters) -> FakeCollector:
+    task = Task("tabular", H, {"states": S, "actions": A}, True, 1000, known=FACTS)
+    return FakeCollector(agent, model, task, **parameters)
+
+
+@pytest.mark.parametrize("agent", ["tacit-local", "ldp-obi"])
+def test_a_terminal_state_ends_the_episode(agent) -> None:
+    collector = with_facts(agent, "local", epsilon=1.0)
+    device = collector.device()
+    episode = device.begin()
+    episode.act("fair")
+    episode.observe(0.0, "good")
+    assert episode.done
+    with pytest.raises(InvalidInput, match="this episode is over"):
+        episode.act("fair")
+    assert device.send()[0].counted
+
+
+def test_after_the_end_everybody_reports_the_same() -> None:
+    """A curator gets H steps: the end is repeated, with the reward that is public."""
+    collector = with_facts(epsilon=1.0)
+    device = collector.device(model="joint")
+    episode = device.begin()
+    episode.act("fair")
+    episode.observe(3.0, "good")
+    assert device.send()[0].counted
+    lived = wire.unpack_trajectory(sent(collector)["message"], H)
+    assert lived.states.tolist() == [1, 2, 2, 2, 2]
+    assert lived.rewards.tolist() == [1.0, 0.25, 0.25, 0.25]
+
+
+def test_a_policy_that_plays_what_is_forbidden_is_declined() -> None:
+    collector = with_facts("tacit-local", "local", epsilon=1.0)
+    assert (collector.publication.policy.actions[:, 0] == 0).all()
+    table = np.array(collector.publication.policy.actions)
+    table[2, 0] = 1
+    collector.publication = replace(collector.publication, policy=TabularPolicy(table))
+    with pytest.raises(Declined, match="plays action 1 in state 0 at step 2, where it is not"):
+        collector.device().begin()
+
+
 def test_states_may_be_named(collector) -> None:
     device = collector.device()
     live(device, states=("low", "good", "fair", 0, np.int64(2)))
@@ -501,7 +549,9 @@ def test_a_stated_guarantee_that_is_too_good_is_declined(collector) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"wire": 2}, "version 2 of the protocol"),
+        ({"wire": 1}, "version 1 of the protocol, this device version 2; update"),
+        ({"wire": 3}, "version 3 of the protocol, this device version 2; update"),
+        ({"ids": "mine"}, "ids must be token or chosen"),
         ({"model": "joint"}, "states the model 'joint'"),
         ({"task_id": "0" * 64}, "hash of its terms"),
         ({"reward_range": [1.0, 1.0]}, "empty"),
@@ -529,6 +579,44 @@ def test_descriptions_that_do_not_add_up_are_declined(collector, change, words) 
         collector.seal()
     with pytest.raises(Declined, match=words):
         collector.device().begin()
+
+
+def test_ids_follow_from_the_token_where_the_task_says_so() -> None:
+    task = Task("tabular", H, {"states": S, "actions": A}, True, 1000, {}, 3)
+    collector = FakeCollector(task=task, epsilon=1.0)
+    collector.description["ids"] = "token"
+    with pytest.raises(Declined, match="there is none"):
+        collector.device().begin()
+    device = collector.device(token="secret", report_id=lambda: pytest.fail("it chose"))
+    live(device)
+    collector.obstacle = "stale", "too late"
+    device.send()
+    collector.obstacle = None
+    for _ in range(3):
+        live(device)
+        device.send()
+    seat = wire.seat("secret", collector.task_id)
+    ids = [json.loads(body)["reports"][0]["id"] for body in collector.bodies]
+    assert ids == [wire.assigned_id(seat, k) for k in range(3)], "what was not made is used again"
+    with pytest.raises(TookPart):
+        device.begin()
+
+
+def test_an_episode_begun_under_an_older_protocol_goes_on(collector, tmp_path) -> None:
+    """An app that was updated in the middle; its task is described anew only for new episodes."""
+    path = tmp_path / "outbox"
+    device = collector.device(path)
+    device.begin()
+    device.close()
+    outbox = sqlite3.connect(path)
+    ((text,),) = outbox.execute("SELECT description FROM joined").fetchall()
+    old = json.loads(text) | {"wire": 1}
+    outbox.execute("UPDATE joined SET description = ?", (json.dumps(old),))
+    outbox.commit()
+    outbox.close()
+    device = collector.device(path)
+    device.begin().leave()
+    assert device.send()[0].counted
 
 
 def test_changed_terms_of_a_joined_task_are_declined(collector, tmp_path) -> None:

@@ -1,22 +1,28 @@
 """The files in deploy/: they parse, and name metrics, settings and options that exist."""
 
 import configparser
+import contextlib
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 from typer.testing import CliRunner
 
-from service.http.running import small_service
+from service.conftest import postgres_server  # noqa: F401
+from service.http.running import JOINT, small_service
 from tacit.cli.main import app
+from tacit.service.http.server import bind
 from tacit.service.settings import Settings
 
 FOLDER = Path(__file__).parents[2] / "deploy"
-OTHERS = {"tacit_ready", "tacit_planner_failures_total"}
-"""Of the readiness page."""
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +31,7 @@ def metrics(tmp_path_factory) -> set[str]:
         service.upload(service.reports(1))
         service.client.get("/v1/policy")
         text = service.client.get("/metrics", headers=service.as_operator).text
-    return set(re.findall(r"^(tacit_\w+)", text, re.MULTILINE)) | OTHERS
+    return set(re.findall(r"^(tacit_\w+)", text, re.MULTILINE))
 
 
 def test_alerts_ask_for_metrics_that_are_given(metrics: set[str]) -> None:
@@ -70,6 +76,64 @@ def test_compose_uses_real_settings_options_and_secrets() -> None:
         assert (FOLDER.parent / one["build"]["dockerfile"]).is_file()
     assert {s for one in services.values() for s in one["secrets"]} == set(read["secrets"])
     assert all(port.startswith("127.0.0.1:") for port in services["server"]["ports"])
+
+
+def probe(service: dict, ports: dict[str, str]) -> bool:
+    """Whether the container's own health check passes."""
+    _, _, flag, code = service["healthcheck"]["test"]
+    for port, real in ports.items():
+        code = code.replace(port, real)
+    return subprocess.run([sys.executable, flag, code], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def test_the_commands_of_compose_work_together(tmp_path: Path, postgres_server: str) -> None:  # noqa: F811
+    """Its server and its planner, with its environment, on a real database; paths moved here."""
+    services = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
+    folders = {place: tmp_path / place[1:] for place in ("/etc/tacit", "/var/lib", "/run/secrets")}
+    for folder in (*folders.values(), folders["/var/lib"] / "tacit"):
+        folder.mkdir(parents=True, exist_ok=True)
+    text = JOINT.replace("witness_on_same_disk = true", "")
+    (folders["/etc/tacit"] / "task.toml").write_text(text)
+    (folders["/run/secrets"] / "database").write_text(postgres_server.replace("NAME", "postgres"))
+    ports = {}
+    for port in ("8080", "8081"):
+        with bind("127.0.0.1", 0) as free:
+            ports[port] = str(free.getsockname()[1])
+
+    def moved(text: str) -> str:
+        for place, folder in folders.items():
+            text = text.replace(place, str(folder))
+        return ports.get(text, text)
+
+    environment = {name: moved(v) for name, v in services["server"]["environment"].items()}
+    environment["TACIT_SERVER_HOST"] = "127.0.0.1"
+    program = [sys.executable, "-c", "from tacit.cli.main import main; main()"]
+    with contextlib.ExitStack() as stack:
+        for name in ("server", "planner"):
+            command = [*program, *map(moved, services[name]["command"])]
+            process = subprocess.Popen(
+                command, env=os.environ | environment, stdout=subprocess.DEVNULL
+            )
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+            deadline = time.monotonic() + 180
+            while not probe(services[name], ports):
+                assert process.poll() is None and time.monotonic() < deadline
+                time.sleep(0.5)
+        ready = f"http://127.0.0.1:{ports['8081']}/readyz"
+        while httpx.get(ready, timeout=60).status_code != 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+        assert len(list(folders["/etc/tacit"].iterdir())) == 1  # it is mounted read-only
+        token = (folders["/var/lib"] / "tacit/task.operator-token").read_text().strip()
+        page = httpx.get(
+            f"http://127.0.0.1:{ports['8081']}/metrics",
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=60,
+        ).text
+        assert (
+            "tacit_planner_duration_seconds_bucket" in page and 'tacit_ready{task="task"} 1' in page
+        )
 
 
 def test_the_image_runs_as_nobody_and_copies_what_is_there() -> None:

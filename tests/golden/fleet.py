@@ -91,15 +91,16 @@ def measure_fleet(name: str) -> dict[str, str]:
                 sent += [f"{r.id} {r.version} {r.message}".encode() for r in reports]
                 while collector.planning.step():
                     pass
-                history = collector.billboard.history()
+                *history, last = collector.billboard.history()
                 bodies = [collector.policy(published.version).body for published in history]
                 finished = collector.status().finished
-        assert finished and len(history) > 2
+        assert finished and len(history) > 2 and last.users == USERS
     return {
         "reports": digest(sent),
         "releases": digest(map(_release, history)),
         "publications": digest(publication_bytes(p.publication) for p in history),
-        "policy bodies": json_digest([_without_task(body) for body in bodies]),
+        "policy bodies": json_digest([_policy(body) for body in bodies]),
+        "final": digest([_release(last), publication_bytes(last.publication)]),
     }
 
 
@@ -110,8 +111,7 @@ def _release(published: Published) -> bytes:
     return head + named_bytes(release.blocks) + noise + array_bytes([published.published_at])
 
 
-def _without_task(body: bytes) -> Any:
-    """The ids name the terms of the task, whose words may be mended."""
+def _policy(body: bytes) -> Any:
+    """What is said of the policy itself; around it are words, which may be mended."""
     said = json.loads(body)
-    del said["task_id"], said["previous"]
-    return said
+    return {name: said[name] for name in ("version", "policy", "context")}

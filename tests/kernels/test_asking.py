@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dense import dense
 from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, Weighing
-from tacit.kernels.tacit_local import IN_TURN, TYPICAL, remaining_variance, share_questions, stakes
+from tacit.kernels.tacit_local import IN_TURN, TYPICAL, remaining_variance
 
 A = 2
 CASES = [(4, 3, 1, 1), (3, 3, 2, 3), (2, 2, 1, 2), (2, 2, 1, 1), (1, 3, 1, 1), (3, 1, 1, 1)]
@@ -33,7 +34,7 @@ def situation(seed, H, S, G, E, noise=5.0):
     return counts, f, P, V, rng.integers(A, size=(H, S))
 
 
-def staked(given, function=stakes):
+def staked(given, function=dense.stakes):
     counts = given[0]
     moves = np.full(counts.moves_unit.shape, np.nan)
     rewards = np.full(counts.rewards_unit.shape, np.nan)
@@ -67,7 +68,7 @@ def plain_stakes(counts, f, P, V, policy):
 def test_stakes_are_those_of_the_plain_formula(seed, case):
     given = situation(seed, *case)
     expected, results = plain_stakes(*given), []
-    for function in (stakes, stakes.py_func):
+    for function in (dense.stakes, dense.stakes.py_func):
         results.append(staked(given, function))
         for found, exact in zip(results[-1], expected, strict=True):
             assert np.allclose(found, exact, rtol=1e-9, atol=1e-15)
@@ -98,7 +99,7 @@ def test_a_law_without_consequences_is_not_at_stake():
 # ---- shares -------------------------------------------------------------------------------------
 
 
-def shared(at_moves, at_rewards, f, policy, weighing=WEIGHING, function=share_questions):
+def shared(at_moves, at_rewards, f, policy, weighing=WEIGHING, function=dense.share_questions):
     asked = np.full(KINDS * len(policy), np.nan)
     function(at_moves, at_rewards, f, policy, weighing, asked)
     return asked
@@ -147,7 +148,7 @@ def test_shares_are_those_of_the_plain_formula(seed, case):
     asked = shared(*at, f, policy)
     shares = check_shares(asked, case[0])
     assert np.allclose(shares, plain_shares(*at, f, policy, WEIGHING), rtol=1e-9, atol=1e-13)
-    assert np.array_equal(asked, shared(*at, f, policy, function=share_questions.py_func))
+    assert np.array_equal(asked, shared(*at, f, policy, function=dense.share_questions.py_func))
 
 
 def test_each_kind_is_asked_where_it_alone_teaches():

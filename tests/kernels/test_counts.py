@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
+from dense import dense
 from tacit.grid import STEPS
-from tacit.kernels.counts import add_visits, clip_index, clip_reward
+from tacit.kernels.counts import clip_index, clip_reward
 from tacit.kernels.sums import absorb, scale
 
 HALF, QUARTER = STEPS // 2, STEPS // 4
 
 
-def count(states, actions, rewards, horizon, S=2, A=2, staged=False, function=add_visits):
+def count(states, actions, rewards, horizon, S=2, A=2, staged=False, function=dense.add_visits):
     """The four tables of one user; they are added to what is there."""
     G = horizon if staged else 1
     shapes = [(G, S, A), (G, S, A), (G, S, A), (G, S, A, S)]
@@ -60,7 +61,7 @@ def test_squares_can_be_left_out():
     none = np.zeros((0, 2, 2), dtype=np.int64)
     out = [full[0] * 0, none, full[2] * 0, full[3] * 0]
     args = np.array([STATES]), np.array([ACTIONS]), np.array([REWARDS])
-    add_visits(*args, 4, *out)
+    dense.add_visits(*args, 4, *out)
     assert all(np.array_equal(out[i], full[i]) for i in (0, 2, 3))
 
 
@@ -137,7 +138,7 @@ def test_kernels_equal_their_plain_originals(seed, staged):
     rewards = rng.choice([np.nan, np.inf, -np.inf, 0.1, 1 / 3, 0.9999999], size=6)
     compiled, plain = (
         count(states, actions, rewards, 5, S=4, A=3, staged=staged, function=function)
-        for function in (add_visits, add_visits.py_func)
+        for function in (dense.add_visits, dense.add_visits.py_func)
     )
     assert all(np.array_equal(a, b) for a, b in zip(compiled, plain, strict=True))
     for reward in rewards:

@@ -8,12 +8,11 @@ import math
 import numpy as np
 import pytest
 
+from dense import dense
 from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.tacit_local import (
     UNKNOWN,
-    directional_induction,
     directional_z,
-    mean_model,
 )
 
 S, A = 3, 2
@@ -46,7 +45,7 @@ def nearest(y, total):
     return np.maximum(y - shifts[np.flatnonzero(down > shifts)[-1]], 0.0)
 
 
-def modelled(counts, function=mean_model):
+def modelled(counts, function=dense.mean_model):
     P, R = np.full_like(counts.moves, np.nan), np.full_like(counts.rewards_unit, np.nan)
     function(counts, P, R)
     return P, R
@@ -63,7 +62,7 @@ def plain_model(counts):
     return P, R
 
 
-def induced(counts, z, model, H, function=directional_induction):
+def induced(counts, z, model, H, function=dense.directional_induction):
     Q, V = np.full((H, S, A), np.nan), np.full((H + 1, S), np.nan)
     function(counts, z, *model, Q, V)
     return Q, V
@@ -112,9 +111,9 @@ def test_model_and_values_are_the_specified_ones(seed, H, G, E):
 def test_compiled_and_plain_python_agree(H, G, E):
     counts = tables(7, G, E)
     model = modelled(counts)
-    for one, other in zip(model, modelled(counts, mean_model.py_func), strict=True):
+    for one, other in zip(model, modelled(counts, dense.mean_model.py_func), strict=True):
         assert np.array_equal(one, other)
-    plain = induced(counts, 0.3, model, H, directional_induction.py_func)
+    plain = induced(counts, 0.3, model, H, dense.directional_induction.py_func)
     for one, other in zip(induced(counts, 0.3, model, H), plain, strict=True):
         assert np.array_equal(one, other)
 

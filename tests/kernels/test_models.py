@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.kernels.planning import optimistic_model
-from tacit.kernels.posterior import Prior, sample_model
+from dense import dense
+from tacit.kernels.posterior import Prior
 
 # ---- optimism -----------------------------------------------------------------------------------
 
 
-def optimistic(reward, visits, transitions, known, width, H, function=optimistic_model):
+def optimistic(reward, visits, transitions, known, width, H, function=dense.optimistic_model):
     P, R = np.full(transitions.shape, np.nan), np.full((H, *visits.shape[1:]), np.nan)
     function(reward, visits, transitions, known, width, P, R)
     return P, R
@@ -63,7 +63,7 @@ def test_optimism_equals_its_plain_original(seed, staged, H):
     counts = random_counts(seed, H if staged else 1)
     compiled = optimistic(*counts, 1.3, H)
     with np.errstate(all="raise"):  # the plain original needs no IEEE division by zero
-        plain = optimistic(*counts, 1.3, H, optimistic_model.py_func)
+        plain = optimistic(*counts, 1.3, H, dense.optimistic_model.py_func)
     assert np.array_equal(compiled[0], plain[0]) and np.array_equal(compiled[1], plain[1])
     sums = compiled[0].sum(-1)
     assert np.allclose(sums[counts[2].sum(-1) > 0], 1.0) and not np.isnan(compiled[1]).any()
@@ -85,7 +85,7 @@ MU = SUMS / LAMBDA
 BETA = PRIOR.beta0 + SQUARES / 2 - SUMS**2 / (2 * LAMBDA)
 
 
-def draw_models(known=np.nan, prior=PRIOR, seed=42, function=sample_model, draws=DRAWS):
+def draw_models(known=np.nan, prior=PRIOR, seed=42, function=dense.sample_model, draws=DRAWS):
     """P [3, draws, 3] and R [3, draws]: the actions are the replicates."""
 
     def table(values):
@@ -189,7 +189,7 @@ def test_posterior_equals_its_plain_original(alpha0):
     known = np.where(np.arange(60) % 3, np.nan, 0.5)
     prior = PRIOR._replace(alpha0=alpha0)
     compiled = draw_models(known, prior, draws=60)
-    plain = draw_models(known, prior, function=sample_model.py_func, draws=60)
+    plain = draw_models(known, prior, function=dense.sample_model.py_func, draws=60)
     np.testing.assert_allclose(compiled[0], plain[0], rtol=1e-12, atol=0)
     np.testing.assert_allclose(compiled[1], plain[1], rtol=1e-12, atol=0)
     assert compiled[2] == plain[2]  # the same number of draws was used
@@ -211,6 +211,6 @@ def test_staged_tables_are_drawn_stage_by_stage():
     reward[1] = 50.0
     P, R = np.full(transitions.shape, np.nan), np.full(visits.shape, np.nan)
     unknown = np.full(visits.shape, np.nan)
-    sample_model(reward, reward, visits, transitions, unknown, PRIOR, rng, P, R)
+    dense.sample_model(reward, reward, visits, transitions, unknown, PRIOR, rng, P, R)
     assert P[0, ..., 0].mean() > 0.95 and P[1, ..., 1].mean() > 0.95
     assert abs(R[0].mean()) < 0.05 and abs(R[1].mean() - 50 / 51.5) < 0.05

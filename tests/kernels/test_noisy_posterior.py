@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dense import dense
 from tacit.kernels.posterior import (
     FULL,
     LESS_NOISE,
     MORE_VISITS,
     NoisyCounts,
-    predict_occupancy,
     project,
     sample_dirichlet,
-    sample_noisy_model,
 )
 from tacit.kernels.questions import WEIGHT_STEPS
 
@@ -124,7 +123,7 @@ def tables(seed, G, E, S=3, A=2, noise=0.0):
     )
 
 
-def sampled(given, rng, function=sample_noisy_model):
+def sampled(given, rng, function=dense.sample_noisy_model):
     P, R = np.full_like(given.moves, np.nan), np.full_like(given.rewards_unit, np.nan)
     function(given, rng, np.empty(P.shape[-1]), P, R)
     return P, R
@@ -260,7 +259,7 @@ def test_compiled_and_plain_draws_agree(G, E):
     for wanted in (True, False):
         compiled = sampled(given, wait_for(np.random.default_rng(G), wanted))
         again = wait_for(np.random.default_rng(G), wanted)
-        plain = sampled(given, again, sample_noisy_model.py_func)
+        plain = sampled(given, again, dense.sample_noisy_model.py_func)
         for one, other in zip(compiled, plain, strict=True):
             assert np.array_equal(one, other)
 
@@ -268,7 +267,7 @@ def test_compiled_and_plain_draws_agree(G, E):
 # ---- predictions --------------------------------------------------------------------------------
 
 
-def predicted(first, users, P, actions, floor=0.02, function=predict_occupancy):
+def predicted(first, users, P, actions, floor=0.02, function=dense.predict_occupancy):
     H, S = actions.shape
     f, steps = np.full((H, S), np.nan), np.full((H, S), -1, dtype=np.int64)
     function(np.array(first), float(users), P, actions, floor, f, steps)
@@ -298,7 +297,7 @@ def test_predictions_are_the_propagated_start_law(seed, users, G):
         f, steps = predicted(*arguments)
         assert np.allclose(f, exact, rtol=0, atol=1e-12)
         assert np.array_equal(steps, np.rint(np.maximum(f, floor) * WEIGHT_STEPS))
-        plain = predicted(*arguments, predict_occupancy.py_func)
+        plain = predicted(*arguments, dense.predict_occupancy.py_func)
         assert np.array_equal(f, plain[0]) and np.array_equal(steps, plain[1])
     assert steps.min() == round(0.3 * WEIGHT_STEPS) and steps.max() <= WEIGHT_STEPS
 

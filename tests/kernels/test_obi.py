@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from dense import dense
 from tacit.kernels.obi import (
     GROWTH,
     KINDS,
@@ -14,9 +15,7 @@ from tacit.kernels.obi import (
     Tails,
     first_bonus,
     obi_tails,
-    obi_values,
     tail,
-    tight_induction,
 )
 
 
@@ -121,9 +120,9 @@ def test_the_kernel_is_the_specified_recursion(seed: int) -> None:
     tables.append(rng.normal(100, 200, (1, 2, 2, 2)))
     now = tails("laplace", 3.0, 50)
     Q, V = np.empty((3, 2, 2)), np.empty((4, 2))
-    tight_induction(*tables, now, Q, V)
+    dense.tight_induction(*tables, now, Q, V)
     plain_Q, plain_V = np.empty_like(Q), np.empty_like(V)
-    tight_induction.py_func(*tables, now, plain_Q, plain_V)
+    dense.tight_induction.py_func(*tables, now, plain_Q, plain_V)
     assert np.array_equal(plain_Q, Q) and np.array_equal(plain_V, V)
     expected = specified(*tables, now, 3)
     assert np.allclose(Q, expected[0]) and np.allclose(V, expected[1])
@@ -138,7 +137,7 @@ def test_one_entry_for_all_widths() -> None:
     bonus = {}
     for name, width in WIDTHS.items():
         Q, V = np.empty((2, 2, 2)), np.empty((3, 2))
-        obi_values(*tables, noise, 10**5, Rule(width, 2.0, 0.1), Q, V)
+        dense.obi_values(*tables, noise, 10**5, Rule(width, 2.0, 0.1), Q, V)
         found[name] = Q
         bonus[name] = first_bonus(noise, 10**5, (2, 2, 2), Rule(width, 2.0, 0.1))
     assert (found["paper"] > found["corrected"]).all()

@@ -6,14 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tacit.kernels.counts import add_visits
+from dense import dense
 from tacit.kernels.planning import (
-    backward_induction,
-    greedy,
-    optimistic_model,
-    policy_values,
     start_value,
-    stochastic_policy_values,
 )
 
 TOL = dict(rtol=0, atol=1e-12)
@@ -28,7 +23,7 @@ def random_tables(seed, H=None, S=None, A=None):
     return weights / weights.sum(-1, keepdims=True), rng.random((stages, S, A)), int(H)
 
 
-def plan(P, R, H, cap=np.inf, induction=backward_induction):
+def plan(P, R, H, cap=np.inf, induction=dense.backward_induction):
     """Q [H, S, A] and V [H+1, S]; V starts as NaN so that an unwritten cell shows."""
     S, A = R.shape[1:]
     Q = np.array(np.broadcast_to(cap, (H, S, A)), dtype=float)
@@ -51,17 +46,17 @@ def test_kernels_equal_their_plain_originals(seed):
     rng = np.random.default_rng(seed)
     cap = rng.uniform(0, H, size=(H, S, A))
     Q, V = plan(P, R, H, cap)
-    Q_plain, V_plain = plan(P, R, H, cap, backward_induction.py_func)
+    Q_plain, V_plain = plan(P, R, H, cap, dense.backward_induction.py_func)
     assert np.array_equal(Q, Q_plain) and np.array_equal(V, V_plain)
     tied = Q.round(0)
     chosen = []
-    for function in (greedy, greedy.py_func):
+    for function in (dense.greedy, dense.greedy.py_func):
         actions, ties = np.zeros((H, S), dtype=np.int64), np.random.default_rng(seed)
         chosen.append((function(tied, ties, actions), actions.tolist(), ties.random()))
     assert chosen[0] == chosen[1]
     actions = rng.integers(A, size=(H, S))
     pi = rng.dirichlet(np.ones(A), size=(H, S)).round(1)  # with zeros
-    for function, policy in ((policy_values, actions), (stochastic_policy_values, pi)):
+    for function, policy in ((dense.policy_values, actions), (dense.stochastic_policy_values, pi)):
         compiled, plain = np.full((2, H + 1, S), np.nan)
         function(P, R, policy, compiled)
         function.py_func(P, R, policy, plain)
@@ -155,12 +150,12 @@ def test_greedy_on_the_optimum_earns_the_optimum(problem, seed):
     P, R, H = problem
     Q, V = plan(P, R, H)
     actions = np.zeros((H, R.shape[1]), dtype=np.int64)
-    greedy(Q, np.random.default_rng(seed), actions)
+    dense.greedy(Q, np.random.default_rng(seed), actions)
     earned = np.full(V.shape, np.nan)
-    policy_values(P, R, actions, earned)
+    dense.policy_values(P, R, actions, earned)
     np.testing.assert_allclose(earned, V, rtol=0, atol=1e-10)
     earned[:] = np.nan
-    stochastic_policy_values(P, R, np.eye(R.shape[2])[actions], earned)
+    dense.stochastic_policy_values(P, R, np.eye(R.shape[2])[actions], earned)
     np.testing.assert_allclose(earned, V, rtol=0, atol=1e-10)
 
 
@@ -179,7 +174,7 @@ def test_ties_are_drawn_uniformly(tied):
     Q = np.zeros((60, 100, 4))
     Q[..., tied] = 0.5
     actions = np.full((60, 100), -1)
-    greedy(Q, np.random.default_rng(3), actions)
+    dense.greedy(Q, np.random.default_rng(3), actions)
     assert ties_p_value(actions, tied) > 1e-4
     assert ties_p_value(Q.argmax(-1), tied) < 1e-4  # always the first one: found
     lazy = np.tile(actions[:1], (60, 1))  # one draw per state for all stages: found
@@ -192,7 +187,7 @@ def test_only_maximal_actions_are_chosen(seed):
     rng = np.random.default_rng(seed)
     Q = rng.integers(-2, 3, size=(3, 4, int(rng.integers(1, 5)))) / 4
     actions = np.full((3, 4), -1)
-    assert greedy(Q, rng, actions) is True
+    assert dense.greedy(Q, rng, actions) is True
     assert np.array_equal(np.take_along_axis(Q, actions[..., None], 2)[..., 0], Q.max(-1))
 
 
@@ -202,7 +197,7 @@ def test_infinite_values_tie_like_any_others():
     for seed in range(100):
         actions = np.zeros((1, 1), dtype=np.int64)
         Q = np.array([[[0.0, np.inf, np.inf]]])
-        greedy(Q, np.random.default_rng(seed), actions)
+        dense.greedy(Q, np.random.default_rng(seed), actions)
         chosen.add(int(actions[0, 0]))
     assert chosen == {1, 2}
 
@@ -214,24 +209,24 @@ def test_ties_are_relative_and_narrow(size):
     Q = np.full((1, 200, 2), size)
     Q[..., 1] -= 0.5 * width
     actions = np.zeros((1, 200), dtype=np.int64)
-    greedy(Q, np.random.default_rng(0), actions)
+    dense.greedy(Q, np.random.default_rng(0), actions)
     assert set(actions.flat) == {0, 1}  # rounding errors do not decide
     Q[..., 1] -= 9.5 * width
-    greedy(Q, np.random.default_rng(0), actions)
+    dense.greedy(Q, np.random.default_rng(0), actions)
     assert set(actions.flat) == {0}
 
 
 def test_changed_tells_whether_the_policy_changed():
     Q = np.random.default_rng(0).random((3, 4, 2))
     actions, rng = np.zeros((3, 4), dtype=np.int64), np.random.default_rng(1)
-    assert greedy(Q, rng, actions) is True
+    assert dense.greedy(Q, rng, actions) is True
     best = actions.copy()
-    assert greedy(Q, rng, actions) is False
+    assert dense.greedy(Q, rng, actions) is False
     for h, s in np.ndindex(3, 4):
         actions[h, s] = 1 - actions[h, s]
-        assert greedy(Q, rng, actions) is True
+        assert dense.greedy(Q, rng, actions) is True
         assert np.array_equal(actions, best)
-    assert greedy(Q, rng, actions) is False
+    assert dense.greedy(Q, rng, actions) is False
 
 
 # ---- exact recovery -----------------------------------------------------------------------------
@@ -249,17 +244,17 @@ def test_a_deterministic_problem_is_recovered_from_one_visit_each(seed):
     for s, a in np.ndindex(S, A):  # one short trajectory (s, a, r, s') per pair
         parts = [np.zeros(shape, dtype=np.int64) for shape in shapes]
         after = P[0, s, a].argmax()
-        add_visits(np.array([[s, after]]), np.array([[a]]), R[:, s, a : a + 1], H + 1, *parts)
+        dense.add_visits(np.array([[s, after]]), np.array([[a]]), R[:, s, a : a + 1], H + 1, *parts)
         sums = [total + part for total, part in zip(sums, parts, strict=True)]
     reward, _, visits, transitions = sums
     P_hat, R_hat = np.full(P.shape, np.nan), np.full((H, S, A), np.nan)
     unknown = np.full((1, S, A), np.nan)
-    optimistic_model(reward / 2**24, visits, transitions, unknown, 0.0, P_hat, R_hat)
+    dense.optimistic_model(reward / 2**24, visits, transitions, unknown, 0.0, P_hat, R_hat)
     assert np.array_equal(P_hat, P)
     assert np.array_equal(R_hat, np.repeat(R, H, axis=0))
     Q, V = plan(P_hat, R_hat, H, cap=H)
     actions = np.zeros((H, S), dtype=np.int64)
-    greedy(Q, rng, actions)
+    dense.greedy(Q, rng, actions)
     earned = np.empty((H + 1, S))
-    policy_values(P, R, actions, earned)
+    dense.policy_values(P, R, actions, earned)
     assert np.array_equal(earned, plan(P, R, H)[1]) and np.array_equal(earned, V)  # zero regret

@@ -30,6 +30,11 @@ def backward(table, horizon, choose):
     return np.array([V[s] for s in range(len(table))])
 
 
+def made(id, options):
+    """The environment itself, without what only tacit understands."""
+    return gymnasium.make(id, **{k: v for k, v in options.items() if k != "masks"}).unwrapped
+
+
 def best(h, s, values):
     return max(values.values())
 
@@ -46,13 +51,13 @@ CASES = [
     ("FrozenLake-v1", {"is_slippery": False}, 6, 16),
     ("CliffWalking-v1", {}, 15, 48),
     ("CliffWalkingSlippery-v1", {}, 25, 48),
-    ("Taxi-v4", {}, 20, 500),
+    ("Taxi-v4", {"masks": False}, 20, 500),
 ]
 
 
 @pytest.mark.parametrize(("id", "options", "horizon", "states"), CASES)
 def test_exact_values_agree_with_dynamic_programming_on_the_table(id, options, horizon, states):
-    inner = gymnasium.make(id, **options).unwrapped
+    inner = made(id, options)
     problem = tacit.problem(f"gym:{id}", horizon=horizon, **options)
     assert problem.states == states == len(inner.P)
     optimum = inner.initial_state_distrib @ backward(inner.P, horizon, best)
@@ -79,7 +84,7 @@ def test_known_optimum_does_not_grow_after_the_end(id, horizon, value):
 
 @pytest.mark.parametrize(("id", "options", "horizon", "states"), CASES)
 def test_terminal_states_absorb_and_pay_zero(id, options, horizon, states):
-    table = gymnasium.make(id, **options).unwrapped.P
+    table = made(id, options).P
     problem = tacit.problem(f"gym:{id}", horizon=horizon, **options)
     ends = {
         n

@@ -191,6 +191,8 @@ def test_the_horizon_is_declared_or_known() -> None:
 
 def test_nothing_of_it_is_known() -> None:
     world = played([(0, 0, 0.0, None)])
-    assert np.isnan(world.optimal_value()) and world.task(10).revealed == ()
+    task = world.task(10)
+    assert np.isnan(world.optimal_value()) and task.revealed == ("end_reward", "terminal")
+    assert np.flatnonzero(np.diff(task.pairs.first) == 0).tolist() == [world.ended]
     with pytest.raises(InvalidInput, match="nobody knows the reward and transitions of episodes"):
         world.task(10, ["transitions", "reward"])

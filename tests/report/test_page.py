@@ -1,8 +1,11 @@
+import dataclasses
+import html
 import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from report import made_up
@@ -61,6 +64,21 @@ def test_it_is_one_well_formed_file_that_asks_nobody_for_anything(page, outline)
     assert inside <= set(outline.ids)
     assert not re.findall(r"(?:https?:)?//[\w.-]+\.\w+", page) and "@import" not in page
     assert len(page) < 1_000_000
+
+
+def test_learners_that_end_no_better_than_the_baseline_are_named() -> None:
+    study = made_up.study()
+    users = max(arm.users for arm in study.arms)
+    learners = [arm for arm in study.arms if arm.users == users and not arm.reference]
+    good = next(arm for arm in learners if not arm.result.warning)
+    late = good.result.regret.copy()
+    late[:, -1] = late[:, -2] + 2 * good.gap * np.diff(good.result.episodes)[-1]
+    worse = dataclasses.replace(good, result=dataclasses.replace(good.result, regret=late))
+    arms = tuple(worse if arm is good else arm for arm in study.arms)
+    said = "By the last tenth of the users, not better than the uniform policy, or not shown to be"
+    for one, named in ((study, False), (dataclasses.replace(study, arms=arms), True)):
+        found = re.findall(rf"{said}: ([^<]*)", render(one))
+        assert any(html.unescape(good.label) in html.unescape(line) for line in found) == named
 
 
 def test_everything_a_reader_needs_is_there(outline) -> None:

@@ -10,6 +10,7 @@ from service.devices import local_reports, trajectories
 from tacit.service.collector import Collector
 from tacit.service.intake import Acceptance
 from tacit.service.planning import PlannerLoop
+from tacit.service.states import State
 
 DAY = 86400.0
 WINDOW = 7 * DAY + 3600.0 + 2 * DAY
@@ -47,10 +48,12 @@ def test_a_version_is_taken_until_its_time_is_over(
         replaced = collector.billboard.published(version + 1).published_at
         clock.now = replaced + WINDOW
         for one in (collector, worker):
+            assert one.taking(version).taken, "devices are told the same"
             assert send(one, [under[version].pop()]) == ["accepted"], version
         clock.now = replaced + WINDOW + 0.01
         first, second = under[version].pop(), under[version].pop()
         good = make(collector, rng, 1)
+        assert [collector.taking(v).reason for v in (version, 6)] == ["stale", None]
         assert send(collector, [first]) == ["stale"]
         assert send(worker, [second, *good]) == ["stale", "accepted"], "the newest always is"
     clock.now = collector.billboard.published(1).published_at + WINDOW
@@ -92,8 +95,8 @@ def test_the_oldest_version_follows_the_rule(times, now, sort) -> None:
         patch.setattr("tacit.service.intake.timeline", lambda connection, after: rows[after + 1 :])
         newest = len(times) - 1
         rule = Acceptance(Times, lambda: now)
-        rule.oldest(None, newest // 2)  # later publications are read when they are needed
-        oldest = rule.oldest(None, newest)
+        rule.oldest(None, newest // 2, State())  # later publications are read when they are needed
+        oldest = rule.oldest(None, newest, State())
     replaced = [max(times[: version + 2]) for version in range(newest)]
     taken = [v for v in range(newest) if now <= replaced[v] + 100.0]
     assert oldest == min(taken, default=newest)

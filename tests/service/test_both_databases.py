@@ -86,7 +86,8 @@ def test_exactly_the_population_under_concurrency(deploy, opened, database, text
 
 
 def test_tokens_are_counted_per_device(deploy, opened, database) -> None:
-    text = LOCAL.replace('tokens = "shared"', 'tokens = "per-device"\nparticipations = 2')
+    text = LOCAL.replace('"tacit-local"', '"ldp-obi"')  # its devices choose the ids
+    text = text.replace('tokens = "shared"', 'tokens = "per-device"\nparticipations = 2')
     collector = opened(deploy(text, more=database))
     assert collector.deployment.guarantee.unit == "user"
     assert collector.deployment.guarantee.participations == 2
@@ -156,7 +157,7 @@ def test_joint_runs_to_its_end(deploy, opened, database) -> None:
         assert send(collector, trajectories(collector, rng, 30)) == ["accepted"] * 30
         while planner.step():
             pass
-    assert [p.users for p in collector.billboard.history()] == [0, 40, 80]
+    assert [p.users for p in collector.billboard.history()] == [0, 40, 80, 120]
     assert collector.status().finished and collector.ledger()["verified"]
 
 
@@ -183,7 +184,8 @@ def test_lost_connections_are_made_again(deploy, opened, postgres, text) -> None
 
 
 def test_a_token_is_never_overspent_under_concurrency(deploy, opened, database) -> None:
-    text = LOCAL.replace('tokens = "shared"', 'tokens = "per-device"\nparticipations = 3')
+    text = LOCAL.replace('"tacit-local"', '"ldp-obi"')  # its devices choose the ids
+    text = text.replace('tokens = "shared"', 'tokens = "per-device"\nparticipations = 3')
     deployment = deploy(text, more=database)
     workers = [opened(deployment), opened(deployment)]
     tokens = [workers[0].tokens.authenticate(t) for t in workers[0].tokens.issue("device", 2)]

@@ -1,9 +1,16 @@
 """Uploads in the local model: outcomes, exactness, idempotence."""
 
+import json
+
 import numpy as np
 import pytest
 
-from service.devices import local_reports, report_under
+from service.conftest import JOINT, LOCAL
+from service.devices import local_reports, report_under, trajectories
+from tacit import wire
+from tacit.client.terms import read_terms
+from tacit.errors import InvalidInput
+from tacit.learned import load_policy
 from tacit.service.answers import IncomingReport
 from tacit.service.planning import PlannerLoop
 
@@ -22,13 +29,39 @@ def test_a_task_runs_to_its_end(deploy, opened) -> None:
         assert send(collector, reports) == ["accepted"] * 50
         while planner.step():
             versions.append(collector.status().version)
-    assert versions == [1, 2, 2]  # after 100, after 200, and the end, which publishes nothing
+    assert versions == [1, 2, 3]  # after 100, after 200, and at the end, from everybody
     status = collector.status()
-    assert (status.accepted, status.users, status.finished) == (250, 200, True)
-    assert [p.users for p in collector.billboard.history()] == [0, 100, 200]
-    assert collector.policy().version == 2
-    with pytest.raises(Exception, match="version 3 was never published"):
-        collector.policy(3)
+    assert (status.accepted, status.users, status.finished) == (250, 250, True)
+    assert [p.users for p in collector.billboard.history()] == [0, 100, 200, 250]
+    assert collector.policy().version == 3 and not planner.step()
+    with pytest.raises(Exception, match="version 4 was never published"):
+        collector.policy(4)
+
+
+@pytest.mark.parametrize("text", [LOCAL, JOINT])
+def test_what_is_published_is_a_policy_file_that_devices_read(text, deploy, opened, tmp_path):
+    deployment = deploy(text, users=80, batch=40)
+    collector = opened(deployment)
+    make = local_reports if deployment.model == "local" else trajectories
+    rng = np.random.default_rng(1)
+    for _ in range(2):
+        send(collector, make(collector, rng, 40))
+        while collector.planning.step():
+            pass
+    file = tmp_path / "policy.json"
+    file.write_bytes(collector.policy().body)
+    learned = load_policy(file)
+    assert (learned.users, learned.publication.version) == (80, 2)
+    assert learned.guarantee == deployment.guarantee and not learned.guarantee.simulated
+    assert learned.task_id == deployment.task_id
+    assert learned.save(tmp_path / "again.json").read_bytes() == file.read_bytes()
+    terms = read_terms(collector.describe())
+    read = wire.publication_from_json(json.loads(file.read_bytes()), terms.task, terms.task_id)
+    assert read.policy == learned.policy and read.version == 2
+    assert learned.act(0, 0) == read.policy.act(0, 0)
+    changed = json.loads(file.read_bytes()) | {"users": 81}
+    with pytest.raises(InvalidInput, match="SHA-256"):
+        wire.publication_from_json(changed, terms.task, terms.task_id)
 
 
 def test_each_report_once(deploy, opened) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.conftest import JOINT, LOCAL
+from tacit import wire
 from tacit.errors import InvalidInput
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
@@ -65,6 +66,29 @@ def test_what_a_device_agrees_to_makes_the_id() -> None:
         ("states = 3", "states = 3\nabsorbing_state = 3", "states are numbered from 0 to 2"),
         ("horizon = 4", "horizon = 4\nreward_range = [1, 0]", "first must be below the second"),
         ("horizon = 4", "horizon = 4\nfeatures = 'no.npy'", "need theta_norm"),
+        (
+            "horizon = 4",
+            "horizon = 4\nterminal = 2",
+            "terminal in .task. = 2, but it must",
+        ),
+        (
+            "horizon = 4",
+            "horizon = 4\nterminal = [3]",
+            "terminal = 3, but it must be a",
+        ),
+        ("horizon = 4", "horizon = 4\nterminal = [0, 1, 2]", "every state is terminal"),
+        (
+            "horizon = 4",
+            "horizon = 4\nallowed = [[0], [0]]",
+            "of 2 states, but there are 3",
+        ),
+        ("horizon = 4", "horizon = 4\nallowed = [[0], [], [0]]", "no action is allowed in state 1"),
+        ("horizon = 4", "horizon = 4\nstart = [0.5, 0.5]", "initial has shape .2., but it must"),
+        (
+            "horizon = 4",
+            "horizon = 4\nterminal = [2]\nreward_range = [1.0, 5.0]",
+            r"reward_range = .1, 5. in .task., but it must hold 0 where there are terminal states",
+        ),
         ("[storage]", "[storage]\ndatabase = 'mysql://x'", "must be an SQLite file"),
         ("[storage]", "[window]\nopens = 2026-01-01T00:00:00\n[storage]", "time with an offset"),
         ('tokens = "shared"', 'tokens = "shared"\nparticipations = 2', "one participation"),
@@ -96,6 +120,24 @@ def test_what_is_wrong_is_said(old: str, new: str, message: str) -> None:
 def test_agents_that_cannot_be_served(agent: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         parse(GOOD.replace('name = "tacit-local"\nepsilon = 4.0', agent))
+
+
+def test_what_is_declared_about_the_table_is_part_of_the_task() -> None:
+    plain = parse(GOOD)
+    facts = """horizon = 4
+terminal = ["gone"]
+allowed = [["rest"], ["rest", "walk"], []]
+start = "calm"
+reward_range = [-1.0, 3.0]"""
+    named = GOOD.replace("states = 3", 'states = ["calm", "tense", "gone"]')
+    named = named.replace("actions = 2", 'actions = ["rest", "walk"]')
+    made = parse(named.replace("horizon = 4", facts, 1))
+    task = made.task
+    assert made.task_id != plain.task_id and plain.task.pairs.every
+    assert task.pairs.number.tolist() == [[0, -1], [1, 2], [-1, -1]]
+    assert task.end_reward == 0.25 and task.known["initial"].tolist() == [1.0, 0.0, 0.0]
+    assert task.labels["actions"] == ("rest", "walk")
+    assert wire.task_from_json(made.terms["task"]) == task
 
 
 def test_a_missing_file_says_how_to_begin(tmp_path: Path) -> None:

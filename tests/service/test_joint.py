@@ -50,9 +50,9 @@ def test_a_task_runs_to_its_end_and_forgets(deploy, opened, joint_text, draws) -
         while planner.step():
             pass
     published = collector.billboard.history()
-    assert [p.users for p in published] == [0, 40, 80, 120, 180]
-    assert [p.release.source for p in published] == ["none"] + ["secure"] * 4
-    assert len(draws) == 4  # one node per release of this counter
+    assert [p.users for p in published] == [0, 40, 80, 120, 180, 200]
+    assert [p.release.source for p in published] == ["none"] + ["secure"] * 5
+    assert len(draws) == 5  # one node per release of this counter, and one that closes it
     assert collector.status().finished
     with collector._store.read() as connection:
         assert connection.execute(sa.select(schema.secrets)).all() == []

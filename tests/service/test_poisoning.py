@@ -1,5 +1,7 @@
 """One crafted report weighs at most the mechanism's stated bound, whatever it says."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,11 @@ from service.conftest import LOCAL
 from service.devices import report_under
 from tacit import wire
 from tacit.errors import InvalidInput
+from tacit.privacy import Query, SecureNoise
 from tacit.privacy.base import Secret
+from tacit.privacy.finite import packing
+from tacit.service import schema
+from tacit.service.dashboard import view
 
 ADDITIVE = ("ldp-obi", "ldp-psrl")
 
@@ -55,3 +61,98 @@ def test_a_report_about_one_cell_weighs_no_more_than_the_bound(deploy, opened) -
             secret = privatizer.fold(privatizer.init(), [crafted], publication, [coin])
             assert np.abs(sums(secret, privatizer)).max() <= privatizer.largest
     assert taken >= 40
+
+
+def test_f_crafted_reports_count_for_f_times_what_is_stated(deploy, opened) -> None:
+    """In the release itself, about start states: every mark on one state, or none."""
+    deployment, f = deploy(), 9
+    publication = opened(deployment).billboard.publication(0)
+    privatizer = wire.local_privatizer(deployment.bound)
+    coin = next(k for k in range(99) if deployment.bound.statistic.question(publication, k)[0] == 0)
+    _, kind = deployment.bound.statistic.question(publication, coin)
+    oracle = privatizer.oracles[kind]
+    moved = []
+    for state in range(3):
+        row = np.zeros(oracle.domain, dtype=np.int64)
+        cells = [c for c in range(oracle.domain) if c * 3 // oracle.domain == state]
+        row[cells[: oracle.ones]] = 1
+        if oracle.ones is not None and len(cells) < oracle.ones:
+            row[: oracle.ones - int(row.sum())] = 1
+        messages = [packing.pack(row)] * f
+        secret = privatizer.fold(privatizer.init(), messages, publication, [coin] * f)
+        release = privatizer.release(secret, Query(0), SecureNoise())
+        moved += [np.abs(release.blocks["first"]).max()]
+    assert 1.0 <= privatizer.crafted < 100.0
+    assert f < max(moved) <= f * privatizer.crafted * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("ids", ["token", "chosen"])
+@pytest.mark.parametrize("name", ["tacit-local", *ADDITIVE])
+def test_the_dashboard_says_how_far_they_get(deploy, name, ids) -> None:
+    deployment = deploy(LOCAL.replace('"tacit-local"', f'"{name}"'), users=5000)
+    weight = wire.local_privatizer(deployment.bound).crafted
+    said = view.dishonest(deployment, 2000, ids)
+    assert said.startswith("20 dishonest reports among 2,000 can move any one released sum")
+    shown = [float(n.replace(",", "")) for n in re.findall(r"as (?:\w+ as )?([\d,.]+)", said)]
+    assert shown and 20 * weight <= shown[-1] * (1 + 1e-9) <= 20 * weight * 1.01
+    assert ("senders choose" in said) == (name == "tacit-local" and ids == "chosen")
+
+
+PERSONAL = LOCAL.replace('tokens = "shared"', 'tokens = "per-device"\nparticipations = 2')
+
+
+def test_nobody_chooses_the_question_where_everybody_has_a_token(deploy, opened) -> None:
+    deployment, rng = deploy(PERSONAL), np.random.default_rng(1)
+    collector = opened(deployment)
+    publication, task_id = collector.billboard.publication(0), deployment.task_id
+    assert collector.describe()["ids"] == "token"
+    mine, other = collector.tokens.issue("device", 2)
+    token = collector.tokens.authenticate(mine)
+    assert "seat" not in repr(token) and token.seat == wire.seat(mine, task_id)
+    ids = [wire.assigned_id(token.seat, k) for k in range(3)]
+    stolen = wire.assigned_id(wire.seat(other, task_id), 0)
+    named = [None, ids[2], stolen, ids[1], ids[0], ids[1]]
+    reports = [report_under(deployment, publication, rng, identity) for identity in named]
+    answer = collector.upload(task_id, reports, token)
+    outcomes = [one.outcome for one in answer.outcomes]
+    assert outcomes == ["invalid"] * 3 + ["accepted", "accepted", "duplicate"]
+    assert "follows from the device's token" in answer.outcomes[0].detail
+    assert "version 2 of the protocol" in answer.outcomes[0].detail, "an older app is told"
+
+
+def test_assigned_ids_ask_every_question_in_its_share(deploy) -> None:
+    """Chi-squared with 3 degrees of freedom, beyond 30 once in 700,000 runs; tokens are fixed."""
+    task_id, H, n = deploy(PERSONAL).task_id, 4, 4000
+    coins = [wire.coin(task_id, wire.assigned_id(wire.seat(f"t{k}", task_id), 0)) for k in range(n)]
+    asked = np.bincount(np.array(coins) % H, minlength=H)
+    assert ((asked - n / H) ** 2 / (n / H)).sum() < 30
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LOCAL,
+        PERSONAL.replace('"tacit-local"', '"ldp-obi"'),
+        PERSONAL.replace('"tacit-local"', '"tacit-joint"').replace(
+            "[storage]", "[storage]\nwitness_on_same_disk = true"
+        ),
+    ],
+)
+def test_ids_are_chosen_where_none_is_needed_or_nobody_is_known(deploy, opened, text) -> None:
+    collector = opened(deploy(text))
+    assert collector.describe()["ids"] == "chosen"
+    assert collector.tokens.authenticate(*collector.tokens.issue("device")).seat is None
+
+
+def test_a_database_older_than_assigned_ids_goes_on_as_it_began(deploy, opened) -> None:
+    deployment = deploy(PERSONAL)
+    collector = opened(deployment)
+    with collector._store.write() as connection:
+        connection.execute(schema.meta.delete().where(schema.meta.c.name == "ids"))
+    collector = opened(deployment)
+    assert collector.describe()["ids"] == "chosen"
+    token = collector.tokens.authenticate(*collector.tokens.issue("device"))
+    publication = collector.billboard.publication(0)
+    report = report_under(deployment, publication, np.random.default_rng(1))
+    (outcome,) = collector.upload(deployment.task_id, [report], token).outcomes
+    assert outcome.outcome == "accepted"

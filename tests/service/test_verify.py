@@ -110,7 +110,9 @@ def test_the_same_reports_in_any_order_give_the_same_policies(deploy, opened) ->
     first = planner_streams(one.planning.root, 0)
     zero = Learner(deployments[0].bound, Silence()).publish(first)
     with two._store.write() as connection:  # version 0 was planned with two's own root
-        connection.execute(schema.publications.update().values(body=body(zero, task_id, task_id)))
+        connection.execute(
+            schema.publications.update().values(body=body(zero, deployments[1], 0, task_id))
+        )
     rng = np.random.default_rng(5)
     for _ in range(3):
         publication = one.billboard.published(one.policy().version).publication

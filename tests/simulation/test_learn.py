@@ -138,7 +138,8 @@ def test_the_result_says_what_it_is(tmp_path) -> None:
     agent = tacit.agent("tacit-joint", epsilon=1.0)
     result = tacit.learn(bandit, agent, 50, 2, **SIZES)
     mean, low, high = result.band()
-    assert np.all((low <= mean) & (mean <= high)) and len(mean) == len(result.episodes)
+    assert np.all((0 <= low) & (low <= mean) & (mean <= high) & (high <= 3))
+    assert len(mean) == len(result.episodes)
     assert np.allclose(result.returns @ np.diff(result.episodes, prepend=0), result.reward[:, -1])
     report = json.loads(json.dumps(result.to_json(), allow_nan=False))
     assert report["note"] == NOTE and "regret" not in report

@@ -55,6 +55,10 @@ class Agent(ABC):
     uses: ClassVar[frozenset[str] | None] = None
     """Further facts it can use if they are revealed; None for any."""
 
+    masks: ClassVar[bool] = False
+    """Whether it plays allowed actions only, and plans with nothing else: it must say so before it
+    is given a task that forbids some."""
+
     batch_parameter: ClassVar[str | None] = None
     """The parameter that takes the least batch, where noise is calibrated for a fixed schedule: the
     service sets it."""
@@ -81,6 +85,12 @@ class Agent(ABC):
             raise InvalidInput(
                 f"{self.name} learns {family} problems, but this problem is {task.family}; "
                 "`tacit list agents` shows which agent learns which family"
+            )
+        if family == "tabular" and task.masked and not self.masks:
+            raise InvalidInput(
+                f"{self.name} does not know which actions are allowed where, and this problem "
+                "forbids some; choose an agent for tables, such as psrl, tacit-joint or "
+                "tacit-local"
             )
 
     def require_homogeneous(self, task: Task) -> None:

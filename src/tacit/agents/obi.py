@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from tacit.agents import paper
 from tacit.agents.base import CheckedAgent, Ranges
-from tacit.driver import BoundAgent
+from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
 from tacit.planners.obi import ObiPlanner, UcbViPlanner, Width
 from tacit.privacy import Exact, Privatizer
@@ -29,21 +29,25 @@ class UcbVI(CheckedAgent):
     Attributes:
         bonus_scale: factor c in front of the theorem's bonus; 1 is the theorem.
         beta: failure probability of the theorem's confidence statement.
+        every: users between two plans.
     """
 
     name: ClassVar[str] = "ucb-vi"
+    masks: ClassVar[bool] = True
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     bonus_scale: float = 1.0
     beta: float = 0.1
+    every: int = 1
 
     def _planner(self) -> UcbViPlanner:
         return UcbViPlanner(bonus_scale=self.bonus_scale, beta=self.beta)
 
     def bind(self, task: Task) -> BoundAgent:
-        """Exact counts, optimistic planning after every user."""
+        """Exact counts, optimistic planning after every user, or every so many."""
         self.require_family(task, "tabular")
         statistic = VisitCounts(task)
-        return BoundAgent(task, statistic, Exact(statistic, task), self._planner())
+        exact = Exact(statistic, task)
+        return BoundAgent(task, statistic, exact, self._planner(), Every(self.every))
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """How far the bonus is from mattering less than the whole range of values."""
@@ -68,20 +72,23 @@ class OBI(CheckedAgent):
         beta: failure probability.
         width: "paper" (the paper's bonus, last step included), "corrected" or "tight", as in
             ldp-obi.
+        every: users between two plans.
     """
 
     name: ClassVar[str] = "obi"
+    masks: ClassVar[bool] = True
     uses: ClassVar[frozenset[str] | None] = frozenset()
     beta: float = 0.1
     width: Width = "paper"
+    every: int = 1
 
     def bind(self, task: Task) -> BoundAgent:
-        """Exact counts, optimistic planning after every user."""
+        """Exact counts, optimistic planning after every user, or every so many."""
         self.require_family(task, "tabular")
         self.require_homogeneous(task)
         statistic = VisitCounts(task)
         planner = ObiPlanner(alpha=1.0, beta=self.beta, width=self.width)
-        return BoundAgent(task, statistic, Exact(statistic, task), planner)
+        return BoundAgent(task, statistic, Exact(statistic, task), planner, Every(self.every))
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,7 @@ class LdpOBI(CheckedAgent):
     """
 
     name: ClassVar[str] = "ldp-obi"
+    masks: ClassVar[bool] = True
     models: ClassVar[tuple[str, ...]] = ("local",)
     ranges: ClassVar[Ranges] = {
         "delta": {"low": 0.0, "high": 1.0, "high_open": True},

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from tacit.agents import paper
 from tacit.agents.base import CheckedAgent, Ranges
-from tacit.driver import BoundAgent
+from tacit.driver import BoundAgent, Every
 from tacit.kernels.posterior import Prior
 from tacit.planners.posterior import PosteriorPlanner
 from tacit.privacy import Exact
@@ -26,9 +26,11 @@ class PSRL(CheckedAgent):
         lambda0: pseudo-count of the reward mean (prior mean 0).
         nu0: shape of the prior on the reward precision.
         beta0: rate of the prior on the reward precision.
+        every: users between two draws.
     """
 
     name: ClassVar[str] = "psrl"
+    masks: ClassVar[bool] = True
     ranges: ClassVar[Ranges] = dict.fromkeys(
         ("alpha0", "lambda0", "nu0", "beta0"), {"low": 1e-9, "high": 1e9}
     )
@@ -37,13 +39,15 @@ class PSRL(CheckedAgent):
     lambda0: float = 1.0
     nu0: float = 1.0
     beta0: float = 1.0
+    every: int = 1
 
     def bind(self, task: Task) -> BoundAgent:
-        """Exact counts, a fresh posterior draw after every user."""
+        """Exact counts, a fresh posterior draw after every user, or every so many."""
         self.require_family(task, "tabular")
         statistic = VisitCounts(task, squares=True)
         prior = Prior(float(self.alpha0), float(self.lambda0), float(self.nu0), float(self.beta0))
-        return BoundAgent(task, statistic, Exact(statistic, task), PosteriorPlanner(prior))
+        exact, planner = Exact(statistic, task), PosteriorPlanner(prior)
+        return BoundAgent(task, statistic, exact, planner, Every(self.every))
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class LdpPSRL(CheckedAgent):
     """
 
     name: ClassVar[str] = "ldp-psrl"
+    masks: ClassVar[bool] = True
     models: ClassVar[tuple[str, ...]] = ("local",)
     uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float

@@ -31,6 +31,7 @@ class Uniform(CheckedAgent):
     """Plays every action with equal probability, learns nothing, collects nothing."""
 
     name: ClassVar[str] = "uniform"
+    masks: ClassVar[bool] = True
     models: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[frozenset[str] | None] = frozenset()
 
@@ -45,6 +46,7 @@ class Optimal(CheckedAgent):
     """Plays the optimal policy of the true problem, which is revealed to it."""
 
     name: ClassVar[str] = "optimal"
+    masks: ClassVar[bool] = True
     models: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[frozenset[str]] = frozenset({"reward", "transitions"})
     uses: ClassVar[frozenset[str] | None] = frozenset()

@@ -49,6 +49,7 @@ class ShuffleOBI(CheckedAgent):
     """
 
     name: ClassVar[str] = "shuffle-obi"
+    masks: ClassVar[bool] = True
     models: ClassVar[tuple[str, ...]] = ("shuffle",)
     ranges: ClassVar[Ranges] = {
         "batch": {"low": 0},

@@ -52,6 +52,7 @@ class TacitJoint(CheckedAgent):
     """
 
     name: ClassVar[str] = "tacit-joint"
+    masks: ClassVar[bool] = True
     families: ClassVar[tuple[str, ...]] = ("tabular", "mixture")
     models: ClassVar[tuple[str, ...]] = ("joint",)
     ranges: ClassVar[Ranges] = {

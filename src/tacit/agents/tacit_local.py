@@ -31,6 +31,7 @@ class TacitLocal(CheckedAgent):
     """
 
     name: ClassVar[str] = "tacit-local"
+    masks: ClassVar[bool] = True
     models: ClassVar[tuple[str, ...]] = ("local",)
     ranges: ClassVar[Ranges] = {"batch": {"low": 1}}
     uses: ClassVar[frozenset[str] | None] = frozenset()

@@ -16,6 +16,7 @@ from tacit._version import __version__
 from tacit.cli.display import bar, speaker
 from tacit.cli.options import DeploymentFile, Json, Seed, count
 from tacit.errors import InvalidInput
+from tacit.timing import DAY
 
 if TYPE_CHECKING:
     from tacit.client.fleet import Fleet, Watch
@@ -32,12 +33,21 @@ def fleet(
     tokens: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Tokens, one per line.")
     ] = None,
+    virtual: Annotated[
+        bool,
+        typer.Option(
+            "--virtual",
+            help="No service: people come at the file's pace, in virtual time, in this process.",
+        ),
+    ] = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Send simulated devices to a running service, and score its policies against the truth.
 
-    Stopped and started again, it goes on with the people who were not counted yet.
+    Stopped and started again, it goes on with the people who were not counted yet. To a running
+    service they come as fast as it takes them: its clock is real. With --virtual a collector of its
+    own, with a database that is deleted at the end, lives through the weeks that the file states.
 
     Example: tacit fleet coach.toml --users 1e4 --tokens tokens.txt
     """
@@ -51,6 +61,14 @@ def fleet(
     integer(users, "--users", low=1)
     people = fleet_population(d.settings.fleet, d.folder, d.task)
     own_tokens = d.settings.population.tokens == "per-device"
+    if virtual:
+        from tacit.cli.virtual import rehearsal
+
+        if address is not None or tokens is not None:
+            raise InvalidInput("--virtual needs no service: leave --address and --tokens out")
+        with rehearsal(d, people, users, integer(seed, "--seed", low=0)) as cohort:
+            _run(cohort, people, users, deployment, as_json=as_json)
+        return
     address = address or f"http://{d.settings.server.host}:{d.settings.server.port}"
     sent = Fleet(
         partial(Api, address, keep=60.0),
@@ -66,20 +84,24 @@ def fleet(
                 f"{address} serves {sent.terms.name!r} on other terms than {deployment}; restart "
                 "one of them"
             )
-        began, interrupted = time.monotonic(), False
-        with _bar(sent, users, quiet=as_json) as watch:
-            try:
-                sent.run(users, watch)
-            except KeyboardInterrupt:
-                interrupted = True
-        seconds = time.monotonic() - began
-        said = _result(sent, people, users, seconds, interrupted)
+        _run(sent, people, users, deployment, as_json=as_json)
     finally:
         sent.close()
+
+
+def _run(fleet: Fleet, people: Population, users: int, path: Path, *, as_json: bool) -> None:
+    """Send them, and say what came of it."""
+    began, interrupted = time.monotonic(), False
+    with _bar(fleet, users, quiet=as_json) as watch:
+        try:
+            fleet.run(users, watch)
+        except KeyboardInterrupt:
+            interrupted = True
+    said = _result(fleet, people, users, time.monotonic() - began, interrupted)
     if as_json:
         print(json.dumps(said))
     else:
-        _say(said, deployment)
+        _say(said, path)
 
 
 def _tokens(file: Path | None, path: Path, per_device: bool) -> list[str]:
@@ -148,7 +170,11 @@ def _result(
         "tenths": tenths,
         "beats": {name: _since(tenths, value) for name, value in references.items()},
         "curve": [{k: row[k] for k in ("version", "users", "value")} for row in curve],
-        "timing": {"seconds": seconds, "users_per_second": sent / max(seconds, 1e-9)},
+        "timing": {
+            "seconds": seconds,
+            "users_per_second": sent / max(seconds, 1e-9),
+            "virtual_days": fleet.passed / DAY,
+        },
     }
 
 
@@ -189,6 +215,8 @@ def _say(said: dict[str, Any], path: Path) -> None:
         f"{timing['users_per_second']:,.0f} reports/s",
         style="bold",
     )
+    if timing["virtual_days"]:
+        say(f"  {timing['virtual_days']:.1f} days of virtual time")
     say("  outcomes: " + ", ".join(f"{n:,} {o}" for o, n in said["outcomes"].items()))
     say(f"  policy versions: 0 to {said['version']}")
     say(f"  value of the newest policy: {values['newest']:.4f} per episode (exact)")

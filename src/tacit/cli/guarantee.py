@@ -88,8 +88,9 @@ def lines_of(guarantee: Guarantee, expected: NoiseForecast) -> list[str]:
             for precision, by_block in expected.users_needed.items()
         )
         lines.append(
-            f"Forecast: after {expected.users:,} users the noise in one cell of the average "
-            f"{', '.join(blocks)} per user has standard deviation {std:.4g}; users needed: {needed}"
+            f"Forecast: after {expected.users:,} reports the noise in one cell of the average "
+            f"{', '.join(blocks)} per report has standard deviation {std:.4g}; reports needed: "
+            f"{needed}"
         )
     return lines
 

@@ -163,12 +163,22 @@ class Case:
 
 
 def on_case(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command that takes a case as its first argument be called with the case's options."""
+    """Let a command that takes a case as its first argument be called with the case's options.
+
+    A command that can go on with something (``resume``) need not be told problem and agent again.
+    """
     _, *own = inspect.signature(command, eval_str=True).parameters.values()
-    group = inspect.signature(Case, eval_str=True).parameters.values()
+    group = list(inspect.signature(Case, eval_str=True).parameters.values())
+    required = [p.name for p in group if p.default is inspect.Parameter.empty]
+    if "resume" in {p.name for p in own}:
+        group = [p.replace(default=None) if p.name in required else p for p in group]
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
+        missing = [name for name in required if given[name] is None]
+        if missing and given.get("resume") is None:
+            word = missing[0].removesuffix("_name").upper()
+            raise InvalidInput(f"Missing argument {word!r} (see tacit --help)")
         case = Case(**{field.name: given.pop(field.name) for field in dataclasses.fields(Case)})
         command(case, **given)
 

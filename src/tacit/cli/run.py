@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import typer
 
 from tacit.cli import options as given
 from tacit.cli.display import progress_bar, speaker, summary
+from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -39,6 +41,7 @@ def one_interrupt() -> Iterator[None]:
 @given.on_case
 def run(
     case: given.Case,
+    context: typer.Context,
     episodes: given.Episodes = 10_000,
     seeds: Annotated[int, given.count("Number of independent runs.")] = 4,
     seed: given.Seed = 0,
@@ -52,7 +55,12 @@ def run(
     reveal: given.Reveal = None,
     participations: given.Participations = 1,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for curves, manifest and plot.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for curves, policy, manifest and plot."),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Go on with an unfinished run --out DIR; needs no more."),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the result in --out.")
@@ -65,34 +73,38 @@ def run(
 ) -> None:
     """Run an agent on a problem and score it exactly against the optimum.
 
-    Interrupted, it keeps what was done and exits with status 130.
+    Interrupted, it keeps what was done and exits with status 130; with --out it can go on.
 
     Example: tacit run river-swim psrl --episodes 1e5 --seeds 4
     """
+    from tacit.cli import resuming
     from tacit.simulation import simulate
     from tacit.simulation.plot import check_target
-    from tacit.simulation.result import prepare
+    from tacit.simulation.result import POLICY
+    from tacit.simulation.saving import forget
 
+    how = {"episodes": episodes, "seeds": seeds, "seed": seed, "checkpoints": checkpoints}
+    how |= {"reveal": reveal or [], "participations": participations}
     with one_interrupt():
+        if resume is not None:
+            if out is not None:
+                raise InvalidInput("--resume goes on in its own folder; leave --out out")
+            saved = resuming.recalled(resume, {**dataclasses.asdict(case), **how}, context)
+            how = {name: saved.pop(name) for name in how}
+            case, out, overwrite = given.Case(**saved), resume, True
         problem, agent = case.problem(), case.agent()
-        if out is not None:
-            prepare(out, overwrite=overwrite)
         if plot is not None:
             check_target(plot)
-        with progress_bar(f"{agent.name} on {problem.name}", episodes) as progress:
+        if out is not None and resume is None:
+            resuming.begin(out, {**dataclasses.asdict(case), **how}, overwrite=overwrite)
+        kept = None if out is None else out / resuming.PROGRESS
+        with progress_bar(f"{agent.name} on {problem.name}", how["episodes"]) as progress:
             result = simulate(
-                problem,
-                agent,
-                episodes,
-                seeds,
-                seed=seed,
-                workers=workers,
-                checkpoints=checkpoints,
-                reveal=reveal or (),
-                participations=participations,
-                progress=progress,
+                problem, agent, **how, workers=workers, progress=progress, resume=kept
             )
         files = [] if out is None else [result.save(out, overwrite=overwrite)]
+        if kept is not None and not result.interrupted:
+            forget(kept)
         pictures = [plot] if out is None else [out / "regret.png", plot]
         if result.completed:
             files += [result.plot(name, log=not linear) for name in pictures if name is not None]
@@ -103,6 +115,10 @@ def run(
             summary(say, result)
             for file in files:
                 say(f"wrote {file}")
+            if out is not None and not result.interrupted:
+                say(f"wrote {out / POLICY} (see: tacit show policy {out / POLICY})")
+            if out is not None and result.interrupted:
+                say(f"go on with: tacit run --resume {out}")
         if result.interrupted:
             raise typer.Exit(130)
 

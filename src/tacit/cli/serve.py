@@ -117,9 +117,14 @@ def serve(
 def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
     """Say what would run, what it would guarantee and what to expect; touch nothing."""
     from tacit.cli.guarantee import lines_of
+    from tacit.cli.plan import outlook
     from tacit.forecast import forecast
+    from tacit.service.pace import nonsense, pacing, sentences
 
-    expected = forecast(deployment.bound)
+    if wrong := nonsense(deployment):
+        raise InvalidInput(f"{path}: " + "; and ".join(wrong))
+    expected, paced = forecast(deployment.bound), pacing(deployment)
+    said, planned = outlook(path, deployment)
     if as_json:
         checked = {
             "task_id": deployment.task_id,
@@ -133,13 +138,17 @@ def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
                 "sending": deployment.sending,
                 "taking": deployment.taking,
             },
+            "pace": None if paced is None else asdict(paced),
             "restoring": deployment.restoring,
             "forecast": expected.to_json(),
+            "plan": planned,
         }
         print(json.dumps(checked))
         return
     print(f"{path} is a valid deployment; it would run:")
-    for line in [*_facts(deployment), *lines_of(deployment.guarantee, expected)]:
+    at_pace = [] if paced is None else sentences(paced, deployment.task.users)
+    lines = [*_facts(deployment), *(f"{line}." for line in at_pace)]
+    for line in [*lines, *lines_of(deployment.guarantee, expected), said]:
         print(f"  {line}")
 
 
@@ -248,7 +257,8 @@ def _first_tokens(
             (token,) = collector.tokens.issue(role, 1, "first")
             said.append(f"{role.capitalize()} token, shown once: {token}")
             continue
-        file = path.with_suffix(f".{role}-token")
+        # where the key file is: the deployment file's own folder may be read-only
+        file = deployment.key_file.with_name(f"{path.stem}.{role}-token")
         _write_tokens(collector, role, 1, "first", file)
         said.append(f"{role.capitalize()} token: in {file}, for your eyes only")
     return said

@@ -80,9 +80,11 @@ def erase(
 
 def backup(
     deployment: DeploymentFile,
-    to: Annotated[Path, typer.Argument(metavar="DEST", help="New file for the copy.")],
+    to: Annotated[
+        Path, typer.Argument(metavar="DEST", help="New file, or folder for a folder's tasks.")
+    ],
     drill: Annotated[
-        bool, typer.Option("--drill", help="Open the copy in a scratch place and read it.")
+        bool, typer.Option("--drill", help="Restore the copy in a scratch place and read it.")
     ] = False,
     key: Annotated[
         bool, typer.Option("--key", help="Copy the key file too; keep the two apart.")
@@ -96,14 +98,39 @@ def backup(
     from tacit.service import backup as copies
     from tacit.service.deployment import Deployment
 
-    read = Deployment.load(deployment)
-    made = [str(path) for path in copies.backup(read, to, key=key)]
-    found = copies.drill(read, to) if drill else None
-    if as_json:
-        print(json.dumps({"files": made, "drill": None if found is None else asdict(found)}))
+    found: dict[str, copies.Drill | None] = {}
+    made: list[str] = []
+    for file, copy in _copies(deployment, to):
+        read = Deployment.load(file)
+        keyed = key and (read.model == "joint" or not deployment.is_dir())
+        made += [str(path) for path in copies.backup(read, copy, key=keyed)]
+        found[file.stem] = copies.drill(read, copy) if drill else None
+    if as_json and deployment.is_dir():
+        drills = {name: one and asdict(one) for name, one in found.items()}
+        print(json.dumps({"files": made, "drills": drills}))
+    elif as_json:
+        (one,) = found.values()
+        print(json.dumps({"files": made, "drill": one and asdict(one)}))
     else:
         print(f"wrote {' and '.join(made)}")
-        if found is not None:
-            print(found)
-    if found is not None and found.problem:
+        for name, one in found.items():
+            if one is not None:
+                print(f"{name}: {one}" if deployment.is_dir() else one)
+    if any(one is not None and one.problem for one in found.values()):
         raise typer.Exit(1)
+
+
+def _copies(deployment: Path, to: Path) -> list[tuple[Path, Path]]:
+    """Deployment files, and where their copies go: a folder's tasks go to a new folder."""
+    if not deployment.is_dir():
+        return [(deployment, to)]
+    files = sorted(deployment.glob("*.toml"))
+    if not files:
+        raise InvalidInput(f"there is no task in {deployment}")
+    try:
+        to.mkdir(mode=0o700)
+    except FileExistsError:
+        raise InvalidInput(f"{to} is there already; choose another name") from None
+    except OSError as error:
+        raise InvalidInput(f"{to} cannot be made: {error.strerror}") from None
+    return [(file, to / f"{file.stem}.copy") for file in files]

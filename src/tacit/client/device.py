@@ -54,7 +54,8 @@ class Device:
         model: "local" declines tasks whose raw trajectories would leave the device; "joint" means
             that the user trusts the operator with them.
         token: the device's own token, or the one that all share; None where none is needed.
-        report_id: makes the id of a report; it is public, and must not depend on the user.
+        report_id: makes the id of a report where the task lets devices choose it; it is public,
+            and must not depend on the user.
         clock: unix time; pass a better one if the platform has it (see ``times.py``).
     """
 
@@ -113,7 +114,7 @@ class Device:
         description = self._outbox.description(task_id)
         if description is None:
             return None
-        terms = read_terms(description)
+        terms = read_terms(description, wire.READABLE)
         self._agree(terms)
         return terms
 
@@ -143,9 +144,19 @@ class Device:
             times = None
             if terms.task.duration:
                 times = Times.drawn(self._clock(), terms.task.duration, terms.delay)
-            saved = Saved(terms.task_id, self._report_id(), answer, [], times)
+            saved = Saved(terms.task_id, self._new_id(terms), answer, [], times)
             self._outbox.begin(saved)
         return self._episode(terms, saved)
+
+    def _new_id(self, terms: Terms) -> str:
+        """Of the next report: the first that the token gives and that is not in use."""
+        if not terms.assigned:
+            return self._report_id()
+        if self._token is None:
+            raise Declined("ids of this task's reports follow from a token, and there is none")
+        seat = wire.seat(self._token, terms.task_id)
+        ids = (wire.assigned_id(seat, k) for k in range(terms.task.participations))
+        return next(one for one in ids if not self._outbox.uses(one))
 
     def _episode(self, terms: Terms, saved: Saved) -> Episode:
         publication = _publication(saved.publication, terms)
@@ -359,9 +370,9 @@ def _refuse_standstill(terms: Terms) -> None:
     """Begin no episode whose report would not be taken; an older collector has no state."""
     state = terms.description.get("state", "open")
     if state == "paused":
-        raise Refused("paused", f"the task {terms.name!r} is paused; try again later")
+        raise NotTaken("paused", f"the task {terms.name!r} is paused; try again later")
     if state == "closed":
-        raise Refused("closed", f"the task {terms.name!r} is over; its last policy stays up")
+        raise NotTaken("closed", f"the task {terms.name!r} is over; its last policy stays up")
 
 
 def _publication(answer: Any, terms: Terms) -> Publication:

@@ -22,8 +22,8 @@ class Episode:
     """Ask it how to act, tell it what happened.
 
     Every word is saved before the call returns, so that an app may be closed between two steps.
-    With the last step, when the user leaves, or when the time of the episode is over, the report is
-    made and the steps are forgotten.
+    With the last step, in a terminal state, when the user leaves, or when the time of the episode
+    is over, the report is made and the steps are forgotten.
 
     Attributes:
         publication: the policy acted on, the same for the whole episode.
@@ -63,7 +63,7 @@ class Episode:
             raise InvalidInput("call act first: there is no action this could be the result of")
         result = [self.terms.unit_reward(reward), self.terms.state(next_state)]
         steps = [*self._steps[:-1], self._steps[-1] + result]
-        if len(steps) == self.terms.task.horizon:
+        if len(steps) == self.terms.task.horizon or self._ends(steps[-1][3]):
             self._close(steps)
         else:
             self._save(steps)
@@ -94,6 +94,11 @@ class Episode:
         """Whether the last step still waits for its result."""
         return bool(self._steps) and len(self._steps[-1]) == 2
 
+    def _ends(self, s: int) -> bool:
+        """Whether a state ends the episode."""
+        first = self.terms.task.pairs.first
+        return bool(first[s] == first[s + 1])
+
     def _choose(self, h: int, s: int) -> int:
         policy = self.publication.policy
         if isinstance(policy, TabularPolicy):
@@ -110,7 +115,11 @@ class Episode:
         self.done = True
 
     def _trajectory(self, steps: list[Any]) -> Trajectory:
-        """All H steps: those lived through, then the absorbing state at the low end of rewards."""
+        """All H steps: those lived through, then how an episode goes on that has ended.
+
+        In the terminal state with the public reward that follows it; for who left before an end, in
+        the absorbing state at the low end of rewards.
+        """
         H, gone = self.terms.task.horizon, self.terms.absorbing_state
         states = np.full(H + 1, gone, dtype=np.int64)
         actions = np.zeros(H, dtype=np.int64)
@@ -119,6 +128,9 @@ class Episode:
             states[h], actions[h] = step[:2]
             if len(step) == 4:
                 rewards[h], states[h + 1] = step[2:]
+        if steps and len(steps[-1]) == 4 and self._ends(steps[-1][3]):
+            states[len(steps) :] = steps[-1][3]
+            rewards[len(steps) :] = self.terms.task.end_reward
         for h in range(len(steps), H):
             actions[h] = self._choose(h, int(states[h]))
         return Trajectory(states, actions, rewards)

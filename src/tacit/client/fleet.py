@@ -1,7 +1,8 @@
 """A simulated population through the real network path: every person is a :class:`Device`.
 
-People are numbered. Person k's luck and report id follow from the fleet's seed, the task and k, so
-that a fleet that was stopped, or killed, goes on without counting anybody twice.
+People are numbered. Person k's luck follows from the fleet's seed and k, and their report id from
+their token or, where they share one, from the fleet's seed, the task and k: so a fleet that was
+stopped, or killed, goes on without counting anybody twice.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from tacit import wire
 from tacit.client.device import Device
 from tacit.client.errors import NotTaken, Unreachable
+from tacit.client.outbox import Delivery
 from tacit.client.population import Population
 from tacit.client.terms import Terms, read_terms
 from tacit.client.transport import Api
@@ -38,7 +40,8 @@ Watch = Callable[[int], None]
 class Calendar:
     """A simulated person's clock: it stands still while they live, then their report is due.
 
-    The collector's clock is real, so a fleet of week-long episodes takes no weeks.
+    The collector's clock is real, so a fleet of week-long episodes takes no weeks, and says nothing
+    about who would come too late: ``cohort.py`` does.
     """
 
     now: float = 0.0
@@ -70,6 +73,7 @@ class Fleet:
         own_tokens: whether every person has a token of their own.
         workers: how many people are on their way at the same time.
         seed: of the people's luck. Their noise is secure all the same.
+        passed: seconds of virtual time that went by.
     """
 
     connect: Callable[[], Api]
@@ -80,6 +84,7 @@ class Fleet:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        self.passed = 0.0
         self._stop = threading.Event()
         self._changed = threading.Condition()
         self._api = self.connect()
@@ -136,14 +141,30 @@ class Fleet:
         return None
 
     def _send(self, api: Api, person: int) -> None:
+        if (token := self._next_token()) is None:
+            return
+        calendar = Calendar()
+        with self._device(api, person, token, calendar) as device:
+            try:
+                self._live(device, person)
+                calendar.now = device.due() or calendar.now
+                (delivery,) = device.send()
+            except NotTaken as refusal:
+                self._note(refusal.reason, over=True)
+                return
+        self._settle(delivery, token)
+
+    def _next_token(self) -> str | None:
         try:
-            token = self._tokens.popleft() if self.own_tokens else self._tokens[0]
+            return self._tokens.popleft() if self.own_tokens else self._tokens[0]
         except IndexError:
             self._note("no token", over=True)
-            return
-        task_id, calendar = self.terms.task_id, Calendar()
-        name = hashlib.sha256(f"{task_id}:fleet {self.seed}:{person}".encode()).hexdigest()[:32]
-        device = Device(
+            return None
+
+    def _device(self, api: Api, person: int, token: str, clock: Callable[[], float]) -> Device:
+        told = f"{self.terms.task_id}:fleet {self.seed}:{person}"
+        name = hashlib.sha256(told.encode()).hexdigest()[:32]
+        return Device(
             api,
             None,
             max_epsilon=TRUSTING,
@@ -151,16 +172,11 @@ class Fleet:
             model="joint",
             token=token,
             report_id=lambda: name,
-            clock=calendar,
+            clock=clock,
         )
-        with device:
-            try:
-                self._live(device, person)
-                calendar.now = device.due() or calendar.now
-                (delivery,) = device.send()
-                outcome = delivery.reason or delivery.outcome or "unsent"
-            except NotTaken as refusal:
-                outcome = refusal.reason
+
+    def _settle(self, delivery: Delivery, token: str) -> None:
+        outcome = delivery.reason or delivery.outcome or "unsent"
         if self.own_tokens and outcome == "stale":
             self._tokens.appendleft(token)  # not used: the next person has it
         self._note(outcome, over=outcome in ("population_reached", "closed"))
@@ -186,6 +202,8 @@ class Fleet:
             reward = draw_reward(problem.truth, h, state, action, u[3 * h + 2])
             state = draw_next(problem.truth, h, state, action, u[3 * h + 3])
             episode.observe(low + reward * (high - low), state)
+            if episode.done:
+                break
 
     def settle(self, patience: float = 60.0) -> dict[str, Any]:
         """Wait until the planner has caught up; the collector's public numbers then.

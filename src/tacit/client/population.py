@@ -16,7 +16,6 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput, TacitError
-from tacit.kernels import planning
 from tacit.policy import Policy, TabularPolicy, uniform_policy
 from tacit.problems.catalogue import make_problem
 from tacit.problems.tabular import TabularMDP, cumulative
@@ -47,8 +46,12 @@ class Population:
         for problem in self.problems:
             if (problem.horizon, problem.states, problem.actions) != self._sizes():
                 raise InvalidInput("all types of people must have the same states and actions")
+            if not np.array_equal(problem.pairs.number, first.pairs.number):
+                raise InvalidInput(
+                    "all types of people must have the same terminal states and allowed actions"
+                )
         self.homogeneous = all(problem.homogeneous for problem in self.problems)
-        uniform = uniform_policy(self.horizon, self.states, self.actions)
+        uniform = uniform_policy(self.horizon, self.states, self.actions, first.pairs)
         self.references: dict[str, Policy] = {"uniform": uniform, **(references or {})}
         for policy in self.references.values():
             first.check_policy(policy)
@@ -90,11 +93,11 @@ class Population:
         for h in reversed(range(self.horizon)):
             gain = np.zeros((self.states, self.actions))
             for share, problem in zip(self.shares, self.problems, strict=True):
-                V = np.empty((self.horizon + 1, self.states))
-                planning.policy_values(problem.P, problem.R, table, V)
+                V = problem.values(TabularPolicy(table))
                 P, R = problem.P[h % len(problem.P)], problem.R[h % len(problem.R)]
                 gain += share * _met(problem, table, h)[:, None] * (R + P @ V[h + 1])
             kept = gain[np.arange(self.states), table[h]]
+            gain[self.problems[0].pairs.number < 0] = -np.inf
             best = np.argmax(gain, axis=1)
             table[h] = np.where(gain.max(axis=1) > kept + 1e-12, best, table[h])
         return table
@@ -129,6 +132,10 @@ def fleet_population(section: Mapping[str, Any], folder: Path, task: Task) -> Po
         raise InvalidInput(
             f"the people of [fleet] have horizon {people.horizon}, {people.states} states and "
             f"{people.actions} actions, but [task] says {wanted[0]}, {wanted[1]} and {wanted[2]}"
+        )
+    if not np.array_equal(people.problems[0].pairs.number, task.pairs.number):
+        raise InvalidInput(
+            "the people of [fleet] have other terminal states or allowed actions than [task] says"
         )
     if task.homogeneous and not people.homogeneous:
         raise InvalidInput(

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -44,6 +44,7 @@ class Terms:
         actions: names of the actions.
         delay: most seconds for which a report is held after the episode's duration, at random.
         closes: unix time from which on no report is taken; None if there is none.
+        assigned: whether the ids of reports follow from the device's token.
         document: the terms as JSON, for the record.
         description: all that was fetched, so that it need not be fetched again.
     """
@@ -60,6 +61,7 @@ class Terms:
     actions: tuple[str, ...] | None
     delay: float
     closes: float | None
+    assigned: bool
     document: bytes
     description: Mapping[str, Any]
 
@@ -83,11 +85,14 @@ class Terms:
         return integer(value, "state", low=0, high=self.task.sizes["states"] - 1)
 
 
-def read_terms(answer: object) -> Terms:
-    """Judge a collector's description of its task; decline what does not add up."""
+def read_terms(answer: object, versions: Sequence[int] = (wire.VERSION,)) -> Terms:
+    """Judge a collector's description of its task; decline what does not add up.
+
+    ``versions`` of the protocol are understood: those of a stored description may be older.
+    """
     if not isinstance(answer, Mapping):
         raise Declined("the collector did not describe its task")
-    if answer.get("wire") != wire.VERSION:
+    if answer.get("wire") not in versions:
         raise Declined(
             f"the collector speaks version {answer.get('wire')!r} of the protocol, this device "
             f"version {wire.VERSION}; update the older one"
@@ -108,6 +113,9 @@ def _read(answer: Mapping[str, Any]) -> Terms:
     unit = answer["unit"]
     if unit not in ("user", "participation"):
         raise InvalidInput("the unit must be user or participation")
+    ids = answer.get("ids", "chosen")
+    if ids not in ("token", "chosen"):
+        raise InvalidInput("ids must be token or chosen")
     document = wire.canonical({name: answer[name] for name in wire.TERMS})
     bound = _bind(wire.canonical([answer["task"], answer["agent"]]))
     S, A = bound.task.sizes["states"], bound.task.sizes["actions"]
@@ -126,6 +134,7 @@ def _read(answer: Mapping[str, Any]) -> Terms:
         actions=_names(labels.get("actions"), A),
         delay=_delay(answer, bound.task.duration),
         closes=_moment(answer.get("closes")),
+        assigned=ids == "token",
         document=document,
         description=answer,
     )

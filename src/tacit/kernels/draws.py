@@ -7,10 +7,9 @@ from tacit.kernels import kernel
 
 
 @kernel
-def draw(cdf: Array, u: float) -> int:
-    """The first index whose cumulative probability exceeds u."""
-    low = 0
-    high = cdf.shape[0] - 1
+def draw_within(cdf: Array, low: int, high: int, u: float) -> int:
+    """The first index in [low, high) whose cumulative probability exceeds u."""
+    high -= 1
     while low < high:
         middle = (low + high) // 2
         if cdf[middle] > u:
@@ -18,3 +17,9 @@ def draw(cdf: Array, u: float) -> int:
         else:
             low = middle + 1
     return low
+
+
+@kernel
+def draw(cdf: Array, u: float) -> int:
+    """The first index whose cumulative probability exceeds u."""
+    return draw_within(cdf, 0, cdf.shape[0], u)

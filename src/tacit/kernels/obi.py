@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array
+from tacit.arrays import Array, IndexArray, IntArray
 from tacit.kernels import kernel
 
 LAPLACE, GAUSSIAN, BOUNDED, RESPONSE, EXACT = range(5)
@@ -132,15 +132,10 @@ def obi_precision(
 
 
 @kernel
-def denominators(
-    visits: Array, transitions: Array, s: int, a: int, precision: Precision
-) -> tuple[float, float]:
+def denominators(visits: float, count: float, precision: Precision) -> tuple[float, float]:
     """N_r~ and the sum of N_p~ of a pair, shifted and raised to the least denominator."""
-    total = 0.0
-    for n in range(transitions.shape[3]):
-        total += transitions[0, s, a, n]
-    dr = max(visits[0, s, a] + precision.alpha * precision.c2, precision.least)
-    dp = max(total + precision.alpha * precision.c3, precision.least)
+    dr = max(visits + precision.alpha * precision.c2, precision.least)
+    dp = max(count + precision.alpha * precision.c3, precision.least)
     return dr, dp
 
 
@@ -159,44 +154,66 @@ def transition_bonus(dp: float, S: int, precision: Precision) -> float:
 
 
 @kernel
+def listed_counts(
+    begin: IntArray, end: IntArray, succ: IndexArray, transitions: Array, counts: Array
+) -> None:
+    """Sum of N_p~ of every pair into ``counts`` [X]."""
+    for x in range(counts.shape[0]):
+        counts[x] = 0.0
+        for i in range(np.uint64(begin[0, x]), np.uint64(end[0, x])):
+            counts[x] += transitions[0, x, succ[i]]
+
+
+@kernel
 def obi_induction(
+    first: IntArray,
+    begin: IntArray,
+    end: IntArray,
+    succ: IndexArray,
     reward: Array,
     visits: Array,
     transitions: Array,
+    end_reward: float,
     precision: Precision,
     paper: bool,
     Q: Array,
     V: Array,
 ) -> None:
-    """Fill Q [H, S, A] (not clipped: the policy is its argmax) and V = min(H-h+1, max_a Q).
+    """Fill Q [H, X] (not clipped: the policy is its argmax) and V = min(H-h+1, max_a Q).
 
     Q_h = r~ + beta_r + w_h beta_p + p~ V_{h+1} with signed, sub-normalised p~. In the paper
     w_h = H-h+1; corrected (docs/papers/tabular_ldp.md#e8) w_h = H-h, so that the last step pays no
-    transition bonus. Where a denominator is not positive Q_h is its largest value H-h+1. Pooled
-    tables only [1, S, A].
+    transition bonus. Where a denominator is not positive Q_h is its largest value H-h+1. Pairs and
+    lists of next states, which have every state whose count is not 0, are those of
+    ``kernels.planning``; one stage for all: counts are [1, X] and [1, X, S].
     """
-    H, S, A = Q.shape
+    H, X, S = Q.shape[0], Q.shape[1], first.shape[0] - 1
+    counts = np.empty(X)
+    listed_counts(begin, end, succ, transitions, counts)
     for s in range(S):
         V[H, s] = 0.0
-        for a in range(A):  # what does not depend on V, once for all steps
-            dr, dp = denominators(visits, transitions, s, a, precision)
-            gain = optimistic_reward(reward[0, s, a], dr, precision) if dr > 0.0 else 0.0
-            bonus = transition_bonus(dp, S, precision) if dp > 0.0 else 0.0
-            for h in range(H):
-                most = float(H - h)
-                weight = most if paper else most - 1.0
-                known = dr > 0.0 and (dp > 0.0 or weight == 0.0)
-                Q[h, s, a] = gain + weight * bonus if known else most
+    for x in range(X):  # what does not depend on V, once for all steps
+        dr, dp = denominators(visits[0, x], counts[x], precision)
+        gain = optimistic_reward(reward[0, x], dr, precision) if dr > 0.0 else 0.0
+        bonus = transition_bonus(dp, S, precision) if dp > 0.0 else 0.0
+        for h in range(H):
+            most = float(H - h)
+            weight = most if paper else most - 1.0
+            known = dr > 0.0 and (dp > 0.0 or weight == 0.0)
+            Q[h, x] = gain + weight * bonus if known else most
     for h in range(H - 1, -1, -1):
         for s in range(S):
+            if first[s] == first[s + 1]:
+                V[h, s] = (H - h) * end_reward
+                continue
             best = -np.inf
-            for a in range(A):
-                value = Q[h, s, a]
-                dr, dp = denominators(visits, transitions, s, a, precision)
+            for x in range(first[s], first[s + 1]):
+                value = Q[h, x]
+                dr, dp = denominators(visits[0, x], counts[x], precision)
                 if h < H - 1 and dr > 0.0 and dp > 0.0:
-                    for n in range(S):
-                        value += transitions[0, s, a, n] / dp * V[h + 1, n]
-                    Q[h, s, a] = value
+                    for i in range(np.uint64(begin[0, x]), np.uint64(end[0, x])):
+                        value += transitions[0, x, succ[i]] / dp * V[h + 1, succ[i]]
+                    Q[h, x] = value
                 if value > best:
                     best = value
             V[h, s] = min(best, float(H - h))
@@ -284,15 +301,25 @@ def value_bound(
 
 @kernel
 def tight_induction(
-    reward: Array, visits: Array, transitions: Array, tails: Tails, Q: Array, V: Array
+    first: IntArray,
+    begin: IntArray,
+    end: IntArray,
+    succ: IndexArray,
+    reward: Array,
+    visits: Array,
+    transitions: Array,
+    end_reward: float,
+    tails: Tails,
+    Q: Array,
+    V: Array,
 ) -> None:
-    """Fill Q [H, S, A] (not clipped: the policy is its argmax) and V = min(H-h+1, max_a Q).
+    """Fill Q [H, X] (not clipped: the policy is its argmax) and V = min(H-h+1, max_a Q).
 
     Q_h = upper bound on r + upper bound on p V_{h+1}; the last step has no second part. Where a
     count that would be divided by is not positive, Q_h is its largest value H-h+1. The width of
-    p V_{h+1} is that of a fixed direction. Pooled tables only [1, S, A].
+    p V_{h+1} is that of a fixed direction. One stage for all, as in ``obi_induction``.
     """
-    H, S, A = Q.shape
+    H, S = Q.shape[0], first.shape[0] - 1
     for s in range(S):
         V[H, s] = 0.0
     for h in range(H - 1, -1, -1):
@@ -309,19 +336,23 @@ def tight_induction(
             below += (V[h + 1, n] - high) ** 2
         spread = max(above, below)
         for s in range(S):
+            if first[s] == first[s + 1]:
+                V[h, s] = most * end_reward
+                continue
             best = -np.inf
-            for a in range(A):
+            for x in range(first[s], first[s + 1]):
                 count = 0.0
                 total = 0.0
-                for n in range(S):
-                    count += transitions[0, s, a, n]
-                    total += transitions[0, s, a, n] * V[h + 1, n]
+                for i in range(np.uint64(begin[0, x]), np.uint64(end[0, x])):
+                    seen = transitions[0, x, succ[i]]
+                    count += seen
+                    total += seen * V[h + 1, succ[i]]
                 value = most
-                if visits[0, s, a] > 0.0 and (count > 0.0 or h == H - 1):
-                    value = reward_bound(reward[0, s, a], visits[0, s, a], tails)
+                if visits[0, x] > 0.0 and (count > 0.0 or h == H - 1):
+                    value = reward_bound(reward[0, x], visits[0, x], tails)
                     if h < H - 1:
                         value += value_bound(total, count, S, high - low, spread, tails)
-                Q[h, s, a] = value
+                Q[h, x] = value
                 if value > best:
                     best = value
             V[h, s] = min(best, most)
@@ -337,24 +368,49 @@ class Rule(NamedTuple):
 
 @kernel
 def obi_values(
+    first: IntArray,
+    begin: IntArray,
+    end: IntArray,
+    succ: IndexArray,
     reward: Array,
     visits: Array,
     transitions: Array,
+    end_reward: float,
     noise: CellNoise,
     n: int,
+    actions: int,
     rule: Rule,
     Q: Array,
     V: Array,
 ) -> None:
-    """Fill Q [H, S, A] and V [H+1, S] from the release of n reports."""
-    H, S, A = Q.shape
+    """Fill Q [H, X] and V [H+1, S] from the release of n reports.
+
+    The union bounds count S A pairs, A being the number of ``actions``, whatever is allowed.
+    """
+    H, S = Q.shape[0], first.shape[0] - 1
+    sizes = (S, actions, H)
     if rule.width == TIGHT:
-        tails = obi_tails(noise, n, (S, A, H), rule.beta)
-        tight_induction(reward, visits, transitions, tails, Q, V)
+        tails = obi_tails(noise, n, sizes, rule.beta)
+        tight_induction(
+            first, begin, end, succ, reward, visits, transitions, end_reward, tails, Q, V
+        )
     else:
         paper = rule.width == PAPER
-        precision = obi_precision(noise, n, (S, A, H), rule.alpha, rule.beta, paper)
-        obi_induction(reward, visits, transitions, precision, paper, Q, V)
+        precision = obi_precision(noise, n, sizes, rule.alpha, rule.beta, paper)
+        obi_induction(
+            first,
+            begin,
+            end,
+            succ,
+            reward,
+            visits,
+            transitions,
+            end_reward,
+            precision,
+            paper,
+            Q,
+            V,
+        )
 
 
 @kernel

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, IndexArray, IntArray
 from tacit.kernels import kernel
 from tacit.kernels.questions import WEIGHT_STEPS
 
@@ -35,43 +35,62 @@ def sample_model(
     reward_squares: Array,
     visits: Array,
     transitions: Array,
+    begin: IntArray,
+    end: IntArray,
+    succ: IndexArray,
     known_reward: Array,
     prior: Prior,
     rng: np.random.Generator,
     P: Array,
+    rest: Array,
     R: Array,
 ) -> None:
-    """Draw transitions into P [G, S, A, S] and mean rewards into R [G, S, A].
+    """Draw chances of the listed next states into P, mean rewards into R [G, X], of pairs x.
 
     Posterior of docs/papers/tabular_ldp.md#ldp-psrl with mu0 = 0: alpha = alpha0 + N_p,
     lambda = lambda0 + N_r, nu = nu0 + N_r / 2, mu = R~ / lambda, beta = beta0 + R2~ / 2 - R~^2 / (2
     lambda); then p ~ Dirichlet(alpha), tau ~ Gamma(nu, rate beta), r ~ N(mu, 1 / (lambda tau)).
     Parameters are raised to FLOOR, which exact counts never need.
+
+    Counts ``transitions`` are [G, X, S]. A pair may list only the next states that were seen: then
+    the chance of all others together goes into ``rest`` [G, X], drawn from its own law; only how it
+    is split among them is not drawn. ``rest`` may have no cells where every pair lists all states.
     """
-    G, S, A = visits.shape
+    G, X, states = transitions.shape
     for g in range(G):
-        for s in range(S):
-            for a in range(A):
-                total = 0.0
-                for n in range(S):
-                    draw = rng.standard_gamma(max(prior.alpha0 + transitions[g, s, a, n], FLOOR))
-                    P[g, s, a, n] = draw
-                    total += draw
-                if total > 0.0:
-                    for n in range(S):
-                        P[g, s, a, n] /= total
-                else:  # every gamma underflowed: the limit law puts all mass on one state
-                    P[g, s, a, int(rng.random() * S)] = 1.0
-                if not np.isnan(known_reward[g, s, a]):
-                    R[g, s, a] = known_reward[g, s, a]
-                    continue
-                count = visits[g, s, a]
-                precision = max(prior.lambda0 + count, FLOOR)
-                shape = max(prior.nu0 + 0.5 * count, FLOOR)
-                mean = reward[g, s, a] / precision
-                rate = prior.beta0 + 0.5 * (reward_squares[g, s, a] - mean * reward[g, s, a])
-                tau = max(rng.standard_gamma(shape), FLOOR) / max(rate, FLOOR)
-                R[g, s, a] = mean + rng.standard_normal() / np.sqrt(precision * tau)
+        for x in range(X):
+            total = 0.0
+            for i in range(np.uint64(begin[g, x]), np.uint64(end[g, x])):
+                draw = rng.standard_gamma(max(prior.alpha0 + transitions[g, x, succ[i]], FLOOR))
+                P[i] = draw
+                total += draw
+            listed = end[g, x] - begin[g, x]
+            others = 0.0
+            if listed < states:
+                others = rng.standard_gamma(prior.alpha0 * (states - listed))
+                total += others
+            if total > 0.0:
+                for i in range(np.uint64(begin[g, x]), np.uint64(end[g, x])):
+                    P[i] /= total
+                others /= total
+            else:  # every gamma underflowed: the limit law puts all mass on one state
+                chosen = int(rng.random() * states)
+                if chosen < listed:
+                    P[begin[g, x] + chosen] = 1.0
+                else:
+                    others = 1.0
+            if rest.shape[0] > 0:
+                rest[g, x] = others
+            if not np.isnan(known_reward[g, x]):
+                R[g, x] = known_reward[g, x]
+                continue
+            count = visits[g, x]
+            precision = max(prior.lambda0 + count, FLOOR)
+            shape = max(prior.nu0 + 0.5 * count, FLOOR)
+            mean = reward[g, x] / precision
+            rate = prior.beta0 + 0.5 * (reward_squares[g, x] - mean * reward[g, x])
+            tau = max(rng.standard_gamma(shape), FLOOR) / max(rate, FLOOR)
+            R[g, x] = mean + rng.standard_normal() / np.sqrt(precision * tau)
 
 
 LEAST = 1e-9
@@ -87,18 +106,18 @@ this often. Chosen on problems other than those reported, against 0.3, 0.4, 0.7 
 
 
 class NoisyCounts(NamedTuple):
-    """Released counts, the variance of their noise, and what they are made of.
+    """Released counts of pairs x, the variance of their noise, and what they are made of.
 
     Weighted counts of moves and rewards; the variance of the noise in one cell of them; and the
     weight of the average visit behind them, so that count / unit is a number of visits.
     """
 
-    moves: Array  # of (s, a, s') [G, S, A, S]
-    rewards: Array  # of (s, a, rho) [G', S, A, 2]
-    moves_variance: Array  # [G, S, A]
-    rewards_variance: Array  # [G', S, A]
-    moves_unit: Array  # [G, S, A]
-    rewards_unit: Array  # [G', S, A]
+    moves: Array  # of (x, s') [G, X, S]
+    rewards: Array  # of (x, rho) [G', X, 2]
+    moves_variance: Array  # [G, X]
+    rewards_variance: Array  # [G', X]
+    moves_unit: Array  # [G, X]
+    rewards_unit: Array  # [G', X]
 
 
 @kernel
@@ -160,7 +179,7 @@ def sample_noisy_model(
     P: Array,
     R: Array,
 ) -> None:
-    """Draw next-state laws into P [G, S, A, S] and mean rewards into R [G', S, A].
+    """Draw next-state laws into P [G, X, S] and mean rewards into R [G', X].
 
     With c = counts plus noise: p ~ Dirichlet(projection of c onto counts of the same total, in
     visits, plus 1 / S), r ~ Beta(m + 1/2, N - m + 1/2) with m the part of rho = 1, clipped into
@@ -174,48 +193,54 @@ def sample_noisy_model(
         R: overwritten.
     """
     moves, rewards, moves_variance, rewards_variance, moves_unit, rewards_unit = counts
-    G, S, A, _ = P.shape
+    G, X, S = P.shape
     full = rng.random() < FULL
     share = 1.0 if full else LESS_NOISE
     repeat = 1.0 if full else MORE_VISITS
     for g in range(G):
-        for s in range(S):
-            for a in range(A):
-                std = share * np.sqrt(moves_variance[g, s, a])
-                total = 0.0
-                for n in range(S):
-                    y[n] = moves[g, s, a, n] + std * rng.standard_normal()
-                    total += y[n]
-                if total > LEAST:
-                    project(y, total)
-                    y *= repeat / moves_unit[g, s, a]
-                    y += 1.0 / S
-                else:
-                    y[:] = 1.0
-                sample_dirichlet(y, rng, P[g, s, a])
+        for x in range(X):
+            std = share * np.sqrt(moves_variance[g, x])
+            total = 0.0
+            for n in range(S):
+                y[n] = moves[g, x, n] + std * rng.standard_normal()
+                total += y[n]
+            if total > LEAST:
+                project(y, total)
+                y *= repeat / moves_unit[g, x]
+                y += 1.0 / S
+            else:
+                y[:] = 1.0
+            sample_dirichlet(y, rng, P[g, x])
     for g in range(R.shape[0]):
-        for s in range(S):
-            for a in range(A):
-                std = share * np.sqrt(rewards_variance[g, s, a])
-                none = rewards[g, s, a, 0] + std * rng.standard_normal()
-                one = rewards[g, s, a, 1] + std * rng.standard_normal()
-                total = none + one
-                if total > LEAST:
-                    visits = repeat / rewards_unit[g, s, a]
-                    one = min(max(one, 0.0), total)
-                    up = rng.standard_gamma(one * visits + 0.5)
-                    R[g, s, a] = up / (up + rng.standard_gamma((total - one) * visits + 0.5))
-                else:
-                    R[g, s, a] = rng.random()
+        for x in range(X):
+            std = share * np.sqrt(rewards_variance[g, x])
+            none = rewards[g, x, 0] + std * rng.standard_normal()
+            one = rewards[g, x, 1] + std * rng.standard_normal()
+            total = none + one
+            if total > LEAST:
+                visits = repeat / rewards_unit[g, x]
+                one = min(max(one, 0.0), total)
+                up = rng.standard_gamma(one * visits + 0.5)
+                R[g, x] = up / (up + rng.standard_gamma((total - one) * visits + 0.5))
+            else:
+                R[g, x] = rng.random()
 
 
 @kernel
 def predict_occupancy(
-    first: Array, users: float, P: Array, actions: IntArray, floor: float, f: Array, steps: IntArray
+    first: Array,
+    users: float,
+    number: IntArray,
+    P: Array,
+    actions: IntArray,
+    floor: float,
+    f: Array,
+    steps: IntArray,
 ) -> None:
     """Chance of being in s at step h, into f [H, S]; at least ``floor``, into ``steps`` [H, S].
 
     The latter in whole steps of 1 / WEIGHT_STEPS. Start law: projection of ``first`` / ``users``.
+    ``number`` [S, A] is that of a pair in P [G, X, S]; who is in a terminal state stays.
     """
     H, S = actions.shape
     for s in range(S):
@@ -229,8 +254,12 @@ def predict_occupancy(
         g = h if P.shape[0] > 1 else 0
         f[h + 1] = 0.0
         for s in range(S):
+            x = number[s, actions[h, s]]
+            if x < 0:
+                f[h + 1, s] += f[h, s]
+                continue
             for n in range(S):
-                f[h + 1, n] += f[h, s] * P[g, s, actions[h, s], n]
+                f[h + 1, n] += f[h, s] * P[g, x, n]
 
 
 @kernel
@@ -247,43 +276,44 @@ def sample_joint_model(
     P: Array,
     R: Array,
 ) -> None:
-    """Draw next-state laws into P [G, S, A, S] and mean rewards into R [G, S, A].
+    """Draw next-state laws into P [G, X, S] and mean rewards into R [G, X].
 
     As docs/papers/tabular_ldp.md#b3 does it. First what the exact counts may have been: counts plus
     noise of ``width`` times their own, with the same total, projected to be non-negative. Then the
     model given them: Dirichlet(counts + 1 / S) and Beta(m + 1/2, N - m + 1/2), m = N / 2 + paid.
     Pairs that no published policy has tried have no data: they are drawn from the prior.
     """
-    G, S, A, _ = counts.shape
+    G, X, S = counts.shape
     for g in range(G):
-        for s in range(S):
-            for a in range(A):
-                total = 0.0
-                for n in range(S):
-                    y[n] = counts[g, s, a, n] + width * count_std * rng.standard_normal()
-                    total += y[n]
-                seen = total if tried[g, s, a] > 0 else 0.0
-                if seen > LEAST:
-                    project(y, seen)
-                    y += 1.0 / S
-                else:
-                    y[:] = 1.0
-                sample_dirichlet(y, rng, P[g, s, a])
-                noise = width * paid_std * rng.standard_normal()
-                if known_reward.shape[0] > 0:
-                    R[g, s, a] = known_reward[g, s, a]
-                elif seen > LEAST:
-                    good = min(max(0.5 * seen + paid[g, s, a] + noise, 0.0), seen)
-                    up = rng.standard_gamma(good + 0.5)
-                    R[g, s, a] = up / (up + rng.standard_gamma(seen - good + 0.5))
-                else:
-                    R[g, s, a] = rng.random()
+        for x in range(X):
+            total = 0.0
+            for n in range(S):
+                y[n] = counts[g, x, n] + width * count_std * rng.standard_normal()
+                total += y[n]
+            seen = total if tried[g, x] > 0 else 0.0
+            if seen > LEAST:
+                project(y, seen)
+                y += 1.0 / S
+            else:
+                y[:] = 1.0
+            sample_dirichlet(y, rng, P[g, x])
+            noise = width * paid_std * rng.standard_normal()
+            if known_reward.shape[0] > 0:
+                R[g, x] = known_reward[g, x]
+            elif seen > LEAST:
+                good = min(max(0.5 * seen + paid[g, x] + noise, 0.0), seen)
+                up = rng.standard_gamma(good + 0.5)
+                R[g, x] = up / (up + rng.standard_gamma(seen - good + 0.5))
+            else:
+                R[g, x] = rng.random()
 
 
 @kernel
-def mark_tried(policy: IntArray, pooled: bool, tried: IntArray) -> None:
-    """Count, per (s, a), the stages at which a published policy prescribes a in s."""
+def mark_tried(policy: IntArray, pooled: bool, number: IntArray, tried: IntArray) -> None:
+    """Count, per pair [G, X], the stages at which a published policy prescribes it."""
     H, S = policy.shape
     for h in range(H):
         for s in range(S):
-            tried[0 if pooled else h, s, policy[h, s]] += 1
+            x = number[s, policy[h, s]]
+            if x >= 0:
+                tried[0 if pooled else h, x] += 1

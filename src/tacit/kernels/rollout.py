@@ -9,21 +9,27 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, IndexArray, IntArray
 from tacit.kernels import kernel
-from tacit.kernels.draws import draw
+from tacit.kernels.draws import draw, draw_within
 
 
 class Truth(NamedTuple):
     """The secret arrays of a tabular problem, as rollouts and scoring read them.
 
-    Cumulative distributions (``*_cdf``) end in exactly 1, so that a uniform below 1 always finds a
-    state of positive probability.
+    Next states are lists, as ``kernels.planning`` describes them. Cumulative distributions
+    (``*cdf``) end in exactly 1, so that a uniform below 1 always finds a state of positive
+    probability.
     """
 
-    transitions: Array  # P [G, S, A, S]
-    transitions_cdf: Array
-    rewards: Array  # mean rewards [G', S, A]
+    number: IntArray  # of the pair (s, a) [S, A], -1 where there is none
+    begin: IntArray  # next states of each pair [G, X]
+    end: IntArray
+    succ: IndexArray
+    P: Array  # their probabilities
+    cdf: Array
+    rewards: Array  # mean rewards [G', X]
+    end_reward: float  # of every step after the end
     bernoulli: bool  # rewards are 0 or 1 with that mean; otherwise the mean itself
     initial: Array  # start law rho [S]
     initial_cdf: Array
@@ -35,19 +41,52 @@ def uniforms_per_episode(horizon: int) -> int:
 
 
 @kernel
-def draw_reward(truth: Truth, h: int, s: int, a: int, u: float) -> float:
-    """Reward of one step."""
-    mean = truth.rewards[h if truth.rewards.shape[0] > 1 else 0, s, a]
-    if truth.bernoulli:
+def cumulate(begin: IntArray, end: IntArray, P: Array, cdf: Array) -> None:
+    """Cumulative probabilities of every list of next states, ending in exactly 1."""
+    for g in range(begin.shape[0]):
+        for x in range(begin.shape[1]):
+            total = 0.0
+            for i in range(begin[g, x], end[g, x]):
+                total += P[i]
+                cdf[i] = total
+            for i in range(begin[g, x], end[g, x]):
+                cdf[i] /= total
+
+
+@kernel
+def reward_of(rewards: Array, bernoulli: bool, h: int, x: int, u: float) -> float:
+    """Reward of one step with pair x."""
+    mean = rewards[h if rewards.shape[0] > 1 else 0, x]
+    if bernoulli:
         return 1.0 if u < mean else 0.0
     return float(mean)
 
 
 @kernel
+def next_of(
+    begin: IntArray, end: IntArray, succ: IndexArray, cdf: Array, h: int, x: int, u: float
+) -> int:
+    """Next state of one step with pair x."""
+    g = h if begin.shape[0] > 1 else 0
+    return int(succ[draw_within(cdf, begin[g, x], end[g, x], u)])
+
+
+@kernel
+def draw_reward(truth: Truth, h: int, s: int, a: int, u: float) -> float:
+    """Reward of one step; that of a step after the end is public and certain."""
+    x = truth.number[s, a]
+    if x < 0:
+        return truth.end_reward
+    return reward_of(truth.rewards, truth.bernoulli, h, x, u)
+
+
+@kernel
 def draw_next(truth: Truth, h: int, s: int, a: int, u: float) -> int:
-    """Next state of one step."""
-    g = h if truth.transitions_cdf.shape[0] > 1 else 0
-    return draw(truth.transitions_cdf[g, s, a], u)
+    """Next state of one step; who is in a terminal state stays there."""
+    x = truth.number[s, a]
+    if x < 0:
+        return s
+    return next_of(truth.begin, truth.end, truth.succ, truth.cdf, h, x, u)
 
 
 @kernel
@@ -59,15 +98,20 @@ def rollout(
     Returns:
         The sum of the rewards.
     """
+    number, begin, end, succ, _, cdf, means, end_reward, bernoulli, _, initial_cdf = truth
     H = policy.shape[0]
     total = 0.0
-    states[0] = draw(truth.initial_cdf, u[0])
+    s = draw(initial_cdf, u[0])
+    states[0] = s
     for h in range(H):
-        s = states[h]
         a = policy[h, s]
+        x = number[s, a]
         actions[h] = a
-        rewards[h] = draw_reward(truth, h, s, a, u[3 * h + 2])
-        states[h + 1] = draw_next(truth, h, s, a, u[3 * h + 3])
+        rewards[h] = end_reward
+        if x >= 0:
+            rewards[h] = reward_of(means, bernoulli, h, x, u[3 * h + 2])
+            s = next_of(begin, end, succ, cdf, h, x, u[3 * h + 3])
+        states[h + 1] = s
         total += rewards[h]
     return total
 
@@ -77,14 +121,19 @@ def rollout_stochastic(
     truth: Truth, policy_cdf: Array, u: Array, states: IntArray, actions: IntArray, rewards: Array
 ) -> float:
     """The same for a stochastic policy given by cumulative action probabilities [H, S, A]."""
+    number, begin, end, succ, _, cdf, means, end_reward, bernoulli, _, initial_cdf = truth
     H = policy_cdf.shape[0]
     total = 0.0
-    states[0] = draw(truth.initial_cdf, u[0])
+    s = draw(initial_cdf, u[0])
+    states[0] = s
     for h in range(H):
-        s = states[h]
         a = draw(policy_cdf[h, s], u[3 * h + 1])
+        x = number[s, a]
         actions[h] = a
-        rewards[h] = draw_reward(truth, h, s, a, u[3 * h + 2])
-        states[h + 1] = draw_next(truth, h, s, a, u[3 * h + 3])
+        rewards[h] = end_reward
+        if x >= 0:
+            rewards[h] = reward_of(means, bernoulli, h, x, u[3 * h + 2])
+            s = next_of(begin, end, succ, cdf, h, x, u[3 * h + 3])
+        states[h + 1] = s
         total += rewards[h]
     return total

@@ -34,80 +34,90 @@ def directional_z(bonus_scale: float, beta: float, sizes: tuple[int, int, int], 
 
 @kernel
 def mean_model(counts: NoisyCounts, P: Array, R: Array) -> None:
-    """Projected means: next-state laws P [G, S, A, S] and rewards R [G', S, A].
+    """Projected means: next-state laws P [G, X, S] and rewards R [G', X].
 
     Inputs as for ``sample_noisy_model``. Where nothing is known the law is uniform, the reward 1/2.
     """
     moves, rewards = counts.moves, counts.rewards
-    G, S, A, _ = P.shape
-    for s in range(S):
-        for a in range(A):
-            for g in range(G):
-                y = P[g, s, a]
-                total = 0.0
-                for n in range(S):
-                    y[n] = moves[g, s, a, n]
-                    total += y[n]
-                if total > LEAST:
-                    project(y, total)
-                    y /= total
-                else:
-                    y[:] = 1.0 / S
-            for g in range(R.shape[0]):
-                total = rewards[g, s, a, 0] + rewards[g, s, a, 1]
-                R[g, s, a] = 0.5
-                if total > LEAST:
-                    R[g, s, a] = min(max(rewards[g, s, a, 1] / total, 0.0), 1.0)
+    G, X, S = P.shape
+    for x in range(X):
+        for g in range(G):
+            y = P[g, x]
+            total = 0.0
+            for n in range(S):
+                y[n] = moves[g, x, n]
+                total += y[n]
+            if total > LEAST:
+                project(y, total)
+                y /= total
+            else:
+                y[:] = 1.0 / S
+        for g in range(R.shape[0]):
+            total = rewards[g, x, 0] + rewards[g, x, 1]
+            R[g, x] = 0.5
+            if total > LEAST:
+                R[g, x] = min(max(rewards[g, x, 1] / total, 0.0), 1.0)
 
 
 @kernel
 def directional_induction(
-    counts: NoisyCounts, z: float, P: Array, R: Array, Q: Array, V: Array
+    counts: NoisyCounts,
+    z: float,
+    first: IntArray,
+    P: Array,
+    R: Array,
+    end_reward: float,
+    Q: Array,
+    V: Array,
 ) -> None:
-    """Fill Q [H, S, A] (not clipped: the policy is its argmax) and V = min(H-h+1, max_a Q).
+    """Fill Q [H, X] (not clipped: the policy is its argmax) and V = min(H-h+1, max_a Q).
 
     Q_h = r + z sd(r) + p V_{h+1} + z sd(p V_{h+1}), with
     sd(p V)^2 = [v sum_s' (V(s') - p V)^2 + u N Var_p V] / N^2 and
     sd(r)^2 = [v' ((1-r)^2 + r^2) + u' N' r (1-r)] / N'^2; N and N' are the weighted numbers of
     moves and rewards at (s, a), v and v' the variances of the noise in one of their cells, u and u'
-    the weights of the visits behind them.
+    the weights of the visits behind them. A terminal state, which has no pairs, pays
+    ``end_reward`` for every step that is left.
     """
     moves, rewards, moves_variance, rewards_variance, moves_unit, rewards_unit = counts
-    H, S, A = Q.shape
+    H, S = Q.shape[0], P.shape[2]
     for s in range(S):
         V[H, s] = 0.0
     for h in range(H - 1, -1, -1):
         g = h if P.shape[0] > 1 else 0
         k = h if R.shape[0] > 1 else 0
         for s in range(S):
+            if first[s] == first[s + 1]:
+                V[h, s] = (H - h) * end_reward
+                continue
             best = -np.inf
-            for a in range(A):
-                r = R[k, s, a]
-                total = rewards[k, s, a, 0] + rewards[k, s, a, 1]
+            for x in range(first[s], first[s + 1]):
+                r = R[k, x]
+                total = rewards[k, x, 0] + rewards[k, x, 1]
                 value = UNKNOWN
                 if total > LEAST:
-                    spread = ((1.0 - r) ** 2 + r * r) * rewards_variance[k, s, a]
-                    spread += r * (1.0 - r) * rewards_unit[k, s, a] * total
+                    spread = ((1.0 - r) ** 2 + r * r) * rewards_variance[k, x]
+                    spread += r * (1.0 - r) * rewards_unit[k, x] * total
                     value = r + z * np.sqrt(spread) / total
                 if h < H - 1:
                     total = 0.0
                     mean = 0.0
                     for n in range(S):
-                        total += moves[g, s, a, n]
-                        mean += P[g, s, a, n] * V[h + 1, n]
+                        total += moves[g, x, n]
+                        mean += P[g, x, n] * V[h + 1, n]
                     if total > LEAST:
                         squares = 0.0
                         variance = 0.0
                         for n in range(S):
                             off = (V[h + 1, n] - mean) ** 2
                             squares += off
-                            variance += P[g, s, a, n] * off
-                        spread = moves_variance[g, s, a] * squares
-                        spread += moves_unit[g, s, a] * total * variance
+                            variance += P[g, x, n] * off
+                        spread = moves_variance[g, x] * squares
+                        spread += moves_unit[g, x] * total * variance
                         value += mean + z * np.sqrt(spread) / total
                     else:
                         value = UNKNOWN
-                Q[h, s, a] = value
+                Q[h, x] = value
                 best = max(best, value)
             V[h, s] = min(best, float(H - h))
 
@@ -130,49 +140,50 @@ def remaining_variance(total: float, noise: float) -> float:
 def stakes(
     counts: NoisyCounts,
     f: Array,
+    number: IntArray,
     P: Array,
     V: Array,
     policy: IntArray,
     at_moves: Array,
     at_rewards: Array,
 ) -> None:
-    """Squared error of the plan's value that may come from each (g, s, a): [G, S, A], [G', S, A].
+    """Squared error of the plan's value that may come from each pair: [G, X], [G', X].
 
     A reward matters as often as it is met, f_h(s); a next-state law in proportion to the spread of
-    the values it leads to.
+    the values it leads to. About a terminal state nothing is left to learn.
     """
     moves, rewards, moves_variance, rewards_variance, moves_unit, rewards_unit = counts
     H, S = policy.shape
-    A = moves.shape[2]
     at_moves[:] = 0.0
     at_rewards[:] = 0.0
     for h in range(H):
         g = h if at_moves.shape[0] > 1 else 0
         r = h if at_rewards.shape[0] > 1 else 0
         for s in range(S):
-            a = policy[h, s]
-            at_rewards[r, s, a] += f[h, s]
+            x = number[s, policy[h, s]]
+            if x < 0:
+                continue
+            at_rewards[r, x] += f[h, s]
             if h < H - 1 and f[h, s] > 0.0:
                 mean = 0.0
                 for n in range(S):
-                    mean += P[g, s, a, n] * V[h + 1, n]
+                    mean += P[g, x, n] * V[h + 1, n]
                 spread = 0.0
                 for n in range(S):
                     spread += (V[h + 1, n] - mean) ** 2
-                at_moves[g, s, a] += f[h, s] * np.sqrt(spread)
-    for s in range(S):
-        for a in range(A):
-            for g in range(at_moves.shape[0]):
-                total = 0.0
-                for n in range(S):
-                    total += moves[g, s, a, n]
-                total = max(total, 0.0)
-                noise = moves_variance[g, s, a] + moves_unit[g, s, a] * total / S
-                at_moves[g, s, a] = (at_moves[g, s, a] * remaining_variance(total, noise)) ** 2
-            for g in range(at_rewards.shape[0]):
-                total = max(rewards[g, s, a, 0] + rewards[g, s, a, 1], 0.0)
-                noise = rewards_variance[g, s, a] + TYPICAL * rewards_unit[g, s, a] * total
-                at_rewards[g, s, a] = (at_rewards[g, s, a] * remaining_variance(total, noise)) ** 2
+                at_moves[g, x] += f[h, s] * np.sqrt(spread)
+    for x in range(moves.shape[1]):
+        for g in range(at_moves.shape[0]):
+            total = 0.0
+            for n in range(S):
+                total += moves[g, x, n]
+            total = max(total, 0.0)
+            noise = moves_variance[g, x] + moves_unit[g, x] * total / S
+            at_moves[g, x] = (at_moves[g, x] * remaining_variance(total, noise)) ** 2
+        for g in range(at_rewards.shape[0]):
+            total = max(rewards[g, x, 0] + rewards[g, x, 1], 0.0)
+            noise = rewards_variance[g, x] + TYPICAL * rewards_unit[g, x] * total
+            at_rewards[g, x] = (at_rewards[g, x] * remaining_variance(total, noise)) ** 2
 
 
 @kernel
@@ -180,6 +191,7 @@ def share_questions(
     at_moves: Array,
     at_rewards: Array,
     f: Array,
+    number: IntArray,
     policy: IntArray,
     weighing: Weighing,
     asked: Array,
@@ -199,12 +211,14 @@ def share_questions(
             if h < H - 1 or kind == REWARD:
                 for s in range(S):
                     d = f[h, s]
-                    a = policy[h, s]
+                    x = number[s, policy[h, s]]
+                    if x < 0:
+                        continue
                     own = 0 if kind == STEP else 1
                     if kind != REWARD:
-                        worth += d * d * at_moves[g, s, a] / (SPREAD * d + weighing.moves[own])
+                        worth += d * d * at_moves[g, x] / (SPREAD * d + weighing.moves[own])
                     if kind != MOVE:
-                        worth += d * d * at_rewards[r, s, a] / (SPREAD * d + weighing.rewards[own])
+                        worth += d * d * at_rewards[r, x] / (SPREAD * d + weighing.rewards[own])
             asked[KINDS * h + kind] = worth
             total += worth
     sum_so_far = 0.0

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels.planning import greedy
+from tacit.pairs import Rows, full_rows, nonzero_rows
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
-from tacit.release import Release
-from tacit.task import Task, table_sizes
+from tacit.release import NoiseLaw, Release
+from tacit.task import Task
 
 Ask = Callable[[Any], Release]
 """Answered queries: a planner that needs one more number asks for it, and it is charged."""
@@ -62,10 +63,18 @@ def next_version(previous: Publication | None) -> int:
     return 0 if previous is None else previous.version + 1
 
 
-def greedy_actions(Q: Array, streams: Streams) -> IntArray:
-    """The best action of every step and state [H, S], ties drawn."""
-    actions = np.zeros(Q.shape[:2], dtype=np.int64)
-    greedy(Q, streams.ties, actions)
+def greedy_actions(Q: Array, task: Task, streams: Streams) -> IntArray:
+    """The best allowed action of every step and state [H, S], ties drawn.
+
+    Args:
+        Q: values of all actions [H, S, A], or of the task's pairs [H, X].
+        task: says what is allowed.
+        streams: ties are drawn from ``streams.ties``.
+    """
+    pairs = task.pairs
+    actions = np.zeros((len(Q), len(pairs.number)), dtype=np.int64)
+    of_pairs = Q if Q.ndim == 2 else np.ascontiguousarray(Q[:, pairs.state, pairs.action])
+    greedy(pairs.first, pairs.action, of_pairs, streams.ties, actions)
     return actions
 
 
@@ -82,22 +91,56 @@ class ValuePlanner(ABC):
     ) -> Publication:
         """The policy that is greedy in the values."""
         Q, context = self.values(task, release, previous, streams)
-        policy = TabularPolicy(greedy_actions(Q, streams))
+        policy = TabularPolicy(greedy_actions(Q, task, streams))
         return Publication(next_version(previous), policy, context)
 
     @abstractmethod
     def values(
         self, task: Task, release: Release, previous: Publication | None, streams: Streams
     ) -> tuple[Array, Context]:
-        """Q [H, S, A], and what is published beside the policy."""
+        """Q of actions [H, S, A] or pairs [H, X], and what is published beside the policy."""
 
 
-def rewards_or_nan(task: Task) -> Array:
-    """Mean rewards [G, S, A] where the task reveals them, NaN where not."""
+def pair_rewards(task: Task) -> Array:
+    """Mean rewards [G, X] of the pairs where the task reveals them, NaN where not."""
+    pairs = task.pairs
     if "reward" in task.known:
-        return task.known["reward"]
-    _, S, A = table_sizes(task)
-    return np.full((1 if task.homogeneous else task.horizon, S, A), np.nan)
+        return np.ascontiguousarray(task.known["reward"][:, pairs.state, pairs.action])
+    return np.full((1 if task.homogeneous else task.horizon, len(pairs.action)), np.nan)
+
+
+class PairCounts(NamedTuple):
+    """Released counts of a task's pairs [G, X] and [G, X, S], and lists of next states."""
+
+    reward: Array
+    squares: Array
+    visits: Array
+    transitions: Array
+    rows: Rows
+
+
+def released_pairs(task: Task, release: Release, *, listed: bool) -> PairCounts:
+    """The blocks of visit counts; listed are the next states that were seen, or all of them."""
+    blocks, X = release.blocks, len(task.pairs.action)
+    visits = blocks["visits"].reshape(-1, X)
+    table = blocks["transitions"].reshape(*visits.shape, -1)
+    return PairCounts(
+        blocks["reward"].reshape(-1, X),
+        blocks.get("reward_squares", np.zeros((0, X))).reshape(-1, X),
+        visits,
+        table,
+        nonzero_rows(table)[0] if listed else full_rows(*table.shape),
+    )
+
+
+MANY_STATES = 32
+"""Tables with more states than this list the next states that were seen: a plan on exact counts
+then costs what was seen, not S^2 A."""
+
+
+def lists_seen(task: Task, law: NoiseLaw) -> bool:
+    """Whether next states that were never seen are left out: counts must be exact."""
+    return task.sizes["states"] > MANY_STATES and law.name == "none"
 
 
 def least_count(reached: Callable[[int], bool], most: int | None = None) -> int | None:

@@ -144,11 +144,15 @@ def grown(logdet: Array, previous: Publication, switching: Switching) -> bool:
 
 
 def greedy_in(
-    Q: Array, previous: Publication | None, streams: Streams, context: Mapping[str, Any]
+    task: Task,
+    Q: Array,
+    previous: Publication | None,
+    streams: Streams,
+    context: Mapping[str, Any],
 ) -> Publication:
     """The greedy policy of Q, ties drawn."""
     arrays = {name: np.asarray(value) for name, value in context.items()}
-    policy = TabularPolicy(greedy_actions(Q, streams))
+    policy = TabularPolicy(greedy_actions(Q, task, streams))
     return Publication(next_version(previous), policy, arrays)
 
 
@@ -192,7 +196,7 @@ class LsviPlanner:
             context: dict[str, Any] = {}
             if self.switching is not None:
                 context = {"logdet": np.full(H, d * np.log(self.ridge)), "switches": 0}
-            return greedy_in(Q, previous, streams, context)
+            return greedy_in(task, Q, previous, streams, context)
         fit = Regression(task, release, self.ridge, self.least)
         context = {}
         if self.switching is not None:
@@ -210,7 +214,7 @@ class LsviPlanner:
             lsvi.backward_regression(
                 fit.factors, widths, fit.phi, table, reward, self.bonus, tops, Q
             )
-        return greedy_in(Q, previous, streams, context)
+        return greedy_in(task, Q, previous, streams, context)
 
     def _ask_backward(self, fit: Regression, version: int, tops: Array, ask: Ask, Q: Array) -> None:
         """Q from the last stage, one question per stage."""
@@ -322,7 +326,7 @@ class LsviPlusPlanner:
             context["weights"] = 1.0 / np.broadcast_to(self._floor(task, d, width), (H, S, A))
         else:
             context["weights"] = np.full((H, S, A), 1.0 / H)
-        return greedy_in(tops.copy(), previous, streams, context)
+        return greedy_in(task, tops.copy(), previous, streams, context)
 
     def _switch(
         self,
@@ -355,7 +359,7 @@ class LsviPlusPlanner:
         context["weights"] = self._weights(task, fit, context)
         context["logdet"] = fit.logdet
         context["switches"] = context["switches"] + 1
-        return greedy_in(Qhat, previous, streams, context)
+        return greedy_in(task, Qhat, previous, streams, context)
 
     def _weights(self, task: Task, fit: Regression, context: dict[str, Any]) -> Array:
         """1 / sigma^2 [H, S, A].

@@ -12,7 +12,15 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.kernels.obi import KINDS, WIDTHS, CellNoise, Rule, first_bonus, obi_values
 from tacit.kernels.planning import backward_induction, optimistic_model
-from tacit.planners.base import Context, Streams, ValuePlanner, least_count, rewards_or_nan
+from tacit.planners.base import (
+    Context,
+    Streams,
+    ValuePlanner,
+    least_count,
+    lists_seen,
+    pair_rewards,
+    released_pairs,
+)
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release
 from tacit.task import Task, table_sizes
@@ -42,21 +50,25 @@ class UcbViPlanner(ValuePlanner):
         self, task: Task, release: Release, previous: Publication | None, streams: Streams
     ) -> tuple[Array, Context]:
         """Optimistic backward induction on the released counts."""
-        H, S, A = table_sizes(task)
-        Q = np.full((H, S, A), float(H)) if previous is None else previous.context["Q"].copy()
-        P = np.empty_like(release.blocks["transitions"])
-        R = np.empty((H, S, A))
+        H, pairs = task.horizon, task.pairs
+        counts = released_pairs(task, release, listed=lists_seen(task, release.law))
+        Q = np.full((H, len(pairs.action)), float(H))
+        if previous is not None:
+            Q = previous.context["Q"].reshape(Q.shape).copy()
+        P, R = np.empty(len(counts.rows.succ)), np.empty(Q.shape)
         optimistic_model(
-            release.blocks["reward"],
-            release.blocks["visits"],
-            release.blocks["transitions"],
-            rewards_or_nan(task),
+            counts.reward,
+            counts.visits,
+            counts.transitions,
+            *counts.rows,
+            pair_rewards(task),
             self.width(task),
             P,
             R,
         )
-        backward_induction(P, R, Q, np.empty((H + 1, S)))
-        return Q, {"Q": Q}
+        V, none = np.empty((H + 1, task.sizes["states"])), np.zeros((0, 0))
+        backward_induction(pairs.first, *counts.rows, P, none, R, task.end_reward, Q, V)
+        return Q, {"Q": Q.reshape(H, *pairs.shape())}
 
 
 def cell_noise(law: NoiseLaw) -> CellNoise:
@@ -90,14 +102,19 @@ class ObiPlanner(ValuePlanner):
         self, task: Task, release: Release, previous: Publication | None, streams: Streams
     ) -> tuple[Array, Context]:
         """Optimistic backward induction on the released tables."""
-        H, S, A = table_sizes(task)
-        Q = np.empty((H, S, A))
+        (H, S, A), pairs = table_sizes(task), task.pairs
+        counts = released_pairs(task, release, listed=lists_seen(task, release.law))
+        Q = np.empty((H, len(pairs.action)))
         obi_values(
-            release.blocks["reward"],
-            release.blocks["visits"],
-            release.blocks["transitions"],
+            pairs.first,
+            *counts.rows,
+            counts.reward,
+            counts.visits,
+            counts.transitions,
+            task.end_reward,
             cell_noise(release.law),
             release.users,
+            A,
             self.rule,
             Q,
             np.empty((H + 1, S)),

@@ -7,7 +7,14 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.kernels.planning import backward_induction
 from tacit.kernels.posterior import Prior, sample_model
-from tacit.planners.base import Context, Streams, ValuePlanner, rewards_or_nan
+from tacit.planners.base import (
+    Context,
+    Streams,
+    ValuePlanner,
+    lists_seen,
+    pair_rewards,
+    released_pairs,
+)
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task import Task, table_sizes
@@ -16,7 +23,8 @@ from tacit.task import Task, table_sizes
 class PosteriorPlanner(ValuePlanner):
     """Draw one model from the posterior of the released counts, play its optimal policy.
 
-    Dirichlet transitions, normal-gamma rewards (docs/papers/tabular_ldp.md#ldp-psrl).
+    Dirichlet transitions, normal-gamma rewards (docs/papers/tabular_ldp.md#ldp-psrl). On large
+    tables the chance of all next states that were never seen is drawn as one, and split evenly.
     """
 
     def __init__(self, prior: Prior) -> None:
@@ -26,20 +34,24 @@ class PosteriorPlanner(ValuePlanner):
         self, task: Task, release: Release, previous: Publication | None, streams: Streams
     ) -> tuple[Array, Context]:
         """Sample, then plan exactly in the sample."""
-        H, S, A = table_sizes(task)
-        P = np.empty_like(release.blocks["transitions"])
-        R = np.empty_like(release.blocks["visits"])
+        (H, S, _), pairs = table_sizes(task), task.pairs
+        listed = lists_seen(task, release.law)
+        counts = released_pairs(task, release, listed=listed)
+        P, R = np.empty(len(counts.rows.succ)), np.empty_like(counts.visits)
+        rest = np.empty_like(R) if listed else np.zeros((0, 0))
         sample_model(
-            release.blocks["reward"],
-            release.blocks["reward_squares"],
-            release.blocks["visits"],
-            release.blocks["transitions"],
-            rewards_or_nan(task),
+            counts.reward,
+            counts.squares,
+            counts.visits,
+            counts.transitions,
+            *counts.rows,
+            pair_rewards(task),
             self.prior,
             streams.posterior,
             P,
+            rest,
             R,
         )
-        Q = np.full((H, S, A), np.inf)
-        backward_induction(P, R, Q, np.empty((H + 1, S)))
+        Q, V = np.full((H, len(pairs.action)), np.inf), np.empty((H + 1, S))
+        backward_induction(pairs.first, *counts.rows, P, rest, R, task.end_reward, Q, V)
         return Q, {}

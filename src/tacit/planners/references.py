@@ -9,7 +9,15 @@ from numpy.random import Generator
 
 from tacit.arrays import Array
 from tacit.kernels.planning import backward_induction
-from tacit.planners.base import Ask, Context, Streams, ValuePlanner, next_version
+from tacit.pairs import nonzero_rows, rows_of_steps
+from tacit.planners.base import (
+    Ask,
+    Context,
+    Streams,
+    ValuePlanner,
+    next_version,
+    pair_rewards,
+)
 from tacit.planners.lq_model import (
     KEYS,
     LinearTask,
@@ -37,7 +45,7 @@ class UniformPlanner:
         streams: Streams,
     ) -> Publication:
         """The uniform policy."""
-        policy = uniform_policy(*table_sizes(task))
+        policy = uniform_policy(*table_sizes(task), task.pairs)
         return Publication(next_version(previous), policy)
 
 
@@ -48,9 +56,18 @@ class OptimalPlanner(ValuePlanner):
         self, task: Task, release: Release, previous: Publication | None, streams: Streams
     ) -> tuple[Array, Context]:
         """Plan in the revealed truth."""
-        H, S, A = table_sizes(task)
-        Q = np.full((H, S, A), np.inf)
-        backward_induction(task.known["transitions"], task.known["reward"], Q, np.empty((H + 1, S)))
+        pairs, transitions = task.pairs, task.known["transitions"]
+        if transitions.ndim == 2:
+            rows, P = rows_of_steps(transitions, pairs)
+        else:
+            met = transitions[:, pairs.state, pairs.action]
+            rows, flat = nonzero_rows(met)
+            P = met.ravel()[flat]
+        Q = np.full((task.horizon, len(pairs.action)), np.inf)
+        R = pair_rewards(task)
+        V = np.empty((task.horizon + 1, task.sizes["states"]))
+        none = np.zeros((0, 0))
+        backward_induction(pairs.first, *rows, P, none, R, task.end_reward, Q, V)
         return Q, {}
 
 

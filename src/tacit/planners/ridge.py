@@ -147,7 +147,7 @@ class RidgePlanner:
             if known is not None:
                 Q[h] += known[h if len(known) > 1 else 0]
             V = Q[h].max(axis=1)
-        return Publication(version, TabularPolicy(greedy_actions(Q, streams)))
+        return Publication(version, TabularPolicy(greedy_actions(Q, task, streams)))
 
     def _fit(self, task: Task, release: Release) -> Ridge:
         _, S, A = table_sizes(task)

@@ -13,7 +13,8 @@ from tacit.features import Geometry, known_rewards
 from tacit.kernels.mixture import Regression, Widths, vfree_induction, work_space
 from tacit.kernels.planning import backward_induction
 from tacit.kernels.posterior import mark_tried, sample_joint_model
-from tacit.planners.base import Context, Streams, ValuePlanner
+from tacit.pairs import full_rows
+from tacit.planners.base import Context, Streams, ValuePlanner, pair_rewards
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release
@@ -41,26 +42,28 @@ class JointCountsPlanner(ValuePlanner):
         self, task: Task, release: Release, previous: Publication | None, streams: Streams
     ) -> tuple[Array, Context]:
         """Sample, then plan exactly in the sample."""
-        H, S, A = table_sizes(task)
-        counts = release.blocks["transitions"] / self.transition_scale
+        (H, S, _), pairs = table_sizes(task), task.pairs
+        X = len(pairs.action)
+        counts = release.blocks["transitions"].reshape(-1, X, S) / self.transition_scale
         G = len(counts)
-        tried = np.zeros((G, S, A), dtype=np.int64)
+        tried = np.zeros((G, *pairs.shape()), dtype=np.int64)
         if previous is not None:
             assert isinstance(previous.policy, TabularPolicy)
             tried = previous.context["tried"].copy()
-            mark_tried(previous.policy.actions, task.homogeneous, tried)
-        known, paid, paid_std = np.zeros((0, S, A)), np.zeros((G, S, A)), 0.0
+            marks = tried.reshape(G, X)
+            mark_tried(previous.policy.actions, task.homogeneous, pairs.number, marks)
+        known, paid, paid_std = np.zeros((0, X)), np.zeros((G, X)), 0.0
         if "reward" in release.blocks:
-            paid = release.blocks["reward"] / self.reward_scale
+            paid = release.blocks["reward"].reshape(G, X) / self.reward_scale
             paid_std = _std(release, "reward") / self.reward_scale
         else:
-            known = np.ascontiguousarray(np.broadcast_to(task.known["reward"], (G, S, A)))
-        P, R = np.empty((G, S, A, S)), np.empty((G, S, A))
+            known = np.ascontiguousarray(np.broadcast_to(pair_rewards(task), (G, X)))
+        P, R = np.empty((G, X, S)), np.empty((G, X))
         sample_joint_model(
             counts,
             paid,
             known,
-            tried,
+            tried.reshape(G, X),
             _std(release, "transitions") / self.transition_scale,
             paid_std,
             self.width,
@@ -69,8 +72,9 @@ class JointCountsPlanner(ValuePlanner):
             P,
             R,
         )
-        Q = np.full((H, S, A), np.inf)
-        backward_induction(P, R, Q, np.empty((H + 1, S)))
+        Q, V, none = np.full((H, X), np.inf), np.empty((H + 1, S)), np.zeros((0, 0))
+        rows = full_rows(G, X, S)
+        backward_induction(pairs.first, *rows, P.ravel(), none, R, task.end_reward, Q, V)
         return Q, {"tried": tried}
 
 

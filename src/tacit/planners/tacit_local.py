@@ -14,6 +14,7 @@ from tacit.kernels import tacit_local
 from tacit.kernels.planning import backward_induction
 from tacit.kernels.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
+from tacit.pairs import full_rows
 from tacit.planners.base import Ask, Streams, greedy_actions, next_version
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
@@ -25,7 +26,7 @@ FLOOR = 0.02
 (docs/papers/tabular_ldp.md#b4)."""
 
 Model = tuple[Array, Array]
-"""Next-state laws P [G, S, A, S] and mean rewards R [G', S, A]."""
+"""Next-state laws P [G, X, S] and mean rewards R [G', X] of the task's pairs."""
 
 
 class _StepPlanner(ABC):
@@ -50,25 +51,25 @@ class _StepPlanner(ABC):
         """Plan, predict who will be where, and choose questions."""
         version = next_version(previous)
         if release.users == 0:  # a random table, every state as likely as the others
-            actions = greedy_actions(np.zeros(table_sizes(task)), streams)
+            actions = greedy_actions(np.zeros(table_sizes(task)), task, streams)
             equal = np.full(actions.shape, WEIGHT_STEPS, dtype=np.int64)
             return Publication(version, TabularPolicy(actions), {"occupancy": equal})
-        counts = released_counts(release)
-        P = np.empty_like(release.blocks["moves"])
-        R = np.empty_like(release.blocks["rewards_unit"])
+        counts = released_counts(task, release)
+        P, R = np.empty_like(counts.moves), np.empty_like(counts.rewards_unit)
+        number = task.pairs.number
         Q, V = self._values(task, counts, version, streams, (P, R))
-        actions = greedy_actions(Q, streams)
+        actions = greedy_actions(Q, task, streams)
         f, occupancy = np.empty(actions.shape), np.empty(actions.shape, dtype=np.int64)
         users = release.blocks["first_users"][0]
-        predict_occupancy(release.blocks["first"], users, P, actions, FLOOR, f, occupancy)
+        predict_occupancy(release.blocks["first"], users, number, P, actions, FLOOR, f, occupancy)
         context: dict[str, npt.NDArray[Any]] = {"occupancy": occupancy}
         if self.weighing is not None:
             at_moves = np.empty(counts.moves_unit.shape)
             at_rewards = np.empty(counts.rewards_unit.shape)
-            tacit_local.stakes(counts, f, P, V, actions, at_moves, at_rewards)
+            tacit_local.stakes(counts, f, number, P, V, actions, at_moves, at_rewards)
             context["questions"] = np.empty(KINDS * len(actions))
             tacit_local.share_questions(
-                at_moves, at_rewards, f, actions, self.weighing, context["questions"]
+                at_moves, at_rewards, f, number, actions, self.weighing, context["questions"]
             )
         return Publication(version, TabularPolicy(actions), context)
 
@@ -94,10 +95,11 @@ class NoisyPosteriorPlanner(_StepPlanner):
     def _values(
         self, task: Task, counts: NoisyCounts, version: int, streams: Streams, model: Model
     ) -> tuple[Array, Array]:
-        (H, S, A), (P, R) = table_sizes(task), model
+        (H, S, _), (P, R), pairs = table_sizes(task), model, task.pairs
         sample_noisy_model(counts, streams.posterior, np.empty(S), P, R)
-        Q, V = np.full((H, S, A), np.inf), np.empty((H + 1, S))
-        backward_induction(P, R, Q, V)
+        Q, V = np.full((H, len(pairs.action)), np.inf), np.empty((H + 1, S))
+        rows, none = full_rows(*P.shape), np.zeros((0, 0))
+        backward_induction(pairs.first, *rows, P.ravel(), none, R, task.end_reward, Q, V)
         return Q, V
 
 
@@ -124,19 +126,23 @@ class DirectionalPlanner(_StepPlanner):
         (H, S, A), (P, R) = table_sizes(task), model
         tacit_local.mean_model(counts, P, R)
         z = tacit_local.directional_z(self.bonus_scale, self.beta, (H, S, A), max(version, 1))
-        Q, V = np.empty((H, S, A)), np.empty((H + 1, S))
-        tacit_local.directional_induction(counts, z, P, R, Q, V)
+        Q, V = np.empty((H, len(task.pairs.action))), np.empty((H + 1, S))
+        tacit_local.directional_induction(counts, z, task.pairs.first, P, R, task.end_reward, Q, V)
         return Q, V
 
 
-def released_counts(release: Release) -> NoisyCounts:
-    """What kernels read of a release."""
-    blocks, law = release.blocks, release.law
+def released_counts(task: Task, release: Release) -> NoisyCounts:
+    """What kernels read of a release: the counts of the task's pairs."""
+    blocks, law, pairs = release.blocks, release.law, task.pairs
+
+    def met(table: Array) -> Array:
+        return np.ascontiguousarray(table[:, pairs.state, pairs.action])
+
     return NoisyCounts(
-        blocks["moves"],
-        blocks["rewards"],
-        law.variance("moves"),
-        law.variance("rewards"),
-        blocks["moves_unit"],
-        blocks["rewards_unit"],
+        met(blocks["moves"]),
+        met(blocks["rewards"]),
+        met(law.variance("moves")),
+        met(law.variance("rewards")),
+        met(blocks["moves_unit"]),
+        met(blocks["rewards_unit"]),
     )

@@ -301,8 +301,16 @@ class LocalPrivatizer(Privatizer[S]):
     served: Literal["local", "joint"] | None = "local"
     explains = True
 
+    public_step: bool = False
+    """Whether the report's id decides which step it is about, so that everybody knows it."""
+
     largest: int
     """The most that one report adds to one of the collector's sums, in absolute value."""
+
+    @property
+    def crafted(self) -> float:
+        """As how many honest people one dishonest report can count in one released sum, at most."""
+        raise NotImplementedError("say how heavy a report can be that no honest device has made")
 
     @property
     def device(self) -> LocalPrivatizer[S]:

@@ -24,10 +24,11 @@ from tacit.validate import integer
 
 
 class TabularEnv(gymnasium.Env[np.int64, np.int64]):
-    """One user's episodes in a tabular problem; every episode is truncated after H steps.
+    """One user's episodes in a tabular problem: terminated where it ends, truncated after H steps.
 
     Observation: the state, Discrete(S). Action: Discrete(A). ``info["step"]`` counts the steps
-    taken, which a stage-dependent policy needs.
+    taken, which a stage-dependent policy needs; ``info["action_mask"]`` has a 1 for every action
+    that is allowed next, where some are not.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}
@@ -47,19 +48,31 @@ class TabularEnv(gymnasium.Env[np.int64, np.int64]):
         super().reset(seed=seed)
         self._state = draw(self.problem.truth.initial_cdf, self.np_random.random())
         self._step = 0
-        return np.int64(self._state), {"step": 0}
+        return np.int64(self._state), self._info()
 
     def step(self, action: np.int64 | int) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
-        """One step; the episode is truncated at the horizon and has no terminal state."""
+        """One step; the episode ends in a terminal state, and is truncated at the horizon."""
         a = integer(action, "action", low=0, high=self.problem.actions - 1)
-        if self._step >= self.problem.horizon:
+        if self._step >= self.problem.horizon or self._over():
             raise ResetNeeded("the episode is over or has not begun: call reset() before step()")
         truth, h, s = self.problem.truth, self._step, self._state
+        if truth.number[s, a] < 0:
+            raise InvalidInput(f"action {a} is not allowed in state {s}; see info['action_mask']")
         reward = draw_reward(truth, h, s, a, self.np_random.random())
         self._state = draw_next(truth, h, s, a, self.np_random.random())
         self._step += 1
         truncated = self._step == self.problem.horizon
-        return np.int64(self._state), float(reward), False, truncated, {"step": self._step}
+        return np.int64(self._state), float(reward), self._over(), truncated, self._info()
+
+    def _over(self) -> bool:
+        first = self.problem.pairs.first
+        return bool(first[self._state] == first[self._state + 1])
+
+    def _info(self) -> dict[str, Any]:
+        info: dict[str, Any] = {"step": self._step}
+        if not self.problem.pairs.every:
+            info["action_mask"] = (self.problem.pairs.number[self._state] >= 0).astype(np.int8)
+        return info
 
 
 class LQEnv(gymnasium.Env[Array, Array]):

@@ -89,6 +89,10 @@ class Played:
             sizes={"states": self.states, "actions": self.actions},
             homogeneous=self.homogeneous,
             users=validate.integer(users, "users", low=1),
+            known={
+                "terminal": np.arange(self.states) == self.ended,
+                "end_reward": np.asarray(-self.offset / self.scale),
+            },
         )
 
     def optimal_value(self) -> float:
@@ -118,7 +122,7 @@ class Played:
         states[:T], actions[:T], rewards[:T] = visited, chosen, paid
         if T == H and last is not None:
             states[H] = last
-        for h in range(T, H):  # as in any other state, or optimism would expect wonders of the rest
+        for h in range(T, H):
             actions[h] = policy.act(self.ended, h, own)
         return Trajectory(states, actions, (rewards - self.offset) / self.scale)
 

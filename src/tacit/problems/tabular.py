@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,10 +13,24 @@ from tacit import validate
 from tacit.arrays import Array, frozen
 from tacit.errors import InvalidInput
 from tacit.kernels import planning
-from tacit.kernels.rollout import Truth, rollout, rollout_stochastic, uniforms_per_episode
-from tacit.policy import Policy, StochasticPolicy, TabularPolicy, uniform_policy
+from tacit.kernels.rollout import (
+    Truth,
+    cumulate,
+    rollout,
+    rollout_stochastic,
+    uniforms_per_episode,
+)
+from tacit.pairs import Flags, allowed_flags, start_law, terminals
+from tacit.policy import (
+    Policy,
+    StochasticPolicy,
+    TabularPolicy,
+    check_allowed,
+    uniform_policy,
+)
 from tacit.problems.base import revealed
-from tacit.task import Task
+from tacit.problems.tables import next_states, reward_table, table_shape
+from tacit.task import Task, checked_labels
 from tacit.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -33,12 +47,24 @@ class TabularMDP:
     >>> stay_or_go.optimal_value()
     2.0
 
+    What is declared (terminal states, allowed actions, the reward after the end, the start law if
+    it is known, names) is public: every task carries it. Next states are kept as lists, so that
+    rollouts, exact values and plans cost as much as there are probabilities above zero.
+
     Args:
-        P: transition probabilities, [S, A, S] or one table per stage [H, S, A, S].
+        P: transition probabilities, [S, A, S] or one table per stage [H, S, A, S]; or sparse: rows
+            (s, a, s', p), or a SciPy matrix [S A, S] with row s A + a. Of states that are terminal
+            and actions that are not allowed nothing is read.
         R: mean rewards in [0, 1], [S, A] or one table per stage [H, S, A].
         horizon: number of steps H.
         initial: start state, or start probabilities [S].
         rewards: "deterministic" pays the mean; "bernoulli" pays 0 or 1 with that mean.
+        terminal: states that end an episode, by number or name, or flags [S].
+        allowed: flags [S, A] of the actions that may be played, or a list of actions, by number or
+            name, for every state; all of them unless given.
+        end_reward: what every step after the end pays, in [0, 1].
+        start_known: whether the start law is public.
+        labels: names of the "states" and "actions".
         name: shown in results.
         parameters: what made this instance, shown in results.
         facts: further facts for reports, such as how rewards were rescaled.
@@ -48,12 +74,17 @@ class TabularMDP:
 
     def __init__(
         self,
-        P: npt.ArrayLike,
+        P: Any,
         R: npt.ArrayLike,
         horizon: int,
-        initial: int | npt.ArrayLike = 0,
+        initial: int | str | npt.ArrayLike = 0,
         *,
         rewards: Rewards = "deterministic",
+        terminal: Iterable[int | str] | Flags = (),
+        allowed: Sequence[Iterable[int | str]] | Flags | None = None,
+        end_reward: float = 0.0,
+        start_known: bool = False,
+        labels: Mapping[str, Iterable[str]] | None = None,
         name: str = "tabular",
         parameters: Mapping[str, Any] | None = None,
         facts: Mapping[str, Any] | None = None,
@@ -63,55 +94,108 @@ class TabularMDP:
         self.parameters = dict(parameters or {})
         self.facts = dict(facts or {})
         self.rewards = validate.choice(rewards, "rewards", ("deterministic", "bernoulli"))
-        transitions = _transition_table(P, self.horizon)
-        self.states, self.actions = transitions.shape[1:3]
+        self.states, self.actions = table_shape(P, R, self.horizon)
+        sizes = {"states": self.states, "actions": self.actions}
+        self.labels = checked_labels(labels or {}, sizes)
         validate.table_fits(f"a policy of {name}", self.horizon, self.states, self.actions)
-        means = _reward_table(R, self.horizon, self.states, self.actions)
-        self.homogeneous = len(transitions) == len(means) == 1 or self.horizon == 1
+        self.declared: dict[str, npt.NDArray[Any]] = {}
+        ends = terminals(terminal, self.states, self.labels.get("states"))
+        may = allowed_flags(allowed, ends, (self.states, self.actions), self.labels.get("actions"))
+        if ends.any():
+            self.declared["terminal"] = ends
+        if not may[~ends].all():
+            self.declared["allowed"] = may
+        if validate.number(end_reward, "end_reward", low=0.0, high=1.0) and ends.any():
+            self.declared["end_reward"] = np.asarray(float(end_reward))
+        self.initial: Array = frozen(start_law(initial, self.states, self.labels.get("states")))
+        if validate.flag(start_known, "start_known"):
+            self.declared["initial"] = self.initial
+        described = Task("tabular", self.horizon, sizes, False, users=1, known=self.declared)
+        self.pairs, self.end_reward = described.pairs, described.end_reward
+        self._rows, self._chances, self._sparse = next_states(P, self.pairs, self.horizon)
+        means = reward_table(R, self.pairs, self.horizon, self.end_reward)
+        self.homogeneous = len(self._rows.begin) == len(means) == 1 or self.horizon == 1
         stages = 1 if self.homogeneous else self.horizon
-        self.P: Array = frozen(np.broadcast_to(transitions, (stages, *transitions.shape[1:])))
         self.R: Array = frozen(np.broadcast_to(means, (stages, *means.shape[1:])))
-        self.initial: Array = frozen(_start_law(initial, self.states))
+
+    @cached_property
+    def P(self) -> Array:
+        """All transition probabilities [G, S, A, S]; of what is not declared, staying there."""
+        shape = (len(self._rows.begin), self.states, self.actions, self.states)
+        validate.table_fits(f"the dense table of {self.name}", *shape)
+        table, pairs = np.zeros(shape), self.pairs
+        s, a = np.nonzero(pairs.number < 0)
+        table[:, s, a, s] = 1.0
+        lengths = (self._rows.end - self._rows.begin).ravel()
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        g, x = np.divmod(row, len(pairs.action))
+        table[g, pairs.state[x], pairs.action[x], self._rows.succ] = self._chances
+        return frozen(np.broadcast_to(table, (len(self.R), *shape[1:])))
 
     @cached_property
     def truth(self) -> Truth:
         """The secret arrays as the compiled kernels read them."""
+        cdf = np.empty_like(self._chances)
+        cumulate(self._rows.begin, self._rows.end, self._chances, cdf)
         return Truth(
-            transitions=self.P,
-            transitions_cdf=cumulative(self.P),
-            rewards=self.R,
+            number=self.pairs.number,
+            begin=self._rows.begin,
+            end=self._rows.end,
+            succ=self._rows.succ,
+            P=self._chances,
+            cdf=frozen(cdf),
+            rewards=frozen(self.R[:, self.pairs.state, self.pairs.action]),
+            end_reward=self.end_reward,
             bernoulli=self.rewards == "bernoulli",
             initial=self.initial,
             initial_cdf=cumulative(self.initial),
         )
 
     def task(self, users: int, reveal: Iterable[str] = ()) -> Task:
-        """The public description: sizes, horizon and homogeneity, plus what is revealed.
+        """The public description: sizes, horizon, what is declared, plus what is revealed.
 
         Args:
             users: number of participations the learner is planned for.
             reveal: facts told to the learner: "reward", "transitions", "initial".
         """
-        facts = {"reward": self.R, "transitions": self.P, "initial": self.initial}
+        reveal = list(reveal)
+        facts = {"reward": self.R, "initial": self.initial, "transitions": self.initial}
+        if "transitions" in reveal:
+            facts["transitions"] = self._steps() if self._sparse else self.P
         return Task(
             family=self.family,
             horizon=self.horizon,
             sizes={"states": self.states, "actions": self.actions},
             homogeneous=self.homogeneous,
             users=validate.integer(users, "users", low=1),
-            known=revealed(self.name, facts, reveal),
+            known={**self.declared, **revealed(self.name, facts, reveal)},
+            labels=self.labels,
         )
+
+    def _steps(self) -> Array:
+        """All probabilities above zero, as rows (s, a, s', p)."""
+        rows, pairs = self._rows, self.pairs
+        x = np.repeat(np.arange(len(pairs.action)), (rows.end - rows.begin)[0])
+        return np.column_stack([pairs.state[x], pairs.action[x], rows.succ, self._chances])
 
     @cached_property
     def _optimum(self) -> tuple[Array, Array]:
-        Q = np.full((self.horizon, self.states, self.actions), np.inf)
+        truth, none = self.truth, np.zeros((0, 0))
+        Q = np.full((self.horizon, len(self.pairs.action)), np.inf)
         V = np.empty((self.horizon + 1, self.states))
-        planning.backward_induction(self.P, self.R, Q, V)
+        lists = truth.begin, truth.end, truth.succ, truth.P
+        planning.backward_induction(
+            self.pairs.first, *lists, none, truth.rewards, truth.end_reward, Q, V
+        )
         return frozen(Q), frozen(V)
 
     def optimal_q(self) -> Array:
-        """Exact Q*_h(s, a) [H, S, A]."""
-        return self._optimum[0]
+        """Exact Q*_h(s, a) [H, S, A]; minus infinity where an action is not allowed."""
+        Q, V = self._optimum
+        table = self.pairs.spread(Q, -np.inf)
+        over = np.diff(self.pairs.first) == 0
+        table[:, over] = V[:-1, over, np.newaxis]
+        return frozen(table)
 
     def optimal_values(self) -> Array:
         """Exact V*_h(s) [H+1, S]; the last row is zero."""
@@ -123,12 +207,16 @@ class TabularMDP:
 
     def values(self, policy: Policy) -> Array:
         """Exact V^pi_h(s) [H+1, S] of any policy, by backward induction."""
+        truth = self.truth
+        model = truth.begin, truth.end, truth.succ, truth.P, truth.rewards, truth.end_reward
         V = np.empty((self.horizon + 1, self.states))
         self.check_policy(policy)
         if isinstance(policy, TabularPolicy):
-            planning.policy_values(self.P, self.R, policy.actions, V)
+            planning.policy_values(truth.number, *model, policy.actions, V)
         elif isinstance(policy, StochasticPolicy):
-            planning.stochastic_policy_values(self.P, self.R, policy.probabilities, V)
+            planning.stochastic_policy_values(
+                self.pairs.first, self.pairs.action, *model, policy.probabilities, V
+            )
         return V
 
     def value(self, policy: Policy) -> float:
@@ -137,7 +225,7 @@ class TabularMDP:
 
     def baseline(self) -> tuple[str, float]:
         """The uniform policy and its value."""
-        policy = uniform_policy(self.horizon, self.states, self.actions)
+        policy = uniform_policy(self.horizon, self.states, self.actions, self.pairs)
         return "uniform policy", self.value(policy)
 
     def rollout(self, policy: Policy, rng: np.random.Generator) -> Trajectory:
@@ -179,6 +267,7 @@ class TabularMDP:
             raise InvalidInput(
                 f"{self.name} needs a TabularPolicy or a StochasticPolicy, got {type(policy)}"
             )
+        check_allowed(policy, self.pairs)
 
     def environment(self) -> TabularEnv:
         """This problem as a Gymnasium environment."""
@@ -200,8 +289,16 @@ class TabularMDP:
             "rewards": self.rewards,
             "optimal_value": self.optimal_value(),
             "baseline": {"name": baseline, "value": value},
+            **self._declared(),
             **self.facts,
         }
+
+    def _declared(self) -> dict[str, Any]:
+        """What is public beside sizes, for reports; nothing if nothing was declared."""
+        if self.pairs.every:
+            return {}
+        ends = int((np.diff(self.pairs.first) == 0).sum())
+        return {"terminal_states": ends, "pairs": len(self.pairs.action)}
 
     def __repr__(self) -> str:
         return (
@@ -214,52 +311,3 @@ def cumulative(probabilities: Array) -> Array:
     """Cumulative sums along the last axis that end in exactly 1."""
     sums = np.cumsum(probabilities, axis=-1)
     return frozen(sums / sums[..., -1:])
-
-
-def _transition_table(P: npt.ArrayLike, horizon: int) -> Array:
-    table = validate.unit_array(P, "P", rows=True)
-    if table.ndim == 3:
-        table = table[np.newaxis]
-    elif table.ndim != 4 or len(table) != horizon:
-        raise InvalidInput(
-            f"P has shape {list(table.shape)}, but it must be [states, actions, states] or "
-            f"[horizon, states, actions, states] with horizon = {horizon}"
-        )
-    if table.shape[1] != table.shape[3] or 0 in table.shape:
-        raise InvalidInput(
-            f"P has shape {list(np.shape(P))}, but its first and last state axes must be equal and "
-            "no axis may be empty"
-        )
-    validate.distributions(table if np.ndim(P) == 4 else table[0], "P")
-    return table
-
-
-def _reward_table(R: npt.ArrayLike, horizon: int, states: int, actions: int) -> Array:
-    table = validate.unit_array(R, "R", rows=False)
-    allowed = [(states, actions), (horizon, states, actions)]
-    if table.shape not in allowed:
-        raise InvalidInput(
-            f"R has shape {list(table.shape)}, but P asks for [states, actions] = "
-            f"{list(allowed[0])} or [horizon, states, actions] = {list(allowed[1])}"
-        )
-    if (table < 0).any() or (table > 1).any():
-        where = tuple(int(i) for i in np.argwhere((table < 0) | (table > 1))[0])
-        raise InvalidInput(
-            f"R{list(where)} = {table[where]:g}, but mean rewards must lie in [0, 1]; rescale them "
-            "(regret is then in rescaled units)"
-        )
-    return table[np.newaxis] if table.ndim == 2 else table
-
-
-def _start_law(initial: int | npt.ArrayLike, states: int) -> Array:
-    if np.ndim(initial) == 0:
-        law = np.zeros(states)
-        law[validate.integer(initial, "initial", low=0, high=states - 1)] = 1.0
-        return law
-    law = validate.unit_array(initial, "initial", rows=True)
-    if law.shape != (states,):
-        raise InvalidInput(
-            f"initial has shape {list(law.shape)}, but it must be a state or {states} probabilities"
-        )
-    validate.distributions(law, "initial")
-    return law

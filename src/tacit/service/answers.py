@@ -142,6 +142,8 @@ class Token:
     issued_at: float
     revoked_at: float | None
     used: int
+    seat: bytes | None = field(default=None, repr=False)
+    """What the ids of its reports are made of; None where senders choose them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,14 +6,17 @@ The drill only reads: it never plans, and so never draws noise.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import sqlite3
 import subprocess
 import tempfile
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
 import sqlalchemy as sa
 
 from tacit.errors import InvalidInput
@@ -73,35 +76,67 @@ def _copy_sqlite(source: Path, to: Path) -> None:
 
 
 def _dump_postgresql(url: sa.URL, to: Path) -> None:
+    _run("pg_dump", url, "--format=custom", f"--file={to}")
+
+
+def _run(program: str, url: sa.URL, *words: str) -> None:
     """The password goes by the environment, where other users of the machine do not see it."""
     plain = url.set(drivername="postgresql", password=None).render_as_string(hide_password=False)
     password = {} if url.password is None else {"PGPASSWORD": str(url.password)}
-    command = ["pg_dump", "--format=custom", f"--file={to}", plain]
     try:
+        command = [program, *words, f"--dbname={plain}"]
         subprocess.run(command, env=os.environ | password, check=True)
     except FileNotFoundError:
-        raise InvalidInput("pg_dump is not installed; it comes with PostgreSQL's client") from None
+        raise InvalidInput(
+            f"{program} is not installed; it comes with PostgreSQL's client"
+        ) from None
     except subprocess.CalledProcessError:
-        raise InvalidInput("pg_dump failed; what it said is above") from None
+        raise InvalidInput(f"{program} failed; what it said is above") from None
 
 
 def drill(deployment: Deployment, copy: Path) -> Drill:
-    """Open another copy of the copy in a scratch place and read all that is published in it."""
-    if not deployment.database.startswith("sqlite"):
-        raise InvalidInput(
-            "--drill reads copies of SQLite; restore a dump with pg_restore into an empty database "
-            "and run `tacit serve FILE --verify` on it"
-        )
-    with tempfile.TemporaryDirectory(prefix="tacit-drill-") as folder:
-        scratch = Path(folder) / "copy.db"
-        shutil.copyfile(copy, scratch)
-        store = Store(f"sqlite:///{scratch}")
+    """Restore the copy in a scratch place and read all that is published in it."""
+    scratch = _scratch_file if deployment.database.startswith("sqlite") else _scratch_database
+    with scratch(deployment, copy) as url:
+        store = Store(url)
         try:
             return _read(deployment, store)
         except (Refused, sa.exc.SQLAlchemyError, sqlite3.Error, ValueError) as error:
             return Drill(0, 0, f"it cannot be read ({type(error).__name__})")
         finally:
             store.close()
+
+
+@contextmanager
+def _scratch_file(deployment: Deployment, copy: Path) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="tacit-drill-") as folder:
+        scratch = Path(folder) / "copy.db"
+        shutil.copyfile(copy, scratch)
+        yield f"sqlite:///{scratch}"
+
+
+@contextmanager
+def _scratch_database(deployment: Deployment, copy: Path) -> Iterator[str]:
+    """A database of its own on the same server, dropped afterwards."""
+    url, name = sa.make_url(deployment.database), f"tacit_drill_{secrets.token_hex(8)}"
+    plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    try:
+        with closing(psycopg.connect(plain, autocommit=True)) as server:
+            server.execute(f'CREATE DATABASE "{name}"')
+    except psycopg.errors.InsufficientPrivilege:
+        raise InvalidInput(
+            "the copy is made, but the database's role may not make a database to restore it in: "
+            "let it (ALTER ROLE ... CREATEDB), or restore it with pg_restore elsewhere"
+        ) from None
+    except psycopg.OperationalError:
+        raise InvalidInput("the copy is made, but the server no longer answers") from None
+    scratch = url.set(database=name)
+    try:
+        _run("pg_restore", scratch, "--no-owner", "--exit-on-error", str(copy))
+        yield scratch.render_as_string(hide_password=False)
+    finally:
+        with closing(psycopg.connect(plain, autocommit=True)) as server:
+            server.execute(f'DROP DATABASE "{name}"')
 
 
 def _read(deployment: Deployment, store: Store) -> Drill:

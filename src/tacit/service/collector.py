@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hmac
 import json
 import secrets
 import time
@@ -26,10 +28,10 @@ from tacit.service.answers import (
     UnknownVersion,
     UploadAnswer,
 )
-from tacit.service.deployment import Deployment
+from tacit.service.deployment import Deployment, Ids
 from tacit.service.intake import Acceptance, Intake, Mode, PendingReport, Upload
 from tacit.service.joint import JointMode
-from tacit.service.ledger import NODE, DatabaseLedger, statement, whole_charge
+from tacit.service.ledger import NODE, DatabaseLedger, statement
 from tacit.service.local import LocalMode
 from tacit.service.planning import LEASE, Lease, Planning
 from tacit.service.publishing import Billboard, Edges
@@ -45,6 +47,12 @@ Clock = Callable[[], float]
 TERMS = "terms"
 """Row of ``meta``: every term of the file as it was when the database was made."""
 
+CHOSEN = (
+    "the id of a report of this task follows from the device's token, because the question that it "
+    f"answers follows from the id; this id does not. Devices that speak version {wire.VERSION} of "
+    "the protocol do it right: update the app"
+)
+
 ANOTHER = (
     "the report was made under another publication of version {version} than the one here: the "
     "service was restored from a copy since, so it cannot be counted"
@@ -58,6 +66,7 @@ class Collector:
         deployment: what is served.
         billboard: every publication so far, with what it was learned from.
         tokens: who may send reports, and who may see the ledger.
+        ids: who decides the ids of reports: fixed when the database was made.
         planning: the planner's single step; :class:`~tacit.service.planning.PlannerLoop` runs it.
         clock: unix time; a virtual one in tests.
         steady: seconds that nobody sets; leases and cadence go by it.
@@ -65,13 +74,21 @@ class Collector:
     """
 
     def __init__(
-        self, deployment: Deployment, store: Store, root: int, clock: Clock, steady: Clock
+        self,
+        deployment: Deployment,
+        store: Store,
+        root: int,
+        ids: Ids,
+        clock: Clock,
+        steady: Clock,
     ) -> None:
         self.deployment = deployment
         self.clock, self.steady = clock, steady
         self.readiness = Readiness(store, steady, deployment.stem)
         self._watch = Lease(store, steady)
-        self.tokens = Tokens(store, clock)
+        self.ids = ids
+        seat = functools.partial(wire.seat, task_id=deployment.task_id)
+        self.tokens = Tokens(store, clock, seat if ids == "token" else None)
         self._store = store
         self.billboard = Billboard(deployment, store)
         self._edges = Edges(deployment.bound)
@@ -97,8 +114,8 @@ class Collector:
         try:
             with store.write() as connection:
                 schema.migrate(connection)
-                root = _claim(connection, deployment)
-            collector = cls(deployment, store, root, clock, steady)
+                root, ids = _claim(connection, deployment)
+            collector = cls(deployment, store, root, ids, clock, steady)
             collector._check()
             if collector._newest() < 0:
                 collector.planning.first()
@@ -124,6 +141,7 @@ class Collector:
             "delay": d.delay,
             "grace": d.grace,
             "keep_reports": d.settings.storage.keep_reports,
+            "ids": self.ids,
             "restoring": d.restoring,
             "state": self.state().word,
             "guarantee": d.guarantee.to_json(),
@@ -164,7 +182,16 @@ class Collector:
             PendingReport(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
             for report in reports
         ]
+        if token is not None and token.seat is not None:
+            for entry in entries:
+                if not self._assigned(token.seat, entry.name):
+                    entry.spoil("invalid", CHOSEN)
         return Upload(entries, token, reports)
+
+    def _assigned(self, seat: bytes, name: str) -> bool:
+        """Whether an id is one of those that a token may use."""
+        times = range(self.deployment.task.participations)
+        return any(hmac.compare_digest(wire.assigned_id(seat, k), name) for k in times)
 
     def settle(self, uploads: Sequence[Upload]) -> list[UploadAnswer]:
         """The second half, of many uploads in one transaction; durable when this returns."""
@@ -275,20 +302,21 @@ class Collector:
         book = DatabaseLedger(self._store, self.clock)
         if isinstance(self._mode, JointMode):
             self._mode.check()
+            book.charge(self.deployment)
         else:
-            book.spend(whole_charge(self.deployment), NODE, replay=True)
+            book.spend(book.charge(self.deployment), NODE, replay=True)
 
     def _newest(self) -> int:
         with self._store.read() as connection:
             return db.progress(connection).version
 
 
-def _claim(connection: sa.Connection, deployment: Deployment) -> int:
-    """The random root of this task's plans; makes the first rows of a new database."""
+def _claim(connection: sa.Connection, deployment: Deployment) -> tuple[int, Ids]:
+    """The random root of this task's plans, and who decides ids; first rows of a new database."""
     rows = {row.name: row.value for row in connection.execute(sa.select(schema.meta))}
     if not rows:
         root = secrets.randbits(128)
-        rows = {"task_id": deployment.task_id, "root": str(root)}
+        rows = {"task_id": deployment.task_id, "root": str(root), "ids": deployment.ids}
         connection.execute(
             schema.meta.insert(), [{"name": name, "value": value} for name, value in rows.items()]
         )
@@ -315,7 +343,8 @@ def _claim(connection: sa.Connection, deployment: Deployment) -> int:
             "reward range are fixed once devices may have agreed to them. Restore the deployment "
             "file, or name another database for the new task"
         )
-    return int(rows["root"])
+    # a database older than assigned ids goes on as it began: people are on their way
+    return int(rows["root"]), "token" if rows.get("ids") == "token" else "chosen"
 
 
 def _hold_to_terms(connection: sa.Connection, deployment: Deployment, stored: str | None) -> None:

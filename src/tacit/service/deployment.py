@@ -21,6 +21,7 @@ from tacit.agents.base import Agent
 from tacit.agents.catalogue import agents
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
+from tacit.pairs import allowed_flags, start_law, terminals
 from tacit.privacy.guarantee import Guarantee
 from tacit.service.serving import Model, fit, served_model
 from tacit.service.settings import (
@@ -33,6 +34,8 @@ from tacit.service.settings import (
 from tacit.task import Task
 
 Unit = Literal["user", "participation"]
+Ids = Literal["token", "chosen"]
+"""Ids of reports follow from the device's token, or senders choose them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +147,7 @@ class Deployment:
     @property
     def labels(self) -> dict[str, list[str] | None]:
         """Names of the states and of the actions, None where they have none."""
-        given = {"states": self.settings.task.states, "actions": self.settings.task.actions}
-        return {name: None if isinstance(x, int) else list(x) for name, x in given.items()}
+        return _labels(self.settings.task)
 
     @cached_property
     def model(self) -> Model:
@@ -156,6 +158,12 @@ class Deployment:
     def unit(self) -> Unit:
         """Whose data the guarantee is about."""
         return "user" if self.settings.population.tokens == "per-device" else "participation"
+
+    @property
+    def ids(self) -> Ids:
+        """Who decides the ids of reports where they decide the question: best that nobody can."""
+        asks = self.model == "local" and wire.local_privatizer(self.bound).public_step
+        return "token" if asks and self.unit == "user" else "chosen"
 
     @property
     def sending(self) -> str:
@@ -231,6 +239,7 @@ class Deployment:
             f"{key} in [{section}]": json.dumps(value, sort_keys=True)
             for section, keys in sections.items()
             for key, value in keys.items()
+            if key != "pace"  # a guess of the operator, which may be corrected
         }
 
     @cached_property
@@ -290,6 +299,11 @@ def _acceptance(updates: UpdatesSection, duration: float) -> tuple[int | None, f
     return None, delay, timing.default_grace(duration) if grace is None else grace
 
 
+def _labels(named: TaskSection) -> dict[str, list[str] | None]:
+    given = {"states": named.states, "actions": named.actions}
+    return {kind: None if isinstance(x, int) else list(x) for kind, x in given.items()}
+
+
 def _count(labels: tuple[str, ...] | int) -> int:
     return labels if isinstance(labels, int) else len(labels)
 
@@ -308,9 +322,10 @@ def _task(settings: Settings, folder: Path) -> Task:
         sizes={"states": _count(named.states), "actions": _count(named.actions)},
         homogeneous=named.homogeneous,
         users=population.users,
-        known=_facts(named, folder),
+        known={**_facts(named, folder), **_declared(named)},
         participations=population.participations,
         duration=named.duration,
+        labels={kind: tuple(names) for kind, names in _labels(named).items() if names},
     )
     if named.absorbing_state >= task.sizes["states"]:
         raise InvalidInput(
@@ -318,6 +333,27 @@ def _task(settings: Settings, folder: Path) -> Task:
             f"to {task.sizes['states'] - 1}"
         )
     return task
+
+
+def _declared(named: TaskSection) -> dict[str, npt.NDArray[Any]]:
+    """Terminal states, allowed actions and the start law, as ``TabularMDP`` declares them."""
+    S, A, names = _count(named.states), _count(named.actions), _labels(named)
+    ends = terminals(named.terminal or (), S, names["states"])
+    may = allowed_flags(named.allowed, ends, (S, A), names["actions"])
+    found: dict[str, npt.NDArray[Any]] = {}
+    if ends.any():
+        low, high = named.reward_range
+        if not low <= 0.0 <= high:
+            raise InvalidInput(
+                f"reward_range = [{low:g}, {high:g}] in [task], but it must hold 0 where there are "
+                "terminal states: that is what they pay"
+            )
+        found["terminal"], found["end_reward"] = ends, np.asarray(-low / (high - low))
+    if not may[~ends].all():
+        found["allowed"] = may
+    if named.start is not None:
+        found["initial"] = start_law(named.start, S, names["states"])
+    return found
 
 
 def _facts(named: TaskSection, folder: Path) -> dict[str, npt.NDArray[Any]]:

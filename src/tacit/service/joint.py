@@ -22,6 +22,7 @@ from tacit import wire
 from tacit.arrays import IntArray
 from tacit.driver import Learner
 from tacit.errors import InvalidInput
+from tacit.grid import GRID
 from tacit.privacy.base import Report, Secret
 from tacit.privacy.noise import Silence
 from tacit.publication import Publication
@@ -30,7 +31,7 @@ from tacit.service import store as db
 from tacit.service.answers import Refused
 from tacit.service.deployment import Deployment
 from tacit.service.intake import PendingReport
-from tacit.service.ledger import NODE, DatabaseLedger, whole_charge
+from tacit.service.ledger import NODE, DatabaseLedger
 from tacit.service.publishing import Billboard, Edges
 from tacit.service.store import Store
 from tacit.service.vault import Vault
@@ -142,9 +143,8 @@ class JointMode:
         """Charge, then noise (stored, known to the witness, or drawn now), then the witness."""
         with self._store.read() as connection:
             seen = self._witness.check(_mark(connection))
-        DatabaseLedger(self._store, self._clock).spend(
-            whole_charge(self._deployment), NODE, replay=True
-        )
+        book = DatabaseLedger(self._store, self._clock)
+        book.spend(book.charge(self._deployment), NODE, replay=True)
         content = packing.content(self._privatizer.state(learner.secret))
         noise = self._noise(learner, version, content, seen)
         self._privatizer.replay(learner.secret, packing.from_bytes(noise)["noise"])
@@ -216,7 +216,16 @@ class JointMode:
     def load(self, connection: sa.Connection) -> Secret | None:
         """Counter and exact sums as they were saved, None before the first publication."""
         stored = self._vault.get(connection, STATE)
-        return None if stored is None else self._privatizer.restore(packing.from_bytes(stored))
+        if stored is None:
+            return None
+        arrays = packing.from_bytes(stored)
+        if "prefix" not in arrays:  # of the first versions: it is the newest release, in grid steps
+            newest = self._billboard.published(db.progress(connection).version).release
+            arrays["prefix"] = np.zeros(self._privatizer.layout.size)
+            for name, block in self._privatizer.layout.views(arrays["prefix"]).items():
+                block[...] = newest.blocks[name] / GRID
+        secret: Secret = self._privatizer.restore(arrays)
+        return secret
 
     def save(self, connection: sa.Connection, secret: Secret) -> None:
         """The counter, encrypted; the noise that went into it is forgotten."""

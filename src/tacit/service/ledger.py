@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from tacit.privacy.filter import Budget, BudgetExhausted, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
 from tacit.service import schema
 from tacit.service import store as db
+from tacit.service.answers import Refused
 from tacit.service.deployment import Deployment
 from tacit.service.settings import iso
 from tacit.service.store import Store
@@ -63,6 +65,23 @@ class DatabaseLedger(Bookkeeping):
         )
         connection.execute(schema.ledger.insert(), {"sequence": 0, "line": line_bytes(first)})
 
+    def charge(self, deployment: Deployment) -> Charge:
+        """The whole charge, as it was written when the task began; refused if it is another now.
+
+        Versions of tacit may round its last digit differently, and then the noise is the same.
+        """
+        now, earlier = whole_charge(deployment), self._book.entries.get(NODE)
+        if earlier is None:
+            return now
+        was, said = earlier.charge.to_json(), now.to_json()
+        if not _alike(was, said):
+            raise Refused(
+                f"the ledger charged {was} when this task began, and this tacit would charge "
+                f"{said}: it calibrates the noise differently, so it cannot go on with the task. "
+                "Use the version that began it, or begin a new task with other people"
+            )
+        return earlier.charge
+
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         if self._connection is not None:
@@ -85,6 +104,14 @@ class DatabaseLedger(Bookkeeping):
         self._connection.execute(
             schema.ledger.insert(), {"sequence": record["sequence"], "line": line_bytes(record)}
         )
+
+
+def _alike(was: object, now: object) -> bool:
+    if isinstance(was, dict) and isinstance(now, dict):
+        return was.keys() == now.keys() and all(_alike(was[key], now[key]) for key in was)
+    if isinstance(was, float) and isinstance(now, float):
+        return math.isclose(was, now, rel_tol=1e-12)
+    return was == now
 
 
 def _lines(connection: sa.Connection) -> list[bytes]:

@@ -65,7 +65,11 @@ class Planning:
         self._commit(learner, -1)
 
     def step(self) -> bool:
-        """Plan the next version if its batch is full and its time has come."""
+        """Plan the next version if its batch is full and its time has come.
+
+        The last batch leads to a policy too, on which nobody acts here: it is what is left in the
+        end, learned from everybody.
+        """
         if not self._clean:
             self._clean = self.store.checkpoint()
         with self.store.read() as connection:
@@ -79,10 +83,7 @@ class Planning:
             return True
         if now.accepted < end:
             return False
-        if end >= self.deployment.task.users:
-            self._finish(now.version, end)
-            return True
-        if not self._due(now):
+        if end < self.deployment.task.users and not self._due(now):
             return False
         learner = self._restore(now)
         with self.store.read() as connection:
@@ -126,7 +127,11 @@ class Planning:
             self.mode.save(connection, learner.secret)
             self.mode.forget(connection, learner.served)
             db.set_progress(
-                connection, version=previous + 1, served=learner.served, published_at=time
+                connection,
+                version=previous + 1,
+                served=learner.served,
+                published_at=time,
+                finished=learner.served >= self.deployment.task.users,
             )
         event(
             "published",
@@ -137,7 +142,7 @@ class Planning:
         )
 
     def _finish(self, version: int, end: int) -> None:
-        """The last batch, or the rest of a closed task, leads to no policy: it is deleted."""
+        """The rest of a closed task, too few for a batch, leads to no policy: it is deleted."""
         with self.store.write() as connection:
             if db.progress(connection, lock=True).version == version:
                 self.mode.forget(connection, end)

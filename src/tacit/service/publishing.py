@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from tacit import wire
 from tacit.driver import BoundAgent, Learner
+from tacit.learned import LearnedPolicy
 from tacit.publication import Publication
 from tacit.service import packing, schema
 from tacit.service.answers import PolicyBody, Published, UnknownVersion
@@ -53,9 +54,19 @@ class Edges:
         self._edges.append(last + max(1, min(self._bound.schedule(last), users - last)))
 
 
-def body(publication: Publication, task_id: str, previous: str | None) -> bytes:
-    """A publication as it is sent and stored."""
-    return wire.canonical(wire.publication_to_json(publication, task_id, previous))
+def body(publication: Publication, deployment: Deployment, users: int, previous: str) -> bytes:
+    """A publication of what so many users reported, as it is sent and stored: a policy file."""
+    learned = LearnedPolicy.of(
+        publication,
+        deployment.task,
+        deployment.guarantee,
+        users,
+        task_id=deployment.task_id,
+        names={kind: names for kind, names in deployment.labels.items() if names is not None},
+        about={"task": deployment.name, "agent": deployment.agent.name},
+        previous=previous,
+    )
+    return wire.canonical(learned.to_json())
 
 
 def timeline(connection: sa.Connection, after: int) -> list[tuple[int, int, float]]:
@@ -113,7 +124,7 @@ class Billboard:
                 "version": learner.publication.version,
                 "users": learner.served,
                 "published_at": time,
-                "body": body(learner.publication, self._deployment.task_id, previous),
+                "body": body(learner.publication, self._deployment, learner.served, previous),
                 "release": packing.release_to_bytes(learner.release),
             },
         )

@@ -51,6 +51,20 @@ def duration(value: object, name: str) -> float:
     return number(value, name, low=0.0)
 
 
+def pace(value: object, name: str) -> float:
+    """People per second, given as text like "150/day", "20/hour" or "3/minute".
+
+    >>> pace("86400/day", "pace")
+    1.0
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*/\s*(day|hour|minute)", str(value).strip())
+    if found is None or not float(found[1]):
+        raise InvalidInput(
+            f'{name} = {value!r}, but it must be people per time, like "150/day" or "20/hour"'
+        )
+    return float(found[1]) / _UNITS[found[2][0]]
+
+
 def moment(value: object, name: str) -> float:
     """Unix time of a date and time with an offset."""
     given = value
@@ -83,6 +97,13 @@ def span(value: object, name: str) -> tuple[float, float]:
     return low, high
 
 
+def listed(value: object, name: str) -> tuple[Any, ...]:
+    """A list; what is in it is checked where states and actions are known."""
+    if not isinstance(value, list):
+        raise InvalidInput(f"{name} = {value!r}, but it must be a list")
+    return tuple(value)
+
+
 def _read(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
     """A value read by one of the checks above; where it stands is said by :func:`_sentence`."""
     return PlainValidator(lambda value: check(value, "", **bounds))
@@ -91,6 +112,7 @@ def _read(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
 Text = Annotated[str, _read(text)]
 Labels = Annotated[tuple[str, ...] | int, _read(labels)]
 Duration = Annotated[float, _read(duration)]
+Pace = Annotated[float, _read(pace)]
 Moment = Annotated[float, _read(moment)]
 Span = Annotated[tuple[float, float], _read(span)]
 Flag = Annotated[bool, _read(flag)]
@@ -113,7 +135,10 @@ class TaskSection(Section):
         duration: seconds that an episode takes, 0 if that is not declared.
         reward_range: what devices scale to [0, 1].
         homogeneous: the law of a step is the same at every step.
-        absorbing_state: what a trajectory that ends early is padded with.
+        absorbing_state: where users are who leave before an end, without reward.
+        terminal: states that end an episode, by number or name; nothing more is paid or counted.
+        allowed: for every state the actions that may be played; all of them unless given.
+        start: the start state, or the chances of all states, where that is known.
         features: file of declared features phi(s'|s,a).
         theta_norm: the bound on their parameter.
     """
@@ -126,6 +151,9 @@ class TaskSection(Section):
     reward_range: Span = (0.0, 1.0)
     homogeneous: Flag = False
     absorbing_state: Annotated[int, _read(integer, low=0)] = 0
+    terminal: Annotated[tuple[Any, ...], _read(listed)] | None = None
+    allowed: Annotated[tuple[Any, ...], _read(listed)] | None = None
+    start: Any = None
     features: Text | None = None
     theta_norm: Annotated[float, _read(number, low=0.0)] | None = None
 
@@ -137,6 +165,7 @@ class PopulationSection(Section):
         users: reports that the budget is for.
         participations: reports one person may send.
         tokens: "per-device" makes the unit "user", "shared" makes it "participation".
+        pace: people per second who are expected to begin; a guess, which nobody is told.
     """
 
     users: Annotated[int, _read(integer, low=1, high=10**12)]
@@ -144,6 +173,7 @@ class PopulationSection(Section):
     tokens: Annotated[
         Literal["per-device", "shared"], _read(choice, options=("per-device", "shared"))
     ] = "per-device"
+    pace: Pace | None = None
 
 
 class UpdatesSection(Section):

@@ -123,13 +123,13 @@ class Store:
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A connection that only reads; on PostgreSQL every statement by itself, in one trip."""
-        with _reachable(), self._reading.connect() as connection, connection.begin():
+        with self._reachable(), self._reading.connect() as connection, connection.begin():
             yield connection
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that is durable when the block ends without an error."""
-        with _reachable(), self.engine.connect() as connection:
+        with self._reachable(), self.engine.connect() as connection:
             connection.execution_options(immediate=True)
             with connection.begin():
                 yield connection
@@ -138,7 +138,7 @@ class Store:
         """Empty SQLite's write-ahead log, so that no deleted byte stays in it; False if busy."""
         if not self.sqlite:
             return True
-        with _reachable():
+        with self._reachable():
             raw = self.engine.raw_connection()
             try:
                 row = raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -146,18 +146,20 @@ class Store:
                 raw.close()
         return row is not None and row[0] == 0
 
+    @contextlib.contextmanager
+    def _reachable(self) -> Iterator[None]:
+        """Database trouble as one named error; statements and their values are never shown."""
+        try:
+            yield
+        except (sa.exc.DBAPIError, sa.exc.TimeoutError, psycopg.Error, sqlite3.Error) as error:
+            said = _in_words(error)
+            if isinstance(said, Refused):  # SQLite remembers damaged pages after their repair
+                self.engine.dispose()
+            raise said from None
+
     def close(self) -> None:
         """Let go of all connections."""
         self.engine.dispose()
-
-
-@contextlib.contextmanager
-def _reachable() -> Iterator[None]:
-    """Database trouble as one named error; statements and their values are never shown."""
-    try:
-        yield
-    except (sa.exc.DBAPIError, sa.exc.TimeoutError, psycopg.Error, sqlite3.Error) as error:
-        raise _in_words(error) from None
 
 
 _FULL = ("SQLITE_FULL", "DiskFull", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import hmac
 import secrets
@@ -17,7 +18,7 @@ from tacit.service.store import Store
 from tacit.validate import choice, integer
 
 ROLES = ("device", "operator")
-_COLUMNS = [schema.tokens.c[name] for name in Token.__dataclass_fields__]
+_COLUMNS = [schema.tokens.c[name] for name in Token.__dataclass_fields__ if name in schema.tokens.c]
 
 
 def digest(bearer: str) -> bytes:
@@ -27,10 +28,15 @@ def digest(bearer: str) -> bytes:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Issues, recognises and revokes tokens."""
+    """Issues, recognises and revokes tokens.
+
+    Attributes:
+        seat: makes of a device's token what its ids are made of; None where senders choose ids.
+    """
 
     _store: Store
     _clock: Callable[[], float]
+    seat: Callable[[str], bytes] | None = None
 
     def issue(self, role: Role, count: int = 1, label: str = "") -> list[str]:
         """New tokens. They are returned here and never again."""
@@ -57,7 +63,8 @@ class Tokens:
             ).one_or_none()
         if row is None or not hmac.compare_digest(bytes(row[0]), wanted):
             return None
-        token = Token(*row[1:])
+        seat = None if self.seat is None or row.role != "device" else self.seat(bearer)
+        token = dataclasses.replace(Token(*row[1:]), seat=seat)
         return token if token.revoked_at is None else None
 
     def revoke(self, token: int) -> bool:

@@ -11,13 +11,13 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from tacit import wire
 from tacit.driver import Learner
 from tacit.errors import InvalidInput
 from tacit.privacy.noise import Silence
 from tacit.service import ledger, packing
 from tacit.service import store as db
 from tacit.service.planning import Planning
-from tacit.service.publishing import body
 from tacit.simulation.streams import planner_streams
 
 
@@ -91,9 +91,9 @@ def _difference(learner: Learner, planning: Planning, version: int) -> str:
     )
     if not same:
         return f"the release of version {version} does not follow from the kept reports"
-    sent = planning.billboard.entry(version)[1].body
-    named = "previous" in json.loads(sent)
-    previous = planning.billboard.before(version) if named else None
-    if body(publication, planning.deployment.task_id, previous) != sent:
+    sent = json.loads(planning.billboard.entry(version)[1].body)
+    previous = planning.billboard.before(version) if "previous" in sent else None
+    made = wire.publication_to_json(publication, planning.deployment.task_id, previous)
+    if any(wire.canonical(sent[name]) != wire.canonical(value) for name, value in made.items()):
         return f"the policy of version {version} does not follow from its release"
     return ""

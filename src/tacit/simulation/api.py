@@ -5,24 +5,30 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tacit._version import __version__
 from tacit.agents.base import Agent
 from tacit.arrays import IntArray
 from tacit.driver import BoundAgent
+from tacit.errors import InvalidInput
+from tacit.folders import made_with
 from tacit.forecast import bind, pair
 from tacit.kernels.compiler import working_time
 from tacit.learned import LearnedPolicy
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
+from tacit.simulation import saving
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
 from tacit.simulation.compiled import compiled_run
 from tacit.simulation.result import Result
 from tacit.simulation.runs import Run, StepwiseRun
-from tacit.simulation.scheduler import Progress, advance_all
+from tacit.simulation.scheduler import Keep, Progress, advance_all
 from tacit.validate import integer
 
 MOST_EPISODES = 10**15
@@ -43,6 +49,7 @@ def simulate(
     progress: Progress | None = None,
     compiled: bool = True,
     stop: threading.Event | None = None,
+    resume: str | Path | None = None,
 ) -> Result:
     """Run ``agent`` on ``problem`` and score every policy exactly against the optimum.
 
@@ -64,6 +71,9 @@ def simulate(
         compiled: False runs the stepwise driver even where there is a faster run, for the same
             results, or in some cases the same law (docs/architecture.md#way).
         stop: set it from another thread to end the runs early, as Ctrl-C does in the main one.
+        resume: a folder in which the runs keep where they stand. What it holds already is not done
+            again: the result is that of runs which were never interrupted, bit for bit, timing
+            apart. Another configuration is refused.
 
     Returns:
         Curves, guarantee and everything needed to report them.
@@ -76,12 +86,20 @@ def simulate(
     bound = bind(problem, agent, K, reveal, participations)
     grid = checkpoint_grid(K, checkpoints)
     stop = stop or threading.Event()
-    runs = [_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
+    runs = [new_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
+    keep = None
+    if resume is not None:
+        points = checkpoints if isinstance(checkpoints, str) else int(checkpoints)
+        how = {"seeds": count, "seed": root, "checkpoints": points, "compiled": compiled}
+        keep = _keeper(Path(resume), runs, {**_what(problem, agent, bound), **how})
+    before = sum(int(run.score.at[0]) for run in runs)
     began = working_time()
-    finished = advance_all(runs, K, threads, stop, progress)
+    finished = advance_all(runs, K, threads, stop, progress, keep)
     seconds = working_time() - began
     guarantee = bound.guarantee.as_simulated()
-    return Result(**outcome(problem, agent, bound, guarantee, root, runs, grid, seconds, finished))
+    done = sum(int(run.score.at[0]) for run in runs) - before
+    found = outcome(problem, agent, bound, guarantee, root, runs, grid, seconds, finished)
+    return Result(**{**found, "episodes_per_second": done / max(seconds, 1e-9)})
 
 
 def outcome(
@@ -119,6 +137,39 @@ def outcome(
     }
 
 
+def _what(problem: Problem, agent: Agent, bound: BoundAgent) -> dict[str, Any]:
+    """What is run, and with which programs: digits depend on them."""
+    return {
+        "problem": problem.describe(),
+        "agent": {"name": agent.name, "parameters": agent.parameters()},
+        "episodes": bound.task.users,
+        "revealed": list(bound.task.revealed),
+        "participations": bound.task.participations,
+        "task": bound.task.digest(),
+        "guarantee": bound.guarantee.digest(),
+        "versions": {"tacit": __version__, **made_with()["versions"]},
+    }
+
+
+def _keeper(folder: Path, runs: Sequence[Run], configuration: dict[str, Any]) -> Keep:
+    """Bring runs to where the folder says they stood, and keep it up to date.
+
+    A run whose mechanism has no form to be stored in is not kept, and begins anew.
+    """
+    kept = saving.Progress(folder, configuration)
+    for number, run in enumerate(runs):
+        arrays = kept.load(number)
+        if arrays is not None:
+            saving.restore(run, arrays)
+    numbers = {id(run): number for number, run in enumerate(runs)}
+
+    def keep(run: Run) -> None:
+        with suppress(InvalidInput):
+            kept.save(numbers[id(run)], saving.state(run))
+
+    return keep
+
+
 def _policies(
     runs: Sequence[Run], bound: BoundAgent, guarantee: Guarantee, about: dict[str, Any]
 ) -> tuple[LearnedPolicy, ...]:
@@ -132,14 +183,15 @@ def _policies(
     )
 
 
-def _run(
+def new_run(
     problem: Problem,
     agent: BoundAgent,
     root: int,
     run: int,
     grid: IntArray,
     stop: threading.Event,
-    compiled: bool,
+    compiled: bool = True,
 ) -> Run:
+    """One run before its first user: the fastest there is for this agent, or the driver itself."""
     fast = compiled_run(problem, agent, root, run, grid) if compiled else None
     return fast or StepwiseRun(problem, agent, root, run, grid, stop)

@@ -65,12 +65,13 @@ COUNTS, TARGETS, CURATED = (VisitCounts,), (ValueTargets,), (CuratedTransitions,
 MIXTURES = (JointCounts, MultiTargets, PolicyTransitions, ValueTargets)
 CONTROL = (ControlMoments, InstrumentedResponses)
 CELLS = (NoisyPosteriorPlanner, DirectionalPlanner)
+EACH = (every_user, Every)
 SWITCHING = (LsviPlanner, LsviPlusPlanner)
 
 TABLE = (
-    Row(VisitRun, COUNTS, (Exact,), (UcbViPlanner,), (every_user,)),
-    Row(VisitRun, COUNTS, (Exact, LocalAdditive), (PosteriorPlanner,), (every_user,)),
-    Row(VisitRun, COUNTS, (Exact, LocalAdditive, LocalResponse), (ObiPlanner,), (every_user,)),
+    Row(VisitRun, COUNTS, (Exact,), (UcbViPlanner,), EACH),
+    Row(VisitRun, COUNTS, (Exact, LocalAdditive), (PosteriorPlanner,), EACH),
+    Row(VisitRun, COUNTS, (Exact, LocalAdditive, LocalResponse), (ObiPlanner,), EACH),
     Row(OneCellRun, (OneStep,), (OneCell,), CELLS, (CappedBatches,)),
     Row(OneCellRun, (OneStep, EachStep), (Shuffled,), (DirectionalPlanner,), (CappedBatches,)),
     Row(ValueTargetedRun, TARGETS, (Exact, LocalShaped), (ValueTargetedPlanner,), (Every,)),

@@ -46,12 +46,20 @@ class LearnResult(Result):
     def band(self) -> tuple[Array, Array, Array]:
         """Mean of ``returns`` over runs and the ends of its pointwise 95% Student t interval.
 
-        With a single run the interval is not defined, and both ends are NaN.
+        Cut off at what an episode can return. With a single run the interval is not defined, and
+        both ends are NaN.
         """
-        mean = self.returns.mean(axis=0)
-        several = len(self.seeds) > 1
-        half = half_width(self.returns) if several else np.full_like(mean, np.nan)
-        return mean, mean - half, mean + half
+        return self._interval(self.returns)
+
+    def _interval(self, returns: Array) -> tuple[Array, Array, Array]:
+        """Mean over runs and the ends of its interval, within what is possible."""
+        mean = returns.mean(axis=0)
+        half = half_width(returns) if len(returns) > 1 else np.full_like(mean, np.nan)
+        offset, scale = self.problem["rescaling"]["offset"], self.problem["rescaling"]["scale"]
+        least, most = self.problem["horizon"] * np.array([offset, offset + scale])
+        if returns.min() < least or returns.max() > most:  # rewards outside the declared range
+            return mean, mean - half, mean + half
+        return mean, np.maximum(mean - half, least), np.minimum(mean + half, most)
 
     def late(self) -> Array:
         """Mean return of the last users of every run: a tenth of them, or the least more."""
@@ -88,16 +96,13 @@ class LearnResult(Result):
     def to_json(self) -> dict[str, Any]:
         """The object ``tacit learn --json`` prints."""
         found = super().to_json()
-        late = self.late() if self.completed else np.zeros(0)
-        spread = mean_interval(late) if len(late) > 1 else None
         del found["regret"]
+        late = self.late() if self.completed else np.zeros(0)
+        ends = [float(end) for end in self._interval(late)] if self.completed else [np.nan] * 3
+        mean, low, high = (None if np.isnan(end) else end for end in ends)
         return {
             **found,
-            "returns": {
-                "late": float(late.mean()) if self.completed else None,
-                "ci95": [None, None] if spread is None else [spread.low, spread.high],
-                "per_seed": late.tolist(),
-            },
+            "returns": {"late": mean, "ci95": [low, high], "per_seed": late.tolist()},
             "tests": dict(self.tests),
             "note": NOTE,
         }
@@ -127,10 +132,10 @@ class LearnResult(Result):
 
     def earned(self) -> str:
         """The return of the last users, with its interval."""
-        runs, spread = len(self.seeds), mean_interval(self.late())
-        interval = f", 95% interval {spread.low:.4g} to {spread.high:.4g}" if runs > 1 else ""
+        runs, (mean, low, high) = len(self.seeds), self._interval(self.late())
+        interval = f", 95% interval {low:.4g} to {high:.4g}" if runs > 1 else ""
         return (
-            f"{spread.value:.4g} per user in the last tenth of {self.completed:,} (mean of {runs} "
+            f"{mean:.4g} per user in the last tenth of {self.completed:,} (mean of {runs} "
             f"run{'s' if runs > 1 else ''}{interval})"
         )
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, Arrays, IntArray
 from tacit.driver import BoundAgent, CappedBatches, Learner
 from tacit.grid import STEPS
 from tacit.kernels import kernel
@@ -47,6 +47,7 @@ from tacit.kernels.tacit_local import (
     share_questions,
     stakes,
 )
+from tacit.pairs import Pairs, Rows, full_rows
 from tacit.planners.tacit_local import FLOOR, DirectionalPlanner
 from tacit.policy import TabularPolicy
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
@@ -131,9 +132,27 @@ def close_batch(
 
 
 @kernel
+def met_counts(released: NoisyCounts, pairs: Pairs, counts: NoisyCounts) -> None:
+    """The counts of a task's pairs, out of those of all states and actions."""
+    for x in range(pairs.action.shape[0]):
+        s, a = pairs.state[x], pairs.action[x]
+        for g in range(counts.moves.shape[0]):
+            counts.moves[g, x] = released.moves[g, s, a]
+            counts.moves_variance[g, x] = released.moves_variance[g, s, a]
+            counts.moves_unit[g, x] = released.moves_unit[g, s, a]
+        for g in range(counts.rewards.shape[0]):
+            counts.rewards[g, x] = released.rewards[g, s, a]
+            counts.rewards_variance[g, x] = released.rewards_variance[g, s, a]
+            counts.rewards_unit[g, x] = released.rewards_unit[g, s, a]
+
+
+@kernel
 def plan_batch(
     counts: NoisyCounts,
-    first: Array,
+    pairs: Pairs,
+    rows: Rows,
+    end_reward: float,
+    start: Array,
     users: int,
     explore: Explore,
     ties: np.random.Generator,
@@ -141,24 +160,36 @@ def plan_batch(
     batch: Batch,
 ) -> None:
     """The steps of ``NoisyPosteriorPlanner``, or of ``DirectionalPlanner``."""
-    policy = batch.policy
-    P, R = np.zeros(counts.moves.shape), np.zeros(counts.rewards.shape[:3])
-    H, S, A = policy.shape[0], policy.shape[1], counts.moves.shape[2]
-    Q, V, f = np.zeros((H, S, A)), np.zeros((H + 1, S)), np.zeros((H, S))
+    policy, number = batch.policy, pairs.number
+    P, R = np.zeros(counts.moves.shape), np.zeros(counts.rewards.shape[:2])
+    H, S, X = policy.shape[0], policy.shape[1], counts.moves.shape[1]
+    Q, V, f = np.zeros((H, X)), np.zeros((H + 1, S)), np.zeros((H, S))
     if explore.optimistic:
-        z = directional_z(explore.bonus_scale, explore.beta, (H, S, A), batch.clock[1])
+        sizes = (H, S, number.shape[1])
+        z = directional_z(explore.bonus_scale, explore.beta, sizes, batch.clock[1])
         mean_model(counts, P, R)
-        directional_induction(counts, z, P, R, Q, V)
+        directional_induction(counts, z, pairs.first, P, R, end_reward, Q, V)
     else:
         sample_noisy_model(counts, posterior, np.zeros(S), P, R)
         Q[:] = np.inf
-        backward_induction(P, R, Q, V)
-    greedy(Q, ties, policy)
-    predict_occupancy(first, float(users), P, policy, explore.floor, f, batch.occupancy)
+        backward_induction(
+            pairs.first,
+            rows.begin,
+            rows.end,
+            rows.succ,
+            P.reshape(-1),
+            np.zeros((0, 0)),
+            R,
+            end_reward,
+            Q,
+            V,
+        )
+    greedy(pairs.first, pairs.action, Q, ties, policy)
+    predict_occupancy(start, float(users), number, P, policy, explore.floor, f, batch.occupancy)
     if explore.asks:
-        at_moves, at_rewards = np.zeros(P.shape[:3]), np.zeros(R.shape)
-        stakes(counts, f, P, V, policy, at_moves, at_rewards)
-        share_questions(at_moves, at_rewards, f, policy, explore.weighing, batch.asked)
+        at_moves, at_rewards = np.zeros(P.shape[:2]), np.zeros(R.shape)
+        stakes(counts, f, number, P, V, policy, at_moves, at_rewards)
+        share_questions(at_moves, at_rewards, f, number, policy, explore.weighing, batch.asked)
         batch.clock[2] = 1
 
 
@@ -178,6 +209,10 @@ def one_cell_episodes(
     batch: Batch,
     sums: CellSums,
     released: NoisyCounts,
+    counts: NoisyCounts,
+    pairs: Pairs,
+    rows: Rows,
+    end_reward: float,
     first: Array,
     score: Score,
 ) -> None:
@@ -185,10 +220,10 @@ def one_cell_episodes(
 
     Users are asked what was published, or about all steps in turn, or each about one it draws.
     """
-    policy, _, asked, clock, counts, users = batch
+    policy, _, asked, clock, held, users = batch
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
     H, S = policy.shape
-    A = released.moves.shape[2]
+    all_pairs = released.moves.shape[1] * released.moves.shape[2]
     states, actions = np.empty(H + 1, dtype=np.int64), np.empty(H, dtype=np.int64)
     rewards, values = np.empty(H), np.zeros((H + 1, S))
     gap, regret, earned = now
@@ -198,13 +233,27 @@ def one_cell_episodes(
     for row in range(uniforms.shape[0]):
         if left == 0:
             if done == 0:
-                greedy(np.zeros((H, S, A)), ties, policy)
+                equal = np.zeros((H, pairs.action.shape[0]))
+                greedy(pairs.first, pairs.action, equal, ties, policy)
             else:
                 close_batch(joint, move, reward, explore.weighing, batch, sums, rng)
                 estimate_cells(sums, joint.chances, move.chances, reward.chances, released, first)
                 clock[1] += 1
                 answered = sums.first_users.sum()
-                plan_batch(released, first, answered, explore, ties, posterior, batch)
+                if pairs.action.shape[0] < all_pairs:
+                    met_counts(released, pairs, counts)
+                plan_batch(
+                    counts,
+                    pairs,
+                    rows,
+                    end_reward,
+                    first,
+                    answered,
+                    explore,
+                    ties,
+                    posterior,
+                    batch,
+                )
             rescore(truth, policy, optimum, values, now)
             gap = now[0]
             left = next_batch(schedule, done)
@@ -221,7 +270,7 @@ def one_cell_episodes(
             rho = 1 if share == STEPS else 0
             if 0 < share < STEPS:
                 rho = 1 if rng.random() * STEPS < share else 0
-        counts[KINDS * h + kind, cell_index(kind, states[h], rho, states[h + 1], S)] += 1
+        held[KINDS * h + kind, cell_index(kind, states[h], rho, states[h + 1], S)] += 1
         users[KINDS * h + kind] += 1
         left -= 1
         regret += gap
@@ -261,6 +310,17 @@ class OneCellRun(FusedRun):
             moves_unit=np.zeros(moves[:3]),
             rewards_unit=np.zeros(rewards[:3]),
         )
+        self._pairs, self._end_reward = agent.task.pairs, agent.task.end_reward
+        X = len(self._pairs.action)
+        self._counts = NoisyCounts(  # views where every action is allowed everywhere
+            *(
+                part.reshape(len(part), X, *part.shape[3:])
+                if self._pairs.every
+                else np.zeros((len(part), X, *part.shape[3:]))
+                for part in self._released
+            )
+        )
+        self._rows = full_rows(moves[0], X, S)
         self._first = np.zeros(S)
         self._batch = Batch(
             policy=np.zeros((H, S), dtype=np.int64),
@@ -295,9 +355,19 @@ class OneCellRun(FusedRun):
             self._batch,
             self._sums,
             self._released,
+            self._counts,
+            self._pairs,
+            self._rows,
+            self._end_reward,
             self._first,
             self.score,
         )
+
+    def kept(self) -> Arrays:
+        """What the loop carries on; the rest is worked out again with the next plan."""
+        released, batch = self._released._asdict(), self._batch._asdict()
+        named = {**{f"released.{n}": a for n, a in released.items()}, **batch}
+        return {"sums": self._flat, "first": self._first, **named}
 
     def _stand(self) -> Learner:
         """A last batch that is not full is opened, but not behind a shuffler."""

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, Arrays, IntArray
 from tacit.driver import BoundAgent, Learner
 from tacit.kernels.rollout import uniforms_per_episode
 from tacit.privacy.base import Secret
@@ -34,7 +34,10 @@ class Run(ABC):
     Attributes:
         score: regret so far; ``score.at[0]`` episodes are done.
         final: what was planned after the last user, and from how many users; None before that.
+        learner: where learning stands, in runs that have one.
     """
+
+    learner: Learner | None = None
 
     def __init__(
         self, problem: Problem, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
@@ -49,14 +52,32 @@ class Run(ABC):
     def advance(self, episodes: int) -> None:
         """Do that many more episodes."""
 
-    @abstractmethod
     def _stand(self) -> Learner:
         """Where learning stands, with everybody absorbed who can be."""
+        assert self.learner is not None
+        return self.learner
 
     def conclude(self) -> None:
         """Plan once more, when all users have been served."""
         learner = self._stand()
         self.final = learner.conclude(self.streams), learner.learned
+
+    def kept(self) -> Arrays:
+        """The arrays themselves that the run carries from episode to episode, by name.
+
+        Besides its score, its streams and its learner: ``saving`` keeps these.
+        """
+        return {}
+
+    def recall(self, arrays: Arrays) -> None:
+        """Fill them again in place: compiled loops hold views of them."""
+        for name, array in self.kept().items():
+            array[...] = arrays[name]
+
+    @property
+    def generators(self) -> dict[str, np.random.Generator]:
+        """All that the run draws from."""
+        return {"users": self._users, "noise": self._noise, **self.streams._asdict()}
 
 
 class Interrupted(Exception):
@@ -65,6 +86,8 @@ class Interrupted(Exception):
 
 class StepwiseRun(Run):
     """The driver itself, user by user: runs any agent, and defines what the others must equal."""
+
+    learner: Learner
 
     def __init__(
         self,
@@ -104,9 +127,6 @@ class StepwiseRun(Run):
         except Interrupted:
             return
 
-    def _stand(self) -> Learner:
-        return self.learner
-
 
 class SegmentRun(Run):
     """All users between two publications together; learning is that of ``driver.Learner``.
@@ -115,6 +135,8 @@ class SegmentRun(Run):
     absorbs the sum when all are in. Exact sums are those of the driver to the last bit. Users who
     add noise of their own are absorbed in the law of their sum: in bits where a batch is one user.
     """
+
+    learner: Learner
 
     def __init__(
         self, problem: Problem, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
@@ -157,8 +179,14 @@ class SegmentRun(Run):
             self.sums[:] = 0
             self._lived = 0
 
-    def _stand(self) -> Learner:
-        return self.learner
+    def kept(self) -> Arrays:
+        """The sums of the open batch, and how many lived."""
+        return {"sums": self.sums, "lived": np.array(self._lived)}
+
+    def recall(self, arrays: Arrays) -> None:
+        """Go on with them."""
+        super().recall(arrays)
+        self._lived = int(arrays["lived"])
 
 
 class FusedRun(Run):

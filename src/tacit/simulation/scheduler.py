@@ -13,9 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
+from tacit.simulation import saving
 from tacit.simulation.runs import Run
 
 CHUNK_SECONDS = 0.1
+
+Keep = Callable[[Run], None]
+"""Keeps where a run stands."""
 
 Progress = Callable[[int, float], None]
 """Told the mean number of episodes done and the mean cumulative regret, over runs."""
@@ -27,8 +31,12 @@ def advance_all(
     workers: int,
     stop: threading.Event,
     progress: Progress | None = None,
+    keep: Keep | None = None,
 ) -> bool:
     """Bring every run to ``episodes``, where it plans once more.
+
+    ``keep`` is handed runs now and then, between two chunks, before a run is concluded, and when
+    the runs are stopped.
 
     Returns:
         False if it was interrupted (Ctrl-C, or ``stop`` set elsewhere): every run then holds a
@@ -36,7 +44,9 @@ def advance_all(
     """
     groups = [runs[i::workers] for i in range(min(workers, len(runs)))]
     with ThreadPoolExecutor(len(groups), thread_name_prefix="tacit-run") as pool:
-        pending = [pool.submit(_advance_group, group, episodes, stop) for group in groups]
+        pending = [
+            pool.submit(_advance_group, group, episodes, stop, keep or _nothing) for group in groups
+        ]
         try:
             while wait(pending, timeout=CHUNK_SECONDS).not_done:
                 _tell(runs, progress)
@@ -65,8 +75,12 @@ def _wait_patiently(pending: Sequence[Future[None]]) -> None:
             continue
 
 
-def _advance_group(runs: Sequence[Run], episodes: int, stop: threading.Event) -> None:
-    chunk = [1] * len(runs)
+def _nothing(run: Run) -> None:
+    """Keep nothing."""
+
+
+def _advance_group(runs: Sequence[Run], episodes: int, stop: threading.Event, keep: Keep) -> None:
+    chunk, kept = [1] * len(runs), [time.perf_counter()] * len(runs)
     while not stop.is_set():
         if all(run.final for run in runs):
             return
@@ -75,6 +89,7 @@ def _advance_group(runs: Sequence[Run], episodes: int, stop: threading.Event) ->
                 continue
             left = episodes - int(run.score.at[0])
             if left == 0:
+                keep(run)
                 run.conclude()
                 continue
             began = time.perf_counter()
@@ -84,6 +99,12 @@ def _advance_group(runs: Sequence[Run], episodes: int, stop: threading.Event) ->
                 chunk[i] *= 2
             elif took > CHUNK_SECONDS and chunk[i] > 1:
                 chunk[i] //= 2
+            if began + took - kept[i] > saving.SECONDS:
+                keep(run)
+                kept[i] = time.perf_counter()
+    for run in runs:
+        if run.final is None:
+            keep(run)
 
 
 def _tell(runs: Sequence[Run], progress: Progress | None) -> None:

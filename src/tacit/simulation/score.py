@@ -63,5 +63,15 @@ def record(
 @kernel
 def rescore(truth: Truth, policy: IntArray, optimum: float, values: Array, now: Array) -> None:
     """Exact regret per episode of a new policy; ``values`` [H+1, S] is work space."""
-    policy_values(truth.transitions, truth.rewards, policy, values)
+    policy_values(
+        truth.number,
+        truth.begin,
+        truth.end,
+        truth.succ,
+        truth.P,
+        truth.rewards,
+        truth.end_reward,
+        policy,
+        values,
+    )
     now[0] = optimum - start_value(truth.initial, values)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, Arrays, IntArray
 from tacit.driver import BoundAgent, Learner
 from tacit.grid import GRID
 from tacit.kernels import kernel
@@ -64,6 +64,10 @@ class GramStream(NamedTuple):
     units: Array
     prefix: Array
     clock: IntArray
+
+
+BUFFERS = ("noise", "item", "total", "prefix", "clock")
+"""What a stream holds besides the learner's own."""
 
 
 class Switch(NamedTuple):
@@ -159,6 +163,8 @@ def switching_episodes(
 class SwitchingRun(FusedRun):
     """dp-lsvi-adaptive and dp-lsvi-ucb++ (a curator with a tree), lsvi-ucb++ (exact sums)."""
 
+    learner: Learner
+
     def __init__(
         self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
     ) -> None:
@@ -176,13 +182,17 @@ class SwitchingRun(FusedRun):
             log_rate=math.log(planner.switching.rate),
             base=np.zeros(problem.horizon),
         )
-        secret = self.learner.secret
-        views = statistic.layout.views(secret.sums)
+        self._attach()
+
+    def _attach(self) -> None:
+        """Let the loop write into the learner's own sums."""
+        secret, layout = self.learner.secret, self._statistic.layout
+        views = layout.views(secret.sums)
         gram = views["gram"]
         if isinstance(secret, CuratorSecret):
             gram = secret.stream.sums.reshape(gram.shape)
         self._sums = CuratedSums(gram, views["table"], views["reward"])
-        self._stream = _stream(agent.privatizer, secret, gram.size, statistic.layout.units)
+        self._stream = _stream(self.agent.privatizer, secret, gram.size, layout.units)
 
     @staticmethod
     def knows(agent: BoundAgent) -> bool:
@@ -245,6 +255,17 @@ class SwitchingRun(FusedRun):
             secret.stream.users, secret.stream.open = served, served - kept
             secret.stream.counter.steps = secret.stream.counter.drawn = kept
         return rows
+
+    def kept(self) -> Arrays:
+        """What the loop carries on besides the learner's own."""
+        buffers = {name: getattr(self._stream, name) for name in BUFFERS}
+        return {**buffers, "base": self._switch.base, "due": np.array(self._due)}
+
+    def recall(self, arrays: Arrays) -> None:
+        """Go on, with the learner's new sums."""
+        self._attach()
+        super().recall(arrays)
+        self._due = bool(arrays["due"])
 
     def _stand(self) -> Learner:
         """Of publications that nobody read only the count is missing; the last prefix is public."""

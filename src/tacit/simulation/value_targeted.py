@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, Arrays, IntArray
 from tacit.driver import BoundAgent, Every, Learner
 from tacit.features import known_rewards, value_caps
 from tacit.grid import STEPS
@@ -25,6 +25,7 @@ from tacit.kernels.planning import greedy
 from tacit.kernels.rollout import Truth, rollout
 from tacit.kernels.targets import TargetFeatures, TargetScales, add_value_targets
 from tacit.kernels.widths import fill_tight, paper_terms, stage_noise
+from tacit.pairs import Pairs
 from tacit.planners.vtr import ValueTargetedPlanner
 from tacit.planners.widths import PaperLocal, TightWidths, block_theta
 from tacit.policy import TabularPolicy
@@ -92,6 +93,7 @@ class PublicTargets(NamedTuple):
     spread: Array  # [4, H] of gram, target, reward gram, reward target
     known_reward: Array
     caps: Array
+    pairs: Pairs
     Q: Array
     V: Array
     reach: Array  # [2, H-1], published
@@ -198,6 +200,8 @@ def value_targeted_episodes(
     states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
     rewards, true_values, greedy_only = np.empty((1, H)), np.zeros((H + 1, S)), np.zeros((0, S, A))
     values, x = np.empty(S), np.empty(features.phi.shape[2])
+    first, of_state, action, _ = public.pairs
+    Q = np.empty((H, action.shape[0]))
     for row in range(uniforms.shape[0]):
         if clock[0] == terms.every or at[0] == 0:
             if at[0] > 0:
@@ -225,7 +229,10 @@ def value_targeted_episodes(
                 public.reach,
             )
             set_clips(terms, features, public)
-            if greedy(public.Q, ties, policy) or at[0] == 0:
+            for h in range(H):
+                for pair in range(action.shape[0]):
+                    Q[h, pair] = public.Q[h, of_state[pair], action[pair]]
+            if greedy(first, action, Q, ties, policy) or at[0] == 0:
                 rescore(truth, policy, optimum, true_values, now)
         reward = rollout(truth, policy, uniforms[row], states[0], actions[0], rewards[0])
         add_value_targets(
@@ -285,6 +292,12 @@ class ValueTargetedRun(FusedRun):
             self.public,
             self.score,
         )
+
+    def kept(self) -> Arrays:
+        """What the loop carries on; the rest is worked out again with the next plan."""
+        names = ("release", "spread", "Q", "V", "reach", "clip", "policy", "clock")
+        public = {name: getattr(self.public, name) for name in names}
+        return {"batch": self.raw.batch, "sums": self.raw.sums, **public}
 
     def _stand(self) -> Learner:
         terms, public, privatizer = self.terms, self.public, self.agent.privatizer
@@ -367,6 +380,7 @@ def _public(agent: BoundAgent, planner: ValueTargetedPlanner) -> PublicTargets:
         np.zeros((4, H)),
         known_rewards(task),
         value_caps(task),
+        task.pairs,
         np.zeros((H, S, A)),
         np.zeros((H + 1, S)),
         np.zeros((2, H - 1)),

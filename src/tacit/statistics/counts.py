@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
@@ -29,8 +31,10 @@ class VisitCounts(BatchStatistic):
     """R(s,a), N_r(s,a), N_p(s,a,s') and, where asked for, R2(s,a).
 
     See docs/papers/tabular_ldp.md#setting. One table serves all stages when the task is declared
-    homogeneous, else every stage has its own. Rewards are clipped into [0, 1] and counted in steps
-    of 2^-24; states and actions are clipped into range; at most H steps are read.
+    homogeneous, else every stage has its own. There are cells for the task's pairs only, [S, A] if
+    nothing is declared, and nothing is counted from a terminal state on. Rewards are clipped into
+    [0, 1] and counted in steps of 2^-24; states and actions are clipped into range, forbidden
+    actions to the first allowed one; at most H steps are read.
 
     Attributes:
         horizon: H.
@@ -41,36 +45,36 @@ class VisitCounts(BatchStatistic):
     """
 
     def __init__(self, task: Task, *, squares: bool = False) -> None:
-        S, A, H = task.sizes["states"], task.sizes["actions"], task.horizon
+        S, H = task.sizes["states"], task.horizon
         G = 1 if task.homogeneous else H
+        cells = (G, *task.pairs.shape())
         self.horizon = H
         self.stages = G
         self.masses = {"reward": H, "visits": H, "transitions": H - 1}
         blocks = [
-            Block("reward", (G, S, A), 1.0 / STEPS),
-            Block("visits", (G, S, A)),
-            Block("transitions", (G, S, A, S)),
+            Block("reward", cells, 1.0 / STEPS),
+            Block("visits", cells),
+            Block("transitions", (*cells, S)),
         ]
         if squares:
             self.masses["reward_squares"] = H
-            blocks.append(Block("reward_squares", (G, S, A), 1.0 / STEPS))
+            blocks.append(Block("reward_squares", cells, 1.0 / STEPS))
         self.layout = Layout(blocks)
-        self._sizes = (S, A)
-        self._no_squares = np.zeros((0, S, A), dtype=np.int64)
+        self.pairs = task.pairs
+
+    def tables(self, flat: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+        """R, R2 (without cells where it is not kept), N_r [G, X] and N_p [G, X, S], as views."""
+        views = self.layout.views(flat)
+        G, X = self.stages, len(self.pairs.action)
+        squares = views.get("reward_squares", np.zeros((0, X), dtype=flat.dtype))
+        flat_pairs = (views["reward"].reshape(G, X), squares.reshape(-1, X))
+        return *flat_pairs, views["visits"].reshape(G, X), views["transitions"].reshape(G, X, -1)
 
     def add_many(
         self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the counts of many users, one trajectory per row."""
-        views = self.layout.views(out)
-        add_visits(
-            *lives,
-            self.horizon,
-            views["reward"],
-            views.get("reward_squares", self._no_squares),
-            views["visits"],
-            views["transitions"],
-        )
+        add_visits(*lives, self.horizon, self.pairs.first, self.pairs.number, *self.tables(out))
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
@@ -97,11 +101,11 @@ class VisitCounts(BatchStatistic):
 
         With a single state and action there is no other pair, and only the reward can differ.
         """
-        S, A = self._sizes
-        one = staying(self.horizon, 0, 0, 1.0)
-        if S * A == 1:
-            return one, staying(self.horizon, 0, 0, 0.0)
-        return one, staying(self.horizon, S - 1, A - 1, 1.0)
+        places = list(zip(self.pairs.state.tolist(), self.pairs.action.tolist(), strict=True))
+        one = staying(self.horizon, *places[0], 1.0)
+        if len(places) == 1:
+            return one, staying(self.horizon, *places[0], 0.0)
+        return one, staying(self.horizon, *places[-1], 1.0)
 
 
 class JointCounts(BatchStatistic):
@@ -110,7 +114,8 @@ class JointCounts(BatchStatistic):
     See docs/papers/mixture_jdp.md#b1. A transition moves two cells by 1, a reward (centred at 1/2,
     which halves it) one cell by at most 1 or two by at most 1/2. Both are scaled so that noise of
     one size in all cells spends the given share of mu^2 on rewards. One table serves all stages
-    when the task is homogeneous.
+    when the task is homogeneous. There are cells for the task's pairs only, and nothing is counted
+    from a terminal state on.
 
     Args:
         task: the public task; known rewards are not collected.
@@ -118,17 +123,18 @@ class JointCounts(BatchStatistic):
     """
 
     def __init__(self, task: Task, reward_share: float) -> None:
-        H, S, A = table_sizes(task)
+        H, S, _ = table_sizes(task)
         self.task = task
         self.pooled = task.homogeneous
         self.learned = "reward" not in task.known
         share = reward_share if self.learned else 0.0
         self.step = max(1, round(math.sqrt((1.0 - share) / 2.0) * STEPS))
         self.reward_step = math.sqrt(share) * STEPS
-        G = 1 if self.pooled else H
-        blocks = [Block("transitions", (G, S, A, S), 1.0 / STEPS)]
+        self.stages = 1 if self.pooled else H
+        cells = (self.stages, *task.pairs.shape())
+        blocks = [Block("transitions", (*cells, S), 1.0 / STEPS)]
         if self.learned:
-            blocks.append(Block("reward", (G, S, A), 1.0 / STEPS))
+            blocks.append(Block("reward", cells, 1.0 / STEPS))
         self.layout = Layout(blocks)
 
     @property
@@ -140,16 +146,18 @@ class JointCounts(BatchStatistic):
         self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
-        views = self.layout.views(out)
-        none = np.zeros((0, 1, 1), dtype=np.int64)
+        views, pairs = self.layout.views(out), self.task.pairs
+        G, X = self.stages, len(pairs.action)
         add_joint_counts(
             *lives,
             self.task.horizon,
             self.pooled,
+            pairs.first,
+            pairs.number,
             self.step,
             self.reward_step,
-            views["transitions"],
-            views.get("reward", none),
+            views["transitions"].reshape(G, X, -1),
+            views["reward"].reshape(G, X) if self.learned else np.zeros((0, X), dtype=np.int64),
         )
 
     def sensitivity(
@@ -173,8 +181,11 @@ class JointCounts(BatchStatistic):
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """The same (s, a) all the time, with other rewards; next states differ where they can."""
-        H, S, _ = table_sizes(self.task)
-        return staying(H, 0, 0, 1.0), staying(H, S - 1, 0, 0.0)
+        H, pairs = self.task.horizon, self.task.pairs
+        alive = np.unique(pairs.state)
+        one, other = (int(pairs.first[s]) for s in (alive[0], alive[-1]))
+        places = [(int(pairs.state[x]), int(pairs.action[x])) for x in (one, other)]
+        return staying(H, *places[0], 1.0), staying(H, *places[1], 0.0)
 
 
 class PolicyTransitions(BatchStatistic):

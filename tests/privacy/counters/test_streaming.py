@@ -39,6 +39,25 @@ def test_without_noise_prefixes_are_exact_up_to_the_grid(name: str) -> None:
     assert np.abs(released - np.cumsum(stream, axis=0)).max() <= rounding
 
 
+@pytest.mark.parametrize(("name", "n"), EVERY)
+def test_closing_adds_one_item_whose_noise_is_its_own_and_costs_nobody_more(name, n) -> None:
+    counter, stream, draw = make(name, n), items(n + 1, SIZE), Recorded(SIZE)
+    state = counter.init(SIZE, LARGEST)
+    with pytest.raises(InvalidInput, match=f"after its {n} steps"):
+        counter.close(state, np.zeros(SIZE), stream[n], draw)
+    prefix = [counter.step(state, item, draw)[0] for item in stream[:n]][-1]
+    closed = counter.close(state, prefix, stream[n], draw)
+    b, c = counter.factors()
+    assert draw.asked == list(range(len(c) + 1))
+    assert np.array_equal(closed, prefix + (stream[n] + draw.of(len(c))))
+    longer = np.zeros((len(c) + 1, n + 1))
+    longer[:-1, :-1], longer[-1, -1] = c, 1.0
+    assert np.linalg.norm(longer, axis=0).max() == pytest.approx(counter.column_norm())
+    assert counter.closing_std() ** 2 == pytest.approx((b[-1] ** 2).sum() + 1)
+    with pytest.raises(InvalidInput, match="closed once"):
+        counter.close(state, prefix, stream[n], draw)
+
+
 COUNTERS = [make(name, 17) for name in NAMES]
 
 

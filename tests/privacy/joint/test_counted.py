@@ -300,3 +300,32 @@ def test_the_whole_learner_is_audited(factor: float, verdict: str) -> None:
 def test_noise_too_fine_for_the_grid_is_refused() -> None:
     with pytest.raises(InvalidInput, match="too small for the grid"):
         counted(VisitCounts(TASK), "tree", factor=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_release_more_than_steps_is_the_sum_of_everybody(kind: str) -> None:
+    """Asked for at once, or with noise that was drawn and stored first, as the service does."""
+    mechanism = counted(VisitCounts(TASK), kind, releases=3, batch=2)
+    assert mechanism.guarantee.epsilon == pytest.approx(1.0)
+    rng, secret = np.random.default_rng(4), mechanism.init()
+    contributions = rng.integers(0, 3, size=(8, mechanism.layout.size))
+    mechanism.release(secret, Query(0), Silence())
+    for version, (one, two) in enumerate(contributions.reshape(4, 2, -1), start=1):
+        mechanism.absorb_sums(secret, one + two, 2, None, Silence())
+        stored = mechanism.restore(mechanism.state(secret))
+        noise = SimulatedNoise(np.random.default_rng(version))
+        drawn = mechanism.draw(mechanism.restore(mechanism.state(secret)), noise)
+        mechanism.replay(stored, drawn)
+        twin = mechanism.release(stored, Query(version), Silence())
+        again = SimulatedNoise(np.random.default_rng(version))
+        released = mechanism.release(secret, Query(version), again)
+        for name, block in released.blocks.items():
+            assert block.tobytes() == twin.blocks[name].tobytes()
+    last = mechanism.strategy.error_std(3)
+    assert released.law.std == pytest.approx(mechanism.noise_std * math.hypot(last, 1.0))
+    exact = mechanism.layout.views(contributions.sum(axis=0) * mechanism.layout.units)
+    off = np.concatenate([(released.blocks[name] - exact[name]).ravel() for name in exact])
+    assert 0.6 < off.std() / released.law.std < 1.5 and released.users == 8
+    mechanism.absorb_sums(secret, contributions[0], 1, None, Silence())
+    with pytest.raises(InvalidInput, match="closed once"):
+        mechanism.release(secret, Query(5), SimulatedNoise(rng))

@@ -14,7 +14,7 @@ def test_pace_and_times_at_that_pace() -> None:
     assert ahead.users_per_day == pytest.approx(2_400)
     assert ahead.next_policy_at == pytest.approx(3 * HOUR)
     assert ahead.finished_at == pytest.approx(10 * HOUR)
-    assert ahead.policies_left == 7  # after 300, ..., 900; nobody would act on one after 1000
+    assert ahead.policies_left == 8  # after 300, ..., 1000
 
 
 def test_only_the_last_week_counts() -> None:
@@ -31,7 +31,7 @@ def test_no_pace_before_the_first_user_and_after_the_last(accepted: int) -> None
     ahead = outlook(versions, accepted, 1_000, 100, Every(100), 50.0)
     assert ahead.users_per_day is None
     assert ahead.finished_at is None
-    assert outlook([], 0, 1_000, 100, Every(100), 50.0).policies_left == 9
+    assert outlook([], 0, 1_000, 100, Every(100), 50.0).policies_left == 10
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,9 @@ def test_policies_left_follow_the_driver(schedule, population: int) -> None:
         served += min(schedule(served), population - served)
         edges.append(served)
     assert edges[-1] == population
-    assert policies_left(0, population, schedule) == len(edges) - 1
-    assert policies_left(edges[1], population, schedule) == len(edges) - 3
+    assert policies_left(0, population, schedule) == len(edges)
+    assert policies_left(edges[1], population, schedule) == len(edges) - 2
+    assert policies_left(population, population, schedule) == 0
 
 
 def test_countless_policies_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

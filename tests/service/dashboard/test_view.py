@@ -101,7 +101,7 @@ def test_numbers_of_a_local_task(deploy, opened, clock) -> None:
     assert [v["version"] for v in data["versions"]] == [0, 1, 2, 3]
     assert data["versions"][1]["published"] == "1970-01-12T13:46:40Z"
     assert data["forecast"]["users_per_day"] == pytest.approx(300 * 24)
-    assert data["forecast"]["policies_left"] == 6
+    assert data["forecast"]["policies_left"] == 7
     assert data["health"]["state"] == "good"
     assert data["health"]["ledger_intact"] is True
     assert data["health"]["schema"]
@@ -123,8 +123,8 @@ def test_numbers_of_a_joint_task(deploy, opened, joint_text) -> None:
     data, html = seen(collector)
     assert data["task"]["model"] == "joint"
     assert data["budget"]["spent_epsilon"] == data["budget"]["epsilon"]
-    assert data["budget"]["share"] == pytest.approx(2 / 4)
-    assert "2 releases made, 2 to come" in html
+    assert data["budget"]["share"] == pytest.approx(2 / 5)
+    assert "2 releases made, 3 to come" in html
     said = data["guarantee"]["meaning"]
     assert said == meaning(collector.deployment.guarantee) and html.count(said) == 1
     assert "sees everything published and all that other users get to see" in said

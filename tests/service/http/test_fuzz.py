@@ -18,6 +18,8 @@ headers = {{ Authorization = "Bearer {operator}" }}
 [[operations]]
 include-path = "/v1/reports"
 headers = {{ Authorization = "Bearer {device}" }}
+[operations.checks.negative_data_rejection]
+expected-statuses = [400, 401, 403, 404, 409, 413, 415, 422, 429, "5xx"]
 """
 
 

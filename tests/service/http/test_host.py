@@ -15,7 +15,7 @@ from service.devices import local_reports
 from service.http.running import JOINT, SMALL, running
 from service.http.test_fuzz import fuzz
 from tacit.client.device import Device
-from tacit.client.errors import Refused
+from tacit.client.errors import NotTaken
 from tacit.client.transport import Api
 from tacit.service.folder import Folder
 from tacit.service.http import operator
@@ -127,7 +127,7 @@ def test_a_device_meets_a_pause_and_loses_nothing(host, tmp_path) -> None:
         assert int(answer.headers["retry-after"]) > 0
         (held,) = device.send()
         assert (held.outcome, held.reason) == (None, "paused")
-        with pytest.raises(Refused, match="is paused"):
+        with pytest.raises(NotTaken, match="is paused"):
             later.begin()
         assert host.client.get("/readyz").status_code == 200
         assert "Paused by its operator" in host.client.get("/t/one/").text

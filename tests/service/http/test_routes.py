@@ -6,6 +6,7 @@ import time
 import httpx
 import pytest
 
+from tacit import wire
 from tacit._version import __version__
 from tacit.service.http import door
 
@@ -20,7 +21,7 @@ def test_task_says_what_is_learned(shared) -> None:
     answer = shared.client.get("/v1/task")
     assert answer.status_code == 200
     body = answer.json()
-    assert body["tacit"] == __version__ and body["wire"] == 1
+    assert body["tacit"] == __version__ and body["wire"] == 2
     assert body["task_id"] == shared.collector.deployment.task_id
     assert body["model"] == "local"
     assert body["task"]["users"] == 40
@@ -38,6 +39,22 @@ def test_policy_has_an_etag_and_is_not_sent_twice(shared) -> None:
     assert changed.status_code == 200 and changed.content == first.content
     named = shared.client.get("/v1/policy/0")
     assert named.content == first.content and named.headers["etag"] == tag
+
+
+def test_a_device_can_ask_before_it_randomizes(shared) -> None:
+    answer = shared.client.get("/v1/taking/0")
+    assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
+    assert answer.json() == {
+        "task_id": shared.collector.deployment.task_id,
+        "version": 0,
+        "publication": wire.publication_hash(shared.client.get("/v1/policy/0").json()),
+        "taken": True,
+        "reason": None,
+        "message": None,
+    }
+    never = shared.client.get("/v1/taking/9").json()
+    assert (never["taken"], never["reason"], never["publication"]) == (False, "stale", None)
+    assert "has not been published" in never["message"]
 
 
 def test_unknown_versions(shared) -> None:

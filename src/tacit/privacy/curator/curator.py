@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
@@ -275,6 +276,42 @@ class Curator(Privatizer[CuratorSecret]):
         release = Release(secret.users, {"answer": answer}, self._laws[name], secret.source)
         secret.answered[query.id] = release
         return release
+
+    def state(self, secret: CuratorSecret) -> dict[str, npt.NDArray[Any]]:
+        """Tables, counter, what was charged, and the noise that was paid for and not used.
+
+        Not the answers given since the last release: whoever goes on has them, they are public.
+        """
+        if secret.once is not None:
+            raise InvalidInput(f"{self.guarantee.mechanism}: this state cannot be stored")
+        unused = [secret.drawn.get(name) for name in self._questions]
+        blank = np.zeros(self.statistic.phi.shape[2], dtype=np.int64)
+        return {
+            **self._sums(secret),
+            **{f"stream.{name}": a for name, a in self.stream.state(secret.stream).items()},
+            "rounds": np.array(secret.rounds),
+            "cost": np.array(secret.cost),
+            "spent": np.array(str(secret.filter.spent.mu_squared)),
+            "closed": np.array(secret.filter.closed),
+            "unused": np.array([noise is not None for noise in unused], dtype=bool),
+            "drawn": np.array([blank if noise is None else noise for noise in unused]),
+        }
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> CuratorSecret:
+        """The filter is charged again what it was charged."""
+        secret, prefix = super().restore(arrays), "stream."
+        saved = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        secret.stream = self.stream.restore(saved)
+        secret.rounds, secret.cost = int(arrays["rounds"]), float(arrays["cost"])
+        spent = Fraction(str(arrays["spent"]))
+        if spent:
+            again = secret.filter.restore(GaussianCharge(float(spent)), Cost(spent))
+            secret.filter.commit(again)
+        if arrays["closed"]:
+            secret.filter.close()
+        questions = zip(self._questions, arrays["unused"], arrays["drawn"], strict=True)
+        secret.drawn = {name: noise for name, unused, noise in questions if unused}
+        return secret
 
     def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """Distance of Gram matrices and of answers to the worst questions, over what is paid."""

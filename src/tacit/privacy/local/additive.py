@@ -212,6 +212,13 @@ class LocalAdditive(LocalPrivatizer[Secret]):
         total: Array = ratio.sum(axis=1)
         return total
 
+    @property
+    def crafted(self) -> float:
+        """The far tail of the noise, against what one person can honestly add to the cell."""
+        honest = self._statistic.masses  # type: ignore[attr-defined]
+        cells = np.concatenate([np.full(b.size, honest[b.name]) for b in self.layout.blocks])
+        return float((self._reach * GRID / cells).max())
+
     def reach(self, publication: Publication) -> IntArray:
         """The largest contribution and the tail of the noise, whatever was published."""
         return self._reach

@@ -60,7 +60,6 @@ class OneCell(LocalPrivatizer[Secret]):
     """
 
     public_step = True
-    """Whether the report's id decides which step it is about, so that everybody knows it."""
 
     question_owner = "the question, the policy and the weights do not depend on the user's data"
 
@@ -116,6 +115,19 @@ class OneCell(LocalPrivatizer[Secret]):
 
     def _used(self) -> dict[str, Oracle]:
         return {_NAMES[kind]: self.oracles[kind] for kind in self.kinds}
+
+    @property
+    def crafted(self) -> float:
+        """All marks that a report can have, or none, in cells that are released as one sum."""
+        S, most = self.statistic.states, 0.0
+        together = {STEP: (1, 2, S, 2 * S), MOVE: (1, S), REWARD: (1, 2)}
+        for kind in self.kinds:
+            oracle = self.oracles[kind]
+            for cells in together[kind]:
+                marks = cells if oracle.ones is None else min(cells, oracle.ones)
+                heavy = max(marks - cells * oracle.q, cells * oracle.q)
+                most = max(most, heavy / (oracle.p - oracle.q))
+        return most
 
     def law(self, users: int) -> CellLaw:
         """As if all users had been asked about the one cell, alone and with weight 1."""

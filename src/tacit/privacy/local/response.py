@@ -204,6 +204,12 @@ class LocalResponse(LocalPrivatizer[Secret]):
         up = rest / int(self.randomizer.steps[cell])
         return (1.0 - up) * law + up * _flipped(ones + 1, trials, bits.p, bits.q)
 
+    @property
+    def crafted(self) -> float:
+        """All bits of a cell set, or none."""
+        bits = self.randomizer.bits
+        return max(1.0 - bits.q, bits.q) / (bits.p - bits.q)
+
     def reach(self, publication: Publication) -> IntArray:
         """As many as a cell has bits."""
         return self.randomizer.trials

@@ -294,8 +294,12 @@ class Tables(NamedTuple):
 
 
 def tables(task: Task, release: Noisy, planner: Planner) -> Tables | None:
-    """The release as tables; None where nobody is in it, or it holds regressions."""
-    if release.users == 0:
+    """The release as tables; None where nobody is in it, or it holds regressions.
+
+    Nor is there a band where terminal states or allowed actions are declared: the models drawn here
+    know nothing of them.
+    """
+    if release.users == 0 or not task.pairs.every:
         return None
     if "moves" in release.blocks:
         return _one_cell(release)

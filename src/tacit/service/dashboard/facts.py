@@ -21,7 +21,7 @@ from tacit.task import table_sizes
 
 if TYPE_CHECKING:
     from tacit.service.collector import Collector
-    from tacit.service.deployment import Deployment
+    from tacit.service.deployment import Deployment, Ids
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Facts:
         estimates: by version, as far as they were worked out.
         ledger: its public summary.
         schema: version of the database's schema.
+        ids: who decides the ids of reports.
     """
 
     deployment: Deployment
@@ -66,6 +67,7 @@ class Facts:
     estimates: Mapping[int, Estimate]
     ledger: Mapping[str, Any]
     schema: str
+    ids: Ids = "chosen"
 
 
 GROWTH = 1.15
@@ -129,6 +131,7 @@ class FactReader:
             estimates=dict(self._estimates),
             ledger=status.budget,
             schema=collector.schema(),
+            ids=collector.ids,
         )
 
     def _catch_up(self, newest: int) -> None:

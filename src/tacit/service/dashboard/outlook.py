@@ -68,15 +68,14 @@ def _when(users: int, pace: float, now: float) -> float | None:
 
 
 def policies_left(served: int, population: int, schedule: Schedule) -> int | None:
-    """Batches that still close before the last user; nobody would act on a policy after that."""
+    """Batches that still close, the last user's included: each leads to a policy."""
     count = 0
-    while True:
+    while served < population:
         served += schedule(served)
-        if served >= population:
-            return count
         count += 1
         if count > MOST:
             return None
+    return count
 
 
 def _pace(versions: Sequence[Version], accepted: int, now: float) -> float | None:

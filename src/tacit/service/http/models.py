@@ -77,7 +77,7 @@ class TaskBody(BaseModel):
     """Everything a device needs before it takes part."""
 
     tacit: str
-    wire: Literal[1]
+    wire: Literal[2]
     task_id: str
     name: str
     model: Literal["local", "joint"]
@@ -93,6 +93,7 @@ class TaskBody(BaseModel):
     delay: float
     grace: float
     keep_reports: bool
+    ids: Literal["token", "chosen"]
     restoring: str
     state: Literal["open", "paused", "closed"]
     guarantee: dict[str, Any]

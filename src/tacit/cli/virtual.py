@@ -1,0 +1,98 @@
+"""``tacit fleet FILE --virtual``: a whole deployment in this process, on a clock that jumps."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tacit.client.cohort import EPOCH, Cohort, VirtualClock
+from tacit.client.population import Population
+from tacit.client.transport import Api
+from tacit.errors import InvalidInput
+from tacit.service.answers import IncomingReport
+from tacit.service.collector import Collector
+from tacit.service.dashboard.facts import FactReader
+from tacit.service.dashboard.view import build
+from tacit.service.deployment import Deployment
+from tacit.service.planning import PlannerLoop
+
+
+class Inside(Api):
+    """A collector in the same process; what is said is what a network would carry."""
+
+    def __init__(self, collector: Collector) -> None:
+        super().__init__("https://inside.invalid", client=httpx.Client())
+        self._collector = collector
+        self._facts = FactReader(collector)
+
+    def task(self) -> Any:
+        """As JSON makes it."""
+        return json.loads(json.dumps(self._collector.describe()))
+
+    def policy(self, version: int | None = None) -> Any:
+        """The newest, or that one."""
+        return json.loads(self._collector.policy(version).body)
+
+    def taking(self, version: int) -> Any:
+        """Whether a report would be taken now."""
+        return dataclasses.asdict(self._collector.taking(version))
+
+    def dashboard(self) -> Any:
+        """Public numbers."""
+        return build(self._facts.read(None)).to_json()
+
+    def upload(self, body: bytes, token: str | None) -> Any:
+        """Decide about reports."""
+        given = json.loads(body)
+        reports = [IncomingReport(**report) for report in given["reports"]]
+        sender = None if token is None else self._collector.tokens.authenticate(token)
+        return dataclasses.asdict(self._collector.upload(given["task_id"], reports, sender))
+
+
+@contextmanager
+def rehearsal(
+    deployment: Deployment, people: Population, users: int, seed: int
+) -> Iterator[Cohort]:
+    """A cohort against a collector of its own: a new database, which is deleted at the end."""
+    pace, own = deployment.settings.population.pace, deployment.unit == "user"
+    if pace is None:
+        raise InvalidInput(
+            'people need a pace to come at: write for example pace = "150/day" in [population]'
+        )
+    clock = VirtualClock(deployment.settings.window.opens or EPOCH)
+    with tempfile.TemporaryDirectory(prefix="tacit-virtual-") as folder:
+        place = Path(folder)
+        there = dataclasses.replace(
+            deployment,
+            database=f"sqlite:///{place / 'virtual.db'}",
+            key_file=place / "virtual.key",
+            witness=place / "virtual.witness",
+        )
+        with Collector.open(there, clock=clock) as collector:
+            planner = PlannerLoop(collector)
+
+            def plan() -> None:
+                while planner.step():
+                    pass
+
+            cohort = Cohort(
+                lambda: Inside(collector),
+                people,
+                collector.tokens.issue("device", users if own else 1, "virtual"),
+                own,
+                seed=seed,
+                clock=clock,
+                pace=pace,
+                plan=plan,
+            )
+            try:
+                yield cohort
+            finally:
+                cohort.close()
