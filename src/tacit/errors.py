@@ -35,7 +35,7 @@ class MissingExtra(TacitError, ImportError):
 EXTRAS = {
     "tables": ("pandas", "pyarrow"),
     "plots": ("matplotlib",),
-    "report": ("jinja2",),
+    "report": ("jinja2", "matplotlib", "pandas", "pyarrow"),
     "secure": ("opendp",),
     "client": ("httpx", "tenacity"),
     "cluster": ("ray",),
@@ -44,10 +44,13 @@ EXTRAS = {
         "cryptography",
         "fastapi",
         "httptools",
+        "httpx",
+        "opendp",
         "prometheus_client",
         "psycopg",
         "pydantic",
         "sqlalchemy",
+        "tenacity",
         "uvicorn",
     ),
 }

@@ -2,4 +2,4 @@
 
 from tacit.errors import need
 
-need("a report", "report", "plots", "tables")
+need("a report", "report")

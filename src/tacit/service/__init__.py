@@ -2,4 +2,4 @@
 
 from tacit.errors import need
 
-need("the service", "service", "client", "secure")
+need("the service", "service")

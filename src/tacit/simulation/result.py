@@ -322,7 +322,7 @@ def prepare(folder: Path, *, overwrite: bool) -> None:
             f"{folder} already holds a result; choose another folder, or overwrite it on purpose "
             "(--overwrite, overwrite=True)"
         )
-    need("keeping a result in a folder", "tables", "plots")
+    need("keeping a result in a folder", "plots", "tables")
     make_folder(folder)
 
 

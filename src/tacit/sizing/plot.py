@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 def plot_plan(plan: Plan, path: str | Path) -> Path:
     """Draw a plan into a file; the ending chooses the format (.png, .pdf, .svg)."""
+    target = check_target(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -23,7 +24,6 @@ def plot_plan(plan: Plan, path: str | Path) -> Path:
     levels = np.array([a.epsilon for a in answers], dtype=np.float64)  # None becomes NaN
     if np.isnan(levels).any() or not answers:
         raise InvalidInput("there is nothing to plot: no epsilon was simulated")
-    target = check_target(path)
     figure = Figure(figsize=(7, 4.5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
