@@ -34,6 +34,10 @@ Schedule = Callable[[int], int]
 """Number of users to serve before the next publication, given how many were served: public."""
 
 
+FINAL_DRAWS = 32
+"""Models that the policy left in the end is planned in the mean of, by planners that draw them."""
+
+
 def every_user(served: int) -> int:
     """Plan anew after every user."""
     return 1
@@ -166,8 +170,13 @@ class Learner:
         self.release: Release | None = None
 
     def publish(self, streams: Streams) -> Publication:
-        """Release what was absorbed, plan on the release, and put up the next entry."""
+        """Release what was absorbed, plan on the release, and put up the next entry.
+
+        After the last user nothing is left to explore for, so models are averaged, not drawn.
+        """
         version = 0 if self.publication is None else self.publication.version + 1
+        if self.served >= self.agent.task.users:
+            streams = streams._replace(draws=FINAL_DRAWS)
         self.release = self._ask(Query(version))
         self.publication = self.agent.planner.plan(
             self.agent.task, self.release, self._ask, self.publication, streams

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -26,10 +26,32 @@ Context = Mapping[str, npt.NDArray[Any]]
 
 
 class Streams(NamedTuple):
-    """The planner's own randomness, one generator per purpose."""
+    """The planner's own randomness, one generator per purpose.
+
+    Attributes:
+        ties: for equally good actions.
+        posterior: for models that are drawn.
+        draws: how many of them are averaged: one explores; the mean of many is for a policy that is
+            left in the end, where a draw would only be a risk.
+    """
 
     ties: np.random.Generator
     posterior: np.random.Generator
+    draws: int = 1
+
+
+def averaged(draw: Callable[[], None], filled: Sequence[Array], draws: int) -> None:
+    """Draw a model, or leave the mean of several in the arrays that ``draw`` fills."""
+    draw()
+    if draws == 1:
+        return
+    total = [array.copy() for array in filled]
+    for _ in range(draws - 1):
+        draw()
+        for added, array in zip(total, filled, strict=True):
+            added += array
+    for added, array in zip(total, filled, strict=True):
+        array[...] = added / draws
 
 
 class Planner(Protocol):

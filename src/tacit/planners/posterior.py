@@ -11,6 +11,7 @@ from tacit.planners.base import (
     Context,
     Streams,
     ValuePlanner,
+    averaged,
     lists_seen,
     pair_rewards,
     released_pairs,
@@ -39,19 +40,24 @@ class PosteriorPlanner(ValuePlanner):
         counts = released_pairs(task, release, listed=listed)
         P, R = np.empty(len(counts.rows.succ)), np.empty_like(counts.visits)
         rest = np.empty_like(R) if listed else np.zeros((0, 0))
-        sample_model(
-            counts.reward,
-            counts.squares,
-            counts.visits,
-            counts.transitions,
-            *counts.rows,
-            pair_rewards(task),
-            self.prior,
-            streams.posterior,
-            P,
-            rest,
-            R,
-        )
+        known = pair_rewards(task)
+
+        def draw() -> None:
+            sample_model(
+                counts.reward,
+                counts.squares,
+                counts.visits,
+                counts.transitions,
+                *counts.rows,
+                known,
+                self.prior,
+                streams.posterior,
+                P,
+                rest,
+                R,
+            )
+
+        averaged(draw, (P, rest, R), streams.draws)
         Q, V = np.full((H, len(pairs.action)), np.inf), np.empty((H + 1, S))
         backward_induction(pairs.first, *counts.rows, P, rest, R, task.end_reward, Q, V)
         return Q, {}

@@ -14,7 +14,7 @@ from tacit.kernels.mixture import Regression, Widths, vfree_induction, work_spac
 from tacit.kernels.planning import backward_induction
 from tacit.kernels.posterior import mark_tried, sample_joint_model
 from tacit.pairs import full_rows
-from tacit.planners.base import Context, Streams, ValuePlanner, pair_rewards
+from tacit.planners.base import Context, Streams, ValuePlanner, averaged, pair_rewards
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release
@@ -59,19 +59,24 @@ class JointCountsPlanner(ValuePlanner):
         else:
             known = np.ascontiguousarray(np.broadcast_to(pair_rewards(task), (G, X)))
         P, R = np.empty((G, X, S)), np.empty((G, X))
-        sample_joint_model(
-            counts,
-            paid,
-            known,
-            tried.reshape(G, X),
-            _std(release, "transitions") / self.transition_scale,
-            paid_std,
-            self.width,
-            streams.posterior,
-            np.empty(S),
-            P,
-            R,
-        )
+        counts_std = _std(release, "transitions") / self.transition_scale
+
+        def draw() -> None:
+            sample_joint_model(
+                counts,
+                paid,
+                known,
+                tried.reshape(G, X),
+                counts_std,
+                paid_std,
+                self.width,
+                streams.posterior,
+                np.empty(S),
+                P,
+                R,
+            )
+
+        averaged(draw, (P, R), streams.draws)
         Q, V, none = np.full((H, X), np.inf), np.empty((H + 1, S)), np.zeros((0, 0))
         rows = full_rows(G, X, S)
         backward_induction(pairs.first, *rows, P.ravel(), none, R, task.end_reward, Q, V)

@@ -15,7 +15,7 @@ from tacit.kernels.planning import backward_induction
 from tacit.kernels.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
 from tacit.pairs import full_rows
-from tacit.planners.base import Ask, Streams, greedy_actions, next_version
+from tacit.planners.base import Ask, Streams, averaged, greedy_actions, next_version
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release
@@ -96,7 +96,11 @@ class NoisyPosteriorPlanner(_StepPlanner):
         self, task: Task, counts: NoisyCounts, version: int, streams: Streams, model: Model
     ) -> tuple[Array, Array]:
         (H, S, _), (P, R), pairs = table_sizes(task), model, task.pairs
-        sample_noisy_model(counts, streams.posterior, np.empty(S), P, R)
+
+        def draw() -> None:
+            sample_noisy_model(counts, streams.posterior, np.empty(S), P, R)
+
+        averaged(draw, (P, R), streams.draws)
         Q, V = np.full((H, len(pairs.action)), np.inf), np.empty((H + 1, S))
         rows, none = full_rows(*P.shape), np.zeros((0, 0))
         backward_induction(pairs.first, *rows, P.ravel(), none, R, task.end_reward, Q, V)
