@@ -124,7 +124,7 @@ def test_the_command_lists_them_with_their_package(plugin, monkeypatch, capsys) 
     place = lines.index(
         "mine  Posterior sampling, from elsewhere. (from the package fake-plugin 1.2)"
     )
-    assert lines[place + 1].startswith("    alpha0: float, default")
+    assert lines[place + 2].startswith("    alpha0: number, default")
     assert "psrl  not used: the name is tacit's (from the package fake-plugin 1.2)" in lines
     assert any(line.startswith("absent  not usable: absent of the package") for line in lines)
     rows = {

@@ -53,7 +53,7 @@ def warm(name: str) -> SegmentRun:
     run = compiled_run(*bound(name), 0, 0, np.array([2000]))
     assert type(run) is SegmentRun
     run.advance(40)
-    while run._lived < run._batch:  # the next user is served after a new publication
+    while run.learner.left > 0:  # the next user is served after a new publication
         run.advance(1)
     return run
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.errors import InvalidInput, TacitError
+from tacit.errors import MissingExtra, TacitError
 from tacit.sweep.ray_backend import connected
 
 SPEC = """
@@ -59,7 +59,7 @@ def test_ray_gives_the_same_bytes_and_reports_what_failed(tmp_path: Path) -> Non
 
 def test_without_ray_the_sentence_names_the_extra(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InvalidInput, match=r"tacit\[cluster\]"), connected("local", 1):
+    with pytest.raises(MissingExtra, match=r"tacit\[cluster\]"), connected("local", 1):
         pass
 
 

@@ -54,7 +54,7 @@ class Tradeoff:
         """The least epsilon of these points at ``delta`` that follows; infinite where none does.
 
         >>> round(Tradeoff(((1.0, 0.0),)).epsilon(0.1), 4)
-        0.8535
+        0.8529
         """
         if self.delta(0.0) <= delta:
             return 0.0

@@ -21,7 +21,7 @@ from tacit.task import Task
 from tacit.trajectory import Trajectory
 
 Step = tuple[int, int, float, int | None]
-"""State, action, reward, and the state that followed: None where the episode ended."""
+"""State, action, reward, and the state that followed, which is None where the episode ended."""
 
 Play = Callable[[Any, np.random.Generator], Sequence[Step]]
 """Plays one episode with ``policy.act(state, step, rng)``; all its chance comes from ``rng``."""

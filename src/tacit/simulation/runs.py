@@ -77,7 +77,8 @@ class Run(ABC):
     @property
     def generators(self) -> dict[str, np.random.Generator]:
         """All that the run draws from."""
-        return {"users": self._users, "noise": self._noise, **self.streams._asdict()}
+        ties, posterior = self.streams.ties, self.streams.posterior
+        return {"users": self._users, "noise": self._noise, "ties": ties, "posterior": posterior}
 
 
 class Interrupted(Exception):

@@ -32,11 +32,13 @@ def plot_plan(plan: Plan, path: str | Path) -> Path:
     least = np.array([a.measured[0].users for a in answers], dtype=np.float64)
     guessed = np.array([a.extrapolated for a in answers], dtype=np.float64)
     sure = ~np.isnan(enough)
+    open_ = np.array([a.measured[-1].users for a in answers], dtype=np.float64)
     begin = np.where(np.isnan(below), least, below)
     axes.vlines(levels[sure], begin[sure], enough[sure], color="C0", lw=4, alpha=0.3)
     series = (
         (enough, "o", "C0", "enough, with 95% confidence (bar: not decided below)"),
         (np.where(sure, np.nan, below), "^", "C3", "not below this (simulated)"),
+        (np.where(sure | ~np.isnan(below), np.nan, open_), "s", "0.5", "not decided up to this"),
         (guessed, "x", "0.5", "extrapolated, not simulated"),
     )
     for values, marker, colour, label in series:

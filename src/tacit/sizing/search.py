@@ -205,7 +205,10 @@ class _Search:
                 row.open &= time.perf_counter() + row.seconds(users) < deadline
                 if row.open and not self.stop.is_set():
                     self._advance(row, users)
-            if self.stop.is_set() or not any(row.open for row in rows):
+            if not any(row.open for row in rows):
+                break
+            if self.stop.is_set():
+                self.interrupted = not self.late
                 break
             if timer is None and math.isfinite(self.seconds):  # the smallest size is always run
                 deadline = time.perf_counter() + self.seconds

@@ -76,7 +76,6 @@ def question(version: int, h: int, values=(0.0, 1.0), target: str = "value") -> 
 
 class TestCurator(PrivatizerContract):
     subject: ClassVar[type] = Curator
-    stored: ClassVar[bool] = False
     answers: ClassVar[int] = 2  # of a round that have noise of their own
     least_distance: ClassVar[float] = 0.7  # what is declared holds for any noise; audits search
 
@@ -158,6 +157,7 @@ class TestCurator(PrivatizerContract):
 class TestReusedNoise(TestCurator):
     subject: ClassVar[type] = ReusedNoise
     answers: ClassVar[int] = 1
+    stored: ClassVar[bool] = False
 
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
         """Nothing is left to lose."""

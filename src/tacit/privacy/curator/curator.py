@@ -282,8 +282,6 @@ class Curator(Privatizer[CuratorSecret]):
 
         Not the answers given since the last release: whoever goes on has them, they are public.
         """
-        if secret.once is not None:
-            raise InvalidInput(f"{self.guarantee.mechanism}: this state cannot be stored")
         unused = [secret.drawn.get(name) for name in self._questions]
         blank = np.zeros(self.statistic.phi.shape[2], dtype=np.int64)
         return {

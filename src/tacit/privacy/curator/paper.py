@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
+from tacit.errors import InvalidInput
 from tacit.privacy.base import Query
 from tacit.privacy.counters.base import ExactRows
 from tacit.privacy.counters.state import Buffers
@@ -103,6 +105,10 @@ class ReusedNoise(Curator):
         if secret.once is None:
             secret.once = _Once(noise)
         return super().release(secret, query, secret.once)
+
+    def state(self, secret: CuratorSecret) -> dict[str, npt.NDArray[Any]]:
+        """Refused: whoever goes on would have to repeat draws that are kept nowhere else."""
+        raise InvalidInput(f"{self.guarantee.mechanism}: this state cannot be stored")
 
     def _draw_round(self, noise: Noise) -> dict[tuple[str, int], IntArray]:
         """One draw for all questions of all rounds."""
