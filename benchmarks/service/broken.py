@@ -14,6 +14,8 @@ from typing import NamedTuple
 import psutil
 import psycopg
 
+from tacit.folders import lock_of
+
 sys.path.insert(0, str(Path(__file__).parent))
 from running import Postgres, postgres  # noqa: E402
 from soak import Database, Mode, World  # noqa: E402
@@ -117,9 +119,10 @@ def scene(
 
 
 def missing_witness(scene: Scene) -> Callable[[], None]:
-    """Somebody moved it."""
+    """Somebody moved it, while it was not just being replaced by a newer one."""
     witness = scene.world.deployment.witness
-    hidden = witness.rename(witness.with_suffix(".hidden"))
+    with lock_of(witness):
+        hidden = witness.rename(witness.with_suffix(".hidden"))
     return lambda: void(hidden.rename(witness))
 
 
