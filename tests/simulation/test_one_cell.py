@@ -278,7 +278,7 @@ def test_the_loop_plans_as_the_planner_does_where_there_is_noise(problem, explor
         streams = planner_streams(seed, 0)
         planned = agent.planner.plan(agent.task, releases[-1], None, last, streams)
         run._batch.clock[1] = planned.version
-        ties, posterior = planner_streams(seed, 0)
+        ties, posterior, _ = planner_streams(seed, 0)
         public = (run._pairs, run._rows, run._end_reward, first, int(users[0]))
         one_cell.plan_batch(counts, *public, run._explore, ties, posterior, run._batch)
         assert np.array_equal(run._batch.policy, planned.policy.actions)
