@@ -8,48 +8,52 @@ import numpy as np
 
 import tacit
 
-# Ten lines.
-local = tacit.agent("tacit-local", epsilon=4.0)
-result = tacit.simulate("river-swim", local, episodes=20_000, seeds=2)
-print(result.guarantee.brief())
-result.plot("regret.png")
 
-# A policy comes out, goes into a file, comes back and acts.
-result.policy.save("policy.json")
-policy = tacit.load_policy("policy.json")
-assert policy == result.policy
-assert policy.act(0, 0, np.random.default_rng(0)) in (0, 1)
-print(policy.to_frame().head(2))
+def main() -> None:
+    # Ten lines.
+    local = tacit.agent("tacit-local", epsilon=4.0)
+    result = tacit.simulate("river-swim", local, episodes=20_000, seeds=2)
+    print(result.guarantee.brief())
+    result.plot("regret.png")
+
+    # A policy comes out, goes into a file, comes back and acts.
+    result.policy.save("policy.json")
+    policy = tacit.load_policy("policy.json")
+    assert policy == result.policy
+    assert policy.act(0, 0, np.random.default_rng(0)) in (0, 1)
+    print(policy.to_frame().head(2))
+
+    # An environment of one's own: a lamp that is on or off, and a switch.
+    class Lamp(gymnasium.Env):
+        observation_space = gymnasium.spaces.Discrete(2)
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.on = 0
+            return self.on, {}
+
+        def step(self, action):
+            if self.np_random.random() < 0.8:
+                self.on = int(action)
+            return self.on, float(self.on), False, False, {}
+
+    joint = tacit.agent("tacit-joint", epsilon=1.0)
+    learned = tacit.learn(Lamp(), joint, users=3_000, horizon=5, rewards=(0.0, 1.0), seed=1)
+    print(learned.guarantee.brief())
+    learned.policy.save("lamp.json")
+    assert [tacit.load_policy("lamp.json").act(s, 0) for s in (0, 1)] == [1, 1]
+
+    # Guarantees add up: the same person in both tasks, and in the second one three times.
+    both = learned.guarantee + learned.guarantee.compose(3)
+    assert both.epsilon_at(1e-5) > learned.guarantee.epsilon_at(1e-5)
+    assert both.delta(both.epsilon_at(1e-5)) <= 1e-5 * (1 + 1e-6)
+    print(both.to_dp_event())
+
+    # How many people does it take?
+    answer = tacit.plan("river-swim", "tacit-local", epsilons=[4.0], seconds=5)
+    print(answer)
 
 
-# An environment of one's own: a lamp that is on or off, and a switch.
-class Lamp(gymnasium.Env):
-    observation_space = gymnasium.spaces.Discrete(2)
-    action_space = gymnasium.spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.on = 0
-        return self.on, {}
-
-    def step(self, action):
-        if self.np_random.random() < 0.8:
-            self.on = int(action)
-        return self.on, float(self.on), False, False, {}
-
-
-joint = tacit.agent("tacit-joint", epsilon=1.0)
-learned = tacit.learn(Lamp(), joint, users=3_000, horizon=5, rewards=(0.0, 1.0), seed=1)
-print(learned.guarantee.brief())
-learned.policy.save("lamp.json")
-assert [tacit.load_policy("lamp.json").act(s, 0) for s in (0, 1)] == [1, 1]
-
-# Guarantees add up: the same person in both tasks, and in the second one three times.
-both = learned.guarantee + learned.guarantee.compose(3)
-assert both.epsilon_at(1e-5) > learned.guarantee.epsilon_at(1e-5)
-assert both.delta(both.epsilon_at(1e-5)) <= 1e-5 * (1 + 1e-6)
-print(both.to_dp_event())
-
-# How many people does it take?
-answer = tacit.plan("river-swim", "tacit-local", epsilons=[4.0], seconds=5)
-print(answer)
+if __name__ == "__main__":
+    main()
