@@ -10,7 +10,7 @@ from service.devices import report_under
 from tacit import wire
 from tacit.errors import InvalidInput
 from tacit.privacy import Query, SecureNoise
-from tacit.privacy.base import Secret
+from tacit.privacy.base import LocalPrivatizer, Secret
 from tacit.privacy.finite import packing
 from tacit.service import schema
 from tacit.service.dashboard import view
@@ -96,6 +96,13 @@ def test_the_dashboard_says_how_far_they_get(deploy, name, ids) -> None:
     shown = [float(n.replace(",", "")) for n in re.findall(r"as (?:\w+ as )?([\d,.]+)", said)]
     assert shown and 20 * weight <= shown[-1] * (1 + 1e-9) <= 20 * weight * 1.01
     assert ("senders choose" in said) == (name == "tacit-local" and ids == "chosen")
+
+
+def test_a_mechanism_without_a_bound_is_shown_as_one(deploy, monkeypatch) -> None:
+    deployment = deploy(LOCAL, users=5000)
+    privatizer = type(wire.local_privatizer(deployment.bound))
+    monkeypatch.setattr(privatizer, "crafted", LocalPrivatizer.crafted)
+    assert "states no bound" in view.dishonest(deployment, 2000, "token")
 
 
 PERSONAL = LOCAL.replace('tokens = "shared"', 'tokens = "per-device"\nparticipations = 2')

@@ -103,7 +103,7 @@ class ServiceTarget:
         shutil.copytree(self._place, self._new)
         self.distance = people[0].distance
         self.separate = len(people) == 1
-        self.name = f"everything published by a running service with {self._users} users"
+        self.name = f"all but the last release of a running service with {self._users} users"
 
     @property
     def _users(self) -> int:

@@ -156,7 +156,7 @@ class LearnerTarget:
     ) -> None:
         users, times = bound.task.users, bound.task.participations
         often = "" if times == 1 else f", one of whom takes part {times} times"
-        self.name = f"everything published by a learner with {users} users{often}"
+        self.name = f"all but the last release of a learner with {users} users{often}"
         self.source: str = source
         self.family = family(bound)
         self.distance = cases[0].distance

@@ -309,8 +309,11 @@ class LocalPrivatizer(Privatizer[S]):
 
     @property
     def crafted(self) -> float:
-        """As how many honest people one dishonest report can count in one released sum, at most."""
-        raise NotImplementedError("say how heavy a report can be that no honest device has made")
+        """As how many honest people one dishonest report can count in one released sum, at most.
+
+        Infinite for a mechanism that states no bound.
+        """
+        return math.inf
 
     @property
     def device(self) -> LocalPrivatizer[S]:

@@ -185,6 +185,10 @@ def dishonest(deployment: Deployment, accepted: int, ids: Ids) -> str:
     weight = 1.0
     if deployment.model == "local":
         weight = wire.local_privatizer(deployment.bound).crafted
+    if math.isinf(weight):
+        return (
+            "this mechanism states no bound on how far dishonest reports can move what is released"
+        )
     said = (
         f"{counted(f, 'dishonest report')} among {whole(n)} can move any one released sum by as "
         f"much as {real_up(f * weight)} honest people can ({real_up(weight)} each), and no further"
