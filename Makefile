@@ -8,16 +8,17 @@ DEMO_OUT ?= tacit-demo
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-browser check format bench soak docs constraints clean
+.PHONY: help demo test test-js test-browser check format bench soak docs constraints clean
 
 help:
 	@echo "make demo     install and take the two-minute tour"
 	@echo "make test     install what the tests need; lint, types, all tests"
-	@echo "make test-browser   the dashboard in a real Chromium (installs Debian's)"
+	@echo "make test-js  the TypeScript client in Node (installs Debian's, if there is none)"
+	@echo "make test-browser   dashboard, devices and example in a real Chromium (likewise)"
 	@echo "make check    lint and types only"
 	@echo "make format   format the code"
 	@echo "make bench    speed measurements (minutes)"
-	@echo "make soak     kill the service 200 times under load (an hour)"
+	@echo "make soak     kill the service 300 times under load (over an hour)"
 	@echo "make docs     build the documentation site"
 	@echo "make clean    remove the virtual environment and caches"
 
@@ -45,7 +46,23 @@ check: $(VENV)/test.stamp
 test: check
 	$(BIN)/pytest -n auto --dist loadfile -m "not slow and not browser"
 
-test-browser: $(VENV)/test.stamp
+JS := clients/js
+
+$(JS)/node_modules/.stamp: $(JS)/package-lock.json
+	@command -v node >/dev/null && command -v npm >/dev/null || \
+		{ apt-get update --quiet=2 && apt-get install --quiet=2 --yes nodejs npm; }
+	@node -e 'process.exit(+process.versions.node.split(".")[0] < 20 ? 1 : 0)' || \
+		{ echo "the TypeScript client needs Node 20 or newer"; exit 1; }
+	cd $(JS) && npm ci --silent
+	@touch $@
+
+$(JS)/dist/tacit.min.js: $(JS)/node_modules/.stamp $(wildcard $(JS)/src/*.ts)
+	cd $(JS) && npm run --silent build && npm run --silent bundle -- --log-level=warning
+
+test-js: $(JS)/dist/tacit.min.js
+	cd $(JS) && npm test --silent
+
+test-browser: $(VENV)/test.stamp $(JS)/dist/tacit.min.js
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
 		{ apt-get update --quiet=2 && apt-get install --quiet=2 --yes chromium chromium-driver; }
 	$(BIN)/pytest -n0 -m browser tests/browser
@@ -73,4 +90,4 @@ constraints: $(VENV)/test.stamp
 	@mv constraints.new constraints.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis tacit-demo
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis tacit-demo $(JS)/node_modules $(JS)/dist

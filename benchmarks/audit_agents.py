@@ -33,6 +33,7 @@ class Case:
     sizes: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     service: bool = False
+    rule: tacit.Participation = field(default_factory=tacit.Participation)
 
     @property
     def label(self) -> str:
@@ -40,6 +41,8 @@ class Case:
         said = ", ".join(
             f"{name} {value}" for name, value in self.options.items() if name != "delta"
         )
+        if self.rule != tacit.Participation():
+            said += f"{', ' if said else ''}{self.rule.in_words()}, teaches {self.rule.teaches}"
         return f"`{self.agent}`" + (f" ({said})" if said else "")
 
 
@@ -54,8 +57,14 @@ CASES = (
     Case("ldp-bandit", "linear-bandit", {"dimension": 2, "arms": 3, "contexts": 2}, GAUSSIAN),
     Case("private-linopt-vi", options={"model": "local", **GAUSSIAN}),
     Case("shuffle-obi", options=GAUSSIAN),
+    Case("pucb"),
+    Case("private-ucb-vi", options=GAUSSIAN),
+    Case("private-ucb-po", options=GAUSSIAN),
+    Case("dp-ucbvi", options=GAUSSIAN),
     Case("tacit-joint", options=GAUSSIAN),
     Case("tacit-joint", "river-swim", {"states": 6, "horizon": 2}, GAUSSIAN, service=True),
+    Case("tacit-local", rule=tacit.Participation(None, "first")),
+    Case("tacit-joint", options=GAUSSIAN | {"least": 40}, rule=tacit.Participation(3, "lifetime")),
     Case("private-linopt-vi", options=GAUSSIAN),
     Case("private-linopt-po", options=GAUSSIAN),
     Case("dp-lsvi-batch", options=GAUSSIAN),
@@ -64,6 +73,8 @@ CASES = (
     Case("tacit-linear", options=GAUSSIAN),
     Case("private-ofu-rl", "lq-scalar", options=GAUSSIAN),
     Case("tacit-control", "lq-scalar", options=GAUSSIAN),
+    Case("tacit-search", "cart-pole", options=GAUSSIAN),
+    Case("tacit-search", "cart-pole", options={"model": "local"}),
 )
 
 
@@ -72,7 +83,16 @@ def row(case: Case, runs: int, seconds: float) -> str:
     agent = make_agent(case.agent, epsilon=1.0, **case.options)
     found, began = [], time.perf_counter()
     for seed in range(runs):
-        found.append(tacit.audit(problem, agent, seed=seed, seconds=seconds, service=case.service))
+        found.append(
+            tacit.audit(
+                problem,
+                agent,
+                participations=case.rule,
+                seed=seed,
+                seconds=seconds,
+                service=case.service,
+            )
+        )
     spent = (time.perf_counter() - began) / runs
     paths = zip(*(audit.reports for audit in found), strict=True)
     best = max(paths, key=lambda path: median(r.lower_bound / r.claimed_epsilon for r in path))

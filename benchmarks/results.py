@@ -18,6 +18,7 @@ from tacit_papers import Figure, figures
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAPERS = {
     "tabular-ldp": "Local privacy in tables: LDP-OBI and LDP-PSRL",
+    "tabular-jdp": "Joint privacy in tables: PUCB, Private-UCB and DP-UCBVI",
     "mixture-ldp": "Local privacy in linear mixtures: LDP-UCRL-VTR",
     "mixture-jdp": "Joint privacy in linear mixtures: Private-LinOpt",
     "linear-jdp": "Joint privacy in linear MDPs: DP-LSVI-UCB++",
@@ -28,11 +29,11 @@ SCALES = ("paper", "full", "quick")
 WIDTH, COLOURS = 1200, 255
 HEAD = """# Results
 
-What the figures of the five papers show when they are run with this package: every claim beside
+What the figures of the papers show when they are run with this package: every claim beside
 what was measured. Verdicts are *holds*, *does not hold* and *not decided*; see
-[reproduce](reproduce.md) for what they mean and for how to run a figure. Two of the papers,
-mixture-jdp and lq-jdp, have no experiments: their figures are benchmarks of our own. So is every
-claim that says "not in the paper".
+[reproduce](reproduce.md) for what they mean and for how to run a figure. The figures of
+tabular-jdp, mixture-jdp and lq-jdp are benchmarks of our own, and so is every claim that says "not
+in the paper".
 
 Pictures and numbers are from full runs unless a figure says **Quick run**. Times are processor time
 on two shared cores. This page is written by `benchmarks/results.py`.

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from tacit.kernels import counts, obi, planning, posterior, tacit_local
-from tacit.pairs import full_rows, make_pairs
+from tacit.kernels import cells, counts, obi, planning, posterior, tacit_local
+from tacit.pairs import full_rows, make_pairs, met_places
 
 NONE = np.zeros((0, 0))
 
@@ -94,7 +94,7 @@ def _noisy(kernel, given, rng, y, P, R):
 
 def _occupancy(kernel, first, users, P, actions, floor, f, steps):
     number = all_pairs(*P.shape[1:3]).number
-    kernel(first, users, number, flat(P), actions, floor, f, steps)
+    kernel(first, users, number, *_rows(P), P.ravel(), actions, floor, f, steps)
 
 
 def _mean(kernel, given, P, R):
@@ -108,7 +108,8 @@ def _directional(kernel, given, z, P, R, Q, V):
 
 def _stakes(kernel, given, f, P, V, policy, moves, rewards):
     number = all_pairs(*P.shape[1:3]).number
-    kernel(_met(given), f, number, flat(P), V, policy, flat(moves), flat(rewards))
+    model = (*_rows(P), P.ravel())
+    kernel(_met(given), f, number, *model, V, policy, flat(moves), flat(rewards))
 
 
 def _share(kernel, moves, rewards, f, policy, weighing, asked):
@@ -116,7 +117,26 @@ def _share(kernel, moves, rewards, f, policy, weighing, asked):
     kernel(flat(moves), flat(rewards), f, number, policy, weighing, asked)
 
 
+def _by_pairs(sums):
+    """Sums [2, G, S, A, ...], whose last two parts have no pairs."""
+    return cells.CellSums(
+        *(part.reshape(*part.shape[:2], -1, *part.shape[4:]) for part in sums[:-2]), *sums[-2:]
+    )
+
+
+def _hits(kernel, hits, n, kind, h, policy, occupancy, weighing, sums):
+    places = met_places(all_pairs(*sums.moves.shape[2:4]))
+    told = places.state, places.number, policy, occupancy
+    kernel(hits, n, kind, h, *told, weighing, _by_pairs(sums))
+
+
+def _estimates(kernel, sums, joint, move, reward, out, first):
+    kernel(_by_pairs(sums), joint, move, reward, _met(out), first)
+
+
 dense = SimpleNamespace(
+    add_hits=Dense(cells.add_hits, _hits),
+    estimate_cells=Dense(cells.estimate_cells, _estimates),
     backward_induction=Dense(planning.backward_induction, _induction),
     greedy=Dense(planning.greedy, _greedy),
     policy_values=Dense(planning.policy_values, _values),

@@ -17,9 +17,9 @@ _spec.loader.exec_module(graph)
 MODULES, PACKAGE, imports = graph.MODULES, graph.PACKAGE, graph.imports
 PAGE = graph.PAGE.read_text()
 PLANNING_KERNELS = (
-    *("planning", "posterior", "questions", "tacit_local", "obi", "lsvi"),
+    *("planning", "posterior", "questions", "tacit_local", "listed", "rewards", "obi", "lsvi"),
     *("excitation", "lq", "lq_learning", "lq_optimism"),
-    *("cholesky", "mixture", "widths"),
+    *("cholesky", "mixture", "widths", "scores", "known_pairs", "pessimism"),
 )
 
 
@@ -45,7 +45,9 @@ def under(name: str, *packages: str) -> bool:
 BLIND = sorted(
     name
     for name in MODULES
-    if under(name, "planners", "policy", "publication", "release", "task", "features", "pairs")
+    if under(
+        name, "planners", "policy", "publication", "release", "task", "features", "pairs", "scored"
+    )
     or under(name, *(f"kernels.{kernel}" for kernel in PLANNING_KERNELS))
 )
 RAW = (
@@ -59,10 +61,14 @@ RAW = (
     "kernels.rollout",
     "kernels.counts",
     "kernels.linear_sums",
+    "kernels.first_visits",
+    "kernels.logged",
     "kernels.sums",
     "kernels.lq_moments",
     "kernels.lq_rollout",
     "kernels.targets",
+    "kernels.windowed",
+    "kernels.worlds",
 )
 
 
@@ -79,30 +85,34 @@ def test_the_import_walk_sees_what_it_must() -> None:
 
 
 ARROW = {
-    # package: what it may import, besides itself and arrays, errors, validate, pairs, kernels
+    # package: what it may import, besides itself and COMMON
     "kernels": (),
     "features": ("task",),
-    "statistics": ("features", "publication", "policy", "task", "trajectory"),
+    "statistics": (
+        *("features", "participation", "publication", "policy", "scored", "task", "trajectory"),
+    ),
     "privacy": (
         *(
             "folders",
             "features",
+            "participation",
             "publication",
             "policy",
             "release",
+            "scored",
             "statistics",
             "task",
             "trajectory",
         ),
     ),
-    "planners": ("features", "publication", "policy", "release", "task"),
-    "problems": ("policy", "registry", "task", "trajectory"),
+    "planners": ("features", "intervals", "publication", "policy", "release", "scored", "task"),
+    "problems": ("policy", "registry", "scored", "task", "trajectory"),
     "agents": (
         *("driver", "features", "planners", "policy", "privacy", "publication", "registry"),
-        *("release", "statistics", "task", "trajectory"),
+        *("participation", "release", "scored", "statistics", "task", "trajectory"),
     ),
 }
-COMMON = ("arrays", "errors", "grid", "pairs", "validate", "kernels")
+COMMON = ("arrays", "errors", "grid", "pairs", "timing", "validate", "kernels")
 
 
 @pytest.mark.parametrize("package", ARROW)

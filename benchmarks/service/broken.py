@@ -18,7 +18,7 @@ from tacit.folders import lock_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from running import Postgres, postgres  # noqa: E402
-from soak import Database, Mode, World  # noqa: E402
+from world import Database, Mode, World  # noqa: E402
 
 Break = Callable[["Scene"], Callable[[], None]]
 """Causes a fault, and returns what repairs it."""

@@ -35,7 +35,8 @@ from tacit.service.collector import Collector
 
 sys.path.insert(0, str(Path(__file__).parent))
 from broken import FAULTS, Fault, disk, false_clock, full_disk, scene  # noqa: E402
-from soak import Database, Draws, Tally, World, judge  # noqa: E402
+from soak import Draws, Tally, judge  # noqa: E402
+from world import Database, World  # noqa: E402
 
 HOLD_SECONDS, CALM_SECONDS, PATIENCE = 3.0, 3.0, 120.0
 """How long a fault lasts once it shows; how long all must be well before it is over; at most."""

@@ -73,6 +73,7 @@ class Case:
     """A deployment with its device token and everything needed to write reports to it."""
 
     def __init__(self, folder: Path, database: str, users: int) -> None:
+        from tacit.rules import rules_hash
         from tacit.service.collector import Collector
         from tacit.service.deployment import Deployment
 
@@ -87,6 +88,7 @@ class Case:
             self.publication = collector.billboard.history()[0].publication
         self.path = path
         self._pool = self._messages(40)
+        self._rules = rules_hash(self.deployment.rules)
 
     def _messages(self, each: int) -> dict[tuple[int, int], list[str]]:
         """Some randomized messages for every question: what somebody who did nothing sends."""
@@ -130,7 +132,9 @@ class Case:
         body = json.dumps(
             {
                 "task_id": self.deployment.task_id,
-                "reports": [{"id": i, "version": 0, "message": m} for i, m in reports],
+                "reports": [
+                    {"id": i, "version": 0, "message": m, "rules": self._rules} for i, m in reports
+                ],
             },
             separators=(",", ":"),
         ).encode()

@@ -1,6 +1,6 @@
 """Kill the service at random moments under load, and show that nothing is lost or counted twice.
 
-    python benchmarks/service/soak.py                       200 kills: both modes, both databases
+    python benchmarks/service/soak.py                       300 kills: all modes, both databases
     python benchmarks/service/soak.py --kills 8 --modes joint --databases sqlite
 
 Clients upload reports whose sum proves what was counted: every report carries a number of its own,
@@ -12,215 +12,29 @@ byte for byte, until it is. Server and database die by SIGKILL. At the end:
 - the ledger's chain is whole and nothing was charged twice;
 - no noise ever stored was replaced by other noise;
 - every policy, worked out again from what was kept, is the same bit for bit.
+
+``--modes returning`` has people who come back (``lives.py``).
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import json
-import random
 import sys
 import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
 
-import httpx
 import numpy as np
 
-from tacit import wire
-from tacit.arrays import IntArray
-from tacit.privacy.local.additive import GRID
 from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.store import Store
-from tacit.service.vault import Vault
-from tacit.trajectory import Lives, Trajectory
 
 sys.path.insert(0, str(Path(__file__).parent))
-from running import Postgres, Service, free_port, postgres  # noqa: E402
-
-Mode = Literal["local", "joint"]
-Database = Literal["sqlite", "postgres"]
-BATCH = 20
-LOST = 0.1
-"""Share of requests and of answers that are lost on the way."""
-DEPLOYMENT = """
-[task]
-name = "soak"
-states = 2
-actions = 2
-horizon = 2
-homogeneous = true
-
-[agent]
-{agent}
-
-[population]
-users = 1000000
-tokens = "shared"
-
-[updates]
-minimum_batch = {batch}
-accepted_versions = 1000
-
-[storage]
-{witness}
-database = "{database}"
-keep_reports = true
-
-[server]
-port = {port}
-"""
-AGENTS = {
-    "local": 'name = "ldp-obi"\nepsilon = 1.0',
-    "joint": f'name = "tacit-joint"\nepsilon = 1.0\ndelta = 1e-5\nfirst = {BATCH}',
-}
-
-
-class World:
-    """One task on one database, its clients, and what they were told."""
-
-    def __init__(
-        self, folder: Path, mode: Mode, database: str, seed: int, witness: Path | None = None
-    ) -> None:
-        self.mode = mode
-        port = free_port()
-        path = folder / "soak.toml"
-        text = DEPLOYMENT.format(
-            agent=AGENTS[mode],
-            batch=BATCH,
-            database=database,
-            port=port,
-            witness=f'witness = "{witness}"' if witness else "witness_on_same_disk = true",
-        )
-        path.write_text(text)
-        self.deployment = Deployment.load(path)
-        with Collector.open(self.deployment) as collector:
-            (self.token,) = collector.tokens.issue("device", 1, "soak")
-        self.service = Service(path, port)
-        self.rng = random.Random(seed)
-        self.acknowledged: dict[str, int] = {}
-        self.surprises: list[str] = []
-        self.stop = threading.Event()
-        self.gone = False  # the service is not coming back: nobody insists any more
-
-    def report(self, rng: random.Random) -> tuple[dict[str, Any], int]:
-        """A report that carries a number of its own, and the number."""
-        if self.mode == "local":
-            number = rng.randrange(2**28)
-            values = np.zeros(self.deployment.bound.statistic.layout.size, dtype=np.int64)
-            values[0] = number
-            message = wire.pack_message(values)
-        else:
-            number = rng.randrange(2**24)
-            rewards = np.array([number / 2**24, 0.0])
-            life = Trajectory(np.zeros(3, int), np.zeros(2, int), rewards)
-            message = wire.pack_trajectory(life, 2)
-        return {"id": f"{rng.getrandbits(128):032x}", "version": 0, "message": message}, number
-
-    def client(self, seed: int) -> None:
-        """One upload after the other, each repeated until it is acknowledged."""
-        rng = random.Random(seed)
-        with httpx.Client(base_url=self.service.address, timeout=20.0) as http:
-            while not self.stop.is_set():
-                self.insist(http, rng, rng.randrange(1, 6))
-
-    def insist(self, http: httpx.Client, rng: random.Random, count: int) -> None:
-        """Upload so many new reports until the answer says that they are there."""
-        content, numbers = self.upload(rng, count)
-        while not (self.gone or self._acknowledged(http, rng, content, numbers)):
-            time.sleep(rng.uniform(0.0, 0.1))
-
-    def upload(self, rng: random.Random, count: int) -> tuple[bytes, dict[str, int]]:
-        """The body of a request with so many new reports, and the number that each carries."""
-        made = [self.report(rng) for _ in range(count)]
-        body = {"task_id": self.deployment.task_id, "reports": [report for report, _ in made]}
-        return json.dumps(body).encode(), {report["id"]: number for report, number in made}
-
-    def post(self, http: httpx.Client, content: bytes) -> httpx.Response:
-        """Send it once."""
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        return http.post("/v1/reports", content=content, headers=headers)
-
-    def _acknowledged(
-        self, http: httpx.Client, rng: random.Random, content: bytes, numbers: dict[str, int]
-    ) -> bool:
-        if rng.random() < LOST:  # the request never arrives
-            return False
-        try:
-            answer = self.post(http, content)
-        except httpx.HTTPError:
-            return False
-        if rng.random() < LOST or answer.status_code == 503:  # the answer never arrives
-            return False
-        outcomes = answer.json().get("outcomes", []) if answer.status_code == 200 else []
-        told = {outcome["id"]: outcome["outcome"] for outcome in outcomes}
-        if set(told) != set(numbers) or set(told.values()) - {"accepted", "duplicate"}:
-            self.surprises.append(f"{answer.status_code}: {answer.text[:300]}")
-        self.acknowledged |= numbers
-        return True
-
-    def work_a_little(self) -> None:
-        """Wait until some more reports were acknowledged, then a moment that nobody chose."""
-        enough = len(self.acknowledged) + self.rng.randrange(1, 3 * BATCH)
-        deadline = time.monotonic() + 10.0
-        while len(self.acknowledged) < enough and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(self.rng.uniform(0.0, 0.1))
-
-    def fill(self) -> None:
-        """Upload until the open batch is full (local model), and wait until all are absorbed."""
-        missing = -len(self.acknowledged) % BATCH
-        if self.mode == "local" and missing:
-            with httpx.Client(base_url=self.service.address, timeout=20.0) as http:
-                self.insist(http, self.rng, missing)
-        deadline = time.monotonic() + 120.0
-        with Collector.open(self.deployment) as collector:
-            while collector.status().next_batch == 0:
-                if time.monotonic() > deadline:
-                    raise RuntimeError("the planner did not catch up within two minutes")
-                time.sleep(0.1)
-
-    def expected(self) -> IntArray:
-        """The exact sum of everything that was acknowledged, in grid steps."""
-        bound, numbers = self.deployment.bound, list(self.acknowledged.values())
-        total = np.zeros(bound.statistic.layout.size, dtype=np.int64)
-        if self.mode == "local":
-            total[0] = sum(numbers)
-            return total
-        with Collector.open(self.deployment) as collector:
-            publication = collector.billboard.published(0).publication
-        users = len(numbers)
-        rewards = np.stack([np.array(numbers) / 2**24, np.zeros(users)], axis=1)
-        states, actions = np.zeros((users, 3), int), np.zeros((users, 2), int)
-        lives = Lives(states, actions, rewards)
-        bound.statistic.add_many(lives, publication, np.arange(users), total)
-        return total
-
-    def counted(self) -> IntArray:
-        """The exact sum behind the wall: of reports as absorbed, or of the encrypted batches."""
-        bound = self.deployment.bound
-        if self.mode == "local":
-            with Collector.open(self.deployment) as collector:
-                blocks = collector.billboard.published(collector.status().version).release.blocks
-            flat = np.concatenate([blocks[b.name].ravel() for b in bound.privatizer.layout.blocks])
-            return np.rint(flat / GRID).astype(np.int64)
-        total = np.zeros(bound.statistic.layout.size, dtype=np.int64)
-        for value in secrets_of(self.deployment, "batch:").values():
-            total += np.frombuffer(value, dtype="<i8")
-        return total
-
-
-def secrets_of(deployment: Deployment, kind: str) -> dict[str, bytes]:
-    """What the encrypted table holds of one kind: the batches or the noise."""
-    vault, store = Vault(deployment.key_file, deployment.task_id), Store(deployment.database)
-    with contextlib.closing(store), store.read() as connection:
-        names = [name for name in vault.names(connection) if name.startswith(kind)]
-        return {name: vault.get(connection, name) or b"" for name in names}
+from lives import Returning  # noqa: E402
+from running import Postgres, postgres  # noqa: E402
+from world import Database, Mode, World, secrets_of  # noqa: E402
 
 
 class Draws:
@@ -254,6 +68,7 @@ def judge(world: World, tally: Tally) -> None:
             )
         if not np.array_equal(world.counted(), world.expected()):
             tally.problems.append("the exact sum differs from what was sent")
+        tally.problems += world.findings()
         checked = collector.verify()
     if not ledger["verified"] or len(ledger["entries"]) > 1:
         tally.problems.append(f"ledger: {ledger}")
@@ -290,7 +105,8 @@ def soak(folder: Path, mode: Mode, kind: Database, kills: int, seed: int = 0) ->
     tally = Tally()
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(postgres(folder / "postgres")) if kind == "postgres" else None
-        world = World(folder, mode, server.url if server else "sqlite:///soak.db", seed)
+        kind_of_world = Returning if mode == "returning" else World
+        world = kind_of_world(folder, mode, server.url if server else "sqlite:///soak.db", seed)
         stack.callback(world.service.stop)
         draws = Draws(world)
         tally.restarts.append(world.service.start())
@@ -341,8 +157,8 @@ def kill_one(world: World, server: Postgres | None, tally: Tally) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=200, help="in all")
-    parser.add_argument("--modes", nargs="+", default=["local", "joint"])
+    parser.add_argument("--kills", type=int, default=300, help="in all")
+    parser.add_argument("--modes", nargs="+", default=["local", "joint", "returning"])
     parser.add_argument("--databases", nargs="+", default=["sqlite", "postgres"])
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tacit.errors import InvalidInput, TacitError, UnknownName
     from tacit.forecast import guarantee
     from tacit.learned import LearnedPolicy, load_policy
+    from tacit.logs.run import evaluate, offline
+    from tacit.participation import Participation
     from tacit.privacy import Guarantee
     from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
@@ -47,6 +49,7 @@ _PUBLIC = {
     "LinearMDP": ("tacit.problems", "LinearMDP"),
     "LQSystem": ("tacit.problems", "LQSystem"),
     "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
+    "Participation": ("tacit.participation", "Participation"),
     "Plan": ("tacit.sizing", "Plan"),
     "Result": ("tacit.simulation", "Result"),
     "TabularMDP": ("tacit.problems", "TabularMDP"),
@@ -54,9 +57,11 @@ _PUBLIC = {
     "UnknownName": ("tacit.errors", "UnknownName"),
     "agent": ("tacit.agents", "make_agent"),
     "audit": ("tacit.auditing.agent", "audit"),
+    "evaluate": ("tacit.logs.run", "evaluate"),
     "guarantee": ("tacit.forecast", "guarantee"),
     "learn": ("tacit.simulation", "learn"),
     "load_policy": ("tacit.learned", "load_policy"),
+    "offline": ("tacit.logs.run", "offline"),
     "plan": ("tacit.sizing", "plan"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
@@ -72,6 +77,7 @@ __all__ = [
     "LinearMDP",
     "LQSystem",
     "LinearMixtureMDP",
+    "Participation",
     "Plan",
     "Result",
     "TabularMDP",
@@ -80,9 +86,11 @@ __all__ = [
     "__version__",
     "agent",
     "audit",
+    "evaluate",
     "guarantee",
     "learn",
     "load_policy",
+    "offline",
     "plan",
     "problem",
     "simulate",

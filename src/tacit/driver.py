@@ -7,6 +7,7 @@ it bit by bit and which in law (tested).
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,9 +24,9 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics.base import Statistic
+from tacit.statistics.base import LifelongStatistic, Memory, Statistic, lifelong
 from tacit.task import Task
-from tacit.trajectory import Trajectory
+from tacit.trajectory import Lives, Trajectory, together
 
 Users = Callable[[Publication], Trajectory]
 """Somebody who takes part: acts on a publication, and lives through a trajectory."""
@@ -106,6 +107,35 @@ class Geometric:
 
 
 @dataclass(frozen=True)
+class Several:
+    """Several publications for every release: plan again without one.
+
+    Attributes:
+        times: after how many users there is a release, from 0 to the last user, increasing.
+        plans: publications between two releases, at most; each is for as many users as the others.
+        least: users of a publication, at least.
+    """
+
+    times: tuple[int, ...]
+    plans: int
+    least: int = 1
+
+    def number(self, served: int) -> int:
+        """Number of the newest release after so many users."""
+        return bisect.bisect_right(self.times, served) - 1
+
+    def __call__(self, served: int) -> int:
+        """Users until the next publication."""
+        i = self.number(served)
+        if i == len(self.times) - 1:
+            return 1
+        start, users = self.times[i], self.times[i + 1] - self.times[i]
+        many = 1 if i == 0 else max(1, min(self.plans, users // self.least))
+        done = (served - start) * many // users + 1
+        return start + -(-users * done // many) - served
+
+
+@dataclass(frozen=True)
 class AtLeast:
     """Another schedule, but no batch smaller than ``least``."""
 
@@ -132,6 +162,20 @@ class BoundAgent:
         """What the privatizer guarantees to each of the task's users."""
         return self.privatizer.guarantee
 
+    @property
+    def counts_everybody(self) -> bool:
+        """Whether the last users are an item of the counter like all others, and not its close."""
+        return isinstance(self.schedule, Several)
+
+    def release_number(self, version: int, served: int) -> int:
+        """Number of the release that a version is planned on, after so many users."""
+        schedule = self.schedule
+        return schedule.number(served) if isinstance(schedule, Several) else version
+
+    def plans_again(self, served: int) -> bool:
+        """Whether what is planned after so many users is planned on a release made before."""
+        return isinstance(self.schedule, Several) and served not in self.schedule.times
+
 
 class Learner:
     """Where learning stands between two publications, and its two moves: publish and absorb.
@@ -145,8 +189,10 @@ class Learner:
         secret: where the privatizer stands; from the beginning if left out.
         publication: the newest one, None before the first.
         served: users absorbed so far.
+        people: how many there are, where they are remembered: one per participation if left out.
 
     Attributes:
+        memory: what people have taught, where that is bounded over all their participations.
         left: users of the newest publication who are still to come.
         learned: users whose data are in the newest publication.
     """
@@ -159,6 +205,7 @@ class Learner:
         secret: Secret | None = None,
         publication: Publication | None = None,
         served: int = 0,
+        people: int | None = None,
     ) -> None:
         self.agent = agent
         self.noise = noise
@@ -168,20 +215,25 @@ class Learner:
         self.left = 0
         self.learned = self.secret.users
         self.release: Release | None = None
+        self.memory: Memory | None = None
+        if lifelong(agent.statistic):
+            self.memory = self._lifelong.memory(people or agent.task.users)
 
     def publish(self, streams: Streams) -> Publication:
-        """Release what was absorbed, plan on the release, and put up the next entry.
+        """Release what was absorbed if it is time, plan, and put up the next entry.
 
         After the last user nothing is left to explore for, so models are averaged, not drawn.
         """
         version = 0 if self.publication is None else self.publication.version + 1
         if self.served >= self.agent.task.users:
             streams = streams._replace(draws=FINAL_DRAWS)
-        self.release = self._ask(Query(version))
+        self.release = self._ask(Query(self.agent.release_number(version, self.served)))
+        if not self.agent.plans_again(self.served):
+            self.learned = self.secret.users
         self.publication = self.agent.planner.plan(
             self.agent.task, self.release, self._ask, self.publication, streams
         )
-        self.left, self.learned = self.due(), self.secret.users
+        self.left = self.due()
         return self.publication
 
     def conclude(self, streams: Streams) -> Publication:
@@ -207,14 +259,46 @@ class Learner:
             )
         return min(batch, self.agent.task.users - self.served)
 
-    def serve(self, users: Users) -> None:
-        """The next user of the newest publication: lives, contributes, reports, is absorbed."""
+    def renew(self) -> None:
+        """A new period begins with the next batch: everybody's budget is whole again."""
+        self.agent.privatizer.renew(self.secret)
+        if self.memory is not None:
+            self.memory.clear()
+
+    def serve(self, users: Users, person: int | None = None) -> None:
+        """The next user of the newest publication: lives, contributes, reports, is absorbed.
+
+        ``person`` says who it is, where people are remembered: by default nobody came before.
+        """
         publication, agent = self.publication, self.agent
         assert publication is not None
         trajectory = users(publication.for_user(self.served))
-        agent.statistic.contribute(trajectory, publication, self.served, self._contribution)
+        if self.memory is None:
+            agent.statistic.contribute(trajectory, publication, self.served, self._contribution)
+        else:
+            who = None if person is None else np.array([person])
+            self._contribution[:] = 0
+            coins = np.array([self.served])
+            self.add_people(together([trajectory]), coins, who, self._contribution)
         report = agent.privatizer.encode(self._contribution, publication, self.noise)
         self.absorb(report, publication.version)
+
+    @property
+    def _lifelong(self) -> LifelongStatistic:
+        statistic: Any = self.agent.statistic
+        assert isinstance(statistic, LifelongStatistic)
+        return statistic
+
+    def add_people(
+        self, lives: Lives, coins: IntArray, who: IntArray | None, out: IntArray
+    ) -> None:
+        """Add what users of the newest publication teach to ``out``, and remember it.
+
+        ``who`` says who they are: by default nobody came before.
+        """
+        assert self.publication is not None and self.memory is not None
+        people = coins if who is None else who
+        self._lifelong.add_people(lives, self.publication, coins, people, self.memory, out)
 
     @cached_property
     def _contribution(self) -> IntArray:

@@ -37,8 +37,9 @@ EXTRAS = {
     "plots": ("matplotlib",),
     "report": ("jinja2", "matplotlib", "pandas", "pyarrow"),
     "secure": ("opendp",),
-    "client": ("httpx", "tenacity"),
+    "client": ("httpx",),
     "cluster": ("ray",),
+    "minari": ("minari",),
     "service": (
         "alembic",
         "cryptography",
@@ -50,7 +51,6 @@ EXTRAS = {
         "psycopg",
         "pydantic",
         "sqlalchemy",
-        "tenacity",
         "uvicorn",
     ),
 }

@@ -12,11 +12,13 @@ from tacit.agents.base import Agent
 from tacit.agents.catalogue import agents, make_agent
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
+from tacit.participation import Participation
 from tacit.planners.base import least_count
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem, problems
 from tacit.registry import Registry
+from tacit.task import Task
 from tacit.validate import integer
 
 PRECISIONS = (0.1, 0.01)
@@ -72,7 +74,7 @@ def bind(
     agent: Agent | str,
     episodes: int,
     reveal: Iterable[str] = (),
-    participations: int = 1,
+    participations: int | Participation = 1,
 ) -> BoundAgent:
     """The agent fitted to the public task of a problem, with the named facts revealed to it."""
     problem, agent = pair(problem, agent)
@@ -92,8 +94,9 @@ def bind(
         raise InvalidInput(
             f"{agent.name} makes no use of {', '.join(sorted(useless))}: leave it unrevealed"
         )
-    if participations != 1:  # else as the problem's own task says
-        task = dataclasses.replace(task, participations=participations)
+    rule = Participation.of(participations)
+    if rule != Participation():  # else as the problem's own task says
+        task = dataclasses.replace(task, rule=rule.decided(agent.teaches(task)))
     return agent.bind(task)
 
 
@@ -103,7 +106,7 @@ def guarantee(
     episodes: int,
     reveal: Iterable[str] = (),
     *,
-    participations: int = 1,
+    participations: int | Participation = 1,
 ) -> Guarantee:
     """The guarantee of running ``agent`` on ``problem``, before anything is run.
 
@@ -112,9 +115,33 @@ def guarantee(
         agent: the agent, or its name.
         episodes: number of users, or of participations where a person may come back.
         reveal: facts of the problem told to the learner, for example ``["reward"]``.
-        participations: how often one person may take part; all of them are covered together.
+        participations: how often one person may take part, or the whole rule
+            (``tacit.Participation``); all that one person does is covered together.
     """
     return bind(problem, agent, episodes, reveal, participations).guarantee
+
+
+def few_users(task: Task, agent: Agent) -> str | None:
+    """A sentence that warns where an agent can hardly learn from so few; None where it can.
+
+    By the agent's own rule, so nothing is run and nothing but the task is read.
+    """
+    needed = agent.users_needed(task) if task.family == "tabular" else None
+    if needed is None or task.users >= needed:
+        return None
+    return (
+        f"{task.users:,} users are few for {agent.name} at epsilon "
+        f"{agent.parameters()['epsilon']:g}: with {len(task.pairs.action):,} pairs of state and "
+        f"action and {task.horizon:,} steps it takes about {_rounded(needed):,} until it learns "
+        "anything. Take more users, a larger epsilon, fewer states or steps, or an agent of the "
+        "joint model; `tacit plan` simulates it"
+    )
+
+
+def _rounded(count: int) -> int:
+    """Two digits of it, rounded up: a rule of thumb is not exact."""
+    unit: int = 10 ** max(len(str(count)) - 2, 0)
+    return -(-count // unit) * unit
 
 
 @dataclass(frozen=True)

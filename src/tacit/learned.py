@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit import wire
+from tacit import wire, written
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.policy import LinearPolicy, Policy, StochasticPolicy, TabularPolicy
 from tacit.privacy.guarantee import Guarantee
 from tacit.publication import Publication
+from tacit.scored import ScoredPolicy
 from tacit.task import Task
 
 if TYPE_CHECKING:
@@ -138,24 +139,24 @@ class LearnedPolicy:
     def from_json(cls, value: object) -> LearnedPolicy:
         """The inverse; what is foreign, newer, damaged or does not fit together is refused."""
         _require_format(value)
-        given = wire.fields(value, "the policy", (*wire.PUBLISHED, *wire.BESIDES), ("previous",))
+        given = written.fields(value, "the policy", (*wire.PUBLISHED, *wire.BESIDES), ("previous",))
         wire.check_seal(given)
         sizes = {
-            name: wire.whole(size, f"the number of {name}", 1)
-            for name, size in wire.named(given["sizes"], "sizes").items()
+            name: written.whole(size, f"the number of {name}", 1)
+            for name, size in written.named(given["sizes"], "sizes").items()
         }
         if "states" not in sizes:
             raise InvalidInput("the policy does not say how many states its task has")
-        horizon = wire.whole(given["horizon"], "horizon", 1)
+        horizon = written.whole(given["horizon"], "horizon", 1)
         return cls(
             wire.read_publication(given, horizon, sizes),
-            wire.text(given["task_id"], "task_id"),
-            wire.text(given["family"], "family"),
+            written.text(given["task_id"], "task_id"),
+            written.text(given["family"], "family"),
             sizes,
-            wire.whole(given["users"], "users", 0),
+            written.whole(given["users"], "users", 0),
             _guarantee(given["guarantee"]),
             _names(given["names"], sizes),
-            wire.named(given["about"], "about"),
+            written.named(given["about"], "about"),
             given.get("previous"),
         )
 
@@ -164,7 +165,7 @@ class LearnedPolicy:
         target = Path(path)
         part = target.with_name(target.name + ".part")
         try:
-            part.write_bytes(wire.canonical(self.to_json()))
+            part.write_bytes(written.canonical(self.to_json()))
             part.replace(target)
         except OSError as error:
             raise InvalidInput(f"cannot write the policy to {target}: {error.strerror}") from None
@@ -208,8 +209,9 @@ def most_typical(policies: Sequence[LearnedPolicy]) -> int:
     """The number of the policy that agrees most with all of them; of equal ones the first.
 
     Policies are compared as action probabilities of all steps and states, linear ones as gains and
-    offsets, and the one nearest to their mean is taken. So it is the policy that differs least, on
-    average, from those of the other runs. Nothing but the policies is read.
+    offsets, scored ones as parameters, and the one nearest to their mean is taken. So it is the
+    policy that differs least, on average, from those of the other runs. Nothing but the policies
+    is read.
     """
     mean = sum(_numbers(learned) for learned in policies) / len(policies)
     apart = [float(((_numbers(learned) - mean) ** 2).sum()) for learned in policies]
@@ -222,6 +224,8 @@ def _numbers(learned: LearnedPolicy) -> Array:
         return np.eye(learned.sizes["actions"])[policy.actions]
     if isinstance(policy, StochasticPolicy):
         return policy.probabilities
+    if isinstance(policy, ScoredPolicy):
+        return policy.theta
     assert isinstance(policy, LinearPolicy)
     return np.concatenate([policy.gains, policy.offsets[..., np.newaxis]], axis=-1)
 
@@ -238,7 +242,7 @@ def _require_format(value: object) -> None:
             f"this policy has format version {version}, but this version of tacit reads up to "
             f"{FORMAT_VERSION}; install a newer tacit"
         )
-    wire.whole(version, "format_version", 1, FORMAT_VERSION)
+    written.whole(version, "format_version", 1, FORMAT_VERSION)
 
 
 def _guarantee(value: object) -> Guarantee:
@@ -250,8 +254,8 @@ def _guarantee(value: object) -> Guarantee:
 
 def _names(value: object, sizes: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
     found = {}
-    for kind, given in wire.named(value, "names").items():
+    for kind, given in written.named(value, "names").items():
         if not isinstance(given, list) or len(given) != sizes.get(kind):
             raise InvalidInput(f"the names of {kind} must be a list, one for each of them")
-        found[kind] = tuple(wire.text(name, f"a name of {kind}") for name in given)
+        found[kind] = tuple(written.text(name, f"a name of {kind}") for name in given)
     return found

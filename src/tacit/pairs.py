@@ -47,6 +47,25 @@ class Pairs(NamedTuple):
         return table
 
 
+class Places(NamedTuple):
+    """Where people can be, as far as anybody need tell: the states that go on, then one end.
+
+    What follows a terminal state is declared, so which one it was tells nothing more: all of them
+    are one place, the last, which is there if a state is terminal. The pairs of place i are
+    first[i] <= x < first[i + 1], as in ``Pairs``; the end has none.
+    """
+
+    state: IntArray  # of each place [N]; of the end, the first terminal one
+    place: IntArray  # of each state [S]
+    first: IntArray  # [N + 1]
+    number: IntArray  # of the pair of a place and an action [N, A]
+    live: int  # places that go on, N or N - 1
+
+    def spread(self, values: IntArray) -> IntArray:
+        """Values of places [..., N] as those of states [..., S]."""
+        return np.ascontiguousarray(values[..., self.place])
+
+
 class Rows(NamedTuple):
     """Where the next states of every pair lie in flat arrays, stage by stage.
 
@@ -65,6 +84,20 @@ def make_pairs(allowed: Flags) -> Pairs:
     number = np.full(allowed.shape, -1)
     number[state, action] = np.arange(len(state))
     return Pairs(*(frozen(part.astype(np.int64)) for part in (first, state, action, number)))
+
+
+def met_places(pairs: Pairs) -> Places:
+    """The places of a table."""
+    alive = np.diff(pairs.first) > 0
+    live, ends = np.flatnonzero(alive), np.flatnonzero(~alive)[:1]
+    place = np.full(len(alive), len(live))
+    place[live] = np.arange(len(live))
+    state = np.concatenate([live, ends])
+    first = np.append(pairs.first[live], [len(pairs.action)] * (1 + len(ends)))
+    state, place, first, number = (
+        frozen(part.astype(np.int64)) for part in (state, place, first, pairs.number[state])
+    )
+    return Places(state, place, first, number, len(live))
 
 
 def full_rows(stages: int, pairs: int, states: int) -> Rows:
@@ -181,24 +214,31 @@ def allowed_flags(
             )
         flags = np.array(given)
     else:
-        if len(given) != shape[0]:
+        rows = _several(given, "allowed")
+        if len(rows) != shape[0]:
             raise InvalidInput(
-                f"allowed lists the actions of {len(given)} states, but there are {shape[0]}"
+                f"allowed lists the actions of {len(rows)} states, but there are {shape[0]}"
             )
-        flags = np.array([_marked(row, "allowed", shape[1], names) for row in given])
+        flags = np.array([_marked(row, "allowed", shape[1], names) for row in rows])
     flags[terminal] = False
     return flags
 
 
 def _marked(given: Iterable[int | str], what: str, size: int, names: Sequence[str] | None) -> Flags:
     flags = np.zeros(size, dtype=bool)
-    for one in given:
+    for one in _several(given, what):
         if isinstance(one, str):
             if names is None or one not in names:
                 raise InvalidInput(f"{what} names {one!r}{suggestion(one, names or ())}")
             one = names.index(one)
         flags[integer(one, what, low=0, high=size - 1)] = True
     return flags
+
+
+def _several(given: Any, what: str) -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInput(f"{what} = {given!r}, but it must be a list")
+    return list(given)
 
 
 def start_law(given: int | str | npt.ArrayLike, states: int, names: Sequence[str] | None) -> Array:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tacit.arrays import frozen_mapping
 from tacit.policy import LinearPolicy, Policy
+from tacit.scored import ScoredPolicy
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,6 @@ class Publication:
 
     def for_user(self, user: int) -> Publication:
         """The entry as one user reads it: what the policy draws for each user is written out."""
-        if not isinstance(self.policy, LinearPolicy):
+        if not isinstance(self.policy, LinearPolicy | ScoredPolicy):
             return self
         return replace(self, policy=self.policy.for_user(user))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tacit.arrays import frozen_mapping
 from tacit.errors import InvalidInput
 from tacit.pairs import Pairs, declared_flags, make_pairs
+from tacit.participation import Participation
 from tacit.validate import integer, number, table_fits
 
 LONGEST = 1e9
@@ -31,7 +32,9 @@ class Task:
 
     Facts that a table may declare, and that every agent for tables honours: "terminal", flags [S]
     of the states that end an episode; "allowed", flags [S, A] of what may be played; "end_reward",
-    the reward of every step after the end (0 unless declared). "initial" is the start law [S].
+    the reward of every step after the end (0 unless declared); "returns", the least and
+    the largest return of an episode (0 and the horizon unless declared). "initial" is the start law
+    [S].
 
     Attributes:
         family: which planners fit, for example ``"tabular"``.
@@ -40,7 +43,8 @@ class Task:
         known: revealed facts by name, for example ``{"reward": array}``.
         homogeneous: whether the law of a step is declared not to depend on the stage.
         users: number K of participations the learner is planned (and paid) for.
-        participations: how often one person may take part.
+        participations: of one person that are counted in full, in a period if budgets are renewed.
+        rule: how often one person may take part, where that number does not say it all.
         duration: seconds that one episode takes, the same for whoever stops early; 0 if this is not
             declared. Devices hold their reports until it is over.
         labels: names of the states and of the actions, for people: no part of the task's identity.
@@ -55,8 +59,12 @@ class Task:
     participations: int = 1
     duration: float = 0.0
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rule: Participation | None = None
 
     def __post_init__(self) -> None:
+        if self.rule is not None:
+            object.__setattr__(self, "participations", self.rule.counted)
+            object.__setattr__(self, "rule", None if self.rule.plain else self.rule)
         for name in ("horizon", "users", "participations"):
             object.__setattr__(self, name, integer(getattr(self, name), name, low=1))
         duration = number(self.duration, "duration", low=0.0, high=LONGEST)
@@ -76,6 +84,10 @@ class Task:
         if facts:
             declared_flags(self.sizes, self.known)
             number(self.end_reward, "end_reward", low=0.0, high=1.0)
+        if self.family == "tabular":
+            low, high = self.returns
+            number(high, "the largest of returns", low=0.0, low_open=True, high=self.horizon)
+            number(low, "the least of returns", low=0.0, high=high, high_open=True)
 
     @property
     def end_reward(self) -> float:
@@ -83,10 +95,21 @@ class Task:
         reward: Any = self.known.get("end_reward", 0.0)
         return float(reward) if np.ndim(reward) == 0 else math.nan
 
+    @property
+    def returns(self) -> tuple[float, float]:
+        """The least and the largest return of an episode of a table."""
+        declared = np.ravel(self.known.get("returns", np.array([0.0, self.horizon])))
+        return (float(declared[0]), float(declared[1])) if len(declared) == 2 else (0.0, math.nan)
+
     @cached_property
     def pairs(self) -> Pairs:
         """Allowed actions of states that are not terminal, numbered."""
         return make_pairs(declared_flags(self.sizes, self.known))
+
+    @property
+    def lifetime(self) -> bool:
+        """Whether what one person teaches is bounded over all their participations together."""
+        return self.rule is not None and self.rule.teaches == "lifetime"
 
     @property
     def masked(self) -> bool:
@@ -114,6 +137,8 @@ class Task:
         sha = hashlib.sha256(text.encode())
         if self.duration:
             sha.update(f"duration{self.duration!r}".encode())
+        if self.rule is not None:
+            sha.update(repr(self.rule).encode())
         for name in self.revealed:
             fact = self.known[name]
             sha.update(f"{name}{fact.dtype}{fact.shape}".encode())

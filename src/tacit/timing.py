@@ -9,9 +9,33 @@ and none of the three depends on what happens in the episode.
 
 from __future__ import annotations
 
+import re
+
+from tacit.errors import InvalidInput
+
 HOUR, DAY = 3600.0, 86400.0
 
+_LETTERS = {"s": 1.0, "m": 60.0, "h": HOUR, "d": DAY}
+
 _UNITS = (("day", DAY), ("hour", HOUR), ("minute", 60.0))
+
+
+def seconds(value: object, name: str) -> float:
+    """Seconds, given as a number or as text like "90s", "5m", "2h" or "1d".
+
+    >>> seconds("5m", "cadence")
+    300.0
+    """
+    from tacit.validate import number  # needs NumPy, which the command line does without
+
+    if isinstance(value, str):
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", value.strip())
+        if found is None:
+            raise InvalidInput(
+                f'{name} = {value!r}, but it must be seconds, or text like "90s", "5m", "2h", "1d"'
+            )
+        value = float(found[1]) * _LETTERS[found[2]]
+    return number(value, name, low=0.0)
 
 
 def default_delay(duration: float) -> float:
@@ -59,6 +83,16 @@ def when_sent(duration: float, delay: float) -> str:
         f"Reports are held on the device for {in_words(duration)} from the beginning of an episode "
         f"and a random delay of up to {in_words(delay)}, also of those who stop early; an app that "
         "is not opened then sends later or never, and that can be seen"
+    )
+
+
+def how_long_waited(duration: float, delay: float, grace: float) -> str:
+    """Until when a report is accepted where people are counted as they begin."""
+    return (
+        "People are counted when they begin. When a batch is full, nobody else can begin, and its "
+        f"reports are taken for another {in_words(duration + delay + grace)}: {in_words(duration)} "
+        f"for the episode, {in_words(delay)} of delay, {in_words(grace)} of grace; who has not "
+        "reported by then counts as zero"
     )
 
 

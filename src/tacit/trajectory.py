@@ -68,6 +68,34 @@ class Lives(NamedTuple):
         raise Blind("Lives are raw user data and cannot be pickled or copied")
 
 
+class Log(NamedTuple):
+    """Everything in a log, one row per step, people after one another: as private as each of them.
+
+    The rows of person p are begin[p] <= i < begin[p + 1], episode by episode and step by step
+    (``kernels.logged.arrange``).
+    """
+
+    begin: IntArray  # [people + 1]
+    opens: npt.NDArray[Any]  # 1 where an episode begins
+    step: npt.NDArray[Any]
+    state: npt.NDArray[Any]
+    action: npt.NDArray[Any]
+    reward: npt.NDArray[Any]
+    after: npt.NDArray[Any]  # the next state, -1 where it was not recorded
+    chance: npt.NDArray[Any]  # with which the action was taken, 0 where it was not recorded
+
+    @property
+    def people(self) -> int:
+        """How many people are in it."""
+        return len(self.begin) - 1
+
+    def __repr__(self) -> str:
+        return "Log(content hidden)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise Blind("a Log is raw user data and cannot be pickled or copied")
+
+
 def together(trajectories: Sequence[Trajectory]) -> Lives:
     """Trajectories of one length, one per row."""
     return Lives(

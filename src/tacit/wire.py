@@ -1,51 +1,69 @@
 """What devices and collectors say to each other: tasks and publications in JSON, and messages.
 
-Everything that arrives is decoded strictly: every field must be there, none may be unknown, and a
-wrong type, length, shape or number is refused with a sentence, before anything is allocated that
-the sender chose the size of. Nothing is pickled. Arrays travel bit for bit, as
-``{"dtype": "<f8", "shape": [2, 3], "data": base64}``. A message is base64 of fixed-size numbers; a
-local one is randomized on the device and inspected before it leaves and when it arrives.
+docs/wire.md is the specification. Everything that arrives is decoded strictly (``written.py``). A
+message is base64 of fixed-size numbers; a local one is randomized on the device and inspected
+before it leaves and when it arrives.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
-import json
-import math
 import re
 import secrets
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.arrays import IntArray
-from tacit.driver import BoundAgent
-from tacit.errors import InvalidInput, suggestion
+from tacit.errors import InvalidInput
+from tacit.participation import Participation
 from tacit.policy import LinearPolicy, Policy, StochasticPolicy, TabularPolicy, check_allowed
-from tacit.privacy.base import LocalPrivatizer
-from tacit.privacy.noise import Noise
 from tacit.publication import Publication
+from tacit.scored import ARRAYS, ScoredPolicy, scoring
 from tacit.task import Task
-from tacit.trajectory import Trajectory
-from tacit.validate import table_fits
+from tacit.trajectory import Trajectory, VectorTrajectory
+from tacit.written import (
+    array_from_json,
+    array_to_json,
+    canonical,
+    fields,
+    named,
+    raw_bytes,
+    real,
+    spelt,
+    text,
+    truth,
+    whole,
+)
 
-VERSION = 2
-"""Of everything in this package; a peer that speaks another one is not understood.
+if TYPE_CHECKING:
+    from tacit.driver import BoundAgent
+    from tacit.privacy.base import LocalPrivatizer
+    from tacit.privacy.noise import Noise
+
+VERSION = 3
+"""Of all that docs/wire.md says; a peer that speaks another one is not understood.
 
 1 had no hashes of publications, no question whether a report would be taken, and ids that every
-device drew for itself. Devices still follow an episode that they began under version 1.
+device drew for itself; 2 did not say by which rules a report is made. Devices still follow an
+episode that they began under an older version.
 """
 
-READABLE = (1, VERSION)
+READABLE = (1, 2, VERSION)
 """Versions of a description that a device stored and can go on with."""
 
-TERMS_FORM = 1
-"""Hashed with the terms. It stays: tasks keep their ids when the version above goes up."""
+TERMS_FORMS = (2, 1)
+"""How the terms are spelt when they are hashed, the newest first; a task keeps its own.
+
+In form 2 as RFC 8785 says, so that every language can; form 1 is Python's spelling of numbers.
+"""
+
+PLACES_FORM = 3
+"""Spelt as form 2: of tacit-local on a table with terminal states, since all of these are one
+answer now. In earlier forms each had answers of its own, and the two do not add up."""
 
 TERMS = ("name", "task", "agent", "reward_range", "absorbing_state", "unit")
 """What a user agrees to: one of them changed is another task."""
@@ -57,140 +75,45 @@ BESIDES: tuple[str, ...] = ("format", "format_version", "family", "horizon", "si
 BESIDES += ("guarantee", "names", "about", "sha256")
 """What a policy file says besides."""
 
-MOST_NAMES = 64
-DTYPES = ("<f8", "<i8", "|b1")
-"""All that is ever published: real numbers, whole numbers, flags."""
+DECOY = "0" * 64
+"""In the place of the rules' hash: no rules have it, and what names it is counted nowhere."""
 
-MOST_AXES = 8
 _ID = re.compile(r"[0-9a-f]{32}")
 
 LONGEST = 2**24
 """Entries of a message that is decoded at all."""
 
 
-def fields(
-    value: object, what: str, names: Iterable[str], optional: Iterable[str] = ()
-) -> Mapping[str, Any]:
-    """An object with exactly these fields, and perhaps the optional ones."""
-    if not isinstance(value, Mapping):
-        raise InvalidInput(f"{what} must be an object, got {type(value).__name__}")
-    names = list(names)
-    for name in names:
-        if name not in value:
-            raise InvalidInput(f"{what} lacks the field {name!r}")
-    names += optional
-    for name in value:
-        if name not in names:
-            known = suggestion(str(name), names)
-            raise InvalidInput(f"{what} has an unknown field {str(name)[:40]!r}{known}")
-    return value
+def terms_forms(description: Mapping[str, Any]) -> tuple[int, ...]:
+    """Forms that the terms in a task's description may have, the newest first."""
+    agent, task = description["agent"], description["task"]
+    known = task.get("known") if isinstance(task, Mapping) else None
+    ends = isinstance(known, Mapping) and "terminal" in known
+    name = agent.get("name") if isinstance(agent, Mapping) else None
+    return (PLACES_FORM,) if ends and name == "tacit-local" else TERMS_FORMS
 
 
-def whole(value: object, what: str, low: int, high: int = 2**53) -> int:
-    """A JSON whole number; 1.0 and true are not."""
-    if type(value) is not int or not low <= value <= high:
-        shown = repr(value)[:40]
-        raise InvalidInput(f"{what} = {shown}, but it must be a whole number in [{low}, {high}]")
-    return value
+def task_id(description: Mapping[str, Any], form: int | None = None) -> str:
+    """SHA-256 of the terms in a task's description (see ``TERMS``; other fields do not count).
 
-
-def text(value: object, what: str, longest: int = 200) -> str:
-    """A JSON string."""
-    if not isinstance(value, str) or not 0 < len(value) <= longest:
-        raise InvalidInput(f"{what} must be a text of 1 to {longest} characters")
-    return value
-
-
-def truth(value: object, what: str) -> bool:
-    """A JSON true or false."""
-    if not isinstance(value, bool):
-        raise InvalidInput(f"{what} must be true or false")
-    return value
-
-
-def real(value: object, what: str) -> float:
-    """A finite JSON number."""
-    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
-        raise InvalidInput(f"{what} must be a finite number")
-    return float(value)  # type: ignore[arg-type]
-
-
-def raw_bytes(value: object, what: str, size: int) -> bytes:
-    """Base64 of exactly that many bytes, in its one canonical spelling."""
-    if not isinstance(value, str):
-        raise InvalidInput(f"{what} must be base64 text, got {type(value).__name__}")
-    longest = 4 * ((size + 2) // 3)
-    if len(value) != longest:
-        raise InvalidInput(
-            f"{what} has {len(value)} characters, but {size} bytes are {longest} characters of "
-            "base64"
-        )
-    try:
-        raw = binascii.a2b_base64(value, strict_mode=True)
-    except ValueError:
-        raise InvalidInput(f"{what} is not base64") from None
-    if len(raw) != size or binascii.b2a_base64(raw, newline=False).decode() != value:
-        raise InvalidInput(f"{what} is not the canonical base64 of {size} bytes")
-    return raw
-
-
-def array_to_json(array: npt.NDArray[Any]) -> dict[str, Any]:
-    """The array as JSON.
-
-    >>> array_to_json(np.array([1]))
-    {'dtype': '<i8', 'shape': [1], 'data': 'AQAAAAAAAAA='}
+    In the newest form that they may have, or in the one that is given.
     """
-    array = np.asarray(array)
-    dtype = array.dtype.newbyteorder("<").str
-    if dtype not in DTYPES:
-        raise InvalidInput(f"arrays of type {array.dtype} are not sent; use one of {DTYPES}")
-    data = base64.b64encode(array.astype(dtype).tobytes()).decode()
-    return {"dtype": dtype, "shape": list(array.shape), "data": data}
-
-
-def array_from_json(
-    value: object, what: str = "array", shape: tuple[int, ...] | None = None
-) -> npt.NDArray[Any]:
-    """The array again; ``shape`` refuses any other."""
-    given = fields(value, what, ("dtype", "shape", "data"))
-    dtype, sizes = given["dtype"], given["shape"]
-    if dtype not in DTYPES:
-        raise InvalidInput(f"{what} has type {str(dtype)[:20]!r}, but it must be one of {DTYPES}")
-    if not isinstance(sizes, list) or len(sizes) > MOST_AXES:
-        raise InvalidInput(f"the shape of {what} must be a list of at most {MOST_AXES} numbers")
-    found = tuple(whole(size, f"the shape of {what}", 0) for size in sizes)
-    if shape is not None and found != shape:
-        raise InvalidInput(f"{what} has shape {list(found)}, but it must be {list(shape)}")
-    table_fits(what, *found)
-    kind = np.dtype(dtype)
-    raw = raw_bytes(given["data"], what, math.prod(found) * kind.itemsize)
-    if kind.kind == "b" and raw.strip(b"\x00\x01"):
-        raise InvalidInput(f"{what} holds flags other than 0 and 1")
-    return np.frombuffer(raw, dtype=kind).reshape(found).astype(kind.newbyteorder("="))
-
-
-def canonical(value: object) -> bytes:
-    """JSON in its one spelling: sorted keys, no spaces, UTF-8, finite numbers."""
-    try:
-        return json.dumps(
-            value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-        ).encode()
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"this cannot be written as JSON: {error}") from None
-
-
-def task_id(description: Mapping[str, Any]) -> str:
-    """SHA-256 of the terms in a task's description (see ``TERMS``; other fields do not count)."""
     for name in TERMS:
         if name not in description:
             raise InvalidInput(f"a task without {name!r} has no id")
     terms = {name: description[name] for name in TERMS}
-    return hashlib.sha256(canonical({"wire": TERMS_FORM, **terms})).hexdigest()
+    form = form or terms_forms(description)[0]
+    spell = canonical if form == 1 else spelt
+    return hashlib.sha256(spell({"wire": form, **terms})).hexdigest()
 
 
 def task_to_json(task: Task) -> dict[str, Any]:
-    """A Task, as JSON. A duration is written where there is one: other tasks keep their ids."""
+    """A Task, as JSON. A duration and a participation rule are written where there are some.
+
+    So other tasks keep their ids.
+    """
     duration = {"duration": task.duration} if task.duration else {}
+    rule = {} if task.rule is None else {"rule": task.rule.to_json()}
     return {
         "family": task.family,
         "horizon": task.horizon,
@@ -200,6 +123,7 @@ def task_to_json(task: Task) -> dict[str, Any]:
         "participations": task.participations,
         "known": {name: array_to_json(task.known[name]) for name in task.revealed},
         **duration,
+        **rule,
     }
 
 
@@ -209,8 +133,9 @@ def task_from_json(value: object) -> Task:
         value,
         "task",
         ("family", "horizon", "sizes", "homogeneous", "users", "participations", "known"),
-        ("duration",),
+        ("duration", "rule"),
     )
+    rule = given.get("rule")
     return Task(
         family=text(given["family"], "family"),
         horizon=whole(given["horizon"], "horizon", 1),
@@ -226,14 +151,16 @@ def task_from_json(value: object) -> Task:
         },
         participations=whole(given["participations"], "participations", 1),
         duration=real(given.get("duration", 0.0), "duration"),
+        rule=None if rule is None else _rule_from_json(rule),
     )
 
 
-def named(value: object, what: str) -> Mapping[str, Any]:
-    """An object of a few fields with any names."""
-    if not isinstance(value, Mapping) or len(value) > MOST_NAMES:
-        raise InvalidInput(f"{what} must be an object of at most {MOST_NAMES} fields")
-    return {text(name, f"a name in {what}"): entry for name, entry in value.items()}
+def _rule_from_json(value: object) -> Participation:
+    """A rule that leaves nothing open."""
+    rule = Participation.from_json(named(value, "rule"))
+    if rule.teaches is None and rule.times != 1:
+        raise InvalidInput("the rule of participations does not say which of them teach")
+    return rule
 
 
 def publication_to_json(
@@ -320,6 +247,15 @@ def _policy_to_json(policy: Policy) -> dict[str, Any]:
             "amplitude": policy.amplitude,
             "key": policy.key,
         }
+    if isinstance(policy, ScoredPolicy):
+        return {
+            "kind": "scored",
+            "theta": array_to_json(policy.theta),
+            "form": {name: array_to_json(array) for name, array in policy.arrays().items()},
+            "sigma": policy.sigma,
+            "key": policy.key,
+            **({"shared": policy.shared} if policy.shared else {}),
+        }
     raise InvalidInput(f"a {type(policy).__name__} has no form in which it can be sent or saved")
 
 
@@ -327,8 +263,10 @@ def _policy_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> 
     kind = value.get("kind") if isinstance(value, Mapping) else None
     if kind == "linear" and "inputs" in sizes:
         return _linear_from_json(value, horizon, sizes)
+    if kind == "scored":
+        return _scored_from_json(value, horizon, sizes)
     if kind not in ("table", "stochastic") or "actions" not in sizes:
-        raise InvalidInput("the kind of the policy must be table, stochastic or linear")
+        raise InvalidInput("the kind of the policy must be table, stochastic, linear or scored")
     H, S, A = horizon, sizes["states"], sizes["actions"]
     if kind == "stochastic":
         table = fields(value, "policy", ("kind", "probabilities"))["probabilities"]
@@ -354,6 +292,22 @@ def _linear_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> 
     )
 
 
+def _scored_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> ScoredPolicy:
+    given = fields(value, "policy", ("kind", "theta", "form", "sigma", "key"), ("shared",))
+    arrays = {
+        name: array_from_json(array, name)
+        for name, array in fields(given["form"], "form", ARRAYS).items()
+    }
+    return ScoredPolicy(
+        scoring(sizes, arrays),
+        array_from_json(given["theta"], "theta"),
+        horizon,
+        sigma=real(given["sigma"], "sigma"),
+        key=whole(given["key"], "key", 0, 2**62 - 1),
+        shared=whole(given.get("shared", 0), "shared", 0),
+    )
+
+
 def new_report_id() -> str:
     """128 random bits from the operating system: nobody else has it, and it says nothing."""
     return secrets.token_hex(16)
@@ -365,7 +319,10 @@ def seat(token: str, task_id: str) -> bytes:
 
 
 def assigned_id(seat: bytes, number: int) -> str:
-    """The id of a device's report of that number, counted from 0: nobody can choose it."""
+    """The id of a device's report of that number, counted from 0: nobody can choose it.
+
+    Where budgets renew, period n has the numbers from n times what is counted in a period.
+    """
     return hmac.digest(seat, b"%d" % number, "sha256")[:16].hex()
 
 
@@ -421,6 +378,18 @@ def unpack_trajectory(value: object, horizon: int) -> Trajectory:
     return Trajectory(numbers[: H + 1], numbers[H + 1 :], rewards)
 
 
+def pack_return(found: float) -> str:
+    """A clipped return for a trusted curator: 8 bytes, whatever it is."""
+    return base64.b64encode(np.array([found], dtype="<f8").tobytes()).decode()
+
+
+def unpack_return(value: object) -> Trajectory:
+    """The return as a trajectory that holds nothing else; what it says is clipped, not judged."""
+    rewards = np.frombuffer(raw_bytes(value, "the message", 8), dtype="<f8")
+    nothing = np.zeros((0, 1))
+    return VectorTrajectory(nothing, nothing, rewards)
+
+
 def local_privatizer(bound: BoundAgent) -> LocalPrivatizer[Any]:
     """The agent's privatizer, if devices can report to it over a network.
 
@@ -430,7 +399,7 @@ def local_privatizer(bound: BoundAgent) -> LocalPrivatizer[Any]:
     if bound.guarantee.model != "local" or device is None:
         raise InvalidInput(
             f"the agent's mechanism ({bound.guarantee.mechanism}) sends no local reports of one "
-            "message; choose tacit-local, ldp-obi or ldp-psrl"
+            "message; choose tacit-local, ldp-obi, ldp-psrl or tacit-search"
         )
     if users * device.largest >= 2**63:
         raise InvalidInput(

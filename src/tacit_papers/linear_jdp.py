@@ -63,7 +63,7 @@ def _curve(
 
 def by_theory(name: str, size: Size) -> Curve:
     """Constants as published, noise included."""
-    more: dict[str, Any] = {"calibration": "paper"} if name in PRIVATE else {}
+    more: dict[str, Any] = {"calibration": "paper"} if name != "lsvi-ucb" else {}
     return _curve(f"theory {name}", f"{LEARNERS[name]}, theory", name, size, **more)
 
 

@@ -20,12 +20,13 @@ from tacit.sweep.pool import Done, run_on_threads
 from tacit.sweep.run import finish
 from tacit.sweep.store import Finished
 from tacit.validate import integer
-from tacit_papers import linear_jdp, lq_jdp, mixture, tabular_ldp
+from tacit_papers import linear_jdp, lq_jdp, mixture, tabular_jdp, tabular_ldp
 from tacit_papers.evidence import Evidence, Measured, Runs
 from tacit_papers.figure import Claim, Curve, Figure, Measurement, Part, Size
 
 figures: tuple[Figure, ...] = (
     *tabular_ldp.FIGURES,
+    *tabular_jdp.FIGURES,
     *mixture.FIGURES,
     *linear_jdp.FIGURES,
     *lq_jdp.FIGURES,

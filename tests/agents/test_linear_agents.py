@@ -51,6 +51,16 @@ def test_tight_calibration_meets_the_request(agent, epsilon, problem) -> None:
     assert guarantee.epsilon <= epsilon == pytest.approx(guarantee.epsilon, rel=1e-5)
 
 
+@pytest.mark.parametrize("agent", ["dp-lsvi-adaptive", "dp-lsvi-ucb++"])
+def test_the_rule_of_switching_changes_neither_noise_nor_guarantee(agent) -> None:
+    bound = [
+        tacit.agent(agent, epsilon=1, switching=rule).bind(SMALL.task(1000))
+        for rule in ("determinant", "rayleigh")
+    ]
+    assert bound[0].guarantee == bound[1].guarantee
+    assert bound[0].planner.switching.most == bound[1].planner.switching.most
+
+
 @pytest.mark.parametrize("agent", ["dp-lsvi-batch", "dp-lsvi-adaptive", "dp-lsvi-ucb++"])
 def test_noise_too_fine_for_the_grid_is_refused(agent) -> None:
     with pytest.raises(InvalidInput, match="too small for the grid"):
@@ -61,7 +71,7 @@ def test_noise_too_fine_for_the_grid_is_refused(agent) -> None:
     ("agent", "parameters"),
     [
         ("lsvi-ucb", {}),
-        ("lsvi-ucb++", {}),
+        ("lsvi-ucb++", {"calibration": "paper"}),
         ("dp-lsvi-batch", {"epsilon": 1, "calibration": "paper"}),
         ("dp-lsvi-adaptive", {"epsilon": 1, "calibration": "paper"}),
         ("dp-lsvi-ucb++", {"epsilon": 1, "calibration": "paper"}),
@@ -79,6 +89,18 @@ def test_theory_constants_play_ties(agent, parameters) -> None:
     assert "ties decide" in " ".join(result.agent["notes"])
 
 
+@pytest.mark.parametrize("seed", [21, 22, 24])
+def test_defaults_without_privacy_learn_where_few_users_are_enough(seed) -> None:
+    """lsvi-ucb by its theorem; lsvi-ucb++ needs optimism about what was never seen, too."""
+    problem = tacit.problem("random-mdp", states=2, actions=2, horizon=2, seed=seed)
+    uniform = 3000 * (problem.optimal_value() - problem.baseline()[1])
+    plain, plus = (
+        tacit.simulate(problem, tacit.agent(name), 3000, seeds=2, seed=5).regret[:, -1].max()
+        for name in ("lsvi-ucb", "lsvi-ucb++")
+    )
+    assert plus < 0.1 * uniform and plus < plain < 0.8 * uniform
+
+
 CASES = [
     ("tacit-linear", {"epsilon": 5}),
     ("tacit-linear", {"epsilon": 5, "sums": "answered"}),
@@ -86,6 +108,8 @@ CASES = [
     ("dp-lsvi-batch", {"epsilon": 5}),
     ("dp-lsvi-adaptive", {"epsilon": 500}),
     ("dp-lsvi-ucb++", {"epsilon": 500}),
+    ("dp-lsvi-adaptive", {"epsilon": 500, "switching": "rayleigh"}),
+    ("dp-lsvi-ucb++", {"epsilon": 500, "switching": "rayleigh"}),
 ]
 
 

@@ -119,7 +119,7 @@ def test_the_first_weights_never_let_a_determinant_double() -> None:
     """#e17: sigma-bar^2 at the start, and episodes until one eigenvalue doubles."""
     epsilon = 1 + 2 * math.sqrt(math.log(1 / DELTA))  # rho = 1
     cases = (
-        ("lsvi-ucb++", {}, mpf(1) / 400, "1.28e13", "3.2e10"),
+        ("lsvi-ucb++", {"calibration": "paper"}, mpf(1) / 400, "1.28e13", "3.2e10"),
         ("dp-lsvi-ucb++", {"epsilon": epsilon, "calibration": "paper"}, None, "5.0e9", "8.3e13"),
     )
     for name, parameters, ridge, first, doubling in cases:

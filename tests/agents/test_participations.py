@@ -11,6 +11,7 @@ import tacit
 from tacit.agents import agents, make_agent
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
+from tacit.problems.classic import cart_pole
 
 PROBLEMS = [
     tacit.problem("river-swim", states=3, horizon=3),
@@ -18,6 +19,7 @@ PROBLEMS = [
     tacit.problem("lq-scalar"),
     tacit.problem("remap-walk", horizon=3),
     tacit.problem("linear-bandit", dimension=2, arms=3, contexts=4),
+    cart_pole(),
 ]
 
 
@@ -48,6 +50,7 @@ def private() -> list[tuple[str, dict]]:
         ("ldp-obi", gaussian),
         ("ldp-obi", response),
         ("tacit-linear", {"sums": "answered"}),
+        ("tacit-search", {"model": "local"}),
     ]
 
 

@@ -1,16 +1,23 @@
 """tacit-joint: guarantee, schedule, learning, and bit-equal runs in segments."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import tacit
-from tacit.driver import Every, Geometric
+from tacit.driver import Every, Geometric, Learner, Several
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
+from tacit.grid import STEPS
 from tacit.privacy.local.shaped import LocalShaped
+from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.simulation.compiled import compiled_run
+from tacit.simulation.streams import planner_streams
 from tacit.simulation.value_targeted import ValueTargetedRun
 from tacit.statistics.base import Relation
+from tacit.statistics.counts import JointCounts
+from tacit.statistics.first_visits import FirstVisits
 
 AGENTS = {
     "tacit-joint": ("tacit-joint", {"epsilon": 50.0, "first": 5}),
@@ -67,7 +74,7 @@ def test_lazy_local_noise_is_aggregated_in_its_exact_law() -> None:
 
 
 @pytest.mark.parametrize("name", ["remap-walk", "random-mdp", "river-swim", "linear-bandit"])
-@pytest.mark.parametrize("counter", ["tree", "honaker", "toeplitz", "blt"])
+@pytest.mark.parametrize("counter", ["tree", "honaker", "toeplitz", "normalised", "blt"])
 def test_the_guarantee_is_met_with_the_least_noise(name: str, counter: str) -> None:
     problem = tacit.problem(name)
     said = tacit.guarantee(problem, tacit.agent("tacit-joint", epsilon=1.0, counter=counter), 500)
@@ -82,6 +89,53 @@ def test_the_schedule_is_public_and_the_spec_s() -> None:
     assert schedule.times(100) == [10, 15, 23, 35, 53, 80]
     assert schedule.largest_batch(100) == 27 and schedule(0) == 10 and schedule(15) == 8
     assert Geometric(10, 1.25).times(5) == [] and Every(3)(99) == 3
+
+
+def test_several_publications_share_a_release() -> None:
+    schedule = Several((0, 10, 50, 52, 60), plans=4)
+    served, edges = 0, []
+    while served < 60:
+        served += schedule(served)
+        edges.append(served)
+    assert edges == [10, 20, 30, 40, 50, 51, 52, 54, 56, 58, 60]
+    assert [schedule.number(at) for at in (0, 9, 10, 49, 50, 60)] == [0, 0, 1, 1, 2, 4]
+    few = Several((0, 10, 50), plans=4, least=15)
+    assert [few(at) for at in (0, 10, 30)] == [10, 20, 20]
+
+
+def test_releases_that_are_planned_on_again_cost_nothing_and_say_the_same() -> None:
+    """One noise vector per release, whatever the number of publications; also after a restart."""
+    bound = bind(tacit.problem("river-swim", states=4, horizon=6), VISITS, 2000)
+    noise = Counted(np.random.default_rng(1))
+    learner, streams = Learner(bound, noise), planner_streams(1, 0)
+    total = np.full(bound.statistic.layout.size, STEPS, dtype=np.int64)
+    seen = []
+    while learner.served < 2000:
+        publication = learner.publish(streams)
+        assert learner.release is not None
+        seen.append((learner.release.users, learner.release.blocks["totals"].copy()))
+        if publication.version % 3 == 0:
+            stored = bound.privatizer.state(learner.secret)
+            learner.secret = bound.privatizer.restore(stored)
+        learner.absorb_sums(total, learner.left)
+    times = bound.schedule.times
+    assert len(seen) > 2 * len(times) and noise.drawn == len(times) - 2
+    for (users, block), (again, other) in itertools.pairwise(seen):
+        assert (users == again) == np.array_equal(block, other)
+    assert sorted({users for users, _ in seen}) == list(times[:-1])
+
+
+class Counted(SimulatedNoise):
+    """Counts how often noise is drawn."""
+
+    drawn = 0
+
+    def fill(self, law: GridLaw, out: np.ndarray) -> None:
+        self.drawn += 1
+        super().fill(law, out)
+
+
+VISITS = tacit.agent("tacit-joint", epsilon=20.0)
 
 
 def test_fewer_releases_carry_less_noise_and_toeplitz_less_than_a_tree() -> None:
@@ -99,15 +153,69 @@ def test_stages_are_pooled_only_where_the_task_says_so() -> None:
     per_stage = tacit.problem("river-swim", states=3, horizon=4, inhomogeneous=True)
     pooled = tacit.problem("river-swim", states=3, horizon=4)
     agent = tacit.agent("tacit-joint", epsilon=1.0)
-    shapes = [
-        bind(problem, agent, 50).statistic.layout.blocks[0].shape for problem in (per_stage, pooled)
+    staged, visits = (bind(problem, agent, 50).statistic for problem in (per_stage, pooled))
+    assert isinstance(staged, JointCounts) and isinstance(visits, FirstVisits)
+    assert staged.layout.blocks[0].shape == (4, 3, 2, 3)
+    assert visits.layout.blocks[0].shape == (6, 3)
+    assert visits.sensitivity("l2", Relation.REPLACE_ONE) ** 2 == pytest.approx(3 * 4 + 2)
+
+
+def clinic(**more) -> tacit.TabularMDP:
+    """Many states, three treatments of different use in each; whoever is cured earns 1, once."""
+    rng, S = np.random.default_rng(3), 80
+    cured = rng.uniform(0.02, 0.5, size=(S, 3))
+    P = np.zeros((S + 1, 3, S + 1))
+    P[:S, :, :S] = (1 - cured)[..., None] * rng.dirichlet(np.full(S, 0.2), size=(S, 3))
+    P[:S, :, S] = cured
+    R = np.append(cured, np.zeros((1, 3)), axis=0)
+    start = np.append(np.full(S, 1 / S), 0.0)
+    return tacit.TabularMDP(P, R, 8, start, terminal=[S], start_known=True, **more)
+
+
+def test_public_sizes_choose_what_a_table_is_learned_by() -> None:
+    """More cells than users and noise can fill, and a small range of returns: returns."""
+    declared, silent = clinic(returns=(0.0, 1.0)), clinic()
+
+    def learned_by(problem: tacit.TabularMDP, users: int, epsilon: float) -> str:
+        bound = bind(problem, tacit.agent("tacit-joint", epsilon=epsilon), users)
+        return type(bound.statistic).__name__
+
+    assert learned_by(declared, 10_000, 1.0) == "FirstReturns"
+    assert learned_by(silent, 10_000, 1.0) == "FirstVisits"
+    assert learned_by(declared, 10_000_000, 1.0) == "FirstVisits"
+    assert learned_by(declared, 40_000, 20.0) == "FirstVisits"
+    assert learned_by(clinic(returns=(0.0, 2.0)), 10_000, 1.0) == "FirstVisits"
+
+
+def test_it_learns_by_returns() -> None:
+    problem = clinic(returns=(0.0, 1.0))
+    agent = tacit.agent("tacit-joint", epsilon=4.0)
+    result = tacit.simulate(problem, agent, 20_000, seeds=2, seed=4)
+    closed = [
+        (problem.value(learned.policy) - problem.baseline()[1])
+        / (problem.optimal_value() - problem.baseline()[1])
+        for learned in result.policies
     ]
-    assert shapes == [(4, 3, 2, 3), (1, 3, 2, 3)]
-    ratio = [
-        bind(problem, agent, 50).statistic.sensitivity("l2", Relation.REPLACE_ONE)
-        for problem in (per_stage, pooled)
-    ]
-    assert ratio[1] / ratio[0] == pytest.approx(2.0)  # H against sqrt(H)
+    assert min(closed) > 0.5
+
+
+def test_tables_that_cannot_be_explored_in_full_teach_every_step() -> None:
+    """And what is believed of them is so sure that nothing in the whole table is noise."""
+    problem = tacit.problem("river-swim", states=40, horizon=30)
+    few, many = (bind(problem, VISITS, users) for users in (1000, 1_000_000))
+    assert few.statistic.cap == 80 and few.planner.vast and not few.planner.capped
+    assert many.statistic.cap == 10 and not many.planner.vast and many.planner.capped
+
+
+def test_who_stays_where_they_are_tries_something_else() -> None:
+    """Of pairs that nobody knows, one state has others at other stages."""
+    bound = bind(tacit.problem("river-swim", states=3, horizon=20), VISITS, 1000)
+    streams = planner_streams(0, 0)._replace(draws=1)
+    learner = Learner(bound, SimulatedNoise(np.random.default_rng(1)))
+    learner.publish(streams)
+    learner.absorb_sums(np.zeros(bound.statistic.layout.size, dtype=np.int64), learner.left)
+    actions = learner.publish(streams).policy.actions
+    assert all(len(set(actions[:, s])) == 2 for s in range(3))
 
 
 def test_it_learns_a_mixture_where_the_paper_does_not() -> None:
@@ -136,7 +244,7 @@ def test_it_learns_a_table_and_known_rewards_help() -> None:
         ({}, "needs an epsilon"),
         ({"epsilon": -1.0}, "epsilon = -1"),
         ({"epsilon": 1.0, "delta": 0.0}, "delta = 0"),
-        ({"epsilon": 1.0, "counter": "none"}, "one of tree, honaker, toeplitz, blt"),
+        ({"epsilon": 1.0, "counter": "none"}, "one of tree, honaker, toeplitz, normalised, blt"),
         ({"epsilon": 1.0, "first": 0}, "first = 0"),
         ({"epsilon": 1.0, "growth": 1.0}, "growth = 1"),
         ({"epsilon": 1.0, "reward_share": 1.0}, "reward_share = 1"),

@@ -14,6 +14,7 @@ from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.privacy.shuffle.shuffled import Shuffled
 from tacit.problems.base import Problem
+from tacit.problems.classic import cart_pole
 
 DELTA = 1e-5
 
@@ -42,6 +43,7 @@ PROBLEMS: dict[str, Problem] = {
     "lq-thermal": tacit.problem("lq-thermal"),
     "random-lq": tacit.problem("random-lq", seed=1),
     "random-lq, larger": tacit.problem("random-lq", states=3, inputs=2, horizon=6, seed=2),
+    "cart-pole": cart_pole(),
 }
 """Of every family; the first that fits an agent is its smallest."""
 

@@ -15,6 +15,7 @@ from tacit.auditing import AuditReport, MethodBound, audit_target
 from tacit.auditing.agent import AgentAudit
 from tacit.auditing.findings import NOTHING
 from tacit.errors import InvalidInput
+from tacit.problems.classic import cart_pole
 
 PROBLEM = PROBLEMS["random-mdp"]
 LINEAR = PROBLEMS["low-rank"]
@@ -47,8 +48,10 @@ VARIANTS = {
     "tacit-linear, answered": ("tacit-linear", {"sums": "answered"}, LINEAR),
     "private-linopt-vi, local": ("private-linopt-vi", {"model": "local"}, PROBLEM),
     "private-linopt-vi, honaker": ("private-linopt-vi", {"counter": "honaker"}, PROBLEM),
+    "pucb, gaussian": ("pucb", {"delta": DELTA, "counter": "toeplitz"}, PROBLEM),
     "tacit-joint, blt": ("tacit-joint", {"counter": "blt"}, PROBLEM),
     "ldp-ucrl-vtr, index": ("ldp-ucrl-vtr", {"statistic": "index"}, PROBLEM),
+    "tacit-search, local": ("tacit-search", {"model": "local"}, cart_pole()),
 }
 
 
@@ -80,7 +83,8 @@ def test_secure_noise_is_audited_too(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["ldp-obi", "tacit-joint", "tacit-local"])
 def test_people_who_come_back_are_audited_as_one(name: str) -> None:
-    found = audit(made(name, 4.0), participations=3)
+    """Counted in full; ``test_lives.py`` has other rules."""
+    found = audit(made(name, 4.0), participations=tacit.Participation(3, "every"))
     assert found.verdict != "violated"
     said = [report.target for report in found.reports]
     assert any("3 reports of one person" in target or "3 times" in target for target in said)
@@ -89,9 +93,17 @@ def test_people_who_come_back_are_audited_as_one(name: str) -> None:
 def test_a_large_first_batch_is_filled_before_anything_is_judged() -> None:
     """With 3 users nothing would be released, and nothing could be told."""
     agent = tacit.agent("tacit-joint", epsilon=4.0, delta=DELTA, least=20)
+    staged = tacit.problem("river-swim", states=3, horizon=2, inhomogeneous=True)
+    found = audit(agent, staged, secure=False)
+    assert found.verdict == "consistent" and found.reports[0].lower_bound > 1.0
+    assert "all but the last release of a learner with 22 users" in found.reports[0].target
+
+
+def test_a_counter_whose_last_item_is_the_last_users_is_seen_to_its_end() -> None:
+    agent = tacit.agent("tacit-joint", epsilon=4.0, delta=DELTA)
     found = audit(agent, secure=False)
     assert found.verdict == "consistent" and found.reports[0].lower_bound > 1.0
-    assert "22 users" in found.reports[0].target
+    assert "every release of a learner" in found.reports[0].target
 
 
 # ---- wrong agents; tests/corpus has all of them with half the noise ----

@@ -123,7 +123,7 @@ def test_canaries_move_the_sums_in_orthogonal_directions(name: str) -> None:
 
 def test_one_canary_is_the_case_itself() -> None:
     bound = bound_to(made("tacit-joint"), PROBLEMS["river-swim"])
-    (case,) = cases(bound)
+    case, *_ = cases(bound)
     assert canaries(bound, case, 1, np.random.default_rng(0)) == [case]
 
 

@@ -29,9 +29,9 @@ def target() -> ServiceTarget:
 
 
 def test_people_do_not_disturb_each_other_and_are_nearly_as_bad_as_can_be(target) -> None:
-    assert len(target._people) == 6 and not target.separate
-    assert target.distance == pytest.approx(0.9487, abs=1e-3)
-    assert target._deployment.task.users == BATCHES * 6
+    assert len(target._people) == 3 and not target.separate
+    assert target.distance == pytest.approx(1.0, abs=1e-3)
+    assert target._deployment.task.users == BATCHES * 3
 
 
 def test_what_is_published_is_consistent(target) -> None:

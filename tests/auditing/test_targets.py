@@ -245,7 +245,7 @@ def test_everybody_else_lives_in_the_problem_and_acts_on_what_was_published(watc
             acted.append(policy)
             return self.problem.rollout(policy, rng)
 
-    agent = made("tacit-joint", 1000.0)  # so little noise that policies follow the data
+    agent = made("private-linopt-vi", 1000.0)  # so little noise that policies follow the data
     bound = bound_for(agent, users=12)
     target = LearnerTarget(Watching(PROBLEM), bound, cases(bound)[:1], "simulated")
     target.sample(np.zeros(6, dtype=np.int64), np.random.default_rng(0))

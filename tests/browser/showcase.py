@@ -23,6 +23,7 @@ from tacit.kernels.rollout import rollout, uniforms_per_episode
 from tacit.privacy.noise import SecureNoise
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
+from tacit.rules import rules_hash
 from tacit.service.answers import IncomingReport
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
@@ -90,7 +91,8 @@ class People:
             lived = Trajectory(states, actions, rewards)
             bound.statistic.contribute(lived, publication, coin, contribution)
             sent = wire.device_message(bound, contribution, publication, coin, self.noise)
-            found.append(IncomingReport(identity, publication.version, wire.pack_message(sent)))
+            made_by, message = rules_hash(self.deployment.rules), wire.pack_message(sent)
+            found.append(IncomingReport(identity, publication.version, message, rules=made_by))
         return found
 
 
@@ -141,7 +143,7 @@ class Server:
         body = httpx.get(f"{self.url}/v1/policy").raise_for_status().json()
         publication = wire.publication_from_json(body, deployment.task, deployment.task_id)
         reports = [
-            {"id": r.id, "version": r.version, "message": r.message}
+            {"id": r.id, "version": r.version, "message": r.message, "rules": r.rules}
             for r in self.people.reports(publication, count)
         ]
         answer = httpx.post(

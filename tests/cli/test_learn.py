@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from tacit.simulation.learn_result import NOTE
+from tacit.simulation.learn_result import NOTE, ONCE
 
 LAKE = ("learn", "gym:FrozenLake-v1", "psrl", "--users", "30", "--seeds", "2", "--horizon", "9")
 
@@ -72,7 +72,7 @@ def test_an_unfinished_run_goes_on(call, tmp_path) -> None:
     call(*LAKE, "--out", "kept")
     begun = {"problem_name": "gym:FrozenLake-v1", "agent_name": "psrl", "command": "learn"}
     rest = ("problem_parameters", "agent_parameters", "epsilon", "delta", "calibration", "states")
-    begun |= dict.fromkeys((*rest, "actions", "bins", "module"))
+    begun |= dict.fromkeys((*rest, "actions", "bins", "module", "returns"))
     begun |= {"users": 30, "seeds": 2, "seed": 0, "rewards": "0,1", "horizon": 9}
     begun |= {"participations": 1, "noise": "simulated"}
     resuming.begin(tmp_path / "kept", begun, overwrite=True)
@@ -83,6 +83,17 @@ def test_an_unfinished_run_goes_on(call, tmp_path) -> None:
         del one["timing"]
     assert done == whole
     assert "holds no unfinished run" in call("learn", "--resume", "kept").err
+
+
+def test_people_who_come_back_are_covered_and_not_simulated(call) -> None:
+    lake = ("learn", "gym:FrozenLake-v1", "tacit-joint", "--epsilon", "1", *LAKE[3:])
+    back = ("--participations", "any", "--period", "30d")
+    report = json.loads(call(*lake, *back, "--json").out)
+    assert report["guarantee"]["rule"]["teaches"] == "lifetime" and ONCE in report["note"]
+    assert "returning" not in report and report["episodes"] == 30
+    said = call(*lake, *back).out
+    assert ONCE in said and "any number of times in every period of 30 days" in said
+    assert ONCE not in call(*lake).out
 
 
 @pytest.mark.parametrize("name", ["gym:Coin-v0", "coin", "Coin"])
@@ -100,6 +111,17 @@ def test_a_function_of_a_file(call, file) -> None:
     words = ("learn", "play", "psrl", "--users", "5", "--module", file, "--noise", "secure")
     report = json.loads(call(*words, *sizes, "--json").out)
     assert report["tests"]["policy"]["mean"] == 1.0
+
+
+def test_a_search_takes_what_has_no_table(call) -> None:
+    words = ("learn", "gym:CartPole-v1", "tacit-search", "--epsilon", "1", "--users", "40")
+    done = call(*words, "--seeds", "1")
+    assert done.status == 0 and "4 parameters, horizon 500, returns from 0 to 500" in done.out
+    own = (*words, "--seeds", "1", "--horizon", "20")
+    assert "returns=(0, 500)" in call(*own).err
+    report = json.loads(call(*own, "--returns", "0,20", "--json").out)
+    assert report["problem"]["returns"] == [0.0, 20.0]
+    assert "largest return of an episode" in call(*own, "--returns", "0").err
 
 
 def test_bins(call) -> None:

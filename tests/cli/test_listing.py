@@ -10,8 +10,10 @@ import tacit
 from tacit.agents import agents
 from tacit.cli.listing import entries, type_words
 from tacit.errors import InvalidInput
+from tacit.problems.classic import cart_pole
 
 FITTING = {"tabular": "random-mdp", "linear": "synthetic-linear", "control": "lq-scalar"}
+FITTING["episodic"] = cart_pole()
 
 
 def test_agents_say_what_they_learn_what_they_promise_and_what_they_take(call) -> None:
@@ -33,6 +35,15 @@ def test_problems_as_json(call) -> None:
     assert names[:3] == ["random-mdp", "river-swim", "hard-tree"] and names[-1] == "gym:ID"
     kernel = rows[1]["parameters"][2]
     assert kernel["name"] == "kernel" and kernel["type"] == "classic | vtr"
+
+
+def test_laws_of_attendance_have_a_line_each(call) -> None:
+    done = call("list", "attendance")
+    assert done.status == 0 and "rounds  Everybody once a day" in done.out
+    names = [
+        row["name"] for row in json.loads(call("list", "attendance", "--json").out)["attendance"]
+    ]
+    assert names == ["rounds", "anytime", "bursts", "few-often"]
 
 
 def test_without_a_word_it_lists_every_name(call) -> None:

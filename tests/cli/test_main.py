@@ -13,6 +13,7 @@ import tacit
 from tacit.learned import LearnedPolicy
 from tacit.policy import LinearPolicy, StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
+from tacit.scored import ScoredPolicy, declared, scoring
 from tacit.task import Task
 
 
@@ -193,6 +194,13 @@ def test_policies_are_shown_by_name_and_shortened(call, tmp_path: Path, monkeypa
     lines = shown_lines(call, linear, {"states": 30, "inputs": 1})
     assert any("[-0.333, -0.333" in line for line in lines)
     assert any("excitation of size 0.5" in line for line in lines)
+    form = scoring(two, declared([1.0, 1.0], hidden=3))
+    lines = shown_lines(call, ScoredPolicy(form, np.arange(9.0), 5), two)
+    at = next(i for i, line in enumerate(lines) if "argmax of identity features" in line)
+    assert [lines[at + k].split(maxsplit=2) for k in (1, 4)] == [
+        ["0", "0", "[0, 1]"],
+        ["0", "1", "[6, 7, 8]"],
+    ]
     long = TabularPolicy(np.arange(400).reshape(40, 10) % 7)
     lines = shown_lines(call, long, {"states": 10, "actions": 7})
     assert any("361 more lines" in line for line in lines) and len(lines) < 60
@@ -226,6 +234,34 @@ def test_an_interrupted_run_goes_on(call, tmp_path: Path) -> None:
     assert finished.status == 2 and "holds no unfinished run" in finished.err
 
 
+def test_people_who_come_back(call, tmp_path: Path) -> None:
+    words = ("run", "random-mdp", "tacit-local", "--epsilon", "2", "--episodes", "600")
+    words += ("--seeds", "2", "--participations", "30", "--apart", "20h", "--attendance", "anytime")
+    done = call(*words, "--out", "kept", "--by", "day")
+    assert done.status == 0 and "regret after 600 participations: " in done.out
+    assert (
+        "20 people in " in done.out and "days (attendance: anytime); regret per person" in done.out
+    )
+    assert "up to 30 times, at least 20 hours apart" in done.out
+    assert (tmp_path / "kept" / "regret.png").stat().st_size > 1000
+    report = json.loads(call(*words, "--json").out)
+    assert report["returning"]["people"] == 20 and report["returning"]["law"] == "anytime"
+    assert report["guarantee"]["rule"]["teaches"] == "first"
+    from tacit.cli import resuming
+
+    every = ("problem_parameters", "agent_parameters", "delta", "calibration", "teaches", "people")
+    begun = dict.fromkeys(every) | {"problem_name": "random-mdp", "agent_name": "tacit-local"}
+    begun |= {"epsilon": 2.0, "episodes": 600, "seeds": 2, "seed": 0, "checkpoints": "log"}
+    begun |= {"reveal": [], "participations": 30, "period": 0.0, "apart": 72000.0}
+    resuming.begin(tmp_path / "kept", begun | {"attendance": "anytime"}, overwrite=True)
+    refused = call("run", "--resume", "kept", "--apart", "1h")
+    assert refused.status == 2 and "begun with apart = 72000.0, not 3600.0" in refused.err
+    again = json.loads(call("run", "--resume", "kept", "--json").out)
+    for one in (report, again):
+        del one["timing"]
+    assert again == report
+
+
 def test_guarantee_prints_noise_truth_and_forecast(call) -> None:
     words = ("guarantee", "river-swim", "ldp-obi", "--epsilon", "1", "--episodes", "1e5")
     done = call(*words)
@@ -253,12 +289,21 @@ def test_private_runs_report_their_guarantee(call) -> None:
 
 def test_audit(call) -> None:
     words = ("audit", "random-mdp", "ldp-obi", "--epsilon", "2", "--trials", "8000")
+    words += ("--confidence", "0.99999")  # noise is the operating system's: one run in 1e5 fails
     done = call(*words)
     assert done.status == 0 and "verdict: consistent" in done.out and "secure noise" in done.out
     report = json.loads(call(*words, "--json").out)
     assert report["claimed_epsilon"] == pytest.approx(2.0) and report["verdict"] == "consistent"
     assert call("audit", "random-mdp", "uniform").status == 2
     assert "trials = 5" in call("audit", "random-mdp", "psrl", "--trials", "5").err
+
+
+def test_audit_of_people_who_come_back(call) -> None:
+    words = ("audit", "random-mdp", "tacit-local", "--epsilon", "2", "--trials", "1000", "--json")
+    done = call(*words, "--participations", "any", "--teaches", "first", "--period", "30d")
+    report = json.loads(done.out)
+    assert done.status == 0 and report["exact_epsilon"] == pytest.approx(2.0)
+    assert "the one report of a person in a period" in report["target"]
 
 
 def test_a_refuted_claim_exits_with_status_1(call, monkeypatch) -> None:

@@ -10,6 +10,7 @@ from tacit.agents import make_agent
 from tacit.client import Api, Device
 from tacit.planners.base import Streams
 from tacit.privacy import Query, SecureNoise
+from tacit.rules import rules_of
 from tacit.task import Task
 
 S, A, H = 3, 2, 4
@@ -28,7 +29,7 @@ class FakeCollector:
         self.publication = self.bound.planner.plan(self.task, release, None, None, streams)
         self.description = {
             "tacit": "0",
-            "wire": 2,
+            "wire": wire.VERSION,
             "name": "coach",
             "model": model,
             "task": wire.task_to_json(self.task),
@@ -42,6 +43,7 @@ class FakeCollector:
             "accepted_versions": None if self.task.duration else 2,
             "delay": self.task.duration / 10,
             "grace": self.task.duration,
+            "rules": rules_of(self.bound),
             "guarantee": self.bound.guarantee.to_json(),
         }
         self.seal()
@@ -111,9 +113,11 @@ class FakeCollector:
         assert set(upload) == {"task_id", "reports"} and upload["task_id"] == self.task_id
         outcomes = []
         for report in upload["reports"]:
-            assert set(report) == {"id", "version", "message", "publication"}
+            assert set(report) - {"rules"} == {"id", "version", "message", "publication"}
             outcome, reason = self.refusal or ("accepted", None)
-            if report["id"] in self.ids:
+            if report.get("rules") == wire.DECOY:
+                outcome = "decoy"
+            elif report["id"] in self.ids:
                 outcome = "duplicate"
             elif self.refusal is None:
                 self.ids.add(report["id"])

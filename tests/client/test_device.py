@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -19,6 +20,7 @@ from tacit.errors import InvalidInput
 from tacit.kernels.questions import KINDS
 from tacit.policy import TabularPolicy, uniform_policy
 from tacit.publication import Publication
+from tacit.rules import oracles_of, rules_hash
 from tacit.task import Task
 
 
@@ -178,7 +180,7 @@ def test_a_drawn_action_stays_when_asked_again(collector) -> None:
 def lived(collector, monkeypatch) -> list:
     """Trajectories as the statistic gets them."""
     caught = []
-    statistic = collector.device().terms().bound.statistic
+    statistic = collector.bound.statistic
     contribute = type(statistic).contribute
 
     def spy(self, trajectory, publication, coin, out) -> None:
@@ -549,8 +551,8 @@ def test_a_stated_guarantee_that_is_too_good_is_declined(collector) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"wire": 1}, "version 1 of the protocol, this device version 2; update"),
-        ({"wire": 3}, "version 3 of the protocol, this device version 2; update"),
+        ({"wire": 2}, "version 2 of the protocol, this device version 3; update"),
+        ({"wire": 4}, "version 4 of the protocol, this device version 3; update"),
         ({"ids": "mine"}, "ids must be token or chosen"),
         ({"model": "joint"}, "states the model 'joint'"),
         ({"task_id": "0" * 64}, "hash of its terms"),
@@ -579,6 +581,55 @@ def test_descriptions_that_do_not_add_up_are_declined(collector, change, words) 
         collector.seal()
     with pytest.raises(Declined, match=words):
         collector.device().begin()
+
+
+def _rules(change, where=()) -> Callable[[dict], None]:
+    def apply(rules: dict) -> None:
+        for name in where:
+            rules = rules[name]
+        rules.update(change)
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_rules({"version": 2}), "rules have version 2, this device follows 1; update"),
+        (_rules({"states": 4}), "a task of other sizes"),
+        (_rules({"horizon": 5}), "a task of other sizes"),
+        (_rules({"report": "trajectory"}), "a report of 'trajectory' in the local model"),
+        (_rules({"report": "bits"}), "a report of 'bits', which this device cannot make"),
+        (_rules({"reward": {}}, ["cells"]), "name a randomizer 'None'"),
+        (_rules({"more": {}}, ["cells"]), "questions about 'more'"),
+        (_rules({"own": 7}, ["cells", "step"]), "a threshold must be a text"),
+        (_rules({"own": "07"}, ["cells", "step"]), "decimal digits"),
+        (_rules({"domain": 20}, ["cells", "step"]), "20 cells of 3 states"),
+        (_rules({"places": [0, 1, 1]}), "another way than the terminal states"),
+        (_rules({"own": str(2**64 - 1)}, ["cells", "step"]), "the thresholds of its rules give"),
+    ],
+)
+def test_rules_that_are_not_known_or_give_more_away_are_declined(collector, change, words) -> None:
+    change(collector.description["rules"])
+    with pytest.raises(Declined, match=words):
+        collector.device().begin()
+    assert collector.bodies == []
+
+
+def test_a_report_is_drawn_with_the_thresholds_of_the_rules(collector) -> None:
+    """Not with those that this machine would work out."""
+    step = collector.description["rules"]["cells"]["step"]
+    step["own"] = str(int(step["own"]) - 2**40)
+    terms = collector.device().terms()
+    assert terms.guarantee.epsilon < collector.bound.guarantee.epsilon + 1e-12
+    assert terms.rules == rules_hash(collector.description["rules"])
+    places = collector.bound.statistic.places
+    oracles = oracles_of(collector.description["rules"], places)
+    assert oracles[0].own == int(step["own"]) != collector.bound.privatizer.oracles[0].own
+    device = collector.device()
+    live(device)
+    device.send()
+    assert sent(collector)["rules"] == terms.rules
 
 
 def test_ids_follow_from_the_token_where_the_task_says_so() -> None:
@@ -611,12 +662,14 @@ def test_an_episode_begun_under_an_older_protocol_goes_on(collector, tmp_path) -
     outbox = sqlite3.connect(path)
     ((text,),) = outbox.execute("SELECT description FROM joined").fetchall()
     old = json.loads(text) | {"wire": 1}
+    del old["rules"]
     outbox.execute("UPDATE joined SET description = ?", (json.dumps(old),))
     outbox.commit()
     outbox.close()
     device = collector.device(path)
     device.begin().leave()
     assert device.send()[0].counted
+    assert "rules" not in sent(collector), "it agreed to none, and is taken as it is"
 
 
 def test_changed_terms_of_a_joined_task_are_declined(collector, tmp_path) -> None:

@@ -99,7 +99,8 @@ def test_everybody_is_counted_once_and_every_policy_follows(tmp_path, agent, use
         assert [row["version"] for row in curve] == list(range(len(curve)))
         assert len(curve) >= 2 and curve[1]["users"] >= 20
         people = fleet.people
-        low, high = fleet.natural(0.0), fleet.natural(people.ceiling())
+        low = fleet.terms.task.horizon * fleet.terms.reward_range[0]
+        high = people.limits(fleet.terms)["ceiling"]
         assert low == -5.0 and all(low <= row["value"] <= high + 1e-9 for row in curve)
         verdict = service.collector.verify()  # bit for bit, with the simulator's step
         assert verdict.sound and verdict.versions == len(curve)

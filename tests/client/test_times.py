@@ -373,7 +373,7 @@ def old_outbox(collector, path) -> list[bytes]:
     old.executescript(VERSION_1)
     for table, columns in (
         ("joined", "task_id, address, name, terms, epsilon, delta, newest"),
-        ("episodes", "*"),
+        ("episodes", "task_id, report_id, publication, steps"),
         ("reports", "*"),
     ):
         for row in source.execute(f"SELECT {columns} FROM {table}"):
@@ -400,7 +400,7 @@ def test_an_outbox_of_version_1_is_brought_up_and_goes_on(tmp_path, clock) -> No
     episode.leave()
     assert [d.outcome for d in device.send()] == ["accepted", "accepted"]
     device.close()
-    assert sqlite3.connect(tmp_path / "outbox").execute("PRAGMA user_version").fetchone() == (3,)
+    assert sqlite3.connect(tmp_path / "outbox").execute("PRAGMA user_version").fetchone() == (5,)
     with pytest.raises(TookPart):
         collector.device(tmp_path / "outbox", clock=clock).begin()
 

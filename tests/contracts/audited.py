@@ -15,6 +15,7 @@ import pytest
 from scipy import stats
 
 from contracts.entropy import secure_law
+from contracts.replay import ReplayNoise
 from tacit.privacy import Guarantee, Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.base import LocalPrivatizer, Record
 from tacit.publication import Publication
@@ -201,7 +202,7 @@ class AuditedContract:
     def test_evidence_has_the_law_that_it_states(self) -> None:
         """Log ratios are Gaussian with variance mu^2 and mean -/+ mu^2 / 2, in either world."""
         privatizer, count = self._curated, 300
-        if privatizer is None:
+        if privatizer is None or privatizer.guarantee.mu is None:
             return
         for batch in (0, 2):
             noise = SimulatedNoise(np.random.default_rng([12, batch]))
@@ -217,7 +218,7 @@ class AuditedContract:
 
     def test_evidence_never_exceeds_what_is_paid_for_and_attains_it(self) -> None:
         privatizer = self._curated
-        if privatizer is None:
+        if privatizer is None or privatizer.guarantee.mu is None:
             return
         releases = self.releases()
         paid = privatizer.guarantee.mu**2
@@ -233,6 +234,24 @@ class AuditedContract:
                 distance = privatizer.moved(*self.pair(), self.publication())
                 expected = self.shown * distance**2 * paid
                 assert found == pytest.approx(expected, rel=self.closeness_of_mu)
+
+    def test_pure_evidence_averages_to_one_and_attains_epsilon(self) -> None:
+        """E_0[P_1 / P_0] is 1; without noise the first of the pair is told by all that is paid."""
+        privatizer, count = self._curated, 300
+        if privatizer is None or privatizer.guarantee.mu is not None:
+            return
+        paid, noise = privatizer.guarantee.epsilon, SimulatedNoise(np.random.default_rng(14))
+        for batch in (0, 2):
+            runs = self.runs(privatizer, 0, batch, 4, noise, count)
+            ratios = np.array([privatizer.evidence(record).log_ratio for record in runs])
+            assert np.abs(ratios).max() <= paid and ratios.std() > 0.0
+            likelihoods = np.exp(ratios)
+            off = abs(likelihoods.mean() - 1.0)
+            assert off <= ERRORS * likelihoods.std() / math.sqrt(count)
+        none = ReplayNoise([0 * self.pair()[0]] * (self.releases() + 1))
+        (record,) = self.runs(privatizer, 0, 0, self.releases(), none, 1)
+        distance = privatizer.moved(*self.pair(), self.publication())
+        assert privatizer.evidence(record).log_ratio == pytest.approx(-distance * paid, rel=1e-9)
 
     def releases(self) -> int:
         """How many releases the guarantee pays for; any number where batches are separate."""

@@ -20,7 +20,7 @@ from unittest import mock
 import numpy as np
 
 from tacit.kernels import finite
-from tacit.privacy.finite import bits, subset
+from tacit.privacy.finite import bits, sliding, subset
 
 Law = dict[Hashable, Fraction]
 LONGEST = 400
@@ -198,7 +198,7 @@ def _plain_kernels() -> Iterator[None]:
         for name, item in vars(finite).items():
             if hasattr(item, "py_func"):
                 stack.enter_context(mock.patch.object(finite, name, item.py_func))
-        for module in (bits, subset):
+        for module in (bits, sliding, subset):
             stack.enter_context(mock.patch.object(module, "generator", lambda rng: rng))
         for name in ("respond", "round_sums"):
             plain = getattr(finite, name)

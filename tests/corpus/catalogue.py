@@ -1,8 +1,9 @@
 """All broken mechanisms, each with its detector and the right mechanism beside it."""
 
 from contracts.sampler import misfits
-from corpus import Detector, Mutant, agents, detectors, linear, planted, tabular
+from corpus import Detector, Mutant, agents, detectors, linear, planted, returning, tabular
 from dense import dense
+from tacit.driver import Learner
 from tacit.planners.references import UniformPlanner
 from tacit.privacy import SecureNoise
 from tacit.privacy.accounting import gaussian_mu
@@ -10,10 +11,12 @@ from tacit.privacy.counters.tree import Tree
 from tacit.privacy.curator.curator import Curator
 from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 from tacit.privacy.joint.batched import BatchSums
+from tacit.privacy.joint.counted import CountedSums
 from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.local.one_cell import OneCell
 from tacit.privacy.local.shaped import LocalShaped
 from tacit.service.ledger import whole_charge
+from tacit.simulation import saving
 from tacit.statistics.counts import VisitCounts
 from tacit.statistics.linear import CuratedTransitions
 
@@ -34,6 +37,13 @@ PAID = "price of participations"
 BATCH_PAID = Detector(PAID, detectors.batch_is_unpaid)
 CURATOR_PAID = Detector(PAID, detectors.curator_is_unpaid)
 REPORT_PAID = Detector(PAID, detectors.report_is_unpaid)
+LIVES = Detector(AUDIT, returning.lives_are_refuted)
+LIFE = "brute force over lives"
+RESTARTS = Detector(LIFE, returning.teaches_again_after_restarts)
+SHIFTED = Detector(LIFE, returning.empty_visits_shift_the_counter)
+PERIODS = Detector(LIFE, returning.periods_are_counted_together)
+MIDDLE = Detector(LIFE, returning.batch_is_in_two_periods)
+CHOSEN = Detector(LAW, returning.tells_by_what_is_reported)
 CHARGES = "charges and caps"
 CAP = Detector(CHARGES, detectors.answers_too_often)
 CHARGE = Detector(CHARGES, detectors.charges_too_little)
@@ -176,4 +186,50 @@ PLANTED: tuple[Mutant, ...] = (
 )
 """Mistakes that were planted here, and that every test of their time let pass."""
 
-CORPUS = PUBLIC + PLANTED
+RETURNING: tuple[Mutant, ...] = (
+    Mutant(
+        "memory ignored",
+        "a pair is counted once per participation, not once in a life",
+        LIVES,
+        returning.ForgetfulAgent,
+        agents.as_it_is,
+    ),
+    Mutant(
+        "memory forgotten",
+        "after a restart nobody is remembered",
+        RESTARTS,
+        returning.state_without_memory,
+        saving.state,
+    ),
+    Mutant(
+        "report by reward",
+        "a device reports the participation that was paid best",
+        CHOSEN,
+        returning.best_paid_of_period,
+        returning.first_of_period,
+    ),
+    Mutant(
+        "empty visits",
+        "participations that teach nothing take no place in a batch",
+        SHIFTED,
+        returning.CountsTeachersOnly,
+        Learner,
+    ),
+    Mutant(
+        "half a renewal",
+        "a new period clears the memory, and the counter runs on",
+        PERIODS,
+        returning.ClearsMemoryOnly,
+        Learner,
+    ),
+    Mutant(
+        "renewal in a batch",
+        "a batch is in two periods, and its people are counted in both",
+        MIDDLE,
+        returning.RenewsAnyTime,
+        CountedSums,
+    ),
+)
+"""Mistakes about people who come back."""
+
+CORPUS = PUBLIC + PLANTED + RETURNING

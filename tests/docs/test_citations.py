@@ -16,6 +16,9 @@ CONVERTED = (
     "mixture_jdp",
     "linear_jdp",
     "lq_jdp",
+    "pucb",
+    "private_ucb",
+    "dp_ucbvi",
     "architecture",
 )
 """Documents of which only a place on their page may be cited; at last this is ``DOCUMENTS``."""

@@ -42,8 +42,10 @@ def test_counts_of_the_summary_are_those_of_the_sections() -> None:
 
 
 def test_pictures_are_there_and_small() -> None:
-    shown = re.findall(r"!\[.*?\]\((figures/[\w-]+\.png)\)", PAGE)
-    assert len(shown) == len(figures)
+    pages = [PAGE, *((ROOT / "docs" / f"{study}.md").read_text() for study in ("clinic", "coach"))]
+    here, *others = [re.findall(r"!\[.*?\]\((figures/[\w-]+\.png)\)", page) for page in pages]
+    assert len(here) == len(figures)
+    shown = [*here, *(name for page in others for name in page)]
     files = {f"figures/{path.name}" for path in (ROOT / "docs" / "figures").iterdir()}
     assert files == set(shown)
     assert all((ROOT / "docs" / name).stat().st_size < 100_000 for name in shown)

@@ -27,14 +27,18 @@ PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "low-rank": ("low-rank", {"states": 5, "actions": 3, "dimension": 2, "horizon": 3}),
     "lq": ("lq-scalar", {}),
     "lq-two": ("random-lq", {"horizon": 6, "seed": 3}),
+    "search": ("cart-pole", {}),
+    "search-box": ("pendulum", {}),
 }
 FAMILIES = {
     "tabular": ("pooled", "staged"),
     "mixture": ("mixture", "hard-mixture", "bandit"),
     "linear": ("linear", "low-rank"),
     "control": ("lq", "lq-two"),
+    "episodic": ("search", "search-box"),
 }
-"""Problems by what is known of them: nothing, mixture features, linear features, matrices."""
+"""Problems by what is known of them: nothing, mixture features, linear features, matrices; of the
+last not even states."""
 
 TABLES = (*FAMILIES["tabular"], *FAMILIES["mixture"], *FAMILIES["linear"])
 CONTROL = FAMILIES["control"]
@@ -47,6 +51,10 @@ AGENTS: dict[str, dict[str, Any]] = {
     "ldp-obi": {"epsilon": 50.0},
     "ldp-psrl": {"epsilon": 5.0},
     "shuffle-obi": {"epsilon": 1.0, "batch": 12},
+    "pucb": {"epsilon": 500.0},
+    "private-ucb-vi": {"epsilon": 50.0, "delta": 1e-5},
+    "private-ucb-po": {"epsilon": 50.0, "delta": 1e-5},
+    "dp-ucbvi": {"epsilon": 50.0, "delta": 1e-5},
     "lsvi-ucb": {"bonus_scale": 0.05},
     "lsvi-ucb++": {"bonus_scale": 0.05},
     "dp-lsvi-batch": {"epsilon": 5.0},
@@ -67,6 +75,8 @@ AGENTS: dict[str, dict[str, Any]] = {
     "private-linopt-vi": {"epsilon": 50.0},
     "private-linopt-po": {"epsilon": 50.0},
     "tacit-joint": {"epsilon": 5.0},
+    "policy-search": {},
+    "tacit-search": {"epsilon": 5.0},
     "uniform": {},
     "optimal": {},
     "do-nothing": {},
@@ -75,6 +85,7 @@ CONTROLLERS = (
     *("ofu-rl", "private-ofu-rl", "tacit-control"),
     *("certainty-equivalence", "thompson", "do-nothing"),
 )
+SEARCHES = ("policy-search", "tacit-search")
 COUNTERS = ("tree", "honaker", "toeplitz", "blt")
 
 
@@ -184,10 +195,14 @@ OPTIONS: dict[str, list[Option]] = {
     "ldp-obi": list(_obi()),
     "ldp-psrl": [({"calibration": "paper"}, ("pooled",), ())],
     "shuffle-obi": list(_shuffle()),
+    **{
+        name: [({"calibration": "paper", "delta": 0.0, "epsilon": 5000.0}, ("pooled",), ())]
+        for name in ("pucb", "private-ucb-vi", "private-ucb-po", "dp-ucbvi")
+    },
     "tacit-local": list(_tacit_local()),
     "lsvi-ucb": [({"bonus_scale": None}, ("linear",), ())],
     "lsvi-ucb++": [
-        ({"bonus_scale": None}, ("linear", "pooled"), ()),
+        ({"bonus_scale": None, "calibration": "paper"}, ("linear", "pooled"), ()),
         ({}, ("linear", "low-rank"), ("reward",)),
     ],
     "dp-lsvi-batch": list(_private_lsvi()),
@@ -229,11 +244,15 @@ OPTIONS: dict[str, list[Option]] = {
     "private-linopt-vi": list(_joint_regression()),
     "private-linopt-po": [*_joint_regression(), ({"rate": "paper"}, ("mixture",), ())],
     "tacit-joint": [
-        *(({"counter": counter}, ("mixture", "pooled"), ()) for counter in COUNTERS[:2]),
+        *(({"counter": counter}, ("mixture", "staged"), ()) for counter in COUNTERS[:2]),
         ({"counter": "blt"}, ("mixture", "staged"), ()),
         ({"first": 10, "growth": 1.5, "least": 4}, ("pooled", "hard-mixture"), ()),
         ({"first": 1, "growth": 1.001}, ("pooled",), ()),
         ({}, ("mixture", "pooled", "staged"), ("reward",)),
+    ],
+    "tacit-search": [
+        ({"model": "local"}, ("search", "search-box"), ()),
+        ({"model": "shuffle"}, ("search",), ()),
     ],
 }
 
@@ -244,6 +263,8 @@ def cases() -> dict[str, Case]:
     for agent, parameters in AGENTS.items():
         options = OPTIONS.get(agent, [])
         everywhere = CONTROL if agent in CONTROLLERS else TABLES
+        if agent in SEARCHES:
+            everywhere = FAMILIES["episodic"]
         for change, where, reveal in [({}, everywhere, ()), *options]:
             for name in where:
                 case = Case(name, agent, {**parameters, **change}, reveal)

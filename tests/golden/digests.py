@@ -9,6 +9,7 @@ import numpy as np
 
 from tacit.policy import LinearPolicy, Policy, StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
+from tacit.scored import ScoredPolicy
 
 LENGTH = 16
 """Hexadecimal digits that are kept: 64 bits tell one change of a result from none."""
@@ -66,6 +67,9 @@ def policy_bytes(policy: Policy) -> bytes:
         return b"table" + array_bytes(policy.actions)
     if isinstance(policy, StochasticPolicy):
         return b"stochastic" + array_bytes(policy.probabilities)
+    if isinstance(policy, ScoredPolicy):
+        head = f"scored key={policy.key} sigma={policy.sigma!r} ".encode()
+        return head + named_bytes({**policy.arrays(), "theta": policy.theta})
     assert isinstance(policy, LinearPolicy), type(policy)
     drawn = [policy.amplitude, float(policy.key >> 32), float(policy.key & 0xFFFFFFFF)]
     return b"linear" + b"".join(map(array_bytes, (policy.gains, policy.offsets, drawn)))

@@ -40,6 +40,7 @@ FLEETS: dict[str, dict[str, Any]] = {
     "ldp-psrl": {"name": "ldp-psrl", "epsilon": 5.0},
     "private-linopt-vi": {"name": "private-linopt-vi", "epsilon": 50.0},
     "private-linopt-po": {"name": "private-linopt-po", "epsilon": 50.0},
+    "tacit-joint": {"name": "tacit-joint", "epsilon": 4.0, "first": 30, "growth": 1.5},
     **{
         f"tacit-joint {counter}": {
             "name": "tacit-joint", "epsilon": 4.0, "first": 30, "growth": 1.5, "counter": counter
@@ -52,9 +53,11 @@ FLEETS: dict[str, dict[str, Any]] = {
 def deployment(agent: dict[str, Any], folder: Path, more: str = "") -> Deployment:
     """The deployment of one fleet."""
     lines = [f"{name} = {json.dumps(value)}" for name, value in agent.items()]
+    alike = json.dumps("counter" not in agent)  # counters are for tables with one law per stage
     text = "\n".join(
         [
-            '[task]\nname = "golden"\nstates = 3\nactions = 2\nhorizon = 4\nhomogeneous = true',
+            '[task]\nname = "golden"\nstates = 3\nactions = 2\nhorizon = 4',
+            f"homogeneous = {alike}",
             "[agent]",
             *lines,
             f'[population]\nusers = {USERS}\ntokens = "shared"',

@@ -193,7 +193,8 @@ def _buffers(loop: Any, bound: BoundAgent) -> bytes:
         return named_bytes(bound.privatizer.layout.views(loop.public.release))
     if hasattr(loop, "_released"):
         parts = loop._released._asdict()
-        sums = {name: part for name, part in parts.items() if not name.endswith("variance")}
+        shapes = {block.name: block.shape for block in bound.privatizer.layout.blocks}
+        sums = {name: part.reshape(shapes[name]) for name, part in parts.items() if name in shapes}
         return named_bytes({**sums, "first": loop._first})
     return b""
 

@@ -17,7 +17,7 @@ epsilon is so large that no report is ever wrong); ``shuffle-obi`` in tight cali
 ``ldp-ucrl-vtr``, ``ldp-bandit`` and the local model of ``private-linopt-vi`` and
 ``private-linopt-po`` where ``every`` exceeds 1. Without a loop (``simulate`` runs the driver):
 ``lsvi-ucb``; ``lsvi-ucb++`` with the theorem's bonus; ``dp-lsvi-ucb++`` and ``shuffle-obi`` in
-paper calibration.
+paper calibration; ``tacit-search`` behind a shuffler.
 """
 
 import argparse

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dense import dense
 from tacit.kernels.cells import (
     CellSums,
     Chances,
-    add_hits,
     cell_index,
-    estimate_cells,
     step_reward,
     step_state,
     unbiased,
@@ -53,7 +52,7 @@ def batches(H, S, seed=0):
                 yield hits, n, kind, h, policy, occupancy
 
 
-def added(H, S, G, E, function=add_hits):
+def added(H, S, G, E, function=dense.add_hits):
     sums = zero_sums(S, G, E)
     for batch in batches(H, S):
         function(*batch, WEIGHING, sums)
@@ -96,7 +95,7 @@ def plain_sums(H, S, G, E):
 @pytest.mark.parametrize(("H", "G", "E"), SHAPES)
 def test_hits_are_added_where_the_policy_puts_them(H, G, E, S):
     plain = plain_sums(H, S, G, E)
-    for function in (add_hits, add_hits.py_func):
+    for function in (dense.add_hits, dense.add_hits.py_func):
         for found, expected in zip(added(H, S, G, E, function), plain, strict=True):
             assert np.array_equal(found, expected)
 
@@ -134,7 +133,7 @@ def test_estimates_undo_the_randomization(H, G, E, S):
     sums = added(H, S, G, E)
     expected, starts = plain_estimates(sums, S)
     results = []
-    for function in (estimate_cells, estimate_cells.py_func):
+    for function in (dense.estimate_cells, dense.estimate_cells.py_func):
         found, first = no_estimates(S, G, E)
         function(sums, *ORACLES, found, first)
         for one, other in zip((*found, first), (*expected, starts), strict=True):
@@ -147,7 +146,7 @@ def test_estimates_undo_the_randomization(H, G, E, S):
 
 def test_about_whom_nobody_was_asked_nothing_is_said():
     found, first = no_estimates(3, 1, 1)
-    estimate_cells(zero_sums(3, 1, 1), *ORACLES, found, first)
+    dense.estimate_cells(zero_sums(3, 1, 1), *ORACLES, found, first)
     assert not any(part.any() for part in (*found[:4], first))
     assert (found.moves_unit == 1.0).all() and (found.rewards_unit == 1.0).all()
 
@@ -159,10 +158,12 @@ def test_users_who_report_the_truth_are_counted_by_their_weight():
     policy = np.zeros((3, S), dtype=np.int64)
     occupancy = np.array([[1.0, 0.25], [0.25, 1.0], [1.0, 1.0]]) * WEIGHT_STEPS
     hits = np.array([20, 60, 0, 20])  # (0, 0), (0, 1), (1, 0), (1, 1)
-    add_hits(hits, 100, MOVE, 0, policy, occupancy.astype(np.int64), weighing, sums)
-    add_hits(hits[::-1].copy(), 100, MOVE, 1, policy, occupancy.astype(np.int64), weighing, sums)
+    dense.add_hits(hits, 100, MOVE, 0, policy, occupancy.astype(np.int64), weighing, sums)
+    dense.add_hits(
+        hits[::-1].copy(), 100, MOVE, 1, policy, occupancy.astype(np.int64), weighing, sums
+    )
     found, first = no_estimates(S, 1, 1)
-    estimate_cells(sums, honest, honest, honest, found, first)
+    dense.estimate_cells(sums, honest, honest, honest, found, first)
     full, quarter = 0.75 / 0.75, 0.75 * 0.25 / (0.0625 + 0.5)  # 1 and 1/3
     w = np.rint(quarter * WEIGHT_STEPS) / WEIGHT_STEPS
     assert found.moves[0, 0, 0] == pytest.approx([20 * full + 20 * w, 60 * full + 0 * w])
@@ -235,11 +236,13 @@ def test_the_first_states_do_not_depend_on_weights(kind):
     S = 3
     sums, hits = zero_sums(S, 1, 1), np.arange((2 * S * S, S * S, 2 * S)[kind])
     occupancy, policy = np.full((2, S), 20), np.zeros((2, S), dtype=np.int64)
-    add_hits(hits, 40, kind, 0, policy, occupancy, WEIGHING, sums)
+    dense.add_hits(hits, 40, kind, 0, policy, occupancy, WEIGHING, sums)
     assert sums.first[kind].tolist() == hits.reshape(S, -1).sum(axis=1).tolist()
     assert sums.first_users[kind] == sums.first_users.sum() == 40
     before = sums.first.copy()
-    add_hits(hits, 40, kind, 1, policy, occupancy, WEIGHING, sums)  # says nothing about the start
+    dense.add_hits(
+        hits, 40, kind, 1, policy, occupancy, WEIGHING, sums
+    )  # says nothing about the start
     assert sums.first_users.sum() == 40 and np.array_equal(sums.first, before)
 
 

@@ -1,5 +1,6 @@
 """Side by side: who is timed, who is scored, and what is said about it. No absolute times."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -7,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+import tacit
 from tacit.agents.catalogue import agents
 from tacit.cli import main as cli
 from tacit.problems.benchmarks import random_mdp
 from tacit.sweep.spec import Choose
 from tacit.sweep.tasks import Named
-from tacit_papers.bench import by_hand, peer_rlberry, speed, utility
+from tacit_papers.bench import by_hand, peer_rlberry, search, speed, utility
 
 SMALL = random_mdp(seed=1)
 
@@ -154,6 +156,9 @@ def test_tables_need_planning_and_the_old_one_did_not() -> None:
 def test_the_command(monkeypatch, capsys) -> None:
     monkeypatch.setattr(speed, "contests", lambda quick: [contest("ucb-vi", 10)])
     monkeypatch.setattr(utility, "ARENAS", ())
+    rows = [{"who": "a search", "guarantee": "joint", "mean": 1.0, "worst": 0.5, "returns": []}]
+    found = {"environment": "x", "episodes": 3, "rows": rows, "missing": "nobody else"}
+    monkeypatch.setattr(search, "report", lambda quick, peer, watch: found)
     for words in (["--json"], []):
         monkeypatch.setattr(sys, "argv", ["tacit", "bench", "--quick", *words])
         with pytest.raises(SystemExit) as leave:
@@ -165,3 +170,24 @@ def test_the_command(monkeypatch, capsys) -> None:
             assert report["not_equal"] == ["all"] and len(report["contenders"]) == 2
         else:
             assert "not equal: all" in out and "pip install rlberry-scool" in out
+            assert "a search, joint: 1.0 (worst 0.5)" in out and "nobody else" in out
+
+
+def test_searches_beside_a_peer_that_is_not_there(monkeypatch) -> None:
+    monkeypatch.setattr(search, "learn", functools.partial(learned_by, users=60))
+    found = search.report(True, Path(sys.executable), lambda words: None)
+    assert [row["who"] for row in found["rows"]] == [
+        "policy-search",
+        "tacit-search",
+        "tacit-search",
+    ]
+    assert [row["guarantee"].split()[0] for row in found["rows"]] == ["not", "joint", "local"]
+    assert all(len(row["returns"]) == 2 and row["worst"] <= row["mean"] for row in found["rows"])
+    assert "No module named 'stable_baselines3'" in found["missing"]
+    alone = search.report(True, None, lambda words: None)
+    assert "--peer-python PATH" in alone["missing"]
+
+
+def learned_by(environment, agent, people, seeds, users):
+    """Fewer people than are asked for: this is about the report."""
+    return tacit.learn(environment, agent, users=users, seeds=seeds)

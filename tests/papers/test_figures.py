@@ -14,6 +14,7 @@ TINY = {
     "tabular-ldp/lower-bound": Size(episodes=1000, instances=2, runs=1),
     "linear-jdp/figure-1a": Size(episodes=20, instances=2, runs=1),
     "linear-jdp/figure-1b": Size(episodes=40, instances=2, runs=1),
+    "tabular-jdp/baselines": Size(episodes=200, instances=1, runs=2),
     "lq-jdp/optimism": Size(episodes=60, instances=2, runs=1),
     "lq-jdp/learners": Size(episodes=100, instances=2, runs=1),
     "lq-jdp/certificate": Size(episodes=1, instances=1, runs=2),

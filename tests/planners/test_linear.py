@@ -19,7 +19,7 @@ from tacit.agents import (
     TacitLinear,
 )
 from tacit.driver import BoundAgent, drive
-from tacit.kernels.lsvi import log_determinants
+from tacit.kernels.lsvi import log_determinants, stretched
 from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner, Switching, raised
 from tacit.planners.ridge import RidgePlanner, noise_edge, ridge, unpacked
 from tacit.privacy import Query, Secret
@@ -84,6 +84,11 @@ class TestAdaptive(TestLsvi):
         assert int(last.context["switches"]) > 1
 
 
+class TestRayleigh(TestAdaptive):
+    def agent(self) -> Agent:
+        return DpLsviAdaptive(epsilon=1e5, bonus_scale=0.1, switching="rayleigh")
+
+
 class TestBatch(TestLsvi):
     def agent(self) -> Agent:
         return DpLsviBatch(epsilon=1e3)
@@ -101,6 +106,11 @@ class TestPrivatePlus(TestPlus):
         return DpLsviUCBPlusPlus(epsilon=1e5, bonus_scale=0.1)
 
     test_it_switches_at_all = TestAdaptive.test_it_switches_at_all
+
+
+class TestPrivatePlusRayleigh(TestPrivatePlus):
+    def agent(self) -> Agent:
+        return DpLsviUCBPlusPlus(epsilon=1e5, bonus_scale=0.1, switching="rayleigh")
 
 
 class TestPlusByTheory(TestPlus):
@@ -153,6 +163,41 @@ def test_determinants_agree_with_numpy_and_notice_low_eigenvalues() -> None:
     assert not log_determinants(pack(low), 0.5, 0.4, work, logdet)
     repaired = raised(low, 0.4)
     assert np.linalg.eigvalsh(repaired).min() == pytest.approx(0.4)
+
+
+def test_stretching_is_the_largest_generalised_eigenvalue() -> None:
+    work = np.empty((4, 4))
+    for seed in range(20):
+        before, now = symmetric(seed) + 0.3 * np.eye(4), symmetric(100 + seed)
+        largest = max(
+            np.linalg.eigvals(np.linalg.solve(v, g + 0.5 * np.eye(4))).real.max()
+            for v, g in zip(before, now, strict=True)
+        )
+        assert stretched(pack(now), 0.5, before, 0.999 * largest, work)
+        assert not stretched(pack(now), 0.5, before, 1.001 * largest, work)
+
+
+def test_a_determinant_that_shrinks_elsewhere_hides_a_direction_that_has_doubled() -> None:
+    """What noise does and data alone cannot: docs/papers/linear_jdp.md#rayleigh."""
+    before, now = np.diag([4.0, 4.0])[None], np.diag([9.0, 1.0])[None]
+    assert np.linalg.det(now[0]) < 2 * np.linalg.det(before[0])
+    assert stretched(pack(now), 0.0, before, 2.0, np.empty((2, 2)))
+
+
+def test_without_noise_directions_double_at_most_as_often_as_determinants() -> None:
+    """So one cap on the number of answers serves both rules."""
+    rng, count = np.random.default_rng(4), {"determinant": 0, "rayleigh": 0}
+    gram, work = np.zeros((1, 3, 3)), np.empty((3, 3))
+    marks = {rule: np.eye(3)[None] for rule in count}
+    for _ in range(400):
+        x = rng.normal(size=3) * [1.0, 0.3, 0.1]
+        gram += np.outer(x, x)
+        V = gram + np.eye(3)
+        if np.linalg.det(V) >= 2 * np.linalg.det(marks["determinant"]):
+            count["determinant"], marks["determinant"] = count["determinant"] + 1, V.copy()
+        if stretched(pack(gram), 1.0, marks["rayleigh"], 2.0, work):
+            count["rayleigh"], marks["rayleigh"] = count["rayleigh"] + 1, V.copy()
+    assert 3 < count["rayleigh"] <= count["determinant"]
 
 
 def test_without_noise_the_prior_is_the_top_of_the_range_and_data_outweigh_it() -> None:

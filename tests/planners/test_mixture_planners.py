@@ -6,6 +6,8 @@ import numpy as np
 
 from contracts.planner import PlannerContract
 from tacit.agents import Agent, make_agent
+from tacit.planners.first_returns import FirstReturnPlanner
+from tacit.planners.first_visits import FirstVisitPlanner
 from tacit.planners.tacit_joint import JointCountsPlanner, VFreePlanner
 from tacit.planners.vtr import MirrorPlanner, TransitionPlanner, ValueTargetedPlanner
 from tacit.problems import LinearMixtureMDP, Problem, TabularMDP, make_problem
@@ -114,11 +116,26 @@ class TestVFreeKnownRewards(TestVFree):
         return LinearMixtureMDP(hard.features, theta, hard.R[0], horizon=3)
 
 
-class TestJointCounts(TestTransitions):
-    subject: ClassVar[type] = JointCountsPlanner
+class TestFirstVisits(TestTransitions):
+    subject: ClassVar[type] = FirstVisitPlanner
 
     def agent(self) -> Agent:
         return make_agent("tacit-joint", epsilon=100.0, first=5)
+
+
+class TestFirstReturns(TestTransitions):
+    subject: ClassVar[type] = FirstReturnPlanner
+
+    def agent(self) -> Agent:
+        return make_agent("tacit-joint", epsilon=0.1, first=5)
+
+    def problem(self) -> Problem:
+        table = make_problem("random-mdp", states=3, actions=2, horizon=8, seed=4)
+        return TabularMDP(table.P[0], table.R[0], 8, returns=(0.0, 1.0))
+
+    def other_problem(self) -> Problem:
+        other = make_problem("random-mdp", states=3, actions=2, horizon=8, seed=5)
+        return TabularMDP(other.P[0], self.problem().R[0], 8, returns=(0.0, 1.0))
 
 
 class TestJointCountsPerStage(TestTransitionsPerStage):

@@ -20,6 +20,12 @@ from tacit.problems import Problem, TabularMDP, make_problem
 from tacit.statistics.counts import VisitCounts
 
 
+def ending(seed: int) -> TabularMDP:
+    """A random table in which two of five states end."""
+    made = make_problem("random-mdp", states=5, actions=2, horizon=4, seed=seed)
+    return TabularMDP(made.P[0], made.R[0], 4, terminal=[1, 4])
+
+
 class TabularContract(PlannerContract):
     def problem(self) -> Problem:
         return make_problem("random-mdp", states=3, actions=2, horizon=3, seed=4)
@@ -86,6 +92,16 @@ class TestNoisyPosterior(TabularContract):
         return TacitLocal(epsilon=2.0, batch=5)
 
 
+class TestNoisyPosteriorListed(TestNoisyPosterior):
+    """With terminal states next states are listed, and there is one place for all that end."""
+
+    def problem(self) -> Problem:
+        return ending(4)
+
+    def other_problem(self) -> Problem:
+        return ending(5)
+
+
 class TestDirectional(TabularContract):
     subject: ClassVar[type] = DirectionalPlanner
 
@@ -135,6 +151,13 @@ class TestNoisyPosteriorPerStage(TestUcbViPerStage):
 
     def agent(self) -> Agent:
         return TacitLocal(epsilon=2.0, batch=5)
+
+
+class TestDirectionalEnding(TestNoisyPosteriorListed):
+    subject: ClassVar[type] = DirectionalPlanner
+
+    def agent(self) -> Agent:
+        return TacitLocal(epsilon=2.0, batch=5, exploration="optimistic")
 
 
 class TestDirectionalPerStage(TestUcbViPerStage):

@@ -77,7 +77,7 @@ def test_noise_cannot_be_edited_after_the_fact() -> None:
 def test_simulated_marks_every_view() -> None:
     marked = dataclasses.replace(LOCAL, also=(LOCAL,)).as_simulated()
     assert marked.simulated and marked.also[0].simulated and not LOCAL.simulated
-    assert "simulation" in str(marked) and "simulation" not in str(LOCAL)
+    assert "simulated" in str(marked) and "simulated" not in str(LOCAL)
 
 
 def test_the_statement_says_who_is_trusted_what_is_protected_and_how_well() -> None:

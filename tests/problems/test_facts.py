@@ -28,6 +28,10 @@ AGENTS = {
     "ldp-obi": {"epsilon": 20.0},
     "ldp-psrl": {"epsilon": 20.0},
     "shuffle-obi": {"epsilon": 5.0, "batch": 10},
+    "pucb": {"epsilon": 2000.0},
+    "private-ucb-vi": {"epsilon": 200.0, "delta": 1e-5},
+    "private-ucb-po": {"epsilon": 200.0, "delta": 1e-5},
+    "dp-ucbvi": {"epsilon": 200.0, "delta": 1e-5},
     "tacit-joint": {"epsilon": 20.0, "first": 4},
     "tacit-local": {"epsilon": 20.0, "batch": 7},
     "uniform": {},
@@ -362,3 +366,14 @@ def test_policies_that_play_what_is_forbidden_are_refused():
     chances = np.full((made.horizon, made.states, made.actions), 1 / made.actions)
     with pytest.raises(InvalidInput, match="where it is not allowed"):
         made.rollout(StochasticPolicy(chances), np.random.default_rng(0))
+
+
+def test_a_declared_range_of_returns_is_rescaled_with_the_rewards() -> None:
+    lake = tacit.problem("gym:FrozenLake-v1", horizon=30, returns=[0, 1])
+    assert lake.task(10).returns == (0.0, 1.0)
+    assert lake.task(10) != tacit.problem("gym:FrozenLake-v1", horizon=30).task(10)
+    cliff = tacit.problem("gym:CliffWalking-v1", horizon=10, returns=[-1000, -10])
+    low, high = cliff.task(10).returns
+    assert low == 0.0 and high == pytest.approx(9.9)
+    with pytest.raises(InvalidInput, match="the largest of returns"):
+        tacit.TabularMDP(np.ones((1, 1, 1)), [[0.5]], 3, returns=(0.0, 4.0)).task(10)

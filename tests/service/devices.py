@@ -1,16 +1,23 @@
 """Honest devices of the local model, for tests."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 
 from tacit import wire
 from tacit.privacy.noise import SimulatedNoise
 from tacit.publication import Publication
+from tacit.rules import rules_hash
 from tacit.service.answers import IncomingReport
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
 from tacit.trajectory import Trajectory
+
+
+def sent(report: IncomingReport) -> dict[str, object]:
+    """A report as it stands in an upload."""
+    return {name: value for name, value in asdict(report).items() if value is not None}
 
 
 def local_reports(
@@ -42,7 +49,12 @@ def report_under(
     contribution = np.zeros(bound.statistic.layout.size, dtype=np.int64)
     bound.statistic.contribute(trajectory, publication, coin, contribution)
     message = wire.device_message(bound, contribution, publication, coin, SimulatedNoise(rng))
-    return IncomingReport(identity, publication.version, wire.pack_message(message))
+    return IncomingReport(
+        identity,
+        publication.version,
+        wire.pack_message(message),
+        rules=rules_hash(deployment.rules),
+    )
 
 
 def trajectories(
@@ -63,6 +75,7 @@ def trajectories(
                 ),
                 H,
             ),
+            rules=rules_hash(collector.rules),
         )
         for _ in range(count)
     ]

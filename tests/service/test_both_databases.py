@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import psycopg
@@ -12,10 +13,23 @@ from alembic.runtime.migration import MigrationContext
 
 from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, trajectories
+from service.returning import (
+    FIRST,
+    LIFETIME,
+    Reference,
+    come,
+    crowd,
+    report_of,
+    stepping,
+    sums,
+    write,
+)
+from tacit import wire
 from tacit.service import schema
 from tacit.service import store as db
 from tacit.service.answers import Refused, Unavailable
 from tacit.service.collector import Collector
+from tacit.service.periods import Periods
 from tacit.service.planning import LEASE_SECONDS, PlannerLoop
 
 
@@ -44,6 +58,19 @@ def test_another_task_is_refused(deploy, opened, database) -> None:
     opened(deploy(users=400, more=database or 'database = "sqlite:///one.db"'))
     with pytest.raises(Refused, match="belongs to another task"):
         Collector.open(deploy(users=401, more=database or 'database = "sqlite:///one.db"'))
+
+
+@pytest.mark.parametrize("form", wire.TERMS_FORMS)
+def test_a_task_whose_devices_told_ends_apart_is_refused(
+    deploy, opened, database, monkeypatch, form
+) -> None:
+    """Old answers and new ones are numbered otherwise, and must not be added up."""
+    text = LOCAL.replace("horizon = 4", "horizon = 4\nterminal = [2]")
+    with monkeypatch.context() as before:
+        before.setattr(wire, "terms_forms", lambda _: (form,))
+        opened(deploy(text, more=database or 'database = "sqlite:///ends.db"'))
+    with pytest.raises(Refused, match="begun when devices told terminal states apart"):
+        Collector.open(deploy(text, more=database or 'database = "sqlite:///ends.db"'))
 
 
 @pytest.mark.parametrize(("text", "make"), [(LOCAL, local_reports), (JOINT, trajectories)])
@@ -87,7 +114,7 @@ def test_exactly_the_population_under_concurrency(deploy, opened, database, text
 
 def test_tokens_are_counted_per_device(deploy, opened, database) -> None:
     text = LOCAL.replace('"tacit-local"', '"ldp-obi"')  # its devices choose the ids
-    text = text.replace('tokens = "shared"', 'tokens = "per-device"\nparticipations = 2')
+    text = text.replace('tokens = "shared"', 'participations = 2\nteaches = "every"')
     collector = opened(deploy(text, more=database))
     assert collector.deployment.guarantee.unit == "user"
     assert collector.deployment.guarantee.participations == 2
@@ -185,7 +212,7 @@ def test_lost_connections_are_made_again(deploy, opened, postgres, text) -> None
 
 def test_a_token_is_never_overspent_under_concurrency(deploy, opened, database) -> None:
     text = LOCAL.replace('"tacit-local"', '"ldp-obi"')  # its devices choose the ids
-    text = text.replace('tokens = "shared"', 'tokens = "per-device"\nparticipations = 3')
+    text = text.replace('tokens = "shared"', 'participations = 3\nteaches = "every"')
     deployment = deploy(text, more=database)
     workers = [opened(deployment), opened(deployment)]
     tokens = [workers[0].tokens.authenticate(t) for t in workers[0].tokens.issue("device", 2)]
@@ -206,3 +233,58 @@ def test_a_token_is_never_overspent_under_concurrency(deploy, opened, database) 
     assert len(outcomes) == 24 and outcomes.count("accepted") == 6
     assert [token.used for token in workers[0].tokens.list()] == [3, 3]
     assert workers[1].status().accepted == 6
+
+
+def test_lives_are_folded_under_concurrency(tmp_path, opened, clock, database) -> None:
+    """Two workers, six people who come back all the time: each is counted as one."""
+    deployment = write(LIFETIME, tmp_path, users=400, keep="true", more=database)
+    workers = [opened(deployment), opened(deployment)]
+    six = crowd(workers[0], 6)
+    lives = [trajectories(workers[0], np.random.default_rng(k), 20) for k in range(6)]
+
+    def run(who: int) -> None:
+        for report in lives[who]:  # one after the other, through either worker
+            assert send(workers[int(report.id[-1], 16) % 2], [report], six[who]) == ["accepted"]
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(run, range(6)))
+    reference = Reference(workers[0])
+    for who in range(6):
+        for report in lives[who]:
+            reference.add(report, who)
+    assert np.array_equal(sums(workers[1]), reference.total)
+    assert stepping(PlannerLoop(workers[0]).step) and workers[1].verify().sound
+
+
+def test_a_new_period_begins_once_for_all_workers(tmp_path, opened, clock, database) -> None:
+    text = LIFETIME.replace('"any"', "40")
+    more = {"users": 200, "keep": "true", "rule": 'renews = "10d"', "more": database}
+    deployment = write(text, tmp_path, **more)
+    workers = [opened(deployment), opened(deployment)]
+    edge, rng = deployment.bound.schedule.times[1], np.random.default_rng(9)
+    four = crowd(workers[0], 4)
+    clock.now = 105 * 86400.0
+    for k in range(edge - 4):
+        come(workers[k % 2], rng, four[k % 4])
+    clock.now = 111 * 86400.0
+    last = trajectories(workers[0], rng, 12)
+    with ThreadPoolExecutor(4) as pool:
+        chunks = [(workers[k % 2], last[3 * k : 3 * k + 3], four[k]) for k in range(4)]
+        outcomes = list(pool.map(lambda chunk: send(*chunk), chunks))
+    assert outcomes == [["accepted"] * 3] * 4
+    with workers[0]._store.read() as connection:
+        assert [tuple(one) for one in Periods.begun(connection)] == [(0, 10), (edge, 11)]
+    assert sum(token.used for token in workers[0].tokens.list()) == 8  # of the new period
+    for k in range(deployment.bound.schedule.times[2] - edge):
+        come(workers[k % 2], rng, four[k % 4])
+    assert stepping(PlannerLoop(workers[0]).step) > 1 and workers[1].verify().sound
+
+
+def test_one_report_of_a_person_in_a_period(tmp_path, opened, clock, database) -> None:
+    collector = opened(write(FIRST, tmp_path, rule='renews = "10d"', more=database))
+    (anna,), rng = crowd(collector, 1), np.random.default_rng(10)
+    for period in (10, 11, 12):
+        clock.now = (10 * period + 5) * 86400.0
+        report = report_of(collector, rng, anna, period)
+        assert send(collector, [report], anna) == ["accepted"]
+        assert send(collector, [report], anna) == ["duplicate"]

@@ -2,6 +2,7 @@
 
 import struct
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -11,9 +12,14 @@ import pytest
 from tacit import wire
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
+from tacit.rules import rules_hash
+from tacit.service.backup import backup
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
-from tacit.trajectory import Trajectory
+from tacit.service.people import KEY, PREFIX
+from tacit.service.store import Store
+from tacit.service.vault import Vault
+from tacit.trajectory import Trajectory, together
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "service"))
 from running import Postgres, Service, free_port  # noqa: E402
@@ -55,8 +61,11 @@ def traces(deployment: Deployment, life: Trajectory) -> dict[str, bytes]:
     message = wire.pack_trajectory(life, 2)
     statistic = deployment.bound.statistic
     out = np.zeros(statistic.layout.size, dtype=np.int64)
-    statistic.contribute(life, Publication(0, TabularPolicy(np.zeros((2, 3), int))), 0, out)
-    steps = int(np.abs(statistic.layout.views(out)["reward"]).max())
+    policy = TabularPolicy(np.zeros((2, 3), int))
+    asked = statistic.worst_contexts()["pairs that are asked for"]
+    statistic.contribute(life, Publication(0, policy, asked), 0, out)
+    gains = np.abs(statistic.layout.views(out)["gains"])
+    steps = int(gains[gains > 0].min())  # of the one reward that is neither 0 nor 1
     return {
         "the upload as sent": message.encode(),
         "a part of it": message.encode()[-24:],
@@ -74,6 +83,83 @@ def found(folder: Path, needle: bytes) -> list[str]:
     return [
         path.name for path in folder.rglob("*") if path.is_file() and needle in path.read_bytes()
     ]
+
+
+RETURNING = (
+    DEPLOYMENT.replace("states = 3", "states = 7")
+    .replace("horizon = 2", "horizon = 9")
+    .replace('tokens = "shared"', 'participations = "any"\nrenews = "1000d"')
+)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_what_is_remembered_of_people_is_nowhere_in_clear(
+    kind: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Not in the database, its log or a backup, not in ours, and not on any page."""
+    folder = tmp_path_factory.mktemp("canary")
+    folder.chmod(0o755)
+    server = Postgres(folder / "postgres") if kind == "postgres" else None
+    port, path = free_port(), folder / "canary.toml"
+    url = server.url if server else "sqlite:///canary.db"
+    path.write_text(RETURNING.format(database=url, port=port))
+    deployment = Deployment.load(path)
+    with Collector.open(deployment) as collector:
+        token, other = collector.tokens.issue("device", 2, "canary")
+        (operator,) = collector.tokens.issue("operator")
+        publication = collector.billboard.publication(0)
+    actions = np.array([0, 1, 1, 0, 1, 0, 0, 1, 1])
+    life = Trajectory([0, 1, 2, 3, 4, 5, 6, 0, 1, 2], actions, np.full(9, 0.25))
+    memory = deployment.bound.statistic.memory(1)
+    row = np.zeros(deployment.bound.statistic.layout.size, dtype=np.int64)
+    nobody = np.zeros(1, dtype=np.int64)
+    statistic = deployment.bound.statistic
+    statistic.add_people(together([life]), publication, nobody, nobody, memory, row)
+    assert memory.spent[0] > 4
+    service = Service(path, port)
+    service.start()
+    pages = b""
+    try:
+        message = wire.pack_trajectory(life, 9)
+        report = {"version": 0, "message": message, "rules": rules_hash(deployment.rules)}
+        for k, who in enumerate((token, token, other)):
+            answer = httpx.post(
+                f"{service.address}/v1/reports",
+                json={"task_id": deployment.task_id, "reports": [{"id": f"{k:032x}", **report}]},
+                headers={"Authorization": f"Bearer {who}"},
+            )
+            assert answer.json()["outcomes"][0]["outcome"] == "accepted"
+        if server is None:  # elsewhere it is what pg_dump writes
+            backup(deployment, folder / "copy", key=False)
+        with closing(Store(deployment.database)) as store, store.read() as connection:
+            names = Vault.names(connection, PREFIX)
+            stored = Vault(deployment.key_file, deployment.task_id).get_many(connection, names)
+        for place in ("/", "/v1/dashboard", "/v1/task", "/v1/guarantee", "/v1/ledger", "/metrics"):
+            headers = {"Authorization": f"Bearer {operator}"}
+            page = httpx.get(f"{service.address}{place}", headers=headers)
+            assert page.status_code == 200, place
+            pages += page.content
+    finally:
+        service.kill()
+        if server is not None:
+            server.stop()
+    people = {name: value for name, value in stored.items() if name != KEY}
+    assert len(people) == 2, "one value for a person, however often they come"
+    clear = int(memory.spent[0]).to_bytes(8, "little") + memory.taught.tobytes()
+    assert set(people.values()) == {clear}, "what is looked for is what was remembered"
+    (folder / "pages").write_bytes(pages)
+    needles = {
+        "a memory": clear,
+        "what was taught": memory.taught.tobytes(),
+        "the key of pseudonyms": stored[KEY],
+        "a token": token.encode(),
+        "an upload": message.encode(),
+    }
+    for name, needle in needles.items():
+        assert found(folder, needle) == [], name
+    for name in people:
+        assert name.rpartition(":")[2].encode() not in pages
+        assert not any(name.rpartition(":")[2] in file.read_text() for file in folder.glob("*.log"))
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
@@ -95,7 +181,8 @@ def test_no_trajectory_is_left_anywhere(
     life = Trajectory([1, 2, 0], [1, 0], [REWARD, 0.0])
     try:
         message = wire.pack_trajectory(life, 2)
-        reports = [{"id": f"{i:032x}", "version": 0, "message": message} for i in range(77, 80)]
+        report = {"version": 0, "message": message, "rules": rules_hash(deployment.rules)}
+        reports = [{"id": f"{i:032x}", **report} for i in range(77, 80)]
         answer = httpx.post(
             f"{service.address}/v1/reports",
             json={"task_id": deployment.task_id, "reports": reports},

@@ -1,6 +1,7 @@
 """Uploads in the local model: outcomes, exactness, idempotence."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from tacit import wire
 from tacit.client.terms import read_terms
 from tacit.errors import InvalidInput
 from tacit.learned import load_policy
-from tacit.service.answers import IncomingReport
+from tacit.rules import rules_hash
+from tacit.service.answers import Refused
 from tacit.service.planning import PlannerLoop
 
 
@@ -91,11 +93,51 @@ def test_stale_and_invalid(deploy, opened) -> None:
     for batch in range(2):
         assert send(collector, local_reports(collector, rng, 100)).count("accepted")
         assert planner.step() and collector.status().version == batch + 1
-    future = IncomingReport(old.id, 7, old.message)
-    broken = IncomingReport("ab" * 16, 2, "AAAA")
+    future = replace(old, version=7)
+    broken = replace(old, id="ab" * 16, version=2, message="AAAA")
     assert send(collector, [old, early, future, broken]) == [
         "stale",
         "duplicate",
         "stale",
         "invalid",
     ]
+
+
+def test_a_report_for_another_layout_or_version_of_the_rules_is_refused(deploy, opened) -> None:
+    """Well formed, of the right length, from a program that follows other rules, or names none."""
+    collector, rng = opened(deploy(users=1000, batch=100)), np.random.default_rng(4)
+    rules = collector.describe()["rules"]
+    for other in (
+        {**rules, "version": rules["version"] + 1},
+        {**rules, "states": rules["states"] + 1},
+        {**rules, "cells": {**rules["cells"], "move": rules["cells"]["step"]}},
+    ):
+        (report,) = local_reports(collector, rng, 1)
+        answer = collector.upload(
+            collector.deployment.task_id, [replace(report, rules=rules_hash(other))], None
+        )
+        assert answer.outcomes[0].outcome == "invalid"
+        assert "other rules than those of this task" in answer.outcomes[0].detail
+    (report,) = local_reports(collector, rng, 1)
+    (said,) = collector.upload(
+        collector.deployment.task_id, [replace(report, rules=None)], None
+    ).outcomes
+    assert said.outcome == "invalid" and "update the app" in said.detail
+    assert collector.status().accepted == 0
+    assert send(collector, [report]) == ["accepted"], "the same report with its rules is taken"
+
+
+def test_rules_stay_as_they_were_when_the_task_began(deploy, opened, monkeypatch) -> None:
+    deployment = deploy()
+    began = opened(deployment).rules
+    own = int(began["cells"]["step"]["own"])
+    for off, refused in ((1 << 20, False), (1 << 40, True)):
+        made = json.loads(json.dumps(began))
+        made["cells"]["step"]["own"] = str(own + off)
+        monkeypatch.setitem(vars(deployment), "rules", made)
+        monkeypatch.setattr(type(deployment), "begun_as", lambda self, task_id: self)
+        if refused:
+            with pytest.raises(Refused, match="other rules than those the task began with"):
+                opened(deployment)
+        else:
+            assert opened(deployment).rules == began, "another machine may round differently"

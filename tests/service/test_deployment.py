@@ -12,9 +12,9 @@ from tacit import wire
 from tacit.errors import InvalidInput
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
-from tacit.service.settings import duration, iso, moment
+from tacit.service.settings import iso, moment
 from tacit.task import LONGEST
-from tacit.timing import DAY, HOUR, in_words
+from tacit.timing import DAY, HOUR, in_words, seconds
 
 GOOD = LOCAL.format(users=400, batch=100, keep="false", more="")
 CURATED = JOINT.format(users=400, batch=100, keep="false", more="")
@@ -77,6 +77,7 @@ def test_what_a_device_agrees_to_makes_the_id() -> None:
             "terminal = 3, but it must be a",
         ),
         ("horizon = 4", "horizon = 4\nterminal = [0, 1, 2]", "every state is terminal"),
+        ("horizon = 4", "horizon = 4\nreturns = [0.0, 5.0]", "the largest of returns = 5, but"),
         (
             "horizon = 4",
             "horizon = 4\nallowed = [[0], [0]]",
@@ -128,6 +129,7 @@ def test_what_is_declared_about_the_table_is_part_of_the_task() -> None:
 terminal = ["gone"]
 allowed = [["rest"], ["rest", "walk"], []]
 start = "calm"
+returns = [-2.0, 4.0]
 reward_range = [-1.0, 3.0]"""
     named = GOOD.replace("states = 3", 'states = ["calm", "tense", "gone"]')
     named = named.replace("actions = 2", 'actions = ["rest", "walk"]')
@@ -136,6 +138,7 @@ reward_range = [-1.0, 3.0]"""
     assert made.task_id != plain.task_id and plain.task.pairs.every
     assert task.pairs.number.tolist() == [[0, -1], [1, 2], [-1, -1]]
     assert task.end_reward == 0.25 and task.known["initial"].tolist() == [1.0, 0.0, 0.0]
+    assert task.returns == (0.5, 2.0) and plain.task.returns == (0.0, 4.0)
     assert task.labels["actions"] == ("rest", "walk")
     assert wire.task_from_json(made.terms["task"]) == task
 
@@ -149,10 +152,10 @@ def test_the_minimum_batch_is_part_of_a_calibrated_schedule() -> None:
     small = parse(CURATED.replace("minimum_batch = 100", "minimum_batch = 20"))
     large = parse(CURATED.replace("minimum_batch = 100", "minimum_batch = 120"))
     assert small.agent.parameters()["least"] == 20
-    edges = [0, *large.bound.schedule.times(400), 400]
-    assert edges == [0, 120, 240, 360, 400]
+    assert large.bound.schedule.times == (0, 120, 240, 360, 400)
+    assert [large.bound.schedule(served) for served in (0, 120, 360)] == [120, 120, 40]
     assert large.bound.privatizer.batch == 120
-    assert large.bound.privatizer.strategy.length == 3
+    assert large.bound.privatizer.strategy.length == 4
     assert large.bound.privatizer.noise_std != small.bound.privatizer.noise_std
     with pytest.raises(InvalidInput, match="least = 10 in .agent. makes batches smaller"):
         parse(CURATED.replace("epsilon = 4.0", "epsilon = 4.0\nleast = 10"))
@@ -194,7 +197,8 @@ def test_a_duration_decides_how_long_reports_are_taken(tmp_path: Path) -> None:
     assert none.taking == (
         "Reports may name the newest policy and the one before it, however long an episode takes"
     )
-    assert none.task_id == GOLDEN_ID, "tasks without a duration keep their ids"
+    old = none.begun_as(GOLDEN_ID)
+    assert (old.task_id, old.form) == (GOLDEN_ID, 1), "tasks that began earlier keep their ids"
     short = parse(TIMED.replace('"7d"', '"10m"'))
     assert (short.delay, short.grace) == (60.0, DAY)
     text = TIMED.replace("minimum_batch", 'delay = "3d"\ngrace = 0\nminimum_batch')
@@ -265,7 +269,7 @@ def test_delay_and_grace_need_a_duration(key: str) -> None:
 
 
 def test_units_and_times() -> None:
-    assert duration("2h", "x") == 7200.0 and duration(3, "x") == 3.0
+    assert seconds("2h", "x") == 7200.0 and seconds(3, "x") == 3.0
     assert iso(moment("2026-05-01T08:00:00Z", "x")) == "2026-05-01T08:00:00Z"
     assert parse(GOOD).guarantee.unit == "participation"
     assert "any single participation" in parse(GOOD).guarantee.statement()

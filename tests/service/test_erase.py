@@ -9,13 +9,16 @@ import sqlalchemy as sa
 
 from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, trajectories
+from service.returning import LIFETIME, come, crowd, stepping, write
 from tacit.errors import InvalidInput
 from tacit.service import schema
 from tacit.service.answers import Refused
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
 from tacit.service.erase import erase
+from tacit.service.people import PREFIX
 from tacit.service.planning import PlannerLoop
+from tacit.service.vault import Vault
 from tacit.service.witness import Witness
 
 EDITS = {
@@ -113,3 +116,22 @@ def test_the_command_says_what_it_cannot_do(deploy, opened, capsys, monkeypatch)
         assert left.value.code == status
     said = json.loads(capsys.readouterr().out)
     assert any("published" in line for line in said["remains"])
+
+
+def test_what_was_remembered_of_people_is_erased_with_the_task(tmp_path, opened) -> None:
+    deployment = write(LIFETIME, tmp_path, keep="true")
+    collector = opened(deployment)
+    (anna,), rng = crowd(collector, 1), np.random.default_rng(1)
+    come(collector, rng, anna, 30)
+    planner = PlannerLoop(collector)
+    stepping(planner.step)
+    planner.stop()
+    with collector._store.read() as connection:
+        before = Vault.names(connection, PREFIX)
+    assert erase(collector, "kept").erased[1:] == []
+    with collector._store.read() as connection:
+        assert Vault.names(connection, PREFIX) == before, "learning goes on with it"
+    erased = erase(collector, "all").erased
+    assert "what was remembered of people: who has taught what" in erased
+    with collector._store.read() as connection:
+        assert Vault.names(connection) == []

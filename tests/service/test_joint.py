@@ -3,6 +3,7 @@
 import base64
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from tacit import wire
 from tacit.errors import InvalidInput
 from tacit.privacy.noise import SecureNoise
 from tacit.service import schema
-from tacit.service.answers import IncomingReport, Refused
+from tacit.service.answers import Refused
 from tacit.service.collector import Collector
 from tacit.service.planning import LEASE_SECONDS, PlannerLoop, Planning
 from tacit.service.publishing import Billboard
@@ -257,13 +258,15 @@ def test_whatever_has_the_right_length_is_accepted_and_clipped(deploy, opened, j
     collector = opened(deploy(joint_text, users=200, batch=40))
     H = collector.deployment.task.horizon
     rng = np.random.default_rng(4)
+    (honest,) = trajectories(collector, rng, 1)
     noise = [rng.bytes(16 * H + 4) for _ in range(30)]
     noise += [b"\xff" * (16 * H + 4), b"\x7f" * (16 * H + 4), b"\x00" * (16 * H + 4)]
     reports = [
-        IncomingReport(rng.bytes(16).hex(), 0, base64.b64encode(raw).decode()) for raw in noise
+        replace(honest, id=rng.bytes(16).hex(), message=base64.b64encode(raw).decode())
+        for raw in noise
     ]
     assert send(collector, reports) == ["accepted"] * 33
-    short = IncomingReport("ab" * 16, 0, base64.b64encode(b"1234").decode())
+    short = replace(honest, message=base64.b64encode(b"1234").decode())
     assert send(collector, [short]) == ["invalid"]
     bound = collector.deployment.bound
     contribution = np.zeros(bound.statistic.layout.size, dtype=np.int64)
@@ -278,7 +281,7 @@ def test_whatever_has_the_right_length_is_accepted_and_clipped(deploy, opened, j
 def test_the_noise_in_a_release_is_what_the_guarantee_was_computed_from(
     deploy, opened, joint_text
 ) -> None:
-    """Squared noise over its stated variance, 126 cells: half the noise, or none, fails.
+    """Squared noise in the counter's first row, 150 cells: half the noise, or none, fails.
 
     An honest service fails with probability below 1e-9 (secure noise takes no seed).
     """
@@ -294,14 +297,13 @@ def test_the_noise_in_a_release_is_what_the_guarantee_was_computed_from(
         exact += one
     send(collector, reports)
     assert PlannerLoop(collector).step()
-    release = collector.billboard.published(1).release
-    truth = statistic.layout.views(exact * statistic.layout.units)
-    squares = [
-        (release.blocks[name] - truth[name]) ** 2 / release.variances[name] for name in truth
-    ]
-    total = sum(float(square.sum()) for square in squares)
-    cells = sum(square.size for square in squares)
-    assert cells == 126
+    planning, privatizer = collector.planning, collector.deployment.bound.privatizer
+    with planning.store.read() as connection:
+        secret = planning.mode.load(connection)
+    shown = privatizer.shown(secret, collector.billboard.published(1).release)
+    total = float(np.sum((shown - exact * statistic.layout.units) ** 2)) / privatizer.noise_std**2
+    cells = len(shown)
+    assert cells == 150
     low, high = chi2.ppf([5e-10, 1 - 5e-10], cells)
     assert low < total < high
     assert chi2.cdf(4 * low, cells) > 0.999  # with half the noise the total falls below
@@ -313,7 +315,8 @@ def test_no_trajectory_reaches_the_files(deploy, opened, joint_text) -> None:
     H = deployment.task.horizon
     canary = np.frombuffer(b"canaryXX" * H, dtype="<f8")
     raw = np.zeros(2 * H + 1, "<i4").tobytes() + canary.tobytes()
-    report = IncomingReport("cd" * 16, 0, base64.b64encode(raw).decode())
+    (honest,) = trajectories(collector, np.random.default_rng(1), 1)
+    report = replace(honest, id="cd" * 16, message=base64.b64encode(raw).decode())
     assert send(collector, [report]) == ["accepted"]
     assert "canary" not in repr(report)
     collector.close()

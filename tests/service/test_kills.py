@@ -1,4 +1,4 @@
-"""Kills and faults under load: five kills for each model on each database (``make soak`` does 200),
+"""Kills and faults under load: five kills for each world on each database (``make soak`` does 300),
 and two of the faults that ``benchmarks/service/faults.py`` tables."""
 
 import importlib.util
@@ -20,8 +20,14 @@ def script(name: str) -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgres"])
-@pytest.mark.parametrize("mode", ["local", "joint"])
+KILLED = [
+    *((mode, database) for mode in ("local", "joint") for database in ("sqlite", "postgres")),
+    ("returning", "sqlite"),
+    pytest.param("returning", "postgres", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("mode", "database"), KILLED)
 def test_reports_are_counted_once_and_noise_is_drawn_once(
     tmp_path_factory: pytest.TempPathFactory, mode: str, database: str
 ) -> None:

@@ -21,7 +21,7 @@ OBI = 'name = "ldp-obi"\nepsilon = {epsilon}\ndelta = {delta}\nrandomizer = "gau
 
 def deployed(text: str, participations: int = 1) -> Deployment:
     if participations > 1:
-        times = f'tokens = "per-device"\nparticipations = {participations}'
+        times = f'tokens = "per-device"\nparticipations = {participations}\nteaches = "every"'
         text = text.replace('tokens = "shared"', times)
     return Deployment.parse(text, Path("/nowhere/file.toml"))
 

@@ -105,7 +105,7 @@ def test_a_mechanism_without_a_bound_is_shown_as_one(deploy, monkeypatch) -> Non
     assert "states no bound" in view.dishonest(deployment, 2000, "token")
 
 
-PERSONAL = LOCAL.replace('tokens = "shared"', 'tokens = "per-device"\nparticipations = 2')
+PERSONAL = LOCAL.replace('tokens = "shared"', 'participations = 2\nteaches = "every"')
 
 
 def test_nobody_chooses_the_question_where_everybody_has_a_token(deploy, opened) -> None:
@@ -124,7 +124,7 @@ def test_nobody_chooses_the_question_where_everybody_has_a_token(deploy, opened)
     outcomes = [one.outcome for one in answer.outcomes]
     assert outcomes == ["invalid"] * 3 + ["accepted", "accepted", "duplicate"]
     assert "follows from the device's token" in answer.outcomes[0].detail
-    assert "version 2 of the protocol" in answer.outcomes[0].detail, "an older app is told"
+    assert "version 3 of the protocol" in answer.outcomes[0].detail, "an older app is told"
 
 
 def test_assigned_ids_ask_every_question_in_its_share(deploy) -> None:

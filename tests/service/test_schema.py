@@ -1,10 +1,12 @@
-"""The tables never change without a migration: these are the statements of version 1."""
+"""The tables never change without a migration: these are the statements of each version."""
 
+import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
 from tacit.service import schema
+from tacit.service.migrations.versions import v1, v2
 
 VERSION_1 = """
 CREATE TABLE learner ( id SERIAL NOT NULL, data BYTEA NOT NULL, PRIMARY KEY (id) )
@@ -27,19 +29,40 @@ CREATE TABLE uploads ( first BIGINT NOT NULL, count INTEGER NOT NULL, data BYTEA
 """
 
 
-def test_the_tables_are_those_of_version_1() -> None:
+VERSION_2 = """
+CREATE TABLE tickets ( id BYTEA NOT NULL, number BIGINT NOT NULL, reported BOOLEAN NOT NULL,
+    PRIMARY KEY (id), UNIQUE (number) )
+"""
+
+
+@pytest.mark.parametrize(("version", "statements"), [(v1, VERSION_1), (v2, VERSION_2)])
+def test_the_tables_are_those_of_their_version(version, statements) -> None:
+    names = getattr(version, "TABLES", ("tickets",))
     made = [
         " ".join(str(CreateTable(table).compile(dialect=postgresql.dialect())).split())
         for table in sorted(schema.metadata.tables.values(), key=lambda table: table.name)
+        if table.name in names
     ]
-    assert " ".join(made) == " ".join(VERSION_1.split())
+    assert " ".join(made) == " ".join(statements.split())
+    assert {*v1.TABLES, "tickets"} == schema.metadata.tables.keys()
+
+
+def test_a_database_of_version_1_gets_what_came_since() -> None:
+    engine = sa.create_engine("sqlite://")
+    with engine.begin() as connection:
+        schema.migrate(connection)
+        connection.execute(sa.text("DROP TABLE tickets"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '1'"))
+        schema.migrate(connection)
+        assert sa.inspect(connection).has_table("tickets")
+        assert schema.revision(connection) == "2"
 
 
 def test_a_new_database_has_them_in_sqlite() -> None:
     engine = sa.create_engine("sqlite://")
     with engine.begin() as connection:
         schema.migrate(connection)
-        assert schema.revision(connection) == "1"
+        assert schema.revision(connection) == "2"
         found = sa.inspect(connection)
         for table in schema.metadata.tables.values():
             columns = {column["name"] for column in found.get_columns(table.name)}

@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tacit import wire
 from tacit.grid import GRID
+from tacit.rules import rules_hash
 from tacit.service.answers import IncomingReport, Token
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
@@ -166,7 +167,8 @@ class Machine(RuleBasedStateMachine):
         else:
             life = Trajectory([0, 0, 0], [0, 0], [number / 2**24, 0.0])
             message = wire.pack_trajectory(life, 2)
-        return IncomingReport(f"{number:016x}{self.next:016x}", version, message), number
+        name, made_by = f"{number:016x}{self.next:016x}", rules_hash(self.deployment.rules)
+        return IncomingReport(name, version, message, rules=made_by), number
 
     def _upload(self, reports: list[tuple[IncomingReport, int]], moments: int | None) -> None:
         numbers = {report.id: number for report, number in reports}
@@ -275,7 +277,7 @@ class Machine(RuleBasedStateMachine):
         bound, life = self.deployment.bound, Trajectory([0, 0, 0], [0, 0], [number / 2**24, 0.0])
         out = np.zeros(bound.statistic.layout.size, dtype=np.int64)
         bound.statistic.contribute(life, self.collector.billboard.published(0).publication, 0, out)
-        return int(bound.statistic.layout.views(out)["reward"][0, 0, 0])
+        return int(bound.statistic.layout.views(out)["gains"][0])
 
     def _exact(self) -> int:
         """The same cell behind the wall: absorbed and waiting, or the encrypted batches."""
@@ -283,7 +285,7 @@ class Machine(RuleBasedStateMachine):
         if self.mode == "joint":
             batches = [v for name, v in self._secrets().items() if name.startswith("batch:")]
             total = sum(np.frombuffer(value, dtype="<i8") for value in batches)
-            return int(layout.views(np.array(total))["reward"][0, 0, 0]) if batches else 0
+            return int(layout.views(np.array(total))["gains"][0]) if batches else 0
         status = self.collector.status()
         release = self.collector.billboard.published(status.version).release
         absorbed = round(float(release.blocks[layout.blocks[0].name].ravel()[0]) / GRID)

@@ -30,13 +30,16 @@ def users(*modules: str) -> set[str]:
 
 
 def test_only_the_curator_touches_trajectories() -> None:
-    assert users(*RAW) == {"joint.py"}
+    """And its memory of what people have taught."""
+    assert users(*RAW) == {"joint.py", "people.py"}
+    assert users("tacit.service.people") == {"joint.py", "erase.py"}
 
 
 def test_only_the_collector_reaches_the_curator_and_its_secrets() -> None:
-    assert users(*SECRET) == {"collector.py", "joint.py", "erase.py"}, "erase.py deletes only"
+    readers = users(*SECRET)
+    assert readers == {"collector.py", "claim.py", "joint.py", "people.py", "erase.py"}
     erasing = (FOLDER / "erase.py").read_text()
-    assert set(re.findall(r"Vault\.(\w+)", erasing)) == {"names", "delete"}
+    assert set(re.findall(r"Vault\.(\w+)", erasing)) == {"names", "delete", "delete_under"}
 
 
 def test_the_service_draws_from_no_seeded_noise() -> None:

@@ -13,11 +13,13 @@ from scipy import stats
 
 from contracts import listed
 from contracts.moments import moments_fit
+from dense import all_pairs
 from tacit.agents import ShuffleOBI, TacitLocal
 from tacit.driver import CappedBatches, drive
 from tacit.kernels.cells import CellSums, estimate_cells
 from tacit.kernels.posterior import NoisyCounts
 from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
+from tacit.pairs import met_places
 from tacit.planners.tacit_local import DirectionalPlanner, released_counts
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.finite.bits import UnaryEncoding
@@ -66,7 +68,7 @@ GROUPS = {  # the number of (s, ...) cells of each kind that make up one release
 
 
 def zero_sums():
-    moves, rewards = (2, 1, S, A), (2, 1, S, A)
+    moves, rewards = (2, 1, S * A), (2, 1, S * A)
     shapes = ((*moves, S), (*rewards, 2), *(moves, rewards) * 3, (KINDS, S), (KINDS,))
     return CellSums(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
@@ -78,16 +80,21 @@ def closed(samplers, counts, rng, weigh):
         occupancy=OCCUPANCY,
         asked=np.zeros(KINDS * H),
         clock=np.zeros(3, dtype=np.int64),
-        counts=np.zeros((KINDS * H, 8), dtype=np.int64),
+        answers=np.array(
+            [
+                (KINDS * h + kind, cell)
+                for (h, kind), row in zip(QUESTIONS, counts, strict=True)
+                for cell, people in enumerate(row)
+                for _ in range(people)
+            ]
+        ),
         users=np.zeros(KINDS * H, dtype=np.int64),
     )
-    for (h, kind), row in zip(QUESTIONS, counts, strict=True):
-        batch.counts[KINDS * h + kind, : len(row)] = row
-        batch.users[KINDS * h + kind] = sum(row)
-    sums = zero_sums()
-    one_cell.close_batch(*samplers, weigh, batch, sums, rng)
-    assert not batch.counts.any() and not batch.users.any()  # ready for the next batch
-    pairs = (1, S, A)
+    np.add.at(batch.users, batch.answers[:, 0], 1)
+    sums, places = zero_sums(), met_places(all_pairs(S, A))
+    one_cell.close_batch(*samplers, weigh, places.state, places.number, batch, sums, rng)
+    assert not batch.users.any()  # ready for the next batch
+    pairs = (1, S * A)
     out = NoisyCounts(
         *(np.zeros(x) for x in ((*pairs, S), (*pairs, 2), pairs, pairs, pairs, pairs))
     )
@@ -223,6 +230,23 @@ PROBLEMS = {
         [0.2, 0.5, 0.3],
         rewards="bernoulli",
     ),
+    "ends": TabularMDP(
+        np.random.default_rng(2).dirichlet(np.ones(5), size=(5, 2)),
+        np.random.default_rng(3).random((5, 2)),
+        4,
+        [0.2, 0.0, 0.4, 0.4, 0.0],
+        rewards="bernoulli",
+        terminal=[1, 4],
+        allowed=[[0, 1], [0], [1], [0, 1], [0]],
+        end_reward=0.2,
+    ),
+    "ends per stage": TabularMDP(
+        np.random.default_rng(4).dirichlet(np.ones(4), size=(3, 4, 2)),
+        np.random.default_rng(5).random((3, 4, 2)),
+        3,
+        rewards="bernoulli",
+        terminal=[2],
+    ),
     "one state": TabularMDP(np.ones((1, 2, 1)), [[0.3, 0.6]], 3, rewards="bernoulli"),
     "one step": TabularMDP(
         np.full((2, 3, 2), 0.5), [[0.4, 0.5, 0.3], [0.6, 0.2, 0.5]], 1, 1, rewards="bernoulli"
@@ -260,7 +284,7 @@ def test_the_compiled_loop_is_really_the_one_that_runs():
 
 
 @pytest.mark.parametrize("exploration", ["posterior", "optimistic"])
-@pytest.mark.parametrize("problem", ["pooled", "per stage"])
+@pytest.mark.parametrize("problem", ["pooled", "per stage", "ends", "ends per stage"])
 def test_the_loop_plans_as_the_planner_does_where_there_is_noise(problem, exploration):
     """One noisy release, 30 planners: the same policies, chances and shares, to the last bit."""
     problem = PROBLEMS[problem]
@@ -270,7 +294,7 @@ def test_the_loop_plans_as_the_planner_does_where_there_is_noise(problem, explor
     privatizer.release = lambda *given: releases.append(release(*given)) or releases[-1]
     noise = SimulatedNoise(rng)
     *_, last = drive(agent, lambda p: problem.rollout(p.policy, rng), noise, planner_streams(0, 0))
-    counts = NoisyCounts(*(part.copy() for part in released_counts(agent.task, releases[-1])))
+    counts = NoisyCounts(*(part.copy() for part in released_counts(releases[-1])))
     first, users = (releases[-1].blocks[name].copy() for name in ("first", "first_users"))
     run = compiled_run(problem, agent, 0, 0, np.array([300]))
     found = set()
@@ -279,8 +303,11 @@ def test_the_loop_plans_as_the_planner_does_where_there_is_noise(problem, explor
         planned = agent.planner.plan(agent.task, releases[-1], None, last, streams)
         run._batch.clock[1] = planned.version
         ties, posterior, _ = planner_streams(seed, 0)
-        public = (run._pairs, run._rows, run._end_reward, first, int(users[0]))
-        one_cell.plan_batch(counts, *public, run._explore, ties, posterior, run._batch)
+        places, share = run._places, releases[-1].users / agent.task.users
+        public = places.first, places.number, places.place, run._pairs.action, run._rows
+        of_start = run._end_reward, first, int(users[0]), share
+        explore = run._explore, ties, posterior, run._batch
+        one_cell.plan_batch(counts, *public, *of_start, *explore)
         assert np.array_equal(run._batch.policy, planned.policy.actions)
         assert np.array_equal(run._batch.occupancy, planned.context["occupancy"])
         assert np.array_equal(run._batch.asked, planned.context["questions"])
@@ -292,10 +319,10 @@ def test_the_loop_plans_as_the_planner_does_where_there_is_noise(problem, explor
 def test_the_loop_explores_as_it_was_told():
     optimistic = bound(exploration="optimistic", bonus_scale=0.7, beta=0.3)
     weigh = optimistic.privatizer.weighing
-    assert _explore(optimistic, weigh) == (True, 0.7, 0.3, weigh, True, 0.02)
+    assert _explore(optimistic, weigh) == (True, False, 0.7, 0.3, weigh, True, 0.02)
     staged = bound(problem=PROBLEMS["per stage"])
     weigh = staged.privatizer.weighing
-    assert _explore(staged, weigh) == (False, 0.0, 0.0, weigh, True, 0.02)
+    assert _explore(staged, weigh) == (False, False, 0.0, 0.0, weigh, True, 0.02)
     silent = DirectionalPlanner(bonus_scale=0.7, beta=0.3)
     assert _explore(dataclasses.replace(optimistic, planner=silent), weigh).asks is False
 
@@ -370,7 +397,7 @@ def stepwise(agent, root, regrets):
     del privatizer.release
     regrets.append(regret[0])
     last, sums = releases[-1]
-    return flat(*released_counts(agent.task, last), last.blocks["first"], *sums)
+    return flat(*released_counts(last), last.blocks["first"], *sums)
 
 
 @pytest.mark.parametrize("exploration", ["posterior", "optimistic"])
@@ -433,13 +460,13 @@ def test_raw_counts_reach_the_sums_only_through_the_oracle():
     agent = bound(epsilon=0.5)  # batches of 200
     run = compiled_run(PROBLEMS["pooled"], agent, 4, 0, np.array([999]))
     run.advance(200)
-    raw = run._batch.counts.copy()
-    assert raw.sum() == 200 and not run._sums.first.any()
+    raw = run._batch.answers[:200].copy()
+    assert run._batch.users.sum() == 200 and not run._sums.first.any()
     run.advance(1)
-    assert run._batch.counts.sum() == 1
+    assert run._batch.users.sum() == 1
     joint = agent.privatizer.oracles[STEP]
     assert joint.size > 1 and run._sums.first.sum() == 50 * joint.size
-    by_state = raw[0].reshape(3, -1).sum(axis=1)
+    by_state = np.bincount(raw[raw[:, 0] == 0, 1] // 6, minlength=3)
     spread = np.sqrt(50 * 6 * (joint.variance_outside + 5 * joint.covariance_outside))
     off = np.abs(run._first - by_state).max()
     assert 1e-3 * spread < off < 10 * spread

@@ -74,6 +74,11 @@ def test_a_run_that_ends_no_better_than_the_baseline_says_so() -> None:
     assert made([0.0, 1.8]).warning.startswith("Not shown to be better than the uniform policy (2")
     nothing = {"optimal_value": 1.0, "baseline": {"name": "input zero", "value": 1.0}}
     assert "nothing to learn here: the input zero" in made([0.0], problem=nothing).warning
+    control = {"optimal_value": 1.0, "baseline": {"name": "do nothing", "value": 0.0}}
+    assert made([1.0, 1.0], problem=control).warning.startswith(
+        "It ended by doing nothing, because"
+    )
+    assert made([1.2, 1.0], problem=control).warning.startswith("Not better than doing nothing: ")
 
 
 def test_references_are_not_told_that_they_do_not_learn() -> None:

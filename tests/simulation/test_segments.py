@@ -13,7 +13,7 @@ from tacit.privacy.joint.counted import CountedSums
 from tacit.problems import LQSystem
 from tacit.simulation.compiled import TABLE, compiled_run
 from tacit.simulation.runs import SegmentRun, StepwiseRun
-from tacit.statistics.counts import JointCounts
+from tacit.statistics.first_visits import FirstVisits
 
 
 def plant(drift: float = 0.2) -> LQSystem:
@@ -53,8 +53,9 @@ def warm(name: str) -> SegmentRun:
     run = compiled_run(*bound(name), 0, 0, np.array([2000]))
     assert type(run) is SegmentRun
     run.advance(40)
-    while run.learner.left > 0:  # the next user is served after a new publication
-        run.advance(1)
+    learner = run.learner
+    while learner.left > 0 or run.agent.plans_again(learner.served):
+        run.advance(1)  # the next user is served after a new release and publication
     return run
 
 
@@ -124,7 +125,7 @@ def choosy(name: str):
 
 def test_a_planner_that_chooses_the_number_of_users_is_heeded_as_in_the_driver() -> None:
     problem, agent = choosy("tacit-joint")
-    assert type(agent.statistic) is JointCounts
+    assert type(agent.statistic) is FirstVisits
     run = compiled_run(problem, agent, 3, 0, np.arange(1, 61))
     assert type(run) is SegmentRun
     run.advance(60)

@@ -106,7 +106,7 @@ def test_a_real_agent_needs_fewer_users_with_more_epsilon() -> None:
     noisy = tacit.TabularMDP(
         np.ones((1, 2, 1)), [[0.2, 0.8]], horizon=1, rewards="bernoulli", name="arms"
     )
-    plan = quick(noisy, "tacit-joint", epsilons=[8.0, 0.05], runs=4, most=1000)
+    plan = quick(noisy, "tacit-joint", epsilons=[8.0, 0.005], runs=4, most=1000)
     large, small = plan.answers
     assert large.enough is not None and small.enough is None
     assert small.measured[-1].interval.value < large.measured[-1].interval.value

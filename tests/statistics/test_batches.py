@@ -1,5 +1,7 @@
 """Statistics that add up many users: the sum of each, whatever was there before."""
 
+from inspect import isabstract
+
 import numpy as np
 import pytest
 
@@ -15,24 +17,33 @@ from tacit.statistics.base import BatchStatistic
 from tacit.trajectory import Trajectory, VectorTrajectory
 
 TABLE = ("random-mdp", {"states": 3, "actions": 2, "horizon": 4, "seed": 2})
+STAGES = ("river-swim", {"states": 3, "horizon": 4, "inhomogeneous": True})
 MIXTURE = ("remap-walk", {"states": 10, "horizon": 3})
 SYSTEM = ("random-lq", {"horizon": 6, "seed": 3})
+SEARCH = ("cart-pole", {})
+ONCE = ("gym:FrozenLake-v1", {"horizon": 20, "returns": [0, 1]})
 CASES = {
+    "FirstReturns": (ONCE, "tacit-joint", {"epsilon": 5.0}),
     "VisitCounts": (TABLE, "psrl", {}),
     "LinearSums": (TABLE, "tacit-linear", {"epsilon": 5.0, "sums": "additive"}),
     "CuratedTransitions": (TABLE, "tacit-linear", {"epsilon": 5.0, "sums": "answered"}),
-    "JointCounts": (TABLE, "tacit-joint", {"epsilon": 5.0}),
+    "FirstVisits": (TABLE, "tacit-joint", {"epsilon": 5.0}),
+    "JointCounts": (STAGES, "tacit-joint", {"epsilon": 5.0}),
     "MultiTargets": (MIXTURE, "tacit-joint", {"epsilon": 5.0}),
     "ValueTargets": (MIXTURE, "ucrl-vtr", {}),
     "PolicyTransitions": (MIXTURE, "ldp-ucrl-vtr", {"epsilon": 5.0, "statistic": "index"}),
     "ControlMoments": (SYSTEM, "certainty-equivalence", {}),
     "InstrumentedResponses": (SYSTEM, "tacit-control", {"epsilon": 50.0}),
+    "WindowedReturn": (SEARCH, "tacit-search", {"epsilon": 5.0}),
     "Nothing": (TABLE, "uniform", {}),
 }
 
 
 def kinds(base: type) -> set[str]:
-    return {kind.__name__ for kind in base.__subclasses__() if kind.__module__.startswith("tacit.")}
+    """Of all that can be made; what wraps another statistic adds up as that one does."""
+    found = {kind for kind in base.__subclasses__() if kind.__module__.startswith("tacit.")}
+    below = {name for kind in found for name in kinds(kind)}
+    return {kind.__name__ for kind in found if not isabstract(kind)} - {"NormBudget"} | below
 
 
 def test_no_statistic_is_left_out() -> None:
@@ -53,7 +64,7 @@ def test_many_users_add_up_to_the_sum_of_each(name: str) -> None:
     together, one = before.copy(), np.zeros_like(before)
     statistic.add_many(lives, publication, coins, together)
     for coin, *life in zip(coins.tolist(), *lives, strict=True):
-        lived = (VectorTrajectory if system == "random-lq" else Trajectory)(*life)
+        lived = (VectorTrajectory if system in ("random-lq", "cart-pole") else Trajectory)(*life)
         statistic.contribute(lived, publication, coin, one)
         assert one.any() or not one.size
         together -= one

@@ -29,7 +29,7 @@ def statistic(H, S=2, A=2, homogeneous=True, make=OneStep):
 
 
 def publication(one_step, asked=None, policy=0):
-    table = np.full((one_step.horizon, one_step.states), policy)
+    table = np.full((one_step.horizon, len(one_step.places.place)), policy)
     context = {} if asked is None else {"questions": np.array(asked)}
     return Publication(0, TabularPolicy(table), context)
 

@@ -34,6 +34,37 @@ def test_lists_are_crossed_and_privacy_goes_to_those_who_take_it() -> None:
     assert f"{gaussian} on random-mdp (seed=1), 10 episodes" in found
 
 
+def test_how_people_come_back_is_an_axis_and_once_appears_once() -> None:
+    text = f"""{BASE}
+    agents = "psrl"
+    participations = [1, 5, "any"]
+    teaches = ["first", "lifetime"]
+    people = 4
+    period = "30d"
+    """
+    assert len(labels(text)) == 6  # once in every period is a rule as well
+    found = labels(text.replace('period = "30d"', ""))
+    assert len(found) == 5 and found[0] == "psrl on random-mdp, 10 episodes"
+    assert found[1] == ("psrl (participations=5 teaches=first people=4) on random-mdp, 10 episodes")
+    assert found[4].startswith("psrl (participations=any teaches=lifetime people=4)")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("people = 4", "people is about people who come back: say how often"),
+        ('attendance = "rounds"', "attendance is about people who come back"),
+        ("participations = 0", "participations = 0, but it must be a whole number"),
+        ('participations = 3\nattendance = "x"', "attendance = 'x', but it must be one of rounds"),
+        ('participations = "any"\nteaches = "every"', "no noise is enough for that"),
+        ("participations = 3\npeople = 0", "people = 0, but it must be a whole number"),
+    ],
+)
+def test_mistakes_about_people_who_come_back(more: str, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        labels(f'{BASE}agents = "psrl"\n{more}\n')
+
+
 def test_one_and_one_point_zero_are_the_same_task() -> None:
     digests = set()
     for epsilon in ("1", "1.0"):
@@ -52,6 +83,12 @@ def test_a_task_is_named_by_all_that_determines_it() -> None:
         base.replace('"psrl"', '"uniform"'),
         base + "checkpoints = 5\n",
         base + 'reveal = "reward"\n',
+        base + "participations = 5\n",
+        base + 'participations = 5\nteaches = "first"\n',
+        base + "participations = 5\npeople = 4\n",
+        base + 'participations = 5\nattendance = "bursts"\n',
+        base + 'participations = 5\nperiod = "3d"\n',
+        base + 'participations = 5\napart = "3h"\n',
     )
     items = [plan(parse(text, Path("study.toml")))[0] for text in (base, *others)]
     digests = {SweepTask(item.configuration, seed).digest for item in items for seed in (0, 1)}

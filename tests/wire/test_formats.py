@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tacit import wire
+from tacit import wire, written
 from tacit.errors import InvalidInput
 from tacit.policy import LinearPolicy, StochasticPolicy, TabularPolicy, uniform_policy
 from tacit.publication import Publication
@@ -35,7 +36,7 @@ def through_json(value):
 )
 @settings(max_examples=60, deadline=None)
 def test_arrays_come_back_bit_for_bit(array) -> None:
-    back = wire.array_from_json(through_json(wire.array_to_json(array)), "x", array.shape)
+    back = written.array_from_json(through_json(written.array_to_json(array)), "x", array.shape)
     assert back.dtype == array.dtype.newbyteorder("=") and back.shape == array.shape
     assert back.tobytes() == array.astype(back.dtype).tobytes()
 
@@ -60,24 +61,24 @@ def test_arrays_come_back_bit_for_bit(array) -> None:
     ],
 )
 def test_bad_arrays_are_refused(change, words) -> None:
-    good = wire.array_to_json(np.zeros(2))
+    good = written.array_to_json(np.zeros(2))
     with pytest.raises(InvalidInput, match=words):
-        wire.array_from_json({**good, **change}, "x")
+        written.array_from_json({**good, **change}, "x")
 
 
 def test_other_bad_arrays() -> None:
-    flags = wire.array_to_json(np.array([True, False]))
+    flags = written.array_to_json(np.array([True, False]))
     flags["data"] = base64.b64encode(b"\x01\x02").decode()
     with pytest.raises(InvalidInput, match="flags"):
-        wire.array_from_json(flags, "x")
+        written.array_from_json(flags, "x")
     with pytest.raises(InvalidInput, match="must be an object"):
-        wire.array_from_json([1, 2], "x")
+        written.array_from_json([1, 2], "x")
     with pytest.raises(InvalidInput, match="lacks the field 'data'"):
-        wire.array_from_json({"dtype": "<f8", "shape": []}, "x")
+        written.array_from_json({"dtype": "<f8", "shape": []}, "x")
     with pytest.raises(InvalidInput, match="not sent"):
-        wire.array_to_json(np.array(["a"]))
+        written.array_to_json(np.array(["a"]))
     with pytest.raises(InvalidInput, match=r"must be \[2\]"):
-        wire.array_from_json(wire.array_to_json(np.zeros(3)), "x", (2,))
+        written.array_from_json(written.array_to_json(np.zeros(3)), "x", (2,))
 
 
 def test_tasks_come_back() -> None:
@@ -131,11 +132,17 @@ def terms() -> dict:
     }
 
 
-def test_the_task_id_is_a_hash_of_the_terms_and_of_nothing_else() -> None:
+def spelt_as(form: int) -> bytes:
+    """By hand: of these terms only whole numbers with a point are spelt differently."""
     text = json.dumps(
-        {"wire": 1, **terms()}, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        {"wire": form, **terms()}, sort_keys=True, separators=(",", ":"), ensure_ascii=False
     )
-    expected = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return (text if form == 1 else re.sub(r"\b(\d)\.0\b", r"\1", text)).encode()
+
+
+def test_the_task_id_is_a_hash_of_the_terms_and_of_nothing_else() -> None:
+    assert wire.task_id(terms(), 1) == hashlib.sha256(spelt_as(1)).hexdigest()
+    expected = hashlib.sha256(spelt_as(2)).hexdigest()
     assert wire.task_id(terms()) == expected
     assert wire.task_id({**through_json(terms()), "labels": None, "opens": None}) == expected
     for name in terms():
@@ -145,7 +152,23 @@ def test_the_task_id_is_a_hash_of_the_terms_and_of_nothing_else() -> None:
         with pytest.raises(InvalidInput, match=name):
             wire.task_id(changed)
     with pytest.raises(InvalidInput, match="JSON"):
+        wire.task_id({**terms(), "reward_range": [0.0, float("nan")]}, 1)
+    with pytest.raises(InvalidInput, match="RFC 8785"):
         wire.task_id({**terms(), "reward_range": [0.0, float("nan")]})
+    with pytest.raises(InvalidInput, match="RFC 8785"):
+        wire.task_id({**terms(), "absorbing_state": 2**60})
+
+
+def test_devices_that_number_their_answers_otherwise_hash_the_terms_otherwise() -> None:
+    """An older device of tacit-local declines a task with terminal states: its id is another."""
+    ends = {"terminal": np.arange(TASK.sizes["states"]) == 0}
+    task = wire.task_to_json(replace(TASK, known=ends))
+    ended = {**terms(), "task": task}
+    joint = {**ended, "agent": {"name": "tacit-joint", "parameters": {}}}
+    forms = [wire.terms_forms(one) for one in (terms(), ended, joint)]
+    assert forms == [(2, 1), (3,), (2, 1)]
+    assert wire.task_id(ended) == wire.task_id(ended, 3) != wire.task_id(ended, 2)
+    assert wire.task_id(joint) == wire.task_id(joint, 2)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +209,7 @@ def test_bad_publications_are_refused() -> None:
             wire.publication_from_json({**good, **change}, TASK, ID)
     bad = StochasticPolicy(np.full((2, 3, 2), 0.5))
     body = wire.publication_to_json(Publication(0, bad), ID)
-    body["policy"]["probabilities"] = wire.array_to_json(np.full((2, 3, 2), 0.6))
+    body["policy"]["probabilities"] = written.array_to_json(np.full((2, 3, 2), 0.6))
     with pytest.raises(InvalidInput, match="sum to 1"):
         wire.publication_from_json(body, TASK, ID)
     linear = wire.publication_to_json(Publication(0, LinearPolicy(np.zeros((2, 1, 3)))), ID)

@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
+from tacit.participation import Teaches
 from tacit.task import Task
 from tacit.validate import choice, flag, integer, number
 
@@ -78,6 +79,19 @@ class Agent(ABC):
     def notes(self, task: Task) -> tuple[str, ...]:
         """What a reader of the result should know about this agent on this task."""
         return ()
+
+    def teaches(self, task: Task) -> Teaches:
+        """Which participations of a person teach, where a task's rule leaves it to the agent.
+
+        Where devices add the noise one report at full epsilon teaches more than many that share
+        it; all others count every participation, and pay for a group.
+        """
+        model = getattr(self, "model", self.models[0] if self.models else "none")
+        return "first" if model == "local" else "every"
+
+    def users_needed(self, task: Task) -> int | None:
+        """About how many users it takes until it learns anything, by a rule; None without one."""
+        return None
 
     def require_family(self, task: Task, family: str) -> None:
         """Refuse tasks of another family."""

@@ -17,6 +17,22 @@ AGENTS = (
     ("ldp-obi", "obi:LdpOBI", "optimistic backward induction on locally randomized counts"),
     ("ldp-psrl", "psrl:LdpPSRL", "posterior sampling on locally randomized counts"),
     ("shuffle-obi", "shuffle_obi:ShuffleOBI", "optimistic planning on shuffled one-step reports"),
+    ("pucb", "joint_tables:PUCB", "upper confidence bounds on jointly private counts"),
+    (
+        "private-ucb-vi",
+        "joint_tables:PrivateUcbVI",
+        "the same with shifted counts: value iteration",
+    ),
+    (
+        "private-ucb-po",
+        "joint_tables:PrivateUcbPO",
+        "the same by mirror-descent policy optimisation",
+    ),
+    (
+        "dp-ucbvi",
+        "joint_tables:DpUCBVI",
+        "the same with Bernstein bonuses on consistent counts",
+    ),
     ("lsvi-ucb", "lsvi:LsviUCB", "linear MDPs: least-squares value iteration, not private"),
     (
         "lsvi-ucb++",
@@ -68,6 +84,12 @@ AGENTS = (
         "tacit-joint",
         "tacit_joint:TacitJoint",
         "running sums with few releases, noise-aware planning",
+    ),
+    ("policy-search", "tacit_search:PolicySearch", "the search below on exact sums, not private"),
+    (
+        "tacit-search",
+        "tacit_search:TacitSearch",
+        "any environment: policy search from one return per person",
     ),
     ("uniform", "references:Uniform", "reference: uniformly random actions"),
     ("optimal", "references:Optimal", "reference: the true optimum, revealed to it"),

@@ -16,9 +16,15 @@ import numpy as np
 
 from tacit.agents import lsvi_calibration as calibrations
 from tacit.agents.base import CheckedAgent
-from tacit.agents.lsvi import dimension, switches_at_most, ties_note, tuned_plus
+from tacit.agents.lsvi import (
+    DEFAULT_SCALE,
+    dimension,
+    switches_at_most,
+    ties_note,
+    tuned_plus,
+)
 from tacit.driver import BoundAgent, CappedBatches, Schedule, every_user
-from tacit.planners.lsvi import Asked, LsviPlanner, LsviPlusPlanner, Switching
+from tacit.planners.lsvi import Asked, LsviPlanner, LsviPlusPlanner, Rule, Switching
 from tacit.privacy.counters.tree import Tree
 from tacit.privacy.curator.answers import Answers, Price
 from tacit.privacy.curator.curator import Curator
@@ -26,9 +32,6 @@ from tacit.privacy.curator.paper import Independent, ReusedNoise
 from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task
 from tacit.validate import choice
-
-DEFAULT_SCALE = 0.1
-"""The bonus c H |phi| of tight calibration, unless chosen."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +157,12 @@ class DpLsviAdaptive(_OneTarget):
         calibration: "tight" or "paper".
         bonus_scale: c in the bonus c H |phi|; None takes 0.1, or the paper's.
         beta: failure probability.
+        switching: "determinant" as there; "rayleigh" plans anew when a released matrix has grown
+            by 1.4 in some direction (docs/papers/linear_jdp.md#rayleigh).
     """
 
     name: ClassVar[str] = "dp-lsvi-adaptive"
+    switching: Rule = "determinant"
 
     def _schedule(self, task: Task) -> tuple[Schedule, int]:
         return every_user, max(task.users - 1, 1)
@@ -168,7 +174,7 @@ class DpLsviAdaptive(_OneTarget):
         )
 
     def _switching(self, rounds: int) -> Switching:
-        return Switching(rounds)
+        return Switching.by(self.switching, rounds)
 
 
 @dataclass(frozen=True)
@@ -188,11 +194,13 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         beta: failure probability.
         reuse_noise: paper calibration only: one draw for all releases, exactly as there, which has
             no finite epsilon (docs/papers/linear_jdp.md#e1).
+        switching: "determinant" as there, or "rayleigh" (docs/papers/linear_jdp.md#rayleigh).
     """
 
     name: ClassVar[str] = "dp-lsvi-ucb++"
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     reuse_noise: bool = False
+    switching: Rule = "determinant"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -211,7 +219,7 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         parts = statistic, task, tree, shares.gram_std, answers, shares.price
         curator = Curator(*parts, batch=1, **self.requested())
         bonus = tuned_plus(self._scale, H)
-        asked, switching = Asked(answers.ranges), Switching(switches)
+        asked, switching = Asked(answers.ranges), Switching.by(self.switching, switches)
         planner = LsviPlusPlanner(ridge, weight, bonus, switching, asked, monotone=False)
         return BoundAgent(task, statistic, curator, planner)
 
@@ -231,5 +239,6 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         bonus = constants.bonus if self.bonus_scale is None else tuned_plus(self._scale, H)
         asked = Asked(answers.ranges, centred=False)
         ridge = 2 * constants.ridge
-        planner = LsviPlusPlanner(ridge, 1.0 / H**2, bonus, Switching(K), asked)
+        switching = Switching.by(self.switching, K)
+        planner = LsviPlusPlanner(ridge, 1.0 / H**2, bonus, switching, asked)
         return BoundAgent(task, statistic, curator, planner)

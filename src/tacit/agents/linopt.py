@@ -76,7 +76,7 @@ class PrivateLinOptVI(CheckedAgent):
         epsilon: privacy asked for.
         delta: asked for.
         calibration: "tight": least noise, sharp widths; "paper": as in the paper.
-        counter: how running sums are released: tree, honaker, toeplitz or blt.
+        counter: how running sums are released: tree, honaker, toeplitz, normalised or blt.
         model: "joint": a trusted curator; "local": every user adds her own noise.
         bonus_scale: c, multiplies the whole bonus; None for 0.1 (paper: 1, the theorem).
         beta: failure probability; None for 1 / K (paper: 0.05).
@@ -94,7 +94,7 @@ class PrivateLinOptVI(CheckedAgent):
     epsilon: float
     delta: float = 1e-5
     calibration: Literal["tight", "paper"] = "tight"
-    counter: Literal["tree", "honaker", "toeplitz", "blt"] = "tree"
+    counter: Literal["tree", "honaker", "toeplitz", "normalised", "blt"] = "tree"
     model: Literal["joint", "local"] = "joint"
     bonus_scale: float | None = None
     beta: float | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from tacit.agents.base import CheckedAgent
 from tacit.driver import BoundAgent
@@ -12,6 +12,9 @@ from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner, PlusBonus, Switchi
 from tacit.privacy import Exact
 from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task, feature_table
+
+DEFAULT_SCALE = 0.1
+"""c of the bonus c H |phi| of tight calibration, unless chosen."""
 
 
 def dimension(task: Task) -> int:
@@ -101,14 +104,17 @@ class LsviUCBPlusPlus(CheckedAgent):
     LSVI-UCB++, docs/papers/linear_jdp.md#lsvi-ucb-plus-plus.
 
     Attributes:
-        bonus_scale: c in the bonus c H |phi|, with weights from variances alone; None takes the
-            theorem's constants, which never switch at any size that can be run.
+        calibration: "tight" has weights from variances alone, "paper" the theorem's constants,
+            which never switch at any size that can be run (docs/papers/linear_jdp.md#e17).
+        bonus_scale: c in the bonus c H |phi|, with weights from variances alone; None takes 0.1, or
+            1 / H where that is more, or the paper's.
         beta: failure probability of the theorem.
     """
 
     name: ClassVar[str] = "lsvi-ucb++"
     families: ClassVar[tuple[str, ...]] = ("tabular", "linear")
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
+    calibration: Literal["tight", "paper"] = "tight"
     bonus_scale: float | None = None
     beta: float = 0.01
 
@@ -123,9 +129,12 @@ class LsviUCBPlusPlus(CheckedAgent):
         return BoundAgent(task, statistic, Exact(statistic, task), planner)
 
     def _bonus(self, task: Task) -> PlusBonus:
-        if self.bonus_scale is None:
+        if self.bonus_scale is not None:
+            return tuned_plus(self.bonus_scale, task.horizon)
+        if self.calibration == "paper":
             return plus_bonus(dimension(task), task.horizon, task.users, self.beta)
-        return tuned_plus(self.bonus_scale, task.horizon)
+        # With a ridge of 1 / H^2 less than 1 / H would not lift what was never seen to the top.
+        return tuned_plus(max(DEFAULT_SCALE, 1.0 / task.horizon), task.horizon)
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """Whether the bonus says anything."""

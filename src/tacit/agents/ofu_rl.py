@@ -57,7 +57,7 @@ class PrivateOfuRL(CheckedAgent):
         epsilon: privacy asked for.
         delta: likewise.
         calibration: "tight" or "paper".
-        counter: "tree", "honaker" or "toeplitz"; the paper's is the tree.
+        counter: "tree", "honaker", "toeplitz" or "normalised"; the paper's is the tree.
         clipping: "step" clips every state and input; "energy" bounds their total over the episode
             by what the declared bounds forecast (docs/papers/lq_jdp.md#b2).
         beta: failure probability.
@@ -72,7 +72,7 @@ class PrivateOfuRL(CheckedAgent):
     epsilon: float
     delta: float = 1e-5
     calibration: Literal["tight", "paper"] = "tight"
-    counter: Literal["tree", "honaker", "toeplitz"] = "toeplitz"
+    counter: Literal["tree", "honaker", "toeplitz", "normalised"] = "toeplitz"
     clipping: Literal["step", "energy"] = "step"
     beta: float = 0.05
     certify: bool = False

@@ -50,6 +50,18 @@ def shuffle_claim(horizon: int, users: int, epsilon: float, delta: float) -> flo
     return 32 * math.log(4 / delta) / math.sqrt(n) / math.sqrt(rest) * (1 - rest)
 
 
+# Tables under joint privacy.
+
+
+def tabular_joint(horizon: int, epsilon: float, levels: int) -> float:
+    """PUCB and what came after it: the scale 3 H m / eps on the nodes of a tree of m levels.
+
+    A user is in 3H counters, each of which gets eps / (3H); a user who is replaced by another moves
+    6H - 2 of them (docs/papers/pucb.md#e1).
+    """
+    return 3 * horizon * levels / epsilon
+
+
 # Linear mixtures and linear control.
 
 

@@ -7,9 +7,12 @@ from typing import ClassVar
 
 from tacit.agents.base import CheckedAgent
 from tacit.driver import BoundAgent
+from tacit.participation import Teaches
 from tacit.planners.tacit_control import TacitControlPlanner
 from tacit.privacy.joint.batched import BatchSums
+from tacit.statistics import Statistic
 from tacit.statistics.lq import InstrumentedResponses
+from tacit.statistics.norm_budget import NormBudget
 from tacit.task import Task
 
 
@@ -30,10 +33,16 @@ class TacitControl(CheckedAgent):
     epsilon: float
     delta: float = 1e-5
 
+    def teaches(self, task: Task) -> Teaches:
+        """Responses up to a norm in a life."""
+        return "lifetime"
+
     def bind(self, task: Task) -> BoundAgent:
         """Batches whose length the planner decides."""
         self.require_family(task, "lq")
-        statistic = InstrumentedResponses(task)
+        statistic: Statistic = InstrumentedResponses(task)
+        if task.lifetime:
+            statistic = NormBudget(statistic, task)
         privatizer = BatchSums(statistic, task, **self.requested())
         planner = TacitControlPlanner(privatizer.noise_std)
         return BoundAgent(task, statistic, privatizer, planner)

@@ -3,27 +3,60 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from tacit.agents.base import CheckedAgent, Ranges
-from tacit.driver import BoundAgent, Geometric
+from tacit.driver import BoundAgent, Geometric, Several
 from tacit.errors import InvalidInput
+from tacit.grid import GRID
+from tacit.participation import Teaches
 from tacit.planners import Planner
+from tacit.planners.first_returns import FirstReturnPlanner
+from tacit.planners.first_visits import FirstVisitPlanner
 from tacit.planners.tacit_joint import JointCountsPlanner, VFreePlanner
 from tacit.privacy import accounting
 from tacit.privacy.counters import strategy
-from tacit.privacy.joint.counted import CountedSums
+from tacit.privacy.counters.fading import Fading
+from tacit.privacy.joint.counted import CountedSums, counted_noise
 from tacit.statistics import Statistic
+from tacit.statistics.base import Relation
 from tacit.statistics.counts import JointCounts
+from tacit.statistics.first_returns import FirstReturns
+from tacit.statistics.first_visits import FirstVisits
 from tacit.statistics.multi_target import MultiTargets
+from tacit.statistics.norm_budget import NormBudget
 from tacit.task import Task
 
 PATIENCE = 30.0
 """First release after this many users over mu: before that noise drowns everything."""
 
-GROWTH = {"mixture": 1.25, "table": 1.1}
+GROWTH = {"mixture": 1.25, "table": 1.15, "vast": 1.3, "returns": 1.4, "stages": 1.1}
 """Growth of the number of users between releases."""
+
+CAP, REFRESH = 10, 5
+"""Pairs that one user teaches, and how many of them may be known ones."""
+
+LIFE = 20
+"""Pairs that one person teaches in all their participations, where these are bounded together."""
+
+EXPLORE = 0.5
+"""Share of the users who act uniformly before the first release of returns."""
+
+FEW, SHORT = 0.1, 8.0
+"""Tables are learned by returns with fewer users per cell and standard deviation than the first, if
+the declared range of returns is the horizon over the second, or smaller."""
+
+PLANS = 8
+"""Publications between two releases of first visits."""
+
+WAIT, WIDE = 4.0, 40.0
+"""First release of first visits after this many users per standard deviation of its noise, or after
+one per standard deviation and so many pairs."""
+
+AFFORDABLE, BOLD = 8.0, 2.5
+"""Users per pair and standard deviation below which a table is too large to be explored in full;
+and below which it is not explored by optimism at all."""
 
 
 @dataclass(frozen=True)
@@ -32,23 +65,28 @@ class TacitJoint(CheckedAgent):
 
     The sums are in docs/papers/mixture_jdp.md#b1, the schedule in docs/papers/mixture_jdp.md#b5.
     Linear mixtures are learned by regression on all next states at once, with structural clipping
-    and widths that know the noise; tables by counts and posterior sampling that knows the noise.
-    Stages are added up where the task is declared homogeneous. Regret has no proof; privacy does
-    not depend on it.
+    and widths that know the noise. Tables whose stages are declared alike are learned by first
+    visits of pairs through a counter that fades, or, with more cells than users and a small range
+    of ``returns`` declared, by returns (proofs/first_visits.md); other tables by counts and
+    posterior sampling that knows the noise. Regret has no proof; privacy does not depend on it.
 
     Attributes:
         epsilon: privacy asked for.
         delta: asked for.
-        counter: how running sums are released: tree, honaker, toeplitz or blt.
+        counter: how running sums of mixtures and of tables per stage are released: tree, honaker,
+            toeplitz, normalised or blt.
         bonus_scale: c, multiplies the widths of mixtures; 1 is the theorem.
-        width: share of the released noise that is drawn again for tables; 1 is the posterior.
-        reward_share: share of the budget for the rewards of tables.
+        width: share of the released noise that is drawn again for tables per stage; 1 is the
+            posterior.
+        reward_share: share of the budget for the rewards of tables per stage.
         beta: failure probability of the widths.
         ridge: lambda.
         first: users before the first release; None for 30 / mu (times sqrt(H) with one table per
-            stage), at most K / 10.
-        growth: of the number of users from release to release; None for 1.25 (mixtures) or 1.1.
-        least: users between two releases at least; noise is calibrated for the schedule it gives.
+            stage; 4 standard deviations of the noise for first visits, or as many as there are
+            pairs over 10), at most K / 10; half of all users for returns.
+        growth: of the number of users from release to release; None for 1.25 (mixtures), 1.15
+            (first visits; 1.3 if there are very many pairs), 1.4 (returns) or 1.1.
+        least: users of a publication at least; noise is calibrated for the schedule it gives.
     """
 
     name: ClassVar[str] = "tacit-joint"
@@ -66,7 +104,7 @@ class TacitJoint(CheckedAgent):
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     epsilon: float
     delta: float = 1e-5
-    counter: Literal["tree", "honaker", "toeplitz", "blt"] = "toeplitz"
+    counter: Literal["tree", "honaker", "toeplitz", "normalised", "blt"] = "toeplitz"
     bonus_scale: float = 0.1
     width: float = 0.3
     reward_share: float = 0.2
@@ -76,6 +114,10 @@ class TacitJoint(CheckedAgent):
     growth: float | None = None
     least: int = 1
 
+    def teaches(self, task: Task) -> Teaches:
+        """What is bounded over a life; counts per stage are not, so they are paid as a group."""
+        return "lifetime" if task.homogeneous or "features" in task.known else "every"
+
     def schedule(self, task: Task) -> Geometric:
         """When to release: a function of K, epsilon and delta only."""
         first = self.first
@@ -83,19 +125,22 @@ class TacitJoint(CheckedAgent):
             mu = accounting.gaussian_mu(self.epsilon, self.delta)
             stages = 1.0 if task.homogeneous else math.sqrt(task.horizon)
             first = int(max(1.0, min(PATIENCE * stages / mu, task.users / 10)))
-        kind = "mixture" if "features" in task.known else "table"
-        growth = self.growth or GROWTH[kind]
+        growth = self.growth or GROWTH["mixture" if "features" in task.known else "stages"]
         return Geometric(max(first, self.least), growth, self.least)
 
     def bind(self, task: Task) -> BoundAgent:
-        """Regression if the task reveals features, else counts."""
+        """Regression if the task reveals features, else first visits, or counts per stage."""
         self.require_family(task, "tabular")
+        if task.homogeneous and "features" not in task.known:
+            return self._table(task)
         schedule = self.schedule(task)
         releases = max(1, len(schedule.times(task.users)))
         statistic: Statistic
         planner: Planner
         if "features" in task.known:
             statistic = sums = MultiTargets(task)
+            if task.lifetime:
+                statistic = NormBudget(sums, task)
             planner = VFreePlanner(
                 geometry=sums.geometry,
                 scales=sums.scales,
@@ -117,3 +162,61 @@ class TacitJoint(CheckedAgent):
         counter, batch = strategy(self.counter, releases), schedule.largest_batch(task.users)
         privatizer = CountedSums(statistic, task, counter, batch=batch, **self.requested())
         return BoundAgent(task, statistic, privatizer, planner, schedule)
+
+    def _table(self, task: Task) -> BoundAgent:
+        """First visits, or returns, through a counter whose memory fades as the batches grow.
+
+        Which of them, and how, follows from public sizes only.
+        """
+        mu = accounting.gaussian_mu(self.epsilon, self.delta) / task.participations
+        X = len(task.pairs.action)
+        cap, growth = min(LIFE if task.lifetime else CAP, X), self.growth or GROWTH["table"]
+        often = task.rule.often if task.rule is not None else 1
+        visits = FirstVisits(task, cap, REFRESH, often)
+        users = task.users / (X * _noise(visits, growth, mu))
+        if users < FEW * task.sizes["states"] and task.returns[1] <= task.horizon / SHORT:
+            return self._returns(task)
+        if users < AFFORDABLE:
+            visits, growth = FirstVisits(task, X, X, often), self.growth or GROWTH["vast"]
+        std = _noise(visits, growth, mu)
+        wait = max(1, int(max(WAIT, X / WIDE) * std))
+        first = self.first or max(1, min(wait, task.users // 10))
+        between = Geometric(max(first, self.least), growth, max(self.least, int(WAIT * std) // 4))
+        planner = FirstVisitPlanner(
+            plans=PLANS,
+            refresh=REFRESH,
+            capped=visits.cap < (X if task.lifetime else min(X, task.horizon)),
+            vast=users < AFFORDABLE,
+            bold=users >= BOLD,
+        )
+        return self._faded(task, visits, between, planner, PLANS)
+
+    def _returns(self, task: Task) -> BoundAgent:
+        """Returns from first visits of states."""
+        first = max(1, self.first or int(EXPLORE * task.users))
+        between = Geometric(max(first, self.least), self.growth or GROWTH["returns"], self.least)
+        return self._faded(task, FirstReturns(task, CAP), between, FirstReturnPlanner(EXPLORE), 1)
+
+    def _faded(
+        self,
+        task: Task,
+        statistic: FirstVisits | FirstReturns,
+        between: Geometric,
+        planner: Planner,
+        plans: int,
+    ) -> BoundAgent:
+        """These parts around a counter; the last release is after the last user."""
+        times = (0, *between.times(task.users), task.users)
+        alpha, batch = 1.0 / between.growth, between.largest_batch(task.users)
+        fading = Fading(len(times) - 1, alpha, 1.0, statistic.groups, statistic.totals)
+        noise_std = counted_noise(statistic, task, fading, batch, self.epsilon, self.delta)
+        counter = replace(fading, noise=noise_std / GRID)
+        privatizer = CountedSums(
+            statistic, task, counter, noise_std, batch=batch, **self.requested()
+        )
+        return BoundAgent(task, statistic, privatizer, planner, Several(times, plans, self.least))
+
+
+def _noise(statistic: FirstVisits, growth: float, mu: float) -> float:
+    """Standard deviation of a cell after many releases, whose number is not known yet."""
+    return statistic.sensitivity("l2", Relation.REPLACE_ONE) / math.sqrt(1.0 - growth**-2) / mu

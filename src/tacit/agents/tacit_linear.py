@@ -15,7 +15,7 @@ from tacit.kernels.linear_sums import Weights
 from tacit.planners.ridge import Blocks, RidgePlanner
 from tacit.privacy.counters.toeplitz import Toeplitz
 from tacit.privacy.curator.curator import Curator
-from tacit.privacy.joint.counted import CountedSums, counted_noise_std
+from tacit.privacy.joint.counted import CountedSums, counted_noise
 from tacit.statistics.linear import CuratedTransitions, LinearSums
 from tacit.task import Task
 
@@ -80,7 +80,7 @@ class TacitLinear(CheckedAgent):
     def _forecast(self, task: Task) -> tuple[float, float]:
         """Noise of a sum of values with range 1 over one stage's data, in either way."""
         statistic, counter, _, batch = self._additive_parts(task)
-        std = counted_noise_std(statistic, task, counter, batch, self.epsilon, self.delta)
+        std = counted_noise(statistic, task, counter, batch, self.epsilon, self.delta)
         additive = std * counter.error_std(counter.length) / WEIGHTS.next
         additive *= SPREAD * math.sqrt(task.sizes["states"])
         if statistic.pooled:

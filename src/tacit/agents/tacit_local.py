@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tacit.agents.base import CheckedAgent, Ranges
 from tacit.driver import BoundAgent, CappedBatches
-from tacit.kernels.questions import Weighing
+from tacit.errors import InvalidInput
+from tacit.kernels.questions import REWARD, Weighing
+from tacit.pairs import met_places
 from tacit.planners import Planner
 from tacit.planners.tacit_local import DirectionalPlanner, NoisyPosteriorPlanner
+from tacit.privacy.finite import best_oracle
+from tacit.privacy.finite.answers import domains
+from tacit.privacy.finite.oracle import LARGEST_DOMAIN
 from tacit.privacy.local.one_cell import OneCell
 from tacit.statistics.one_step import OneStep
 from tacit.task import Task
@@ -45,9 +51,29 @@ class TacitLocal(CheckedAgent):
         """Randomized cells, a fresh posterior draw after every batch."""
         self.require_family(task, "tabular")
         statistic = OneStep(task)
+        cells = max(domains(statistic.places))
+        if cells > LARGEST_DOMAIN:
+            raise InvalidInput(
+                f"a device would answer with one of {cells:,} cells, and each report is a row of "
+                f"as many bits: at most {LARGEST_DOMAIN:,}, that is about 700 states from which an "
+                "episode goes on. Declare which states are terminal, merge states, or choose a "
+                "joint agent"
+            )
         privatizer = OneCell(statistic, task, requested_epsilon=float(self.epsilon))
         planner = self._planner(privatizer.weighing)
         return BoundAgent(task, statistic, privatizer, planner, self._schedule())
+
+    def users_needed(self, task: Task) -> int:
+        """H X (4 + v N H), times the stages if they differ (docs/papers/tabular_ldp.md#b9).
+
+        X pairs, N places that can follow, v the noise of one report about a reward.
+        """
+        places = met_places(task.pairs)
+        share = self.epsilon / task.participations
+        v = best_oracle(share, domains(places)[REWARD]).variance_outside
+        stages = 1 if task.homogeneous else task.horizon
+        each = task.horizon * (4.0 + v * len(places.state) * task.horizon)
+        return math.ceil(stages * len(task.pairs.action) * each)
 
     def _planner(self, weighing: Weighing) -> Planner:
         if self.exploration == "optimistic":

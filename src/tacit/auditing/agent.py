@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,16 +15,20 @@ import numpy as np
 from tacit.agents.base import Agent
 from tacit.auditing.auditor import Target, audit_target
 from tacit.auditing.findings import AuditReport
+from tacit.auditing.lives import LifeTarget, batches_of, steps_needed, worst_lives
 from tacit.auditing.pairs import Case, canaries, worst_cases
 from tacit.auditing.targets import AuditedSource, BatchTarget, DeviceTarget, LearnerTarget
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.forecast import bind, pair
+from tacit.participation import Participation
 from tacit.planners.base import Streams
 from tacit.privacy import Guarantee, Query, SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
+from tacit.simulation.runs import require_counts
 from tacit.simulation.streams import stream
+from tacit.statistics.base import lifelong
 from tacit.validate import integer, number
 
 OTHER_USERS = 2
@@ -92,7 +97,7 @@ def audit(
     *,
     trials: int = 1_000_000,
     confidence: float = 0.95,
-    participations: int = 1,
+    participations: int | Participation = 1,
     seconds: float = 180.0,
     seed: int = 0,
     secure: bool = True,
@@ -106,7 +111,9 @@ def audit(
         agent: whose guarantee, or its name.
         trials: of each path at most; fewer if a bound is violated, or nearly reached, before.
         confidence: that no bound of the audit is above the truth.
-        participations: how often one person takes part; all of them are audited together.
+        participations: how often one person takes part, or the whole rule
+            (``tacit.Participation``); all that one person does is audited together. Where budgets
+            are renewed, two periods are audited too.
         seconds: how long all of it may take, roughly; trials are cut to what fits.
         seed: of the simulated runs; secure noise takes none.
         secure: also audit the noise that protects people (needs the ``secure`` extra).
@@ -116,14 +123,18 @@ def audit(
     problem, agent = pair(problem, agent)
     trials = integer(trials, "trials", low=1000)
     confidence = number(confidence, "confidence", low=0.5, high=1.0, high_open=True)
-    times = integer(participations, "participations", low=1)
-    bound = _small(problem, agent, times)
+    rule = Participation.of(participations)
+    bound = _small(problem, agent, rule)
+    require_counts(bound)
     if bound.statistic.layout.size == 0:
         raise InvalidInput(f"{agent.name} collects nothing, so there is nothing to audit")
     seconds = number(seconds, "seconds", low=0.0, low_open=True)
     rng, until = stream(seed, 0, "audit"), time.monotonic() + seconds
     sources, remarks = _sources(bound, secure)
-    plans = _plans(problem, bound, sources, rng)
+    if lifelong(bound.statistic):
+        plans = _life_plans(problem, agent, rule, sources, rng)
+    else:
+        plans = _plans(problem, bound, sources, rng)
     if service:
         plans = [*plans, *_service_plans(problem, agent, bound, rng)]
     each = 1 - (1 - confidence) / len(plans)
@@ -151,9 +162,10 @@ def audit(
     return AgentAudit(tuple(reports), confidence, tuple(beside), _exact_epsilon(bound), remarks)
 
 
-def _small(problem: Problem, agent: Agent, times: int) -> BoundAgent:
+def _small(problem: Problem, agent: Agent, rule: Participation) -> BoundAgent:
     """The agent with as few users as show what one person does: a crowd, or a full first batch."""
-    bound = bind(problem, agent, times + OTHER_USERS, participations=times)
+    people = (rule.times or 1) + OTHER_USERS
+    bound = bind(problem, agent, people, participations=rule)
     users = bound.task.users
     if bound.guarantee.model == "shuffle":
         users = SHUFFLED_USERS * bound.task.horizon
@@ -161,7 +173,16 @@ def _small(problem: Problem, agent: Agent, times: int) -> BoundAgent:
         users = max(users, bound.schedule(0) + OTHER_USERS)
     if users == bound.task.users:
         return bound
-    return bind(problem, agent, users, participations=times)
+    return bind(problem, agent, users, participations=rule)
+
+
+def _with_steps(problem: Problem, agent: Agent, rule: Participation, periods: int) -> BoundAgent:
+    """The agent with as few users as make enough steps of its counter for lives of so long."""
+    users, bound = OTHER_USERS, bind(problem, agent, OTHER_USERS, participations=rule)
+    while len(batches_of(bound)) < steps_needed(bound, periods):
+        users = math.ceil(1.1 * users) + 1
+        bound = bind(problem, agent, users, participations=rule)
+    return bound
 
 
 def _telling(progress: Callable[[str], None], about: str) -> Callable[[str], None]:
@@ -221,15 +242,34 @@ def _device_plans(
     return [(DeviceTarget(bound, case, source), claim) for case in cases for source in sources]
 
 
+def _life_plans(
+    problem: Problem,
+    agent: Agent,
+    rule: Participation,
+    sources: list[AuditedSource],
+    rng: np.random.Generator,
+) -> Plans:
+    """Whole lives, and where budgets are renewed those of two periods against twice the claim."""
+    plans: Plans = []
+    for periods in (1, 2) if rule.period else (1,):
+        bound = _with_steps(problem, agent, rule, periods)
+        case = worst_lives(bound, _first_publication(bound, rng), rng, periods)
+        claim = bound.guarantee.compose(periods)
+        plans += [(LifeTarget(problem, bound, case, source), claim) for source in sources]
+    return plans
+
+
 def _service_plans(
     problem: Problem, agent: Agent, bound: BoundAgent, rng: np.random.Generator
 ) -> Plans:
     """The running service."""
     from tacit.auditing.service import PEOPLE, ServiceTarget, require_servable
 
-    require_servable(agent, bound)
-    case = worst_cases(bound, _first_publication(bound, rng), rng)[0]
-    target = ServiceTarget(problem, agent, canaries(bound, case, PEOPLE, rng), bound.task)
+    first = _first_publication(bound, rng)
+    case = worst_cases(bound, first, rng)[0]
+    require_servable(agent, bound, case, first)
+    people = [case] if bound.guarantee.mu is None else canaries(bound, case, PEOPLE, rng)
+    target = ServiceTarget(problem, agent, people, bound.task)
     return [(target, target.guarantee)]
 
 

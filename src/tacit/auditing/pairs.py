@@ -170,13 +170,13 @@ def _changed(bound: BoundAgent, case: Case, rng: np.random.Generator) -> Case:
         return dataclasses.replace(case, context=context, publication=aimed)
     which = int(rng.integers(2))
     lives = list(case.lives)
-    lives[which] = _other_step(bound, lives[which], rng)
+    lives[which] = other_step(bound, lives[which], rng)
     if rng.random() < 0.3:  # some improvements need both lives to change at once
-        lives[1 - which] = _other_step(bound, lives[1 - which], rng)
+        lives[1 - which] = other_step(bound, lives[1 - which], rng)
     return dataclasses.replace(case, lives=(lives[0], lives[1]))
 
 
-def _other_step(bound: BoundAgent, life: Trajectory, rng: np.random.Generator) -> Trajectory:
+def other_step(bound: BoundAgent, life: Trajectory, rng: np.random.Generator) -> Trajectory:
     """The same life but for one step, or for one stretch of equal steps."""
     states, actions, rewards = (
         np.array(part) for part in (life.states, life.actions, life.rewards)

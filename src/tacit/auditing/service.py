@@ -1,8 +1,8 @@
 """The joint model as it is served: trajectories are uploaded, and what is published is looked at.
 
 Every trial runs a real curator on a real database: uploads, encrypted sums, charges, noise that is
-stored before it is used, publication. Nothing is taken from inside it but the releases that
-everybody can read.
+stored before it is used, publication. Nothing is taken from inside it but the rows that its counter
+has published, of which the releases that everybody can read are made.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from tacit.privacy.base import Record
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
 from tacit.publication import Publication
+from tacit.rules import rules_hash
 from tacit.service.answers import IncomingReport
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
-from tacit.statistics.base import Steered
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 
@@ -61,21 +61,27 @@ witness_on_same_disk = true
 """
 
 
-def require_servable(agent: Agent, bound: BoundAgent) -> None:
+def require_servable(agent: Agent, bound: BoundAgent, case: Case, first: Publication) -> None:
     """Refuse what the service does not run, or what it runs and nobody outside can aim."""
     said = None
     if agent.batch_parameter is None or bound.guarantee.model != "joint":
         said = "no curator of the service runs it"
     elif bound.task.known:
         said = f"it was told {', '.join(bound.task.revealed)}, which needs files of its own"
-    elif isinstance(bound.statistic, Steered):
+    elif not _as_published(case, first):
         said = "what it collects depends on numbers that the service itself publishes"
-    elif bound.task.participations > 1:
+    elif bound.task.participations > 1 or bound.task.rule is not None:
         said = "its people take part once"
     if said is not None:
         raise InvalidInput(
             f"the service path of {agent.name} cannot be audited: {said}; tacit-joint on tables can"
         )
+
+
+def _as_published(case: Case, first: Publication) -> bool:
+    """Whether the first publication itself asks for what the case is about."""
+    told = first.context
+    return all(np.array_equal(told.get(name, ()), x) for name, x in case.context.items())
 
 
 class ServiceTarget:
@@ -89,7 +95,6 @@ class ServiceTarget:
     """
 
     source = "secure"
-    family = "gaussian"
 
     def __init__(self, problem: Problem, agent: Agent, people: Sequence[Case], task: Task) -> None:
         self._problem, self._people = problem, people
@@ -103,6 +108,7 @@ class ServiceTarget:
         shutil.copytree(self._place, self._new)
         self.distance = people[0].distance
         self.separate = len(people) == 1
+        self.family = "other" if self.guarantee.mu is None else "gaussian"
         self.name = f"all but the last release of a running service with {self._users} users"
 
     @property
@@ -132,6 +138,7 @@ class ServiceTarget:
         collector = Collector.open(self._deployment)
         try:
             lived: list[IntArray] = []
+            released: list[Array] = []
             while len(lived) + 1 < BATCHES:
                 policy = collector.billboard.published(len(lived)).publication
                 batch: list[Trajectory] = [
@@ -143,20 +150,27 @@ class ServiceTarget:
                 lived.append(np.sum([self._own(life, policy) for life in batch], axis=0))
                 while collector.planning.step():
                     pass
-            released = [
-                np.concatenate([block.ravel() for block in entry.release.blocks.values()])
-                for entry in collector.billboard.history()[1:]
-            ]
+                released.append(self._shown(collector, len(lived)))
         finally:
             collector.close()
         return [self._log_ratio(i, worlds[i], lived, released) for i in range(len(worlds))]
 
+    def _shown(self, collector: Collector, version: int) -> Array:
+        """What the counter has published with a release."""
+        planning = collector.planning
+        with planning.store.read() as connection:
+            secret = planning.mode.load(connection)
+        release: Any = collector.billboard.published(version).release
+        assert secret is not None
+        return self._deployment.bound.privatizer.shown(secret, release)
+
     def _upload(self, collector: Collector, lives: Sequence[Trajectory]) -> None:
         task = self._deployment.task
-        version = collector.policy().version
+        version, made_by = collector.policy().version, rules_hash(collector.rules)
+        lived = [wire.pack_trajectory(life, task.horizon) for life in lives]
         reports = [
-            IncomingReport(secrets.token_hex(16), version, wire.pack_trajectory(life, task.horizon))
-            for life in lives
+            IncomingReport(secrets.token_hex(16), version, message, rules=made_by)
+            for message in lived
         ]
         answer = collector.upload(self._deployment.task_id, reports, None)
         refused = [o for o in answer.outcomes if o.outcome != "accepted"]

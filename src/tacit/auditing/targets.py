@@ -80,8 +80,10 @@ class DeviceTarget:
                 "only a local agent's devices randomize what they send; audit what is published"
             )
         about = f", asked about {case.name}" if len(case.name) else ""
-        times = bound.task.participations
+        times, rule = bound.task.participations, bound.task.rule
         reports = "one report" if times == 1 else f"{times} reports of one person"
+        if rule is not None and rule.teaches == "first":
+            reports = "the one report of a person" + (" in a period" if rule.period else "")
         self.name = f"{reports} as sent by the device{about}"
         self.source: str = source
         self.family = family(bound)
@@ -156,7 +158,8 @@ class LearnerTarget:
     ) -> None:
         users, times = bound.task.users, bound.task.participations
         often = "" if times == 1 else f", one of whom takes part {times} times"
-        self.name = f"all but the last release of a learner with {users} users{often}"
+        which = "every release" if bound.counts_everybody else "all but the last release"
+        self.name = f"{which} of a learner with {users} users{often}"
         self.source: str = source
         self.family = family(bound)
         self.distance = cases[0].distance
@@ -179,11 +182,12 @@ class LearnerTarget:
 
     def _run(self, worlds: list[int], noise: Noise, rng: np.random.Generator) -> list[Array]:
         bound, streams = self._bound, Streams(ties=rng, posterior=rng)
-        run = Watched(bound, noise, self._cases, worlds)
+        run = self._watched(noise, worlds)
         while run.served < bound.task.users:
+            self._begin_batch(run)
             for _ in range(run.due()):
                 run.take_part(self._problem, rng)
-            if run.served < bound.task.users:
+            if run.served < bound.task.users or bound.counts_everybody:
                 run.publish(streams)
         run.ask_the_rest()
         ratios = run.log_ratios()
@@ -194,6 +198,13 @@ class LearnerTarget:
         shown = np.concatenate([ratios, *run.shown(), _numbers(run.publication.policy)])
         row[: len(shown)] = shown
         return [row]
+
+    def _watched(self, noise: Noise, worlds: list[int]) -> Watched:
+        """A learner before its first user."""
+        return Watched(self._bound, noise, self._cases, worlds)
+
+    def _begin_batch(self, run: Watched) -> None:
+        """Before the users of a publication come."""
 
     @cached_property
     def _width(self) -> int:

@@ -11,7 +11,7 @@ from tacit.arrays import Array, IntArray
 from tacit.auditing.pairs import Case, aimed_at, contribution
 from tacit.driver import BoundAgent, Learner
 from tacit.privacy import Noise
-from tacit.privacy.base import Record, Report
+from tacit.privacy.base import Record, Report, flat
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
@@ -94,7 +94,9 @@ class Watched(Learner):
         if isinstance(query, ValueQuery):
             return self._answer(query.id, query.target, query.stage)
         release = super()._ask(query)
-        self._released.append(_flat(release))
+        if self.agent.plans_again(self.served):
+            return release
+        self._released.append(self.agent.privatizer.shown(self.secret, release))
         self.open_batch()
         return release
 
@@ -104,7 +106,7 @@ class Watched(Learner):
         values = self.agent.privatizer.worst(first, second, stage)
         query = ValueQuery(name, target, stage, values)
         release = super()._ask(query)
-        self._answers.append((query, len(self._lived), _flat(release)))
+        self._answers.append((query, len(self._lived), flat(release)))
         return release
 
     def ask_the_rest(self) -> None:
@@ -134,7 +136,3 @@ class Watched(Learner):
     def shown(self) -> list[Array]:
         """All releases and answers, flat."""
         return [*self._released, *(answer for _, _, answer in self._answers)]
-
-
-def _flat(release: Release) -> Array:
-    return np.concatenate([block.ravel() for block in release.blocks.values()])

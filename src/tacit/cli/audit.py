@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.display import speaker
-from tacit.cli.options import Case, Json, Participations, Seed, count, number, on_case
+from tacit.cli.options import Case, Json, Rule, Seed, count, number, on_case
 
 if TYPE_CHECKING:
     from tacit.auditing.findings import AuditReport
@@ -25,7 +25,7 @@ _ADVICE = {
 @on_case
 def audit(
     case: Case,
-    participations: Participations = 1,
+    coming: Rule,
     trials: Annotated[int, count(_TRIALS)] = 1_000_000,
     seconds: Annotated[float, number("How long all of it may take, roughly.")] = 180.0,
     confidence: Annotated[float, number("That no bound is too high.")] = 0.95,
@@ -37,6 +37,7 @@ def audit(
 ) -> None:
     """Try to refute the guarantee: run the mechanism on worst-case neighbours and bound epsilon.
 
+    All that one person does is audited together; where budgets are renewed, two periods too.
     Exits with status 1 if the claim is refuted, and says so where nothing could be concluded.
     Example: tacit audit random-mdp ldp-obi --epsilon 1
     """
@@ -49,7 +50,7 @@ def audit(
         found = audit_agent(
             problem,
             agent,
-            participations=participations,
+            participations=coming.rule(),
             trials=trials,
             seconds=seconds,
             confidence=confidence,

@@ -68,8 +68,9 @@ def summary(say: Callable[..., None], result: Result) -> None:
     """Print a result: the problem, the regret, and what was guaranteed."""
     facts, baseline = result.problem, result.problem["baseline"]
     say(f"{result.agent['name']} on {facts['name']}", style="bold")
+    best = "largest declared return" if facts["family"] == "episodic" else "optimal value"
     say(
-        f"  optimal value {facts['optimal_value']:.6g} per episode, "
+        f"  {best} {facts['optimal_value']:.6g} per episode, "
         f"{baseline['name']} {baseline['value']:.6g}"
     )
     rescaling = facts.get("rescaling", {"offset": 0.0, "scale": 1.0})
@@ -93,10 +94,15 @@ def summary(say: Callable[..., None], result: Result) -> None:
 
 def _regret(say: Callable[..., None], result: Result) -> None:
     runs, last = len(result.seeds), result.completed
+    if result.problem["family"] == "episodic":
+        _returns(say, result)
+        return
     mean, low, high = result.band()
+    back = result.returning
+    each = "episode" if back is None else "participation"
     interval = f", 95% interval {low[-1]:.5g} to {high[-1]:.5g}" if runs > 1 else ""
     say(
-        f"  regret after {last:,} episodes: {mean[-1]:.5g} "
+        f"  regret after {last:,} {each}s: {mean[-1]:.5g} "
         f"(mean of {runs} run{'s' if runs > 1 else ''}{interval})"
     )
     # The first hundred and the last tenth of the episodes, where these were recorded.
@@ -104,6 +110,26 @@ def _regret(say: Callable[..., None], result: Result) -> None:
     for text, begin, end in (("first 100", 0, 100), ("last tenth", -(-last * 9 // 10), last)):
         if {begin, end} <= points and begin < end:
             rate = result.regret_per_episode(begin, end).mean()
-            say(f"  regret per episode, {text}: {rate:.4g}")
+            say(f"  regret per {each}, {text}: {rate:.4g}")
+    if back is not None:
+        say(
+            f"  {back.people:,} people in {back.days[-1]:.4g} days (attendance: {back.law}); "
+            f"regret per person: {result.regret_per_person().mean():.4g}"
+        )
     if result.warning:
         say(f"  {result.warning}", style="bold")
+
+
+def _returns(say: Callable[..., None], result: Result) -> None:
+    """Of a search: what people were returned, all of them and the last tenth."""
+    import numpy as np
+
+    from tacit.intervals import half_width
+
+    last, grid = result.completed, [0, *result.episodes.tolist()]
+    for text, begin in (("of all people", 0), ("of the last tenth", -(-last * 9 // 10))):
+        if begin in grid:
+            sums = np.concatenate([np.zeros((len(result.seeds), 1)), result.reward], axis=1)
+            per = (sums[:, -1] - sums[:, grid.index(begin)]) / (last - begin)
+            band = f" +- {half_width(per[:, None])[0]:.3g}" if len(per) > 1 else ""
+            say(f"  mean return {text}, what they tried out included: {per.mean():.5g}{band}")

@@ -20,12 +20,16 @@ from tacit.timing import DAY
 
 if TYPE_CHECKING:
     from tacit.client.fleet import Fleet, Watch
-    from tacit.client.population import Population
+    from tacit.client.population import Population, Searchers
+
+    People = Population | Searchers
 
 
 def fleet(
     deployment: DeploymentFile,
-    users: Annotated[int, count("Stop at so many reports, all told.")] = 1000,
+    users: Annotated[
+        int, count("Stop at so many reports, all told; with --returns: so many people.")
+    ] = 1000,
     workers: Annotated[int, count("People on their way at the same time.")] = 8,
     address: Annotated[
         str | None, typer.Option(metavar="URL", help="Of the service, instead of the file's.")
@@ -40,6 +44,22 @@ def fleet(
             help="No service: people come at the file's pace, in virtual time, in this process.",
         ),
     ] = False,
+    returns: Annotated[
+        int | None,
+        count("With --virtual: how often everybody wants to take part, on average."),
+    ] = None,
+    attendance: Annotated[
+        str,
+        typer.Option(
+            metavar="LAW",
+            help="When they do: rounds, anytime, bursts or few-often.",
+            show_default=True,
+        ),
+    ] = "rounds",
+    decoys: Annotated[
+        bool,
+        typer.Option("--decoys", help="With --returns: who does not report sends a decoy."),
+    ] = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -48,6 +68,7 @@ def fleet(
     Stopped and started again, it goes on with the people who were not counted yet. To a running
     service they come as fast as it takes them: its clock is real. With --virtual a collector of its
     own, with a database that is deleted at the end, lives through the weeks that the file states.
+    With --returns the same people come back, each with one token and one device.
 
     Example: tacit fleet coach.toml --users 1e4 --tokens tokens.txt
     """
@@ -63,12 +84,18 @@ def fleet(
     own_tokens = d.settings.population.tokens == "per-device"
     if virtual:
         from tacit.cli.virtual import rehearsal
+        from tacit.client.regulars import Returns
 
         if address is not None or tokens is not None:
             raise InvalidInput("--virtual needs no service: leave --address and --tokens out")
-        with rehearsal(d, people, users, integer(seed, "--seed", low=0)) as cohort:
+        often = None
+        if returns is not None:
+            often = Returns(integer(returns, "--returns", low=1), attendance, decoys)
+        with rehearsal(d, people, users, integer(seed, "--seed", low=0), often) as cohort:
             _run(cohort, people, users, deployment, as_json=as_json)
         return
+    if returns is not None:
+        raise InvalidInput("--returns needs --virtual: days of a running service are real")
     address = address or f"http://{d.settings.server.host}:{d.settings.server.port}"
     sent = Fleet(
         partial(Api, address, keep=60.0),
@@ -79,7 +106,7 @@ def fleet(
         seed=integer(seed, "--seed", low=0),
     )
     try:
-        if sent.terms.task_id != d.task_id:
+        if sent.terms.task_id != d.begun_as(sent.terms.task_id).task_id:
             raise InvalidInput(
                 f"{address} serves {sent.terms.name!r} on other terms than {deployment}; restart "
                 "one of them"
@@ -89,7 +116,7 @@ def fleet(
         sent.close()
 
 
-def _run(fleet: Fleet, people: Population, users: int, path: Path, *, as_json: bool) -> None:
+def _run(fleet: Fleet, people: People, users: int, path: Path, *, as_json: bool) -> None:
     """Send them, and say what came of it."""
     began, interrupted = time.monotonic(), False
     with _bar(fleet, users, quiet=as_json) as watch:
@@ -140,12 +167,12 @@ def _bar(fleet: Fleet, users: int, *, quiet: bool) -> Iterator[Watch]:
 
 
 def _result(
-    fleet: Fleet, people: Population, users: int, seconds: float, interrupted: bool
+    fleet: Fleet, people: People, users: int, seconds: float, interrupted: bool
 ) -> dict[str, Any]:
     """The end of it, as JSON says it."""
     numbers = fleet.settle()
     curve = fleet.score(numbers["versions"])
-    references = {name: fleet.natural(people.value(p)) for name, p in people.references.items()}
+    references = {name: people.earned(p, fleet.terms) for name, p in people.references.items()}
     tenths = _tenths(curve, numbers["progress"]["accepted"])
     sent = sum(fleet.tally.outcomes.values())
     return {
@@ -159,14 +186,15 @@ def _result(
             "population": numbers["progress"]["population"],
         },
         "outcomes": dict(fleet.tally.outcomes),
+        **_visits(fleet, users),
         "interrupted": interrupted,
         "version": curve[-1]["version"],
         "value": {
             "newest": curve[-1]["value"],
             **references,
-            "best": fleet.natural(people.value(people.best())),
-            "ceiling": fleet.natural(people.ceiling()),
+            **people.limits(fleet.terms),
         },
+        "measured": people.measured,
         "tenths": tenths,
         "beats": {name: _since(tenths, value) for name, value in references.items()},
         "curve": [{k: row[k] for k in ("version", "users", "value")} for row in curve],
@@ -175,6 +203,26 @@ def _result(
             "users_per_second": sent / max(seconds, 1e-9),
             "virtual_days": fleet.passed / DAY,
         },
+    }
+
+
+def _visits(fleet: Fleet, people: int) -> dict[str, Any]:
+    """Of people who come back: how often they took part, and how often that was reported."""
+    from tacit.client.regulars import Regulars
+
+    if not isinstance(fleet, Regulars):
+        return {}
+    visits = fleet.visits
+    return {
+        "visits": {
+            "people": people,
+            "law": fleet.returns.law,
+            "participations": visits.begun,
+            "reported": visits.begun - visits.free,
+            "free_rides": visits.free,
+            "decoys": fleet.tally.outcomes["decoy"],
+            "refused_by_rule": visits.refused,
+        }
     }
 
 
@@ -217,11 +265,19 @@ def _say(said: dict[str, Any], path: Path) -> None:
     )
     if timing["virtual_days"]:
         say(f"  {timing['virtual_days']:.1f} days of virtual time")
+    if "visits" in said:
+        v = said["visits"]
+        say(
+            f"  {v['people']:,} people by the law {v['law']}: {v['participations']:,} "
+            f"participations, {v['reported']:,} reported, {v['free_rides']:,} free rides, "
+            f"{v['decoys']:,} decoys; {v['refused_by_rule']:,} times the rule did not allow it"
+        )
     say("  outcomes: " + ", ".join(f"{n:,} {o}" for o, n in said["outcomes"].items()))
     say(f"  policy versions: 0 to {said['version']}")
-    say(f"  value of the newest policy: {values['newest']:.4f} per episode (exact)")
+    say(f"  value of the newest policy: {values['newest']:.4f} per episode ({said['measured']})")
     say(f"  of the policies of the last tenth: {said['tenths'][-1]['value']:.4f}")
     for name, since in said["beats"].items():
         when = "not beaten yet" if since is None else f"beaten on average from report {since:,} on"
         say(f"  {name}: {values[name]:.4f}, {when}")
-    say(f"  best policy: {values['best']:.4f}; no policy exceeds {values['ceiling']:.4f}")
+    if "best" in values:
+        say(f"  best policy: {values['best']:.4f}; no policy exceeds {values['ceiling']:.4f}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.display import speaker
-from tacit.cli.options import Case, Episodes, Json, Participations, Reveal, on_case
+from tacit.cli.options import Case, Episodes, Json, Reveal, Rule, on_case
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @on_case
 def guarantee(
     case: Case,
+    rule: Rule,
     episodes: Episodes = 10_000,
     reveal: Reveal = None,
-    participations: Participations = 1,
     diff: Annotated[
         bool, typer.Option("--diff", help="Compare two statements in JSON files.")
     ] = False,
@@ -44,6 +44,8 @@ def guarantee(
     Example: tacit guarantee --diff A.json B.json
 
     Example: tacit guarantee river-swim tacit-joint --epsilon 1 --curve plot.png
+
+    Example: tacit guarantee river-swim tacit-joint --epsilon 1 --participations any --period 30d
     """
     from tacit.forecast import bind, forecast
     from tacit.simulation.plot import check_target
@@ -56,7 +58,7 @@ def guarantee(
         _print_difference(Path(case.problem_name), Path(case.agent_name), as_json=as_json)
         return
     problem, agent = case.problem(), case.agent()
-    bound = bind(problem, agent, episodes, reveal or (), participations)
+    bound = bind(problem, agent, episodes, reveal or (), rule.rule())
     if curve is not None:
         _draw(bound.guarantee, curve)
     if form is not None:

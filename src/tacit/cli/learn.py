@@ -15,7 +15,7 @@ import typer
 
 from tacit.cli import options as given
 from tacit.cli.display import progress_bar, speaker
-from tacit.cli.run import one_interrupt
+from tacit.cli.run import one_interrupt, warn_of_few
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @given.on_case
 def learn(
     case: given.Case,
+    rule: given.Rule,
     context: typer.Context,
     users: Annotated[int, given.count("Users, one episode each.")] = 10_000,
     seeds: Annotated[int, given.count("Number of independent runs.")] = 4,
@@ -32,6 +33,10 @@ def learn(
     rewards: Annotated[
         str, typer.Option(metavar="LOW,HIGH", help="Least and largest reward of one step.")
     ] = "0,1",
+    returns: Annotated[
+        str | None,
+        typer.Option(metavar="LOW,HIGH", help="Least and largest return of an episode."),
+    ] = None,
     horizon: Annotated[
         int | None, given.count("Steps of an episode (default: the environment's time limit).")
     ] = None,
@@ -45,7 +50,6 @@ def learn(
     ] = None,
     states: Annotated[int | None, given.count("States, of a function that plays.")] = None,
     actions: Annotated[int | None, given.count("Actions, of a function that plays.")] = None,
-    participations: given.Participations = 1,
     noise: Annotated[
         str, typer.Option(metavar="WORD", help="simulated, or secure: takes no seed.")
     ] = "simulated",
@@ -69,21 +73,29 @@ def learn(
     """Let an agent learn an environment whose truth nobody knows; returns instead of regret.
 
     PROBLEM is gym:ID, any Gymnasium environment with discrete observations and actions (--bins cuts
-    continuous ones), or a name in the file --module: an environment, a function without arguments
-    that makes one, or a function play(policy, rng) that plays one episode. -P goes to
-    gymnasium.make. Interrupted, it keeps what was done and exits with status 130; with --out it can
-    go on.
+    continuous ones; tacit-search takes any and needs --returns), or a name in the file --module: an
+    environment, a function without arguments that makes one, or a function play(policy, rng) that
+    plays one episode. -P goes to gymnasium.make. Interrupted, it keeps what was done and exits with
+    status 130; with --out it can go on.
 
     Example: tacit learn gym:FrozenLake-v1 psrl --users 2e3 --horizon 30
     """
     from tacit.cli import resuming
+    from tacit.problems.classic import CLASSIC
     from tacit.simulation.learning import learn as learn_it
+    from tacit.simulation.learning import played
     from tacit.simulation.plot import check_target
     from tacit.simulation.saving import forget
 
     how: dict[str, Any] = {"command": "learn", "users": users, "seeds": seeds, "seed": seed}
-    how |= {"rewards": rewards, "horizon": horizon, "states": states, "actions": actions}
-    how |= {"participations": participations, "noise": noise, "bins": bins}
+    how |= {
+        "rewards": rewards,
+        "returns": returns,
+        "horizon": horizon,
+        "states": states,
+        "actions": actions,
+    }
+    how |= {**dataclasses.asdict(rule), "noise": noise, "bins": bins}
     how |= {"module": None if module is None else str(module.resolve())}
     with one_interrupt():
         if resume is not None:
@@ -94,17 +106,27 @@ def learn(
             case, out, overwrite = given.Case(**saved), resume, True
         chosen = {**dataclasses.asdict(case), **how}
         del how["command"]
+        rule = given.Rule(**{name: how.pop(name) for name in dataclasses.asdict(rule)})
+        how["participations"] = rule.rule()
         file, cuts = how.pop("module"), how.pop("bins")
-        environment = _environment(case, None if file is None else Path(file), cuts)
+        found = _environment(case, None if file is None else Path(file), cuts)
         agent = case.agent()
+        known = "episodic" in agent.families and case.problem_name.removeprefix("gym:") in CLASSIC
+        environment = case.problem_name if known and not case.problem_parameters else found
         if plot is not None:
             check_target(plot)
         if out is not None and resume is None:
             resuming.begin(out, chosen, overwrite=overwrite)
         kept = None if out is None else out / resuming.PROGRESS
         title = f"{agent.name} on {case.problem_name}"
+        how["rewards"] = _range(how["rewards"], "--rewards", "reward of one step")
+        if how["returns"] is not None:
+            how["returns"] = _range(how["returns"], "--returns", "return of an episode")
+        if "tabular" in agent.families:
+            facts = {name: how[name] for name in ("rewards", "horizon", "states", "actions")}
+            told = played(environment, **facts)
+            warn_of_few(told, agent, how["users"], how["participations"], how["users"])
         with progress_bar(title, how["users"], "return") as progress:
-            how["rewards"] = _range(how["rewards"])
             result = learn_it(environment, agent, **how, progress=progress, resume=kept)
         files = [] if out is None else [result.save(out, overwrite=overwrite)]
         if kept is not None and not result.interrupted:
@@ -127,14 +149,20 @@ def learn(
 
 def _tell(say: Callable[..., None], result: LearnResult) -> None:
     """The result in words."""
-    from tacit.simulation.learn_result import NOTE
-
-    facts, (low, high) = result.problem, result.problem["rewards"]
+    facts = result.problem
     say(f"{result.agent['name']} on {facts['name']}", style="bold")
-    say(
-        f"  {facts['states']} states (the last one: the episode has ended), {facts['actions']} "
-        f"actions, horizon {facts['horizon']}, rewards from {low:g} to {high:g}"
-    )
+    if facts["family"] == "episodic":
+        low, high = facts["returns"]
+        say(
+            f"  {facts['policy parameters']} parameters, horizon {facts['horizon']}, returns from "
+            f"{low:g} to {high:g}"
+        )
+    else:
+        low, high = facts["rewards"]
+        say(
+            f"  {facts['states']} states (the last one: the episode has ended), {facts['actions']} "
+            f"actions, horizon {facts['horizon']}, rewards from {low:g} to {high:g}"
+        )
     if result.interrupted:
         say(
             f"  interrupted at {result.completed:,} of {result.requested_episodes:,} users; what "
@@ -145,7 +173,7 @@ def _tell(say: Callable[..., None], result: LearnResult) -> None:
     say(f"  tested on {result.tests['episodes']} fresh episodes: {result.tested()}")
     if result.warning:
         say(f"  {result.warning}", style="bold")
-    say(f"  {NOTE}")
+    say(f"  {result.note}")
     say(f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} users/s over all runs")
     for note in result.agent["notes"]:
         say(f"  note: {note}")
@@ -214,12 +242,11 @@ def _named(module: Any, name: str) -> Any:
     return found() if makes else found
 
 
-def _range(text: str) -> tuple[float, float]:
+def _range(text: str, option: str, what: str) -> tuple[float, float]:
     low, comma, high = text.partition(",")
     try:
         return given.real(low), given.real(high)
     except given.Unreadable:
         raise InvalidInput(
-            f"--rewards {text!r}, but it must be the least and the largest reward of one step, "
-            "for example 0,1"
+            f"{option} {text!r}, but it must be the least and the largest {what}, for example 0,1"
         ) from None

@@ -29,7 +29,9 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 def list_(
     what: Annotated[
         str | None,
-        typer.Argument(help="agents, problems or figures; by default the names", metavar="[WHAT]"),
+        typer.Argument(
+            help="agents, problems, attendance or figures; by default the names", metavar="[WHAT]"
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -48,7 +50,7 @@ def list_(
         others[what].load()(as_json=as_json)
         return
     kinds = ["agents", "problems"] if what is None else [what]
-    rows = {kind: [*map(_row, entries(kind)), *_foreign_rows(kind)] for kind in kinds}
+    rows = {kind: _laws() if kind == "attendance" else _rows(kind) for kind in kinds}
     if as_json:
         print(json.dumps(rows))
         return
@@ -59,8 +61,8 @@ def list_(
         for row in rows[kind]:
             _print_row(row, say, short=what is None)
     if what is None:
-        words = ", ".join(f"tacit list {name}" for name in (*kinds, *sorted(others.names)))
-        say(f"With parameters: {words}")
+        more = ", ".join((*kinds, "attendance", *sorted(others.names)))
+        say(f"With parameters: tacit list WHAT, one of {more}")
 
 
 def _print_row(row: dict[str, Any], say: Callable[..., None], *, short: bool) -> None:
@@ -106,9 +108,25 @@ def _word(parameter: dict[str, Any]) -> str:
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
-def _foreign_rows(what: str) -> list[dict[str, Any]]:
+def _rows(what: str) -> list[dict[str, Any]]:
+    """Agents or problems: Tacit's own, then those of other packages."""
     known = registry(what)
-    return [_foreign(entry, known) for entry in known.installed]
+    return [*map(_row, entries(what)), *(_foreign(entry, known) for entry in known.installed)]
+
+
+def _laws() -> list[dict[str, Any]]:
+    """The laws by which simulated people come back."""
+    from tacit.simulation.attendance import LAWS
+
+    return [
+        {
+            "name": name,
+            "summary": inspect.cleandoc(law.__doc__ or "").partition("\n")[0].rstrip("."),
+            "package": "tacit",
+            "parameters": [],
+        }
+        for name, law in LAWS.items()
+    ]
 
 
 def registry(what: str) -> Registry[Any]:
@@ -120,7 +138,8 @@ def registry(what: str) -> Registry[Any]:
 
     kinds: dict[str, Registry[Any]] = {"agents": agents, "problems": problems}
     if what not in kinds:
-        raise UnknownName("list", what, [*kinds, *entry_points(group="tacit.lists").names])
+        others = ("attendance", *entry_points(group="tacit.lists").names)
+        raise UnknownName("list", what, [*kinds, *others])
     return kinds[what]
 
 

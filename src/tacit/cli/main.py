@@ -21,10 +21,12 @@ from tacit.cli.fleet import fleet
 from tacit.cli.guarantee import guarantee
 from tacit.cli.learn import learn
 from tacit.cli.listing import list_
+from tacit.cli.offline import evaluate, offline
 from tacit.cli.plan import plan
 from tacit.cli.run import demo, run
 from tacit.cli.serve import serve, tokens
 from tacit.cli.show import show
+from tacit.cli.study import study
 from tacit.cli.sweep import report, sweep
 from tacit.cli.upkeep import backup, erase, task
 from tacit.errors import TacitError
@@ -54,6 +56,7 @@ def root(
 OWN: dict[str, Callable[..., None]] = {"demo": demo, "list": list_, "show": show}
 OWN |= {"run": run, "learn": learn, "guarantee": guarantee, "plan": plan, "audit": audit}
 OWN |= {"sweep": sweep, "serve": serve, "fleet": fleet, "tokens": tokens, "task": task}
+OWN |= {"offline": offline, "evaluate": evaluate, "study": study}
 OWN |= {"backup": backup, "erase": erase, "report": report}
 for _name, _command in OWN.items():
     app.command(_name)(_command)

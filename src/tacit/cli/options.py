@@ -1,7 +1,8 @@
 """What is typed: the options that commands share, numbers as people write them, and -P and -A.
 
-:class:`Case` is the group of options that says which agent learns which problem; ``on_case`` puts
-it in front of a command's own options.
+:class:`Case` is the group of options that says which agent learns which problem, :class:`Rule` the
+one that says how often one person may take part, :class:`Coming` also who comes back when;
+``on_case`` and ``grouped`` let a command take a whole group as one argument.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.agents.base import Agent
+    from tacit.participation import Participation
     from tacit.problems.base import Problem
     from tacit.registry import Registered
 
@@ -89,6 +91,22 @@ def log_or_whole(text: str | int) -> str | int:
     return "log" if text == "log" else whole(text)
 
 
+def any_or_whole(text: str | int) -> str | int:
+    """The word any, or a whole number."""
+    return "any" if text == "any" else _attempt(text, _integer, "a whole number, or any")
+
+
+def length(text: str | float) -> float:
+    """Seconds, as a number or with a unit."""
+
+    def convert(text: str) -> float:
+        from tacit.timing import seconds
+
+        return seconds(text if text[-1:].isalpha() else float(text), "")
+
+    return _attempt(text, convert, 'seconds, or text like "90s", "5m", "20h", "30d"')
+
+
 def count(help: str) -> Any:
     """An option that takes a whole number."""
     return typer.Option(metavar="N", parser=whole, help=help)
@@ -111,7 +129,12 @@ Reveal = Annotated[
     list[str] | None, typer.Option(metavar="FACT", help="Fact told to the learner, e.g. reward.")
 ]
 Participations = Annotated[
-    int, count("How often one person may take part; the guarantee covers all of them.")
+    Any,
+    typer.Option(
+        metavar="N|any",
+        parser=any_or_whole,
+        help="How often one person may take part; the guarantee covers all of them.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 DeploymentFile = Annotated[
@@ -134,7 +157,7 @@ class Case:
     epsilon: Privacy = None
     delta: Privacy = None
     calibration: Annotated[
-        str | None, typer.Option(metavar="WORD", help="tight or paper (private agents only).")
+        str | None, typer.Option(metavar="WORD", help="tight or paper (agents that have both).")
     ] = None
 
     def problem(self) -> Problem:
@@ -162,16 +185,68 @@ class Case:
         return make_agent(self.agent_name, **parameters)
 
 
+@dataclass(frozen=True)
+class Rule:
+    """How often one person may take part, and which of the times teach."""
+
+    participations: Participations = 1
+    teaches: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            parser=one_of("first", "lifetime", "every"),
+            help="Which of them are counted: first (of a period), lifetime (all, bounded together "
+            "as one) or every (each in full); by default as the agent does it.",
+        ),
+    ] = None
+    period: Annotated[
+        Any,
+        typer.Option(
+            metavar="30d",
+            parser=length,
+            show_default=False,
+            help="After this time budgets are renewed (default: never).",
+        ),
+    ] = 0.0
+    apart: Annotated[
+        Any,
+        typer.Option(
+            metavar="20h",
+            parser=length,
+            show_default=False,
+            help="Least time from one to the next (default: none).",
+        ),
+    ] = 0.0
+
+    def rule(self) -> Participation:
+        """The rule of the task."""
+        from tacit.participation import Participation
+
+        return Participation(self.participations, self.teaches, self.apart, self.period)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Coming(Rule):
+    """The rule, and who comes back when in a simulation."""
+
+    people: Annotated[
+        int | None, count("How many different people come (default: as few as the rule allows).")
+    ] = None
+    attendance: Annotated[
+        str | None,
+        typer.Option(metavar="LAW", help="How they come back (rounds). See: tacit list attendance"),
+    ] = None
+
+
 def on_case(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command that takes a case as its first argument be called with the case's options.
 
     A command that can go on with something (``resume``) need not be told problem and agent again.
     """
-    _, *own = inspect.signature(command, eval_str=True).parameters.values()
-    group = list(inspect.signature(Case, eval_str=True).parameters.values())
-    required = [p.name for p in group if p.default is inspect.Parameter.empty]
-    if "resume" in {p.name for p in own}:
-        group = [p.replace(default=None) if p.name in required else p for p in group]
+    command = grouped(command)
+    parameters = inspect.signature(command).parameters
+    required = [p.name for p in _options(Case) if p.default is inspect.Parameter.empty]
+    again = "resume" in parameters
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
@@ -179,12 +254,47 @@ def on_case(command: Callable[..., None]) -> Callable[..., None]:
         if missing and given.get("resume") is None:
             word = missing[0].removesuffix("_name").upper()
             raise InvalidInput(f"Missing argument {word!r} (see tacit --help)")
-        case = Case(**{field.name: given.pop(field.name) for field in dataclasses.fields(Case)})
-        command(case, **given)
+        command(**given)
 
-    everything = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*group, *own)]
+    everything = [
+        p.replace(default=None) if again and p.name in required else p for p in parameters.values()
+    ]
     called.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
     return called
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command that takes groups of options be called with the options themselves.
+
+    An argument whose type is a dataclass is such a group; its fields are put in its place.
+    """
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {
+        p.name: p.annotation for p in own if dataclasses.is_dataclass(p.annotation)
+    }
+
+    @functools.wraps(command)
+    def called(**given: Any) -> None:
+        made = {
+            name: group(
+                **{field.name: given.pop(field.name) for field in dataclasses.fields(group)}
+            )
+            for name, group in groups.items()
+        }
+        command(**made, **given)
+
+    everything = [
+        option.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for p in own
+        for option in (_options(groups[p.name]) if p.name in groups else [p])
+    ]
+    called.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
+    return called
+
+
+def _options(group: type) -> list[inspect.Parameter]:
+    """What a group consists of."""
+    return list(inspect.signature(group, eval_str=True).parameters.values())
 
 
 def cores(asked: int | None) -> int:

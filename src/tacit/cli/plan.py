@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +21,7 @@ from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.agents.base import Agent
+    from tacit.participation import Participation
     from tacit.problems.base import Problem
     from tacit.service.deployment import Deployment
     from tacit.sizing.measure import Watch
@@ -28,6 +31,7 @@ CHECK_SECONDS = 5.0
 """What ``tacit serve --check`` spends on it."""
 
 
+@given.grouped
 def plan(
     what: Annotated[
         str,
@@ -48,6 +52,8 @@ def plan(
         Any, typer.Option(metavar="NUMBERS", help="To try, as in 1,2,4 (default: 0.5 to 8).")
     ] = None,
     delta: given.Privacy = None,
+    *,
+    rule: given.Rule,
     share: Annotated[float, given.number("Of the gap from the baseline to the best policy.")] = 0.5,
     users: Annotated[int | None, given.count("A population to judge.")] = None,
     states: Annotated[int | None, given.count("Without a problem: how many.")] = None,
@@ -73,15 +79,20 @@ def plan(
     Example: tacit plan coach.toml
 
     Example: tacit plan tacit-local --states 12 --actions 4 --horizon 7
+
+    Example: tacit plan river-swim tacit-local --participations 30
     """
     from tacit.simulation.plot import check_target
     from tacit.sizing import plan as planned
 
     if plot is not None:
         check_target(plot)
-    named = _Named(problem_parameters, agent_parameters, epsilon, delta)
+    named = _Named(problem_parameters, agent_parameters, epsilon, delta, rule.rule())
     sizes = {"states": states, "actions": actions, "horizon": horizon}
-    asked = named.read(what, agent, {key: n for key, n in sizes.items() if n is not None})
+    sizes_given = {key: n for key, n in sizes.items() if n is not None}
+    asked = named.read(what, agent, sizes_given)
+    if not as_json:
+        _rule(asked, named)
     with one_interrupt(), _bar(seconds, quiet=as_json) as progress:
         found = planned(
             asked.problem,
@@ -96,6 +107,7 @@ def plan(
             seconds=seconds,
             workers=workers,
             reveal=reveal or (),
+            participations=1 if sizes_given else named.rule,
             progress=progress,
         )
     files = [] if plot is None else [found.plot(plot)]
@@ -109,6 +121,24 @@ def plan(
             say(f"wrote {file}")
     if found.interrupted:
         raise typer.Exit(130)
+
+
+def _rule(asked: _Asked, named: _Named) -> None:
+    """Say on stderr what the agent's own rule asks for, at each epsilon, before anything is run."""
+    from tacit.task import Task
+
+    agent, task = asked.agent, asked.task or asked.problem
+    if isinstance(agent, str):
+        return
+    public = task if isinstance(task, Task) else named.told(task.task(users=1), agent)
+    levels, found = named.levels, []
+    for epsilon in levels or [agent.parameters().get("epsilon", 1.0)]:
+        tried = dataclasses.replace(agent, epsilon=epsilon) if levels else agent  # type: ignore[type-var]
+        needed = tried.users_needed(public) if public.family == "tabular" else None
+        if needed is not None:
+            found.append(f"{needed:,} users at epsilon {epsilon:g}")
+    if found:
+        print(f"{agent.name} begins to learn at about {', '.join(found)}.", file=sys.stderr)
 
 
 @dataclass(frozen=True)
@@ -127,6 +157,15 @@ class _Named:
     agent_parameters: given.Pairs
     epsilon: str | None
     delta: float | None
+    rule: Participation
+
+    def told(self, task: Task, agent: Agent) -> Task:
+        """A task with the rule by which people come back, where there is one."""
+        from tacit.participation import Participation
+
+        if self.rule == Participation():
+            return task
+        return dataclasses.replace(task, rule=self.rule.decided(agent.teaches(task)))
 
     @property
     def levels(self) -> list[float] | None:
@@ -174,7 +213,8 @@ class _Named:
             raise InvalidInput(f"sizes need --{', --'.join(sorted(missing))} too")
         tables = {key: sizes[key] for key in ("states", "actions")}
         task = Task("tabular", sizes["horizon"], tables, homogeneous=True, users=1)
-        return _Asked(task, self._agent("random-mdp", what))
+        learner = self._agent("random-mdp", what)
+        return _Asked(self.told(task, learner), learner)
 
     def _file(self, path: Path, agent: str | None, sizes: dict[str, int]) -> _Asked:
         from tacit.service.deployment import Deployment
@@ -193,13 +233,17 @@ class _Named:
 
 def of_deployment(deployment: Deployment) -> _Asked:
     """What a file asks: on the problem that [fleet] names, or on random ones of its size."""
-    from tacit.client.population import fleet_population
+    from tacit.client.population import Searchers, fleet_population
 
     task, people = deployment.task, dict(deployment.settings.fleet)
+    coming = task.users
+    if task.rule is not None and task.rule.teaches != "first" and task.rule.times is not None:
+        coming = max(1, task.users // task.rule.times)  # people, each of whom comes so often
     if "problem" not in people:
-        return _Asked(task, deployment.agent, None, task.users)
-    (problem,) = fleet_population(people, deployment.folder, task).problems
-    return _Asked(problem, deployment.agent, task, task.users)
+        return _Asked(task, deployment.agent, None, coming)
+    found = fleet_population(people, deployment.folder, task)
+    problem: Problem = found.problem if isinstance(found, Searchers) else found.problems[0]
+    return _Asked(problem, deployment.agent, task, coming)
 
 
 def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | None]:
@@ -207,6 +251,7 @@ def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | N
 
     In a sentence that warns where it is not shown to be, and as JSON; None if nothing was run.
     """
+    from tacit.forecast import few_users
     from tacit.sizing import plan as planned
 
     try:
@@ -222,7 +267,9 @@ def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | N
         )
     except InvalidInput as refused:
         return f"Outlook: not simulated ({refused})", None
+    few = few_users(deployment.task, deployment.agent)
     said = f"{found.verdict} (By simulation of {found.setting.name}.)"
+    said += f" Besides, {few}." if few else ""
     if not found.warning:
         return f"Outlook: {said}", found.to_json()
     more = f"`tacit plan {path}` takes its time over it and tries other epsilons"

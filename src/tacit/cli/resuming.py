@@ -36,7 +36,10 @@ def begin(folder: Path, chosen: Mapping[str, Any], *, overwrite: bool) -> None:
 
 
 def recalled(folder: Path, chosen: Mapping[str, Any], context: typer.Context) -> dict[str, Any]:
-    """What the run in a folder was begun with; what is typed besides must say the same."""
+    """What the run in a folder was begun with; what is typed besides must say the same.
+
+    Options that there were not when it was begun are as they are by default.
+    """
     from tacit.folders import read_json
 
     saved = read_json(
@@ -53,7 +56,7 @@ def recalled(folder: Path, chosen: Mapping[str, Any], context: typer.Context) ->
                 f"{folder} holds a run that was begun with {name} = {saved.get(name)!r}, not "
                 f"{value!r}: leave it out to go on, or begin another run with --out"
             )
-    return {name: saved[name] for name in chosen}
+    return {name: saved.get(name, value) for name, value in chosen.items()}
 
 
 def _command(chosen: Mapping[str, Any]) -> str:

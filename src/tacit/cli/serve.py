@@ -96,8 +96,15 @@ def serve(
     elif verify:
         _verify(read, as_json=as_json)
     elif consent:
-        name, steps, kept = read.name, read.task.horizon, read.settings.storage.keep_reports
-        print(sentences.consent(read.guarantee, name=name, steps=steps, kept=kept))
+        print(
+            sentences.consent(
+                read.guarantee,
+                name=read.name,
+                steps=read.task.horizon,
+                kept=read.settings.storage.keep_reports,
+                searched=read.ticketed,
+            )
+        )
     else:
         configure(log)
         if role == "planner":
@@ -130,6 +137,7 @@ def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
             "task_id": deployment.task_id,
             "model": deployment.model,
             "guarantee": deployment.guarantee.to_json(),
+            "returning": deployment.returning,
             "timing": {
                 "duration": deployment.task.duration,
                 "delay": deployment.delay,
@@ -229,12 +237,18 @@ def _facts(deployment: Deployment) -> list[str]:
     seconds = f", at most one policy every {updates.cadence:g} s" if updates.cadence else ""
     tokens = "one token per device" if deployment.unit == "user" else "one shared token"
     database = make_url(deployment.database).render_as_string(hide_password=True)
+    sizes = f"{task.sizes['states']} states, {task.sizes.get('actions', 0)} actions"
+    batches = f"at least {updates.minimum_batch:,}"
+    if deployment.ticketed:
+        choice = " and ".join(f"{n} {kind}" for kind, n in task.sizes.items() if kind != "states")
+        sizes = f"a search: observations of {task.sizes['states']}, {choice}"
+        batches = f"{deployment.bound.schedule(0):,}"
     return [
-        f"Task: {deployment.name}, {task.sizes['states']} states, {task.sizes['actions']} actions, "
-        f"horizon {task.horizon}",
+        f"Task: {deployment.name}, {sizes}, horizon {task.horizon}",
         f"Agent: {deployment.agent.name}, {deployment.model} model",
         f"Population: {task.users:,} reports, {tokens}",
-        f"Updates: batches of at least {updates.minimum_batch:,}{seconds}",
+        f"{deployment.returning}.",
+        f"Updates: batches of {batches}{seconds}",
         f"{deployment.sending}.",
         f"{deployment.taking}.",
         f"{deployment.restoring}.",
@@ -272,7 +286,7 @@ def _log_start(deployment: Deployment, collector: Collector, workers: int) -> No
         "started",
         "the service starts",
         tacit=__version__,
-        task_id=deployment.task_id,
+        task_id=collector.deployment.task_id,
         version=collector.status().version,
         model=stated.model,
         epsilon=stated.epsilon,

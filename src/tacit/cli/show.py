@@ -74,6 +74,7 @@ Line = tuple[str, str, str]
 def _lines(learned: LearnedPolicy) -> Iterator[Line]:
     """What to do, by state or input, steps that say the same together."""
     from tacit.policy import LinearPolicy, StochasticPolicy, TabularPolicy
+    from tacit.scored import ScoredPolicy
 
     policy, names = learned.policy, learned.names
     states = names.get("states") or [str(s) for s in range(learned.sizes["states"])]
@@ -91,6 +92,12 @@ def _lines(learned: LearnedPolicy) -> Iterator[Line]:
                 "all",
                 "while learning; act has none",
             )
+        return
+    if isinstance(policy, ScoredPolicy):
+        yield "output", "layer", f"weights, {policy.kind}"
+        for k, layer in enumerate(policy.layers()):
+            for i, row in enumerate(layer):
+                yield str(i), str(k), _affine(row, 0.0)
         return
     yield "state", "steps", "action"
     actions = names.get("actions") or [str(a) for a in range(learned.sizes["actions"])]

@@ -227,8 +227,9 @@ def _table(where: str, lines: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -
     for described, row in lines:
         low, high = row["ci95"]
         stated = described["guarantee"]
+        back = said("", described["given"]["coming"])
         table.add_row(
-            said(described["agent"]["name"], described["given"]["agent"]),
+            said(described["agent"]["name"], described["given"]["agent"]) + back,
             str(len(described["seeds"])),
             "not finished" if row["mean"] is None else f"{row['mean']:.5g}",
             "" if low is None else f"{low:.5g} to {high:.5g}",

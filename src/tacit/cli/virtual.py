@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 
 from tacit.client.cohort import EPOCH, Cohort, VirtualClock
-from tacit.client.population import Population
+from tacit.client.population import Population, Searchers
+from tacit.client.regulars import Regulars, Returns
 from tacit.client.transport import Api
 from tacit.errors import InvalidInput
 from tacit.service.answers import IncomingReport
@@ -44,6 +45,11 @@ class Inside(Api):
         """Whether a report would be taken now."""
         return dataclasses.asdict(self._collector.taking(version))
 
+    def ticket(self, task_id: str, report_id: str, rules: str | None, token: str | None) -> Any:
+        """Be counted."""
+        sender = None if token is None else self._collector.tokens.authenticate(token)
+        return dataclasses.asdict(self._collector.ticket(task_id, report_id, rules, sender))
+
     def dashboard(self) -> Any:
         """Public numbers."""
         return build(self._facts.read(None)).to_json()
@@ -53,19 +59,23 @@ class Inside(Api):
         given = json.loads(body)
         reports = [IncomingReport(**report) for report in given["reports"]]
         sender = None if token is None else self._collector.tokens.authenticate(token)
-        return dataclasses.asdict(self._collector.upload(given["task_id"], reports, sender))
+        return dataclasses.asdict(self._collector.upload(given.get("task_id"), reports, sender))
 
 
 @contextmanager
 def rehearsal(
-    deployment: Deployment, people: Population, users: int, seed: int
+    deployment: Deployment,
+    people: Population | Searchers,
+    users: int,
+    seed: int,
+    returns: Returns | None = None,
 ) -> Iterator[Cohort]:
-    """A cohort against a collector of its own: a new database, which is deleted at the end."""
+    """A cohort against a collector of its own: a new database, which is deleted at the end.
+
+    ``users`` come once, at the file's pace, or so many people come back by a law.
+    """
+    _check(deployment, returns)
     pace, own = deployment.settings.population.pace, deployment.unit == "user"
-    if pace is None:
-        raise InvalidInput(
-            'people need a pace to come at: write for example pace = "150/day" in [population]'
-        )
     clock = VirtualClock(deployment.settings.window.opens or EPOCH)
     with tempfile.TemporaryDirectory(prefix="tacit-virtual-") as folder:
         place = Path(folder)
@@ -82,17 +92,34 @@ def rehearsal(
                 while planner.step():
                     pass
 
-            cohort = Cohort(
-                lambda: Inside(collector),
-                people,
-                collector.tokens.issue("device", users if own else 1, "virtual"),
-                own,
-                seed=seed,
-                clock=clock,
-                pace=pace,
-                plan=plan,
-            )
+            given: dict[str, Any] = {
+                "connect": lambda: Inside(collector),
+                "people": people,
+                "tokens": collector.tokens.issue("device", users if own else 1, "virtual"),
+                "own_tokens": own,
+                "seed": seed,
+                "clock": clock,
+                "plan": plan,
+            }
+            if returns is None:
+                cohort = Cohort(pace=pace or 0.0, **given)
+            else:
+                cohort = Regulars(returns=returns, **given)
             try:
                 yield cohort
             finally:
                 cohort.close()
+
+
+def _check(deployment: Deployment, returns: Returns | None) -> None:
+    """Refuse people whom the file does not provide for."""
+    if returns is None and deployment.settings.population.pace is None:
+        raise InvalidInput(
+            'people need a pace to come at: write for example pace = "150/day" in [population]'
+        )
+    once = deployment.task.rule is None and deployment.task.participations == 1
+    if returns is not None and (once or deployment.unit != "user"):
+        raise InvalidInput(
+            "people who come back need a token of their own and a rule: write for example "
+            'participations = "any" and tokens = "per-device" in [population]'
+        )

@@ -13,6 +13,7 @@ from tacit.client.device import Device
 from tacit.client.episode import Episode
 from tacit.client.errors import Declined, NotTaken, Refused, TookPart, Unreachable
 from tacit.client.outbox import Delivery, Outbox
+from tacit.client.search_episode import SearchEpisode
 from tacit.client.terms import Terms
 from tacit.client.transport import Api
 
@@ -25,6 +26,7 @@ __all__ = [
     "NotTaken",
     "Outbox",
     "Refused",
+    "SearchEpisode",
     "Terms",
     "TookPart",
     "Unreachable",

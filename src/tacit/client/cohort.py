@@ -84,12 +84,15 @@ class Cohort(Fleet):
             self._live(device, person)
         except NotTaken as refusal:
             device.close()
-            self._note(refusal.reason, over=True)
+            self._come_back(refusal.reason, token)
             return None
         return device
 
     def settle(self, patience: float = 0.0) -> dict[str, Any]:
-        """The collector's public numbers; the planner has done what is due."""
+        """The collector's public numbers, when the last batch that is full has been waited for."""
+        if self.terms.ticketed:
+            said = self.terms.description
+            self.clock.now += self.terms.task.duration + said["delay"] + said["grace"]
         self.plan()
         numbers: dict[str, Any] = self._api.dashboard()
         return numbers

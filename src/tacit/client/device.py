@@ -1,12 +1,13 @@
 """The device: joins a task on terms it has checked, and reports once, randomized, the same bytes.
 
 When a report is due the device first asks whether it would be taken, and randomizes only then; what
-would not be taken is never made, and costs its user nothing.
+would not be taken is never made, and costs its user nothing. People who come back act on the newest
+policy; which of their participations are reported is said by the task's rule (``returns.py``).
 
 Nothing but ``POST /v1/reports`` carries anything about the user, and its body is made of the task's
-id, a random report id, the version of the policy, and the randomized message. If the task says how
-long an episode takes, requests are made at its beginning and when its report is due, a moment that
-was drawn at the beginning, and never in between: see ``times.py``.
+id, a report id, the policy and the rules that it names, and the randomized message. If the task
+says how long an episode takes, requests are made at its beginning and when its report is due, a
+moment that was drawn at the beginning, and never in between: see ``times.py``.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from tacit import wire
+from tacit import wire, written
 from tacit.client.episode import Episode
 from tacit.client.errors import Declined, NotTaken, Refused, TookPart, Unreachable
-from tacit.client.outbox import UNMADE, Delivery, Outbox, Saved
+from tacit.client.outbox import DECOY, Delivery, Outbox, Saved
+from tacit.client.returns import Turn, turn
+from tacit.client.search_episode import SearchEpisode
 from tacit.client.terms import Model, Terms, read_terms
 from tacit.client.times import Times
 from tacit.client.transport import Api
@@ -32,10 +33,11 @@ from tacit.privacy.noise import SecureNoise
 from tacit.publication import Publication
 from tacit.trajectory import Trajectory
 from tacit.validate import choice, number
+from tacit.written import whole
 
-OUTCOMES = ("accepted", "duplicate", "stale", "invalid", "refused")
+OUTCOMES = ("accepted", "duplicate", "stale", "invalid", "refused", DECOY)
 
-LATER = frozenset({"not_open", "paused", "unknown_task"})
+LATER = frozenset({"not_open", "paused", "unknown_task", "batch_full"})
 """Reasons that time may cure: a report is kept and sent again, an answer waits to become one."""
 
 
@@ -49,7 +51,8 @@ class Device:
         collector: address of the service, or an Api that several devices share.
         outbox: file to remember things in, for ever; None forgets (for simulated people).
         max_epsilon: the most that the app allows for everything in this outbox: the epsilons of
-            all tasks joined are added up.
+            all tasks joined are added up, anew for every period of which something is reported.
+            Periods that do not fit any more are not reported.
         max_delta: likewise.
         model: "local" declines tasks whose raw trajectories would leave the device; "joint" means
             that the user trusts the operator with them.
@@ -57,6 +60,10 @@ class Device:
         report_id: makes the id of a report where the task lets devices choose it; it is public,
             and must not depend on the user.
         clock: unix time; pass a better one if the platform has it (see ``times.py``).
+        decoys: whether episodes that are not reported end with an upload that looks like a report,
+            of a task in the local model whose rule is that the first one is. It hides from the
+            network which participations are reported, and not from the collector, who can tell a
+            decoy and counts nothing.
     """
 
     def __init__(
@@ -70,6 +77,7 @@ class Device:
         token: str | None = None,
         report_id: Callable[[], str] = wire.new_report_id,
         clock: Callable[[], float] = time.time,
+        decoys: bool = False,
     ) -> None:
         self.max_epsilon = number(max_epsilon, "max_epsilon", low=0.0)
         self.max_delta = number(max_delta, "max_delta", low=0.0, high=1.0)
@@ -80,6 +88,7 @@ class Device:
         self._token = token
         self._report_id = report_id
         self._clock = clock
+        self._decoys = decoys
         self._terms: Terms | None = None
 
     def terms(self) -> Terms:
@@ -98,16 +107,24 @@ class Device:
                 f"the task {terms.name!r} asks for raw trajectories (joint model); pass "
                 'model="joint" if the user trusts the operator with them'
             )
+        too_much = self._too_much(terms, max(1, self._outbox.periods(terms.task_id)))
+        if too_much is not None:
+            raise Declined(too_much)
+
+    def _too_much(self, terms: Terms, periods: int) -> str | None:
+        """Why the app does not allow a task that is paid for in so many periods, if it does not."""
         epsilon, delta = self._outbox.elsewhere(terms.task_id)
         for name, spent, asked, most in (
             ("epsilon", epsilon, terms.guarantee.epsilon, self.max_epsilon),
             ("delta", delta, terms.guarantee.delta, self.max_delta),
         ):
-            if spent + asked > most * (1 + 1e-9):
-                raise Declined(
-                    f"the task {terms.name!r} costs {name} {asked:.6g} beside {spent:.6g} for "
-                    f"other tasks, but the app allows {most:g}"
+            if spent + periods * asked > most * (1 + 1e-9):
+                each = f" in each of {periods} periods" if periods > 1 else ""
+                return (
+                    f"the task {terms.name!r} costs {name} {asked:.6g}{each} beside {spent:.6g} "
+                    f"for other tasks, but the app allows {most:g}"
                 )
+        return None
 
     def _joined(self, task_id: str) -> Terms | None:
         """Terms that were joined, if the app still allows them; None from an older program."""
@@ -118,11 +135,12 @@ class Device:
         self._agree(terms)
         return terms
 
-    def begin(self) -> Episode:
+    def begin(self) -> Episode | SearchEpisode:
         """Join and start an episode under the newest policy, or go on with the one that runs.
 
         To go on needs no network. While the time of an episode is not over no other one begins, and
-        nothing is fetched, also if its report was made already.
+        nothing is fetched, also if its report was made already. Whether a report follows is fixed
+        here, before the first step: ``episode.silent`` says why if none does.
         """
         fetched = self._find()
         now = self._end_overdue()
@@ -132,34 +150,85 @@ class Device:
                 return self._episode(known, running)
         self._refuse_early(now)
         terms = fetched or self.terms()
-        _refuse_standstill(terms)
+        begins = self._turn(terms, now)
+        if begins is None or begins.silent is None:
+            _refuse_standstill(terms)
         self._outbox.join(terms, self._api.address)
         saved = self._outbox.episode(terms.task_id)
         if saved is None:
-            self._outbox.refuse_more(terms.task_id, terms.task.participations)
-            answer = self._api.policy()
-            publication = _publication(answer, terms)
-            self._outbox.see(terms.task_id, publication.version)
-            self._refuse_vain(terms, answer)
-            times = None
-            if terms.task.duration:
-                times = Times.drawn(self._clock(), terms.task.duration, terms.delay)
-            saved = Saved(terms.task_id, self._new_id(terms), answer, [], times)
-            self._outbox.begin(saved)
+            saved = self._new(terms, begins)
+            self._outbox.begin(saved, begins)
         return self._episode(terms, saved)
 
-    def _new_id(self, terms: Terms) -> str:
-        """Of the next report: the first that the token gives and that is not in use."""
+    def _turn(self, terms: Terms, now: float) -> Turn | None:
+        """What a participation is that begins now, of a task with a rule for those who return."""
+        rule = terms.task.rule
+        if rule is None:
+            return None
+        past = self._outbox.past(terms.task_id, rule.period_at(now))
+        return turn(rule, past, now, self._too_much(terms, past.periods + 1))
+
+    def _new(self, terms: Terms, begins: Turn | None) -> Saved:
+        """Fetch the newest policy for an episode whose report will be taken, or that has none."""
+        silent = None if begins is None else begins.silent
+        if begins is None:
+            self._outbox.refuse_more(terms.task_id, terms.task.participations)
+        identity, version, number = self._new_id(terms, begins), None, None
+        if terms.ticketed and silent is None:
+            self._refuse_closing(terms)
+            version, number = self._ticket(terms, identity)
+        answer = self._api.policy(version)
+        publication = _publication(answer, terms)
+        self._outbox.see(terms.task_id, publication.version)
+        if version is not None and publication.version != version:
+            raise Declined("the collector sent another policy than the one of the ticket")
+        if not terms.ticketed and silent is None:
+            self._refuse_vain(terms, answer)
+        elif self._has_decoy(terms):
+            self._obstacle(terms, answer)  # asked as before a report, whatever the answer
+        times, period = None, None if begins is None else begins.period
+        if terms.task.duration:
+            begun = self._clock() if begins is None else begins.begun
+            times = Times.drawn(begun, terms.task.duration, terms.delay)
+        return Saved(terms.task_id, identity, answer, [], times, number, period, silent)
+
+    def _has_decoy(self, terms: Terms) -> bool:
+        """Whether an episode that is not reported ends with a decoy."""
+        first = terms.task.rule is not None and terms.task.rule.teaches == "first"
+        return self._decoys and first and terms.model == "local" and not terms.ticketed
+
+    def _ticket(self, terms: Terms, identity: str) -> tuple[int, int]:
+        """Be counted: the policy's version, and the number that decides the direction."""
+        answer = self._api.ticket(terms.task_id, identity, terms.rules, self._token)
+        try:
+            version, number, reason = answer["version"], answer["number"], answer["reason"]
+            if number is None:
+                raise NotTaken(str(reason)[:60], str(answer["message"])[:500])
+            last = terms.task.users - 1
+            return whole(version, "version", 0), whole(number, "number", 0, last)
+        except (KeyError, TypeError, InvalidInput):
+            raise Unreachable("the collector's answer about a ticket cannot be read") from None
+
+    def _new_id(self, terms: Terms, begins: Turn | None) -> str:
+        """Of the next report: the first that the token gives and that is not in use.
+
+        Every period has as many of its own as participations are counted in it.
+        """
+        if begins is not None and begins.silent is not None:
+            return wire.new_report_id()
         if not terms.assigned:
             return self._report_id()
         if self._token is None:
             raise Declined("ids of this task's reports follow from a token, and there is none")
-        seat = wire.seat(self._token, terms.task_id)
-        ids = (wire.assigned_id(seat, k) for k in range(terms.task.participations))
+        seat, counted = wire.seat(self._token, terms.task_id), terms.task.participations
+        first = 0 if begins is None else begins.period * counted
+        ids = (wire.assigned_id(seat, k) for k in range(first, first + counted))
         return next(one for one in ids if not self._outbox.uses(one))
 
-    def _episode(self, terms: Terms, saved: Saved) -> Episode:
-        publication = _publication(saved.publication, terms)
+    def _episode(self, terms: Terms, saved: Saved) -> Episode | SearchEpisode:
+        publication, acted = _publication(saved.publication, terms), None
+        if saved.number is not None:
+            acted = publication.for_user(saved.number)
 
         def over() -> bool:
             now = self._clock()
@@ -167,13 +236,15 @@ class Device:
             times = self._outbox.times(saved.report_id)
             return times is not None and times.over(now)
 
-        return Episode(
+        kind = SearchEpisode if terms.ticketed else Episode
+        return kind(
             terms,
-            publication,
+            acted or publication,
             saved.steps,
-            lambda steps: self._outbox.save(terms.task_id, steps),
+            lambda steps: self._outbox.save(saved.report_id, steps),
             lambda lived: self._end(terms, publication, saved, lived),
             over,
+            saved.silent,
         )
 
     def _find(self) -> Terms | None:
@@ -200,6 +271,7 @@ class Device:
         address = self._api.address
         past = [made.times for made in self._outbox.reports(address)]
         past += [saved.times for saved in self._outbox.waiting(address)]
+        past += self._outbox.last(address)
         for times in past:
             if times is not None and not times.over(now):
                 ends = datetime.fromtimestamp(times.at(times.ends, now), UTC)
@@ -214,21 +286,21 @@ class Device:
         obstacle = self._obstacle(terms, publication)
         if obstacle is not None and obstacle[0] not in LATER:
             raise NotTaken(*obstacle)
+        self._refuse_closing(terms)
+
+    def _refuse_closing(self, terms: Terms) -> None:
         last = self._clock() + terms.task.duration + terms.delay
         if terms.closes is not None and last >= terms.closes:
             raise NotTaken("closed", "the task closes before the report would be due")
 
     def _end(self, terms: Terms, publication: Publication, saved: Saved, lived: Trajectory) -> None:
-        """Statistic and clipping: of the steps only the answer stays, until its report is due."""
-        answer: Any
-        if terms.model == "joint":
-            answer = wire.pack_trajectory(lived, terms.task.horizon)
-        else:
-            coin = wire.coin(terms.task_id, saved.report_id)
-            contribution = np.zeros(terms.bound.statistic.layout.size, dtype=np.int64)
-            terms.bound.statistic.contribute(lived, publication, coin, contribution)
-            cells = np.flatnonzero(contribution)
-            answer = [cells.tolist(), contribution[cells].tolist()]
+        """Statistic and clipping: of the steps only the answer stays, until its report is due.
+
+        Of an episode that is not reported nothing stays, or a decoy: an answer of nothing lived.
+        """
+        if saved.silent is not None and not self._has_decoy(terms):
+            return self._outbox.forget(saved)
+        answer = terms.reports.answer(lived, publication, _coin(terms, saved))
         self._outbox.end(saved, answer, terms.task.participations)
 
     def _make(self, waiting: Saved) -> Delivery | None:
@@ -240,12 +312,11 @@ class Device:
         terms = self._joined(waiting.task_id) or self.terms()
         obstacle = self._obstacle(terms, waiting.publication)
         if obstacle is None:
-            body = self._report(terms, waiting)
-            self._outbox.store(waiting.task_id, waiting.report_id, body)
+            self._outbox.store(waiting, self._report(terms, waiting))
             return None
         if obstacle[0] in LATER:
             return Delivery(waiting.report_id, waiting.task_id, None, *obstacle)
-        self._outbox.drop(Delivery(waiting.report_id, waiting.task_id, UNMADE, *obstacle))
+        self._outbox.drop(waiting, *obstacle)
         return None
 
     def _obstacle(self, terms: Terms, publication: dict[str, Any]) -> tuple[str, str] | None:
@@ -280,20 +351,17 @@ class Device:
     @staticmethod
     def _report(terms: Terms, waiting: Saved) -> bytes:
         """The bytes that are sent, however often: noise is added here."""
-        message: Any = waiting.steps
-        if terms.model == "local":
-            publication = _publication(waiting.publication, terms)
-            contribution = np.zeros(terms.bound.statistic.layout.size, dtype=np.int64)
-            contribution[waiting.steps[0]] = waiting.steps[1]
-            coin = wire.coin(terms.task_id, waiting.report_id)
-            message = wire.pack_message(
-                wire.device_message(terms.bound, contribution, publication, coin, SecureNoise())
-            )
+        publication, coin = _publication(waiting.publication, terms), _coin(terms, waiting)
+        message = terms.reports.message(waiting.steps, publication, coin, SecureNoise())
+        if waiting.number is not None:  # the ticket says all the rest
+            return written.canonical({"reports": [{"id": waiting.report_id, "message": message}]})
         version = waiting.publication["version"]
         report = {"id": waiting.report_id, "version": version, "message": message}
         if "previous" in waiting.publication:  # an older collector knows no hashes
             report["publication"] = wire.publication_hash(waiting.publication)
-        return wire.canonical({"task_id": terms.task_id, "reports": [report]})
+        if terms.rules is not None:
+            report["rules"] = terms.rules if waiting.silent is None else wire.DECOY
+        return written.canonical({"task_id": terms.task_id, "reports": [report]})
 
     def send(self) -> list[Delivery]:
         """Send what is due and unsettled; what every report to this collector came to.
@@ -301,30 +369,35 @@ class Device:
         Reports that are held say until when; nothing is asked of the network for them. One that is
         due is made if the collector says that it would be taken; bytes once made are sent as they
         are until the collector answers. One that cannot be reached raises: what was not randomized
-        stays so, what was is sent again by the next call, the same bytes.
+        stays so, what was is sent again by the next call, the same bytes. Decoys are sent likewise,
+        and forgotten as soon as they are answered.
         """
         self._find()
         now = self._end_overdue()
-        held = []
+        besides = []
         for waiting in self._outbox.waiting(self._api.address):
             times = waiting.times
             if times is not None and times.held(now):
                 due = times.at(times.due, now)
-                held.append(Delivery(waiting.report_id, waiting.task_id, None, due=due))
+                besides.append(Delivery(waiting.report_id, waiting.task_id, None, due=due))
             elif (later := self._make(waiting)) is not None:
-                held.append(later)
+                besides.append(later)
         for made in self._outbox.reports(self._api.address):
             if made.body is not None and not made.held(now):
                 if self._joined(made.delivery.task_id) is None:  # declined if no longer allowed
                     self.terms()
                 delivery = self._upload(made.delivery, made.body)
-                self._outbox.settle(delivery, final=delivery.reason not in LATER)
+                if made.delivery.outcome == DECOY:
+                    self._outbox.forget_decoy(delivery.id)
+                    besides.append(replace(delivery, outcome=DECOY))
+                else:
+                    self._outbox.settle(delivery, final=delivery.reason not in LATER)
         return [
             replace(made.delivery, due=made.times.at(made.times.due, now))
             if made.times is not None and made.held(now)
             else made.delivery
             for made in self._outbox.reports(self._api.address)
-        ] + held
+        ] + besides
 
     def _upload(self, unsent: Delivery, body: bytes) -> Delivery:
         try:
@@ -373,6 +446,13 @@ def _refuse_standstill(terms: Terms) -> None:
         raise NotTaken("paused", f"the task {terms.name!r} is paused; try again later")
     if state == "closed":
         raise NotTaken("closed", f"the task {terms.name!r} is over; its last policy stays up")
+
+
+def _coin(terms: Terms, saved: Saved) -> int:
+    """The public coin of a report: of its ticket, or of its id."""
+    if saved.number is not None:
+        return saved.number
+    return wire.coin(terms.task_id, saved.report_id)
 
 
 def _publication(answer: Any, terms: Terms) -> Publication:

@@ -23,11 +23,14 @@ class Episode:
 
     Every word is saved before the call returns, so that an app may be closed between two steps.
     With the last step, in a terminal state, when the user leaves, or when the time of the episode
-    is over, the report is made and the steps are forgotten.
+    is over, the report is made and the steps are forgotten. Steps of an episode that is not
+    reported are just forgotten.
 
     Attributes:
         publication: the policy acted on, the same for the whole episode.
-        done: whether the report was made.
+        silent: why nothing of this episode will be reported, in a sentence; None if a report
+            follows.
+        done: whether it is over, and the steps forgotten.
     """
 
     terms: Terms
@@ -36,6 +39,7 @@ class Episode:
     _save: Callable[[list[Any]], None]
     _finish: Callable[[Trajectory], None]
     _over: Callable[[], bool]
+    silent: str | None = None
     done: bool = False
 
     @property
@@ -82,8 +86,8 @@ class Episode:
         if self._over():
             self._close(self._steps)
             raise InvalidInput(
-                "the time of this episode is over: its report is made from the steps so far, as if "
-                "the user had left"
+                "the time of this episode is over: its report, if there is one, is made from the "
+                "steps so far, as if the user had left"
             )
 
     def _not_done(self) -> None:
@@ -109,7 +113,7 @@ class Episode:
         return int(np.searchsorted(sums, u, side="right"))
 
     def _close(self, steps: list[Any]) -> None:
-        self._finish(self._trajectory(steps))
+        self._finish(self._trajectory(steps if self.silent is None else []))
         steps.clear()
         self._steps.clear()
         self.done = True

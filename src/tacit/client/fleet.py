@@ -22,15 +22,17 @@ from tacit import wire
 from tacit.client.device import Device
 from tacit.client.errors import NotTaken, Unreachable
 from tacit.client.outbox import Delivery
-from tacit.client.population import Population
+from tacit.client.population import Population, Searchers
 from tacit.client.terms import Terms, read_terms
 from tacit.client.transport import Api
-from tacit.kernels.draws import draw
-from tacit.kernels.rollout import draw_next, draw_reward, uniforms_per_episode
 from tacit.policy import Policy
 
 TRUSTING = 1e6
 """Simulated people accept any epsilon: they have nothing to lose."""
+
+BETWEEN, WAIT = "batch_full", 0.2
+"""Why nobody can begin while the reports of a full batch are waited for; seconds until the next
+person tries."""
 
 Watch = Callable[[int], None]
 """Is told how many users were counted so far."""
@@ -77,7 +79,7 @@ class Fleet:
     """
 
     connect: Callable[[], Api]
-    people: Population
+    people: Population | Searchers
     tokens: Sequence[str]
     own_tokens: bool
     workers: int = 8
@@ -150,9 +152,16 @@ class Fleet:
                 calendar.now = device.due() or calendar.now
                 (delivery,) = device.send()
             except NotTaken as refusal:
-                self._note(refusal.reason, over=True)
+                self._come_back(refusal.reason, token)
+                self._stop.wait(WAIT if refusal.reason == BETWEEN else 0.0)
                 return
         self._settle(delivery, token)
+
+    def _come_back(self, reason: str, token: str) -> None:
+        """Somebody who could not begin: the next person has the token, if there is one."""
+        if reason == BETWEEN and self.own_tokens:
+            self._tokens.appendleft(token)
+        self._note(reason, over=reason != BETWEEN)
 
     def _next_token(self) -> str | None:
         try:
@@ -192,18 +201,8 @@ class Fleet:
     def _live(self, device: Device, person: int) -> None:
         """One episode in the problem of the person's type, on the person's own luck."""
         rng = np.random.default_rng([self.seed, person])
-        problem = self.people.person(rng.random())
-        u = rng.random(uniforms_per_episode(problem.horizon))
-        low, high = self.terms.reward_range
-        episode = device.begin()
-        state = draw(problem.truth.initial_cdf, u[0])
-        for h in range(problem.horizon):
-            action = episode.act(state)
-            reward = draw_reward(problem.truth, h, state, action, u[3 * h + 2])
-            state = draw_next(problem.truth, h, state, action, u[3 * h + 3])
-            episode.observe(low + reward * (high - low), state)
-            if episode.done:
-                break
+        luck = rng.random()
+        self.people.live(device.begin(), rng, luck, self.terms)
 
     def settle(self, patience: float = 60.0) -> dict[str, Any]:
         """Wait until the planner has caught up; the collector's public numbers then.
@@ -227,16 +226,11 @@ class Fleet:
         return wire.publication_from_json(answer, self.terms.task, self.terms.task_id).policy
 
     def score(self, versions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Exact values of published policies, in the operator's units, by version and users."""
+        """Values of published policies, in the operator's units, by version and users."""
         return [
-            {**row, "value": self.natural(self.people.value(self.policy(int(row["version"]))))}
+            {**row, "value": self.people.earned(self.policy(int(row["version"])), self.terms)}
             for row in versions
         ]
-
-    def natural(self, value: float) -> float:
-        """A sum of rewards in the declared range, from one of rewards in [0, 1]."""
-        low, high = self.terms.reward_range
-        return self.terms.task.horizon * low + (high - low) * value
 
     def close(self) -> None:
         """Close the connection."""

@@ -5,7 +5,8 @@ ends, its clipped answer is stored in the same transaction that forgets the raw 
 report is due and would be taken, the randomized bytes replace the answer, again both or neither.
 The number of reports of a task is what limits how often its user takes part, so rows stay when
 their bytes are gone. Terms and times of an episode are kept as well, so that nothing need be
-fetched before its report is due.
+fetched before its report is due. Where a task has a rule for people who come back, what is
+remembered of a period is two numbers: participations begun, and those that are reported.
 """
 
 from __future__ import annotations
@@ -14,53 +15,26 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.client.errors import Declined, TookPart
+from tacit.client.returns import Past, Turn
+from tacit.client.schema import SCHEMA, VERSION
 from tacit.client.times import Times
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.client.terms import Terms
 
-_SCHEMA = (
-    """
-CREATE TABLE joined (
-    task_id TEXT PRIMARY KEY, address TEXT NOT NULL, name TEXT NOT NULL, terms BLOB NOT NULL,
-    epsilon REAL NOT NULL, delta REAL NOT NULL, newest INTEGER NOT NULL
-);
-CREATE TABLE episodes (
-    task_id TEXT PRIMARY KEY, report_id TEXT NOT NULL, publication TEXT NOT NULL,
-    steps TEXT NOT NULL
-);
-CREATE TABLE reports (
-    id TEXT PRIMARY KEY, task_id TEXT NOT NULL, body BLOB, outcome TEXT, reason TEXT, detail TEXT
-);
-""",
-    """
-ALTER TABLE joined ADD COLUMN description TEXT;
-CREATE TABLE times (
-    report_id TEXT PRIMARY KEY, begun REAL NOT NULL, ends REAL NOT NULL, due REAL NOT NULL,
-    behind REAL
-);
-""",
-    """
-CREATE TABLE answers (
-    task_id TEXT NOT NULL, report_id TEXT PRIMARY KEY, publication TEXT NOT NULL,
-    answer TEXT NOT NULL
-);
-""",
-)
-"""What each version added; a file is brought to the newest one when it is opened."""
-
-VERSION = len(_SCHEMA)
-
 UNMADE = "unmade"
 """Outcome of a report that was never made."""
+
+DECOY = "decoy"
+"""Outcome of what only looks like a report; it is forgotten when the collector has answered."""
 
 _NOTE_CLOCK = """
 UPDATE times SET behind = CASE WHEN begun > :now THEN :now END
@@ -68,13 +42,25 @@ WHERE CASE WHEN begun > :now THEN behind IS NULL OR behind > :now ELSE behind IS
 """
 _TIMES = "times.begun, times.ends, times.due, times.behind"
 _RUNNING = f"""
-SELECT task_id, episodes.report_id, publication, steps, {_TIMES} FROM episodes
+SELECT task_id, episodes.report_id, publication, steps, number, period, silent, {_TIMES}
+FROM episodes
 JOIN joined USING (task_id) LEFT JOIN times USING (report_id)
 """
 _WAITING = f"""
-SELECT task_id, answers.report_id, publication, answer, {_TIMES} FROM answers
+SELECT task_id, answers.report_id, publication, answer, number, period, silent, {_TIMES}
+FROM answers
 JOIN joined USING (task_id) LEFT JOIN times USING (report_id)
 WHERE address = ? ORDER BY answers.rowid
+"""
+_LAST = f"SELECT {_TIMES} FROM times JOIN joined ON report_id = task_id"
+"""Under the name of a task are the times of its last participation, where the task has a rule."""
+
+_COST = """
+SELECT TOTAL(epsilon * periods), TOTAL(delta * periods) FROM (
+    SELECT epsilon, delta, MAX(1, (
+        SELECT COUNT(*) FROM periods WHERE periods.task_id = joined.task_id AND reported > 0
+    )) AS periods FROM joined WHERE task_id <> ?
+)
 """
 _REPORTS = f"""
 SELECT id, task_id, body, outcome, reason, detail, {_TIMES} FROM reports
@@ -91,7 +77,8 @@ class Delivery:
         id: of the report.
         task_id: of its task.
         outcome: accepted, duplicate, stale, invalid or refused; "unmade" if it would not have been
-            taken, so that nothing was randomized or sent; None if it is not sent yet.
+            taken, so that nothing was randomized or sent; "decoy" if it was none; None if it is
+            not sent yet.
         reason: of a refusal, or why it is not made.
         detail: likewise, in a sentence.
         due: unix time before which the report is held on the device; None if it is not held.
@@ -116,10 +103,14 @@ class Saved:
 
     Attributes:
         task_id: of its task.
-        report_id: of the report it will lead to.
+        report_id: of the report it will lead to; of one that leads to none a name on this device,
+            or the id of a decoy.
         publication: the policy it runs under, as fetched.
         steps: what happened, raw; of one that is over the clipped answer alone.
         times: when it ends and when its report is due; None of a task without a duration.
+        number: of its ticket, where the task has tickets.
+        period: in which it began, where the task has a rule for people who come back.
+        silent: why nothing of it is reported, in a sentence; None if it is.
     """
 
     task_id: str
@@ -127,6 +118,9 @@ class Saved:
     publication: dict[str, Any]
     steps: list[Any]
     times: Times | None
+    number: int | None = None
+    period: int | None = None
+    silent: str | None = None
 
 
 @dataclass(frozen=True)
@@ -178,7 +172,7 @@ class Outbox:
                 raise InvalidInput(
                     f"the outbox has version {version}, but this program knows {VERSION}; update it"
                 )
-            for added in _SCHEMA[version:]:
+            for added in SCHEMA[version:]:
                 for statement in added.split(";"):
                     self._db.execute(statement)
             self._db.execute(f"PRAGMA user_version={VERSION}")
@@ -239,11 +233,29 @@ class Outbox:
             self._db.execute("UPDATE joined SET address = ? WHERE task_id = ?", (address, task_id))
 
     def elsewhere(self, task_id: str) -> tuple[float, float]:
-        """Epsilon and delta of all other tasks that were joined."""
-        ((epsilon, delta),) = self._rows(
-            "SELECT TOTAL(epsilon), TOTAL(delta) FROM joined WHERE task_id <> ?", task_id
-        )
+        """Epsilon and delta of all other tasks that were joined, anew for every period reported."""
+        ((epsilon, delta),) = self._rows(_COST, task_id)
         return float(epsilon), float(delta)
+
+    def past(self, task_id: str, period: int) -> Past:
+        """What this device did in a task with a rule, and in one period of it."""
+        rows = self._rows(
+            "SELECT begun, reported FROM periods WHERE task_id = ? AND period = ?", task_id, period
+        )
+        last = self._rows(f"{_LAST} WHERE task_id = ?", task_id)
+        begun, reported = rows[0] if rows else (0, 0)
+        return Past(begun, reported, self.periods(task_id), _times(last[0]) if last else None)
+
+    def periods(self, task_id: str) -> int:
+        """In how many periods something was reported of a task with a rule, or will be."""
+        ((count,),) = self._rows(
+            "SELECT COUNT(*) FROM periods WHERE task_id = ? AND reported > 0", task_id
+        )
+        return int(count)
+
+    def last(self, address: str) -> list[Times | None]:
+        """Times of the last participations in tasks with a rule, of a collector."""
+        return [_times(row) for row in self._rows(f"{_LAST} WHERE address = ?", address)]
 
     def see(self, task_id: str, version: int) -> None:
         """Note the newest policy; an older one than seen before is declined."""
@@ -304,66 +316,120 @@ class Outbox:
         rows = self._rows(f"{_RUNNING} WHERE task_id = ?", task_id)
         return _saved(rows[0]) if rows else None
 
-    def begin(self, saved: Saved) -> None:
-        """Store a new episode and its times."""
+    def begin(self, saved: Saved, turn: Turn | None = None) -> None:
+        """Store a new episode and its times.
+
+        Where the task has a rule it counts in its period from now on, whatever becomes of it.
+        """
         with self._change():
             self._db.execute(
-                "INSERT INTO episodes VALUES (?, ?, ?, ?)",
+                "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(saved.task_id, saved.report_id),
                     *(json.dumps(saved.publication), json.dumps(saved.steps)),
+                    *(saved.number, saved.period, saved.silent),
                 ),
             )
             if saved.times is not None:
-                t = saved.times
-                self._db.execute(
-                    "INSERT OR REPLACE INTO times VALUES (?, ?, ?, ?, NULL)",
-                    (saved.report_id, t.begun, t.ends, t.due),
-                )
+                self._keep(saved.report_id, saved.times)
+            if turn is not None:
+                self._count(saved.task_id, turn)
+                now = turn.begun
+                self._keep(saved.task_id, saved.times or Times(now, now, now))
 
-    def save(self, task_id: str, steps: list[Any]) -> None:
-        """Store what happened in the running episode."""
+    def _count(self, task_id: str, turn: Turn) -> None:
+        if self.past(task_id, turn.period).begun != turn.before:
+            raise TookPart("another program has just begun a participation with this outbox")
+        self._db.execute(
+            "INSERT INTO periods VALUES (:task_id, :period, 1, :reported) ON CONFLICT DO UPDATE "
+            "SET begun = begun + 1, reported = reported + :reported",
+            {"task_id": task_id, "period": turn.period, "reported": turn.silent is None},
+        )
+
+    def _keep(self, name: str, times: Times) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO times VALUES (?, ?, ?, ?, NULL)",
+            (name, times.begun, times.ends, times.due),
+        )
+
+    def save(self, report_id: str, steps: list[Any]) -> None:
+        """Store what happened in a running episode."""
         with self._change():
-            self._db.execute(
-                "UPDATE episodes SET steps = ? WHERE task_id = ?", (json.dumps(steps), task_id)
+            kept = self._db.execute(
+                "UPDATE episodes SET steps = ? WHERE report_id = ?", (json.dumps(steps), report_id)
             )
+            if kept.rowcount != 1:
+                raise InvalidInput("this episode is over: its steps were forgotten before")
 
     def end(self, ended: Saved, answer: Any, participations: int) -> None:
         """Keep the answer of an episode and forget its raw steps, both or neither."""
         with self._change():
-            self.refuse_more(ended.task_id, participations)
-            gone = self._db.execute("DELETE FROM episodes WHERE report_id = ?", (ended.report_id,))
-            if gone.rowcount != 1:
-                raise InvalidInput("this episode is over: its steps were forgotten before")
-            publication = json.dumps(ended.publication)
+            if ended.period is None:  # else it was counted when it began
+                self.refuse_more(ended.task_id, participations)
+            self._forget_steps(ended)
             self._db.execute(
-                "INSERT INTO answers VALUES (?, ?, ?, ?)",
-                (ended.task_id, ended.report_id, publication, json.dumps(answer)),
+                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(ended.task_id, ended.report_id, json.dumps(ended.publication)),
+                    *(json.dumps(answer), ended.number, ended.period, ended.silent),
+                ),
             )
+
+    def forget(self, ended: Saved) -> None:
+        """Forget an episode that is over and of which nothing is reported."""
+        with self._change():
+            self._forget_steps(ended)
+            self._forget_times(ended.report_id)
+
+    def _forget_steps(self, ended: Saved) -> None:
+        gone = self._db.execute("DELETE FROM episodes WHERE report_id = ?", (ended.report_id,))
+        if gone.rowcount != 1:
+            raise InvalidInput("this episode is over: its steps were forgotten before")
 
     def waiting(self, address: str) -> list[Saved]:
         """Episodes that are over and whose reports are not made, with their answers."""
         return [_saved(row) for row in self._rows(_WAITING, address)]
 
-    def store(self, task_id: str, report_id: str, body: bytes) -> None:
-        """Keep a randomized report and forget its answer, both or neither."""
-        self._replace_answer(Delivery(report_id, task_id, None), body)
-
-    def drop(self, unmade: Delivery) -> None:
-        """Forget an answer that nobody would take; what is said about it is kept."""
-        self._replace_answer(unmade, None)
-
-    def _replace_answer(self, by: Delivery, body: bytes | None) -> None:
+    def store(self, waiting: Saved, body: bytes) -> None:
+        """Keep a randomized report, or a decoy, and forget its answer, both or neither."""
+        outcome = None if waiting.silent is None else DECOY
         with self._change():
-            gone = self._db.execute("DELETE FROM answers WHERE report_id = ?", (by.id,))
-            if gone.rowcount != 1:
-                raise InvalidInput("this report was made before")
-            self._db.execute(
-                "INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (id) DO UPDATE SET body = excluded.body, outcome = excluded.outcome, "
-                "reason = excluded.reason, detail = excluded.detail",
-                (by.id, by.task_id, body, by.outcome, by.reason, by.detail),
-            )
+            self._forget_answer(waiting)
+            self._add(Delivery(waiting.report_id, waiting.task_id, outcome), body)
+
+    def drop(self, waiting: Saved, reason: str, detail: str) -> None:
+        """Forget an answer that nobody would take; what is said about it is kept.
+
+        Its period costs nothing then. Of a decoy nothing is kept.
+        """
+        with self._change():
+            self._forget_answer(waiting)
+            if waiting.silent is not None:
+                self._forget_times(waiting.report_id)
+                return
+            by = Delivery(waiting.report_id, waiting.task_id, UNMADE, reason, detail)
+            self._add(by, None)
+            if waiting.period is not None:
+                self._db.execute(
+                    "UPDATE periods SET reported = reported - 1 WHERE task_id = ? AND period = ?",
+                    (waiting.task_id, waiting.period),
+                )
+
+    def _forget_answer(self, waiting: Saved) -> None:
+        gone = self._db.execute("DELETE FROM answers WHERE report_id = ?", (waiting.report_id,))
+        if gone.rowcount != 1:
+            raise InvalidInput("this report was made before")
+
+    def _forget_times(self, report_id: str) -> None:
+        self._db.execute("DELETE FROM times WHERE report_id = ?", (report_id,))
+
+    def _add(self, by: Delivery, body: bytes | None) -> None:
+        self._db.execute(
+            "INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (id) DO UPDATE SET body = excluded.body, outcome = excluded.outcome, "
+            "reason = excluded.reason, detail = excluded.detail",
+            (by.id, by.task_id, body, by.outcome, by.reason, by.detail),
+        )
 
     def reports(self, address: str) -> list[Made]:
         """Every report to a collector, oldest first."""
@@ -381,10 +447,18 @@ class Outbox:
                 (delivery.outcome, delivery.reason, delivery.detail, final, delivery.id),
             )
 
+    def forget_decoy(self, report_id: str) -> None:
+        """Forget a decoy that the collector has answered."""
+        with self._change():
+            self._db.execute("DELETE FROM reports WHERE id = ?", (report_id,))
+            self._forget_times(report_id)
+
 
 def _saved(row: tuple[Any, ...]) -> Saved:
-    return Saved(row[0], row[1], json.loads(row[2]), json.loads(row[3]), _times(row[4:]))
+    task_id, report_id, publication, steps, number, period, silent, *times = row
+    lived = json.loads(publication), json.loads(steps)
+    return Saved(task_id, report_id, *lived, _times(times), number, period, silent)
 
 
-def _times(row: tuple[Any, ...]) -> Times | None:
+def _times(row: Sequence[Any]) -> Times | None:
     return None if row[0] is None else Times(*row)

@@ -15,9 +15,13 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
+from tacit.client.terms import Terms
 from tacit.errors import InvalidInput, TacitError
+from tacit.kernels.draws import draw
+from tacit.kernels.rollout import draw_next, draw_reward, uniforms_per_episode
 from tacit.policy import Policy, TabularPolicy, uniform_policy
 from tacit.problems.catalogue import make_problem
+from tacit.problems.episodic import CompiledEpisodes
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.task import Task
 from tacit.validate import number
@@ -64,9 +68,37 @@ class Population:
         """The problem of a person drawn with the uniform number u."""
         return self.problems[int(np.searchsorted(self._cdf, u, side="right"))]
 
+    measured = "exact"
+
+    def live(self, episode: Any, rng: np.random.Generator, luck: float, terms: Terms) -> None:
+        """One episode of a person drawn with the uniform number ``luck``."""
+        truth, u = self.person(luck).truth, rng.random(uniforms_per_episode(self.horizon))
+        low, high = terms.reward_range
+        state = draw(truth.initial_cdf, u[0])
+        for h in range(self.horizon):
+            action = episode.act(state)
+            reward = draw_reward(truth, h, state, action, u[3 * h + 2])
+            state = draw_next(truth, h, state, action, u[3 * h + 3])
+            episode.observe(low + reward * (high - low), state)
+            if episode.done:
+                break
+
     def value(self, policy: Policy) -> float:
         """Exact value of a policy, averaged over the people."""
         return float(self.shares @ [problem.value(policy) for problem in self.problems])
+
+    def earned(self, policy: Policy, terms: Terms) -> float:
+        """The same in the operator's own units."""
+        return self._natural(self.value(policy), terms)
+
+    def _natural(self, value: float, terms: Terms) -> float:
+        low, high = terms.reward_range
+        return self.horizon * low + (high - low) * value
+
+    def limits(self, terms: Terms) -> dict[str, float]:
+        """The value of the best policy, and what no policy can exceed."""
+        ceiling = self._natural(self.ceiling(), terms)
+        return {"best": self.earned(self.best(), terms), "ceiling": ceiling}
 
     def ceiling(self) -> float:
         """What no policy can exceed: every type with its own best policy."""
@@ -112,7 +144,32 @@ def _met(problem: TabularMDP, table: IntArray, step: int) -> Array:
     return chance
 
 
-def fleet_population(section: Mapping[str, Any], folder: Path, task: Task) -> Population:
+class Searchers:
+    """People of a search, all in one world; what policies return them is found by playing."""
+
+    measured = "mean of 200 episodes"
+
+    def __init__(self, problem: CompiledEpisodes) -> None:
+        self.problem = problem
+        self.references: dict[str, Policy] = {"uniform": problem.uniform()}
+
+    def live(self, episode: Any, rng: np.random.Generator, luck: float, terms: Terms) -> None:
+        """One episode, step by step."""
+        self.problem.through(int(rng.integers(2**62)), episode.act, episode.observe)
+
+    def earned(self, policy: Policy, terms: Terms) -> float:
+        """Mean return of the same 200 episodes for every policy."""
+        rng = np.random.default_rng(0)
+        return float(np.mean([self.problem.rollout(policy, rng).rewards[0] for _ in range(200)]))
+
+    def limits(self, terms: Terms) -> dict[str, float]:
+        """Nobody knows them."""
+        return {}
+
+
+def fleet_population(
+    section: Mapping[str, Any], folder: Path, task: Task
+) -> Population | Searchers:
     """The people that the [fleet] section of a deployment names, if they fit its task."""
     given = dict(section)
     if "python" in given:
@@ -124,6 +181,8 @@ def fleet_population(section: Mapping[str, Any], folder: Path, task: Task) -> Po
             "the deployment has no simulated people: write [fleet] with problem = "
             '"river-swim", or python = "file.py:function"'
         )
+    if task.family == "episodic":
+        return _searchers(made, task)
     people = Population([(1.0, made)]) if isinstance(made, TabularMDP) else made
     if not isinstance(people, Population):
         raise InvalidInput(f"[fleet] makes a {type(made).__name__}; it must be a tabular problem")
@@ -143,6 +202,20 @@ def fleet_population(section: Mapping[str, Any], folder: Path, task: Task) -> Po
             "homogeneous = true"
         )
     return people
+
+
+def _searchers(made: object, task: Task) -> Searchers:
+    if not isinstance(made, CompiledEpisodes):
+        raise InvalidInput(
+            f"[fleet] makes a {type(made).__name__}; people of a search live in a compiled world, "
+            'such as problem = "cart-pole"'
+        )
+    if (made.horizon, made.sizes) != (task.horizon, dict(task.sizes)):
+        raise InvalidInput(
+            f"the people of [fleet] have horizon {made.horizon} and sizes {made.sizes}, but [task] "
+            f"says {task.horizon} and {dict(task.sizes)}"
+        )
+    return Searchers(made)
 
 
 def _call(where: str, folder: Path, parameters: Mapping[str, Any]) -> Any:

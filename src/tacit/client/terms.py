@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from tacit import timing, wire
-from tacit.agents import agents, make_agent
 from tacit.client.errors import Declined
-from tacit.driver import BoundAgent
+from tacit.client.reports import Cells, Raw, Reports
+from tacit.client.search_reports import Number, RawReturn
 from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.guarantee import Guarantee
+from tacit.rules import read_rules, rules_hash, rules_of, rules_sizes
 from tacit.task import Task
 from tacit.validate import integer
-from tacit.wire import real, text, whole
+from tacit.written import canonical, real, text, whole
+
+try:
+    from tacit.client import fitted
+except ImportError:  # the distribution tacit-client, which makes reports by the rules alone
+    fitted = None  # type: ignore[assignment]
 
 Model = Literal["local", "joint"]
-
-_SLACK = 1 + 1e-9
-"""Two machines may round a logarithm differently."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,12 @@ class Terms:
         name: what the operator calls the task.
         model: "local" (only randomized reports leave the device) or "joint" (raw trajectories do).
         task: the public task.
-        bound: the agent, fitted to it on this device.
+        reports: how they are made here.
+        rules: hash of the rules by which they are; None of a task that was joined before there were
+            such hashes.
         guarantee: worked out on this device from the noise that will be added.
-        reward_range: what rewards may be; mapped to [0, 1], clipped.
+        reward_range: what rewards may be; mapped to [0, 1], clipped. Of a search: what the return
+            of an episode may be, clipped.
         absorbing_state: where users are who left.
         states: names of the states, if they have some.
         actions: names of the actions.
@@ -53,7 +56,8 @@ class Terms:
     name: str
     model: Model
     task: Task
-    bound: BoundAgent
+    reports: Reports
+    rules: str | None
     guarantee: Guarantee
     reward_range: tuple[float, float]
     absorbing_state: int
@@ -64,6 +68,11 @@ class Terms:
     assigned: bool
     document: bytes
     description: Mapping[str, Any]
+
+    @property
+    def ticketed(self) -> bool:
+        """Whether a participation is counted when it begins, as those of a search are."""
+        return self.task.family == "episodic"
 
     @property
     def sending(self) -> str:
@@ -104,8 +113,8 @@ def read_terms(answer: object, versions: Sequence[int] = (wire.VERSION,)) -> Ter
 
 
 def _read(answer: Mapping[str, Any]) -> Terms:
-    identity = wire.task_id(answer)
-    if answer["task_id"] != identity:
+    identity = answer["task_id"]
+    if identity not in [wire.task_id(answer, form) for form in wire.terms_forms(answer)]:
         raise InvalidInput("its id is not the hash of its terms")
     low, high = (real(end, "reward_range") for end in _list(answer["reward_range"], 2))
     if not low < high:
@@ -116,78 +125,99 @@ def _read(answer: Mapping[str, Any]) -> Terms:
     ids = answer.get("ids", "chosen")
     if ids not in ("token", "chosen"):
         raise InvalidInput("ids must be token or chosen")
-    document = wire.canonical({name: answer[name] for name in wire.TERMS})
-    bound = _bind(wire.canonical([answer["task"], answer["agent"]]))
-    S, A = bound.task.sizes["states"], bound.task.sizes["actions"]
-    guarantee = dataclasses.replace(bound.guarantee, unit=unit)
+    task = wire.task_from_json(answer["task"])
+    if task.lifetime and ids == "token":
+        raise InvalidInput("reports that are bounded together have ids that devices draw")
+    if task.family != "episodic" and not {"states", "actions"} <= set(task.sizes):
+        raise InvalidInput("devices take part in tasks with states and actions only")
+    S, A = task.sizes["states"], task.sizes.get("actions", 0)
+    rules = read_rules(answer["rules"]) if "rules" in answer else None
+    guarantee, reports = _judge(answer, task, rules)
     labels = answer.get("labels") or {}
-    terms = Terms(
+    return Terms(
         task_id=identity,
         name=text(answer["name"], "name"),
-        model=_model(guarantee, answer),
-        task=bound.task,
-        bound=bound,
-        guarantee=guarantee,
+        model="joint" if guarantee.model == "joint" else "local",
+        task=task,
+        reports=reports,
+        rules=None if rules is None else rules_hash(rules),
+        guarantee=dataclasses.replace(guarantee, unit=unit),
         reward_range=(low, high),
         absorbing_state=whole(answer["absorbing_state"], "absorbing_state", 0, S - 1),
         states=_names(labels.get("states"), S),
-        actions=_names(labels.get("actions"), A),
-        delay=_delay(answer, bound.task.duration),
+        actions=_names(labels.get("actions"), A) if A else None,
+        delay=_delay(answer, task.duration),
         closes=_moment(answer.get("closes")),
         assigned=ids == "token",
-        document=document,
+        document=canonical({name: answer[name] for name in wire.TERMS}),
         description=answer,
     )
-    if terms.model == "local":
-        wire.local_privatizer(bound)
-    return terms
 
 
-@functools.lru_cache(maxsize=16)
-def _bind(document: bytes) -> BoundAgent:
-    """Fit the agent; its name must be one of ours, so nothing foreign is ever run."""
-    task, agent = json.loads(document)
-    name, parameters = text(agent.get("name"), "the agent's name"), agent.get("parameters")
-    if not isinstance(parameters, dict):
-        raise InvalidInput("the agent's parameters must be an object")
-    if agents.entry(name).package:
-        raise InvalidInput(f"the agent {name} is not one of tacit's own, and devices run no other")
-    try:
-        bound = make_agent(name, **parameters).bind(wire.task_from_json(task))
-    except TypeError:
-        raise InvalidInput(f"the parameters of {name} are of the wrong types") from None
-    if not {"states", "actions"} <= set(bound.task.sizes):
-        raise InvalidInput("devices take part in tasks with states and actions only")
-    return bound
+def _judge(
+    answer: Mapping[str, Any], task: Task, rules: Mapping[str, Any] | None
+) -> tuple[Guarantee, Reports]:
+    """What is guaranteed, and how reports are made; declined if more is stated than is given.
 
-
-def _model(guarantee: Guarantee, answer: Mapping[str, Any]) -> Model:
-    """The privacy model that the agent has, which must be the one that was stated."""
-    if guarantee.model not in ("local", "joint"):
-        raise Declined(
-            f"the task's agent has the privacy model {guarantee.model!r}, which asks users to "
-            "trust more than a device can check"
-        )
-    if answer["model"] != guarantee.model:
-        raise Declined(
-            f"the collector states the model {answer['model']!r}, but its agent is "
-            f"{guarantee.model}"
-        )
+    The agent is fitted where the whole package is installed. Chances of cells are those of the
+    rules: they are what is drawn with, and their epsilon is worked out from them.
+    """
     try:
         stated = Guarantee.from_json(answer["guarantee"])
     except (TacitError, KeyError, TypeError, ValueError):
         raise InvalidInput("its guarantee cannot be read") from None
-    mu = math.inf if guarantee.mu is None else guarantee.mu
-    if stated.mu is not None and mu > stated.mu * _SLACK:
+    if stated.rule != task.rule:
+        raise InvalidInput("its guarantee is about another rule of participations than its task's")
+    bound = None if fitted is None else fitted.fit(answer)
+    # without the package nobody here computes with mu; epsilon and delta say less, and are enough
+    found = dataclasses.replace(stated, mu=None) if bound is None else bound.guarantee
+    if found.model not in ("local", "joint"):
         raise Declined(
-            f"the collector states Gaussian noise of mu {stated.mu:g}, which its terms do not give"
+            f"the task's agent has the privacy model {found.model!r}, which asks users to trust "
+            "more than a device can check"
         )
-    if guarantee.epsilon > stated.epsilon * _SLACK or guarantee.delta > stated.delta * _SLACK:
+    if answer["model"] != found.model:
         raise Declined(
-            f"the collector states epsilon {stated.epsilon:g}, delta {stated.delta:g}, but its "
-            f"terms give epsilon {guarantee.epsilon:.6g}, delta {guarantee.delta:g}"
+            f"the collector states the model {answer['model']!r}, but its agent is {found.model}"
         )
-    return guarantee.model
+    if bound is not None:
+        assert fitted is not None
+        found = fitted.check(bound, stated)
+        rules = rules_of(bound) if rules is None else rules
+    if rules is None:
+        raise InvalidInput("it does not say by which rules reports are made")
+    sizes = rules_sizes(task)
+    if {name: rules.get(name) for name in sizes} != sizes:
+        raise InvalidInput("its rules are those of a task of other sizes")
+    kind = rules["report"]
+    if (kind in ("trajectory", "return")) != (found.model == "joint"):
+        raise InvalidInput(f"its rules ask for a report of {kind!r} in the {found.model} model")
+    if kind == "trajectory":
+        return found, Raw(task)
+    if kind == "cells":
+        return _exactly(found, stated, Cells(task, rules))
+    if kind == "return":
+        return found, RawReturn()
+    if kind == "number":
+        return _exactly(found, stated, Number(task, rules))
+    if kind == "numbers" and bound is not None:
+        assert fitted is not None
+        return found, fitted.Numbers(bound)
+    raise Declined(
+        f"the task asks for a report of {str(kind)[:40]!r}, which this device cannot make; noisy "
+        "numbers need the whole package: pip install 'tacit[client,secure]'"
+    )
+
+
+def _exactly(
+    found: Guarantee, stated: Guarantee, cells: Cells | Number
+) -> tuple[Guarantee, Reports]:
+    if stated.mu is not None or cells.epsilon > stated.epsilon * (1 + 1e-9):
+        raise Declined(
+            f"the collector states epsilon {stated.epsilon:g}, but the thresholds of its rules "
+            f"give epsilon {cells.epsilon:.6g}"
+        )
+    return dataclasses.replace(found, epsilon=cells.epsilon), cells
 
 
 def _delay(answer: Mapping[str, Any], duration: float) -> float:

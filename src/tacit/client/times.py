@@ -22,7 +22,7 @@ class Times:
     """Moments of one episode, in unix time of the device.
 
     Attributes:
-        begun: when the policy was fetched.
+        begun: when the episode began.
         ends: when the episode is over at the latest.
         due: before this its report is not sent.
         behind: the first look at a clock that stood before ``begun``; None if it does not.

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-import tenacity
 
+from tacit import written
 from tacit._version import __version__
 from tacit.client.errors import Declined, Refused, Unreachable
 
@@ -37,14 +37,13 @@ class _Busy(Exception):
 
 
 _TRY_AGAIN = (httpx.TransportError, _Busy)
-_BACKOFF = tenacity.wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 
 
-def _pause_before_next(state: tenacity.RetryCallState) -> float:
+def _pause(failed: int, error: Exception) -> float:
     """Twice as long each time, or as the collector asks; by half more or less, at random."""
-    error = state.outcome.exception() if state.outcome is not None else None
     asked = error.seconds if isinstance(error, _Busy) else 0.0
-    return max(_BACKOFF(state), asked) * (0.5 + secrets.randbelow(1000) / 1000)
+    doubled = min(0.5 * 2.0**failed, LONGEST_PAUSE)
+    return max(doubled, asked) * secrets.SystemRandom().uniform(0.5, 1.5)
 
 
 class Api:
@@ -97,12 +96,20 @@ class Api:
         """The collector's public numbers."""
         return self._get("/v1/dashboard")
 
+    def ticket(self, task_id: str, report_id: str, rules: str | None, token: str | None) -> Any:
+        """Be counted before an episode; the same answer however often it is asked."""
+        body = written.canonical({"task_id": task_id, "id": report_id, "rules": rules})
+        return self._post("/v1/tickets", body, token)
+
     def upload(self, body: bytes, token: str | None) -> Any:
         """Send stored bytes, the same on every attempt."""
+        return self._post("/v1/reports", body, token)
+
+    def _post(self, path: str, body: bytes, token: str | None) -> Any:
         headers = {"Content-Type": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        return self._json(self._ask("POST", "/v1/reports", headers, body)[2])
+        return self._json(self._ask("POST", path, headers, body)[2])
 
     def close(self) -> None:
         """Give the connections back."""
@@ -124,20 +131,17 @@ class Api:
     ) -> tuple[int, httpx.Headers, bytes]:
         """One answer, after as many attempts as it takes, at most ``attempts``."""
         headers["User-Agent"] = f"tacit/{__version__}"
-        trying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(_TRY_AGAIN),
-            stop=tenacity.stop_after_attempt(self._attempts),
-            wait=_pause_before_next,
-            sleep=self._pause,
-            reraise=True,
+        for failed in range(self._attempts):
+            try:
+                return self._once(method, path, headers, body)
+            except _TRY_AGAIN as error:
+                trouble = error
+            if failed + 1 < self._attempts:
+                self._pause(_pause(failed, trouble))
+        raise Unreachable(
+            f"{self.address} did not answer {method} {path} in {self._attempts} attempts "
+            f"({str(trouble) or type(trouble).__name__}); try again later"
         )
-        try:
-            return trying(self._once, method, path, headers, body)
-        except _TRY_AGAIN as error:
-            raise Unreachable(
-                f"{self.address} did not answer {method} {path} in {self._attempts} attempts "
-                f"({str(error) or type(error).__name__}); try again later"
-            ) from None
 
     def _once(
         self, method: str, path: str, headers: dict[str, str], body: bytes | None

@@ -24,17 +24,18 @@ class CellSums(NamedTuple):
 
     The first axis tells who was asked: of moves the joint cells and the moves, of rewards the joint
     cells and the rewards; of first steps all three. Weights count in steps of 1 / WEIGHT_STEPS.
+    Pairs x and places s, of which L go on and N can follow, are those of ``tacit.pairs``.
     """
 
-    moves: IntArray  # weighted hits of (s, a, s') [2, G, S, A, S]
-    rewards: IntArray  # weighted hits of (s, a, rho) [2, G', S, A, 2]
-    moves_weight: IntArray  # sum w n [2, G, S, A]
-    rewards_weight: IntArray  # [2, G', S, A]
-    moves_square: IntArray  # sum w^2 n [2, G, S, A]
-    rewards_square: IntArray  # [2, G', S, A]
-    moves_seen: IntArray  # sum w^2 times the hits of (s, a) [2, G, S, A]
-    rewards_seen: IntArray  # [2, G', S, A]
-    first: IntArray  # unweighted hits of s at step 1 [3, S]
+    moves: IntArray  # weighted hits of (x, s') [2, G, X, N]
+    rewards: IntArray  # weighted hits of (x, rho) [2, G', X, 2]
+    moves_weight: IntArray  # sum w n [2, G, X]
+    rewards_weight: IntArray  # [2, G', X]
+    moves_square: IntArray  # sum w^2 n [2, G, X]
+    rewards_square: IntArray  # [2, G', X]
+    moves_seen: IntArray  # sum w^2 times the hits of x [2, G, X]
+    rewards_seen: IntArray  # [2, G', X]
+    first: IntArray  # unweighted hits of s at step 1 [3, L]
     first_users: IntArray  # reports about step 1 [3]
 
 
@@ -74,11 +75,14 @@ def step_reward(rewards: Array, h: int) -> int:
 
 
 @kernel
-def cell_index(kind: int, s: int, rho: int, following: int, S: int) -> int:
-    """Number of the cell in the domain of that kind of question."""
+def cell_index(kind: int, s: int, rho: int, following: int, N: int) -> int:
+    """Number of the cell in the domain of that kind of question, of N places.
+
+    The end, if there is one, is the last place, and (end, 0, 0) the last cell: it has no others.
+    """
     if kind == STEP:
-        return (2 * s + rho) * S + following
-    return s * S + following if kind == MOVE else 2 * s + rho
+        return (2 * s + rho) * N + following
+    return s * N + following if kind == MOVE else 2 * s + rho
 
 
 @kernel
@@ -87,6 +91,8 @@ def add_hits(
     n: int,
     kind: int,
     h: int,
+    state: IntArray,
+    number: IntArray,
     policy: IntArray,
     occupancy: IntArray,
     weighing: Weighing,
@@ -94,39 +100,41 @@ def add_hits(
 ) -> None:
     """Add the summed reports ``hits`` [D] of n users about one question where the policy puts them.
 
-    State s at step h was met with action pi_h(s); reports about it weigh as much as its predicted
-    ``occupancy`` [H, S] says (``report_weight``).
+    Place s, which is ``state`` [N] of policy and predictions, was met at step h with action pi_h;
+    with it, it is pair ``number`` [N, A]. Reports about it weigh as much as its predicted
+    ``occupancy`` [H, S] says (``report_weight``). About the end nothing is learned.
     """
-    S = policy.shape[1]
+    N = state.shape[0]
     source = 0 if kind == STEP else 1
-    for s in range(S):
-        a = policy[h, s]
-        told = 0  # hits of state s
+    for s in range(sums.first.shape[1]):
+        met = occupancy[h, state[s]]
+        x = number[s, policy[h, state[s]]]
+        told = 0  # hits of place s
         if kind != REWARD:
             g = h if sums.moves.shape[1] > 1 else 0
-            w = report_weight(occupancy[h, s], weighing.moves[source], weighing)
-            for following in range(S):
-                count = hits[cell_index(kind, s, 0, following, S)]
+            w = report_weight(met, weighing.moves[source], weighing)
+            for following in range(N):
+                count = hits[cell_index(kind, s, 0, following, N)]
                 if kind == STEP:
-                    count += hits[cell_index(kind, s, 1, following, S)]
-                sums.moves[source, g, s, a, following] += w * count
+                    count += hits[cell_index(kind, s, 1, following, N)]
+                sums.moves[source, g, x, following] += w * count
                 told += count
-            sums.moves_weight[source, g, s, a] += w * n
-            sums.moves_square[source, g, s, a] += w * w * n
-            sums.moves_seen[source, g, s, a] += w * w * told
+            sums.moves_weight[source, g, x] += w * n
+            sums.moves_square[source, g, x] += w * w * n
+            sums.moves_seen[source, g, x] += w * w * told
         if kind != MOVE:
             g = h if sums.rewards.shape[1] > 1 else 0
-            w = report_weight(occupancy[h, s], weighing.rewards[source], weighing)
+            w = report_weight(met, weighing.rewards[source], weighing)
             told = 0
             for rho in range(2):
                 count = 0
-                for following in range(S if kind == STEP else 1):
-                    count += hits[cell_index(kind, s, rho, following, S)]
-                sums.rewards[source, g, s, a, rho] += w * count
+                for following in range(N if kind == STEP else 1):
+                    count += hits[cell_index(kind, s, rho, following, N)]
+                sums.rewards[source, g, x, rho] += w * count
                 told += count
-            sums.rewards_weight[source, g, s, a] += w * n
-            sums.rewards_square[source, g, s, a] += w * w * n
-            sums.rewards_seen[source, g, s, a] += w * w * told
+            sums.rewards_weight[source, g, x] += w * n
+            sums.rewards_square[source, g, x] += w * w * n
+            sums.rewards_seen[source, g, x] += w * w * told
         if h == 0:
             sums.first[kind, s] += told
     if h == 0:
@@ -159,57 +167,57 @@ def estimate_cells(
     out: NoisyCounts,
     first: Array,
 ) -> None:
-    """Overwrite ``out`` and ``first`` [S] with what the sums of reports by the oracles estimate.
+    """Overwrite ``out`` and ``first`` [L] with what the sums of reports by the oracles estimate.
 
-    A count of moves adds up two joint cells, a count of rewards S of them.
+    A count of moves adds up two joint cells, a count of rewards N of them.
     """
-    S, A = sums.first.shape[1], sums.moves.shape[3]
+    X, N = sums.moves.shape[2], sums.moves.shape[3]
     unit = 1.0 / WEIGHT_STEPS
-    for s in range(S):
-        for a in range(A):
-            for g in range(sums.moves.shape[1]):
-                out.moves[g, s, a] = 0.0
-                out.moves_variance[g, s, a] = 0.0
-                seen, total, squares, weights = 0.0, 0.0, 0.0, 0.0
-                for source in range(2):
-                    oracle = joint if source == 0 else move
-                    cells = 2 if source == 0 else 1
-                    reports = sums.moves_weight[source, g, s, a] * unit
-                    square = sums.moves_square[source, g, s, a] * unit * unit
-                    told = sums.moves_seen[source, g, s, a] * unit * unit
-                    out.moves_variance[g, s, a] += cells * oracle.v * square
-                    seen += unbiased(told, square, cells * S, oracle)
-                    squares += square
-                    weights += reports
-                    for n in range(S):
-                        hits = sums.moves[source, g, s, a, n] * unit
-                        count = unbiased(hits, reports, cells, oracle)
-                        out.moves[g, s, a, n] += count
-                        total += count
-                out.moves_unit[g, s, a] = visit_weight(seen, total, squares, weights)
-            for g in range(sums.rewards.shape[1]):
-                out.rewards[g, s, a] = 0.0
-                out.rewards_variance[g, s, a] = 0.0
-                seen, total, squares, weights = 0.0, 0.0, 0.0, 0.0
-                for source in range(2):
-                    oracle = joint if source == 0 else reward
-                    cells = S if source == 0 else 1
-                    reports = sums.rewards_weight[source, g, s, a] * unit
-                    square = sums.rewards_square[source, g, s, a] * unit * unit
-                    told = sums.rewards_seen[source, g, s, a] * unit * unit
-                    out.rewards_variance[g, s, a] += cells * oracle.v * square
-                    seen += unbiased(told, square, cells * 2, oracle)
-                    squares += square
-                    weights += reports
-                    for rho in range(2):
-                        hits = sums.rewards[source, g, s, a, rho] * unit
-                        count = unbiased(hits, reports, cells, oracle)
-                        out.rewards[g, s, a, rho] += count
-                        total += count
-                out.rewards_unit[g, s, a] = visit_weight(seen, total, squares, weights)
+    for x in range(X):
+        for g in range(sums.moves.shape[1]):
+            out.moves[g, x] = 0.0
+            out.moves_variance[g, x] = 0.0
+            seen, total, squares, weights = 0.0, 0.0, 0.0, 0.0
+            for source in range(2):
+                oracle = joint if source == 0 else move
+                cells = 2 if source == 0 else 1
+                reports = sums.moves_weight[source, g, x] * unit
+                square = sums.moves_square[source, g, x] * unit * unit
+                told = sums.moves_seen[source, g, x] * unit * unit
+                out.moves_variance[g, x] += cells * oracle.v * square
+                seen += unbiased(told, square, cells * N, oracle)
+                squares += square
+                weights += reports
+                for n in range(N):
+                    hits = sums.moves[source, g, x, n] * unit
+                    count = unbiased(hits, reports, cells, oracle)
+                    out.moves[g, x, n] += count
+                    total += count
+            out.moves_unit[g, x] = visit_weight(seen, total, squares, weights)
+        for g in range(sums.rewards.shape[1]):
+            out.rewards[g, x] = 0.0
+            out.rewards_variance[g, x] = 0.0
+            seen, total, squares, weights = 0.0, 0.0, 0.0, 0.0
+            for source in range(2):
+                oracle = joint if source == 0 else reward
+                cells = N if source == 0 else 1
+                reports = sums.rewards_weight[source, g, x] * unit
+                square = sums.rewards_square[source, g, x] * unit * unit
+                told = sums.rewards_seen[source, g, x] * unit * unit
+                out.rewards_variance[g, x] += cells * oracle.v * square
+                seen += unbiased(told, square, cells * 2, oracle)
+                squares += square
+                weights += reports
+                for rho in range(2):
+                    hits = sums.rewards[source, g, x, rho] * unit
+                    count = unbiased(hits, reports, cells, oracle)
+                    out.rewards[g, x, rho] += count
+                    total += count
+            out.rewards_unit[g, x] = visit_weight(seen, total, squares, weights)
+    for s in range(sums.first.shape[1]):
         first[s] = 0.0
         for kind in range(3):
             oracle = joint if kind == STEP else (move if kind == MOVE else reward)
-            cells = 2 * S if kind == STEP else (S if kind == MOVE else 2)
+            cells = 2 * N if kind == STEP else (N if kind == MOVE else 2)
             hits = float(sums.first[kind, s])
             first[s] += unbiased(hits, float(sums.first_users[kind]), cells, oracle)

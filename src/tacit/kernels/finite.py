@@ -97,9 +97,12 @@ def sum_subsets(
         n += counts[x]
         groups += 1 if counts[x] > 0 else 0
     if float(n) * (size + 2) <= PASS_COST * D * (size + groups * (size - 1)):
-        report = np.zeros(D, dtype=np.int64)
+        report = np.zeros(D if size > 1 else 0, dtype=np.int64)
         for x in range(D):
             for _ in range(counts[x]):
+                if size == 1:  # as ``encode_subset``, without looking at all cells
+                    hits[int(rng.random() * D) if rng.random() < blanket else x] += 1
+                    continue
                 encode_subset(x, size, blanket, rng, report)
                 for j in range(D):
                     hits[j] += report[j]

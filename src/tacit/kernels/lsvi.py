@@ -171,6 +171,36 @@ def optimistic_stage(
 
 
 @kernel
+def stretched(packed: Array, ridge: float, matrices: Array, rate: float, work: Array) -> bool:
+    """Whether x^T (G + ridge I) x >= rate x^T V x for some x and stage.
+
+    That is: the largest eigenvalue of V^(-1/2) (G + ridge I) V^(-1/2) is at least ``rate``, or,
+    without eigenvalues, rate V - G - ridge I is not positive definite.
+
+    Args:
+        packed: Gram matrices G [H, p], off-diagonal entries times sqrt 2.
+        ridge: added to their diagonals.
+        matrices: V, positive definite [H, d, d].
+        rate: above 1.
+        work: work space [d, d].
+    """
+    d = work.shape[0]
+    root2 = math.sqrt(2.0)
+    for h in range(packed.shape[0]):
+        k = 0
+        for i in range(d):
+            work[i, i] = rate * matrices[h, i, i] - (packed[h, k] + ridge)
+            k += 1
+            for j in range(i + 1, d):
+                work[j, i] = rate * matrices[h, j, i] - packed[h, k] / root2
+                k += 1
+        value = cholesky_logdet(work)
+        if not value == value:
+            return True
+    return False
+
+
+@kernel
 def log_determinants(packed: Array, ridge: float, least: float, work: Array, logdet: Array) -> bool:
     """log det(G + ridge I) of every stage; False if an eigenvalue is not above ``least``.
 

@@ -7,6 +7,7 @@ what counts can be), then the model given those counts; as the noise vanishes th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -112,12 +113,29 @@ class NoisyCounts(NamedTuple):
     weight of the average visit behind them, so that count / unit is a number of visits.
     """
 
-    moves: Array  # of (x, s') [G, X, S]
+    moves: Array  # of (x, s') [G, X, N]
     rewards: Array  # of (x, rho) [G', X, 2]
     moves_variance: Array  # [G, X]
     rewards_variance: Array  # [G', X]
     moves_unit: Array  # [G, X]
     rewards_unit: Array  # [G', X]
+
+
+def noisy_counts(
+    blocks: Mapping[str, Array], moves_variance: Array, rewards_variance: Array
+) -> NoisyCounts:
+    """The blocks of a release and the variances of its noise, as kernels take them: by pairs."""
+    moves, rewards = blocks["moves"], blocks["rewards"]
+    pairs = int(np.prod(moves.shape[1:-1]))
+    at, of = (len(moves), pairs), (len(rewards), pairs)
+    return NoisyCounts(
+        moves.reshape(*at, moves.shape[-1]),
+        rewards.reshape(*of, 2),
+        moves_variance.reshape(at),
+        rewards_variance.reshape(of),
+        blocks["moves_unit"].reshape(at),
+        blocks["rewards_unit"].reshape(of),
+    )
 
 
 @kernel
@@ -231,6 +249,9 @@ def predict_occupancy(
     first: Array,
     users: float,
     number: IntArray,
+    begin: IntArray,
+    end: IntArray,
+    succ: IndexArray,
     P: Array,
     actions: IntArray,
     floor: float,
@@ -239,27 +260,30 @@ def predict_occupancy(
 ) -> None:
     """Chance of being in s at step h, into f [H, S]; at least ``floor``, into ``steps`` [H, S].
 
-    The latter in whole steps of 1 / WEIGHT_STEPS. Start law: projection of ``first`` / ``users``.
-    ``number`` [S, A] is that of a pair in P [G, X, S]; who is in a terminal state stays.
+    The latter in whole steps of 1 / WEIGHT_STEPS. Start law: projection of ``first`` / ``users``,
+    over as many states as it has, the first ones. ``number`` [S, A] is that of a pair, whose next
+    states succ[i] have chance P[i], begin <= i < end; who is in a terminal state stays.
     """
     H, S = actions.shape
-    for s in range(S):
+    f[0] = 0.0
+    L = first.shape[0]
+    for s in range(L):
         f[0, s] = first[s] / max(users, 1.0)
-    project(f[0], 1.0)
+    project(f[0, :L], 1.0)
     for h in range(H):
         for s in range(S):
             steps[h, s] = np.int64(np.rint(max(f[h, s], floor) * WEIGHT_STEPS))
         if h == H - 1:
             break
-        g = h if P.shape[0] > 1 else 0
+        g = h if begin.shape[0] > 1 else 0
         f[h + 1] = 0.0
         for s in range(S):
             x = number[s, actions[h, s]]
             if x < 0:
                 f[h + 1, s] += f[h, s]
                 continue
-            for n in range(S):
-                f[h + 1, n] += f[h, s] * P[g, x, n]
+            for i in range(np.uint64(begin[g, x]), np.uint64(end[g, x])):
+                f[h + 1, succ[i]] += f[h, s] * P[i]
 
 
 @kernel

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, IndexArray, IntArray
 from tacit.kernels import kernel
 from tacit.kernels.posterior import LEAST, NoisyCounts, project
 from tacit.kernels.questions import KINDS, MOVE, REWARD, SPREAD, STEP, Weighing
@@ -141,6 +141,9 @@ def stakes(
     counts: NoisyCounts,
     f: Array,
     number: IntArray,
+    begin: IntArray,
+    end: IntArray,
+    succ: IndexArray,
     P: Array,
     V: Array,
     policy: IntArray,
@@ -150,7 +153,8 @@ def stakes(
     """Squared error of the plan's value that may come from each pair: [G, X], [G', X].
 
     A reward matters as often as it is met, f_h(s); a next-state law in proportion to the spread of
-    the values it leads to. About a terminal state nothing is left to learn.
+    the values it leads to, over the next states that are listed. About a terminal state nothing is
+    left to learn.
     """
     moves, rewards, moves_variance, rewards_variance, moves_unit, rewards_unit = counts
     H, S = policy.shape
@@ -165,20 +169,21 @@ def stakes(
                 continue
             at_rewards[r, x] += f[h, s]
             if h < H - 1 and f[h, s] > 0.0:
+                low, high = np.uint64(begin[g, x]), np.uint64(end[g, x])
                 mean = 0.0
-                for n in range(S):
-                    mean += P[g, x, n] * V[h + 1, n]
+                for i in range(low, high):
+                    mean += P[i] * V[h + 1, succ[i]]
                 spread = 0.0
-                for n in range(S):
-                    spread += (V[h + 1, n] - mean) ** 2
+                for i in range(low, high):
+                    spread += (V[h + 1, succ[i]] - mean) ** 2
                 at_moves[g, x] += f[h, s] * np.sqrt(spread)
     for x in range(moves.shape[1]):
         for g in range(at_moves.shape[0]):
             total = 0.0
-            for n in range(S):
-                total += moves[g, x, n]
+            for i in range(np.uint64(begin[g, x]), np.uint64(end[g, x])):
+                total += moves[g, x, succ[i]]
             total = max(total, 0.0)
-            noise = moves_variance[g, x] + moves_unit[g, x] * total / S
+            noise = moves_variance[g, x] + moves_unit[g, x] * total / (end[g, x] - begin[g, x])
             at_moves[g, x] = (at_moves[g, x] * remaining_variance(total, noise)) ** 2
         for g in range(at_rewards.shape[0]):
             total = max(rewards[g, x, 0] + rewards[g, x, 1], 0.0)
@@ -199,11 +204,18 @@ def share_questions(
     """Overwrite ``asked`` [3 H] with cumulative shares in proportion to what a question teaches.
 
     A question about step h tells of state s with precision f^2 / (f / 4 + v) per user, v being the
-    noise of its kind. A tenth goes to all steps alike, to the best kind of each.
+    noise of its kind. A tenth goes to all steps alike, to the best kind of each; where some states
+    are terminal, to each step as far as it is predicted to be lived.
     """
     H, S = policy.shape
     total = 0.0
+    lived = 0.0
+    ends = False
+    for s in range(S):
+        ends = ends or number[s, policy[0, s]] < 0
     for h in range(H):
+        for s in range(S):
+            lived += f[h, s] if number[s, policy[h, s]] >= 0 else 0.0
         g = h if at_moves.shape[0] > 1 else 0
         r = h if at_rewards.shape[0] > 1 else 0
         for kind in range(KINDS):
@@ -227,9 +239,15 @@ def share_questions(
         for kind in range(KINDS):
             if asked[KINDS * h + kind] > asked[KINDS * h + best]:
                 best = kind
+        spread = IN_TURN if total > 0.0 else 1.0
+        turn = spread / H
+        if ends and lived > 0.0:
+            turn = 0.0
+            for s in range(S):
+                turn += spread * f[h, s] / lived if number[s, policy[h, s]] >= 0 else 0.0
         for kind in range(KINDS):
             share = asked[KINDS * h + kind] * (1.0 - IN_TURN) / total if total > 0.0 else 0.0
             if kind == best:
-                share += IN_TURN / H if total > 0.0 else 1.0 / H
+                share += turn
             sum_so_far += share
             asked[KINDS * h + kind] = sum_so_far

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,16 +26,54 @@ LEAST = 1e-9
 """No eigenvalue is below this."""
 
 
+Rule = Literal["determinant", "rayleigh"]
+RATES: dict[Rule, float] = {"determinant": 2.0, "rayleigh": 1.4}
+"""Growth that makes a switch due: of a determinant as published, of a direction by trial."""
+
+
 @dataclass(frozen=True)
 class Switching:
-    """Plan anew when a determinant has grown by ``rate``, at most ``most`` times.
+    """Plan anew when a matrix has grown by ``rate``, at most ``most`` times.
 
     The test is made once per publication, on released matrices only; the cap is what the privacy of
-    the answers rests on (docs/papers/linear_jdp.md#e6 and #e10).
+    the answers rests on (docs/papers/linear_jdp.md#e6 and #e10), whatever the rule.
+
+    Attributes:
+        most: number of switches.
+        rule: what has to grow: a determinant, or the matrix in some direction
+            (docs/papers/linear_jdp.md#rayleigh).
+        rate: how much.
     """
 
     most: int
+    rule: Rule = "determinant"
     rate: float = 2.0
+
+    @classmethod
+    def by(cls, rule: Rule, most: int) -> Switching:
+        """At the rate of that rule."""
+        return cls(most, rule, RATES[rule])
+
+    def first(self, H: int, d: int, ridge: float) -> dict[str, Any]:
+        """What later matrices are compared with before there are data, for a publication."""
+        if self.rule == "rayleigh":
+            return {"matrices": np.tile(ridge * np.eye(d), (H, 1, 1)), "switches": 0}
+        return {"logdet": np.full(H, d * np.log(ridge)), "switches": 0}
+
+    def mark(self, fit: Regression, previous: Publication) -> dict[str, Any]:
+        """The same after a switch to a new fit."""
+        used = int(previous.context["switches"]) + 1
+        if self.rule == "rayleigh":
+            return {"matrices": fit.matrices(), "switches": used}
+        return {"logdet": fit.logdet, "switches": used}
+
+    def due(self, fit: Regression, previous: Publication) -> bool:
+        """Whether a switch is due and still allowed."""
+        if int(previous.context["switches"]) >= self.most:
+            return False
+        if self.rule == "rayleigh":
+            return fit.stretched(previous.context["matrices"], self.rate)
+        return bool((fit.logdet - previous.context["logdet"] >= np.log(self.rate)).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +114,18 @@ class Regression:
         work = np.empty((d, d))
         self._sound = lsvi.log_determinants(self._packed, ridge, least, work, self.logdet)
         if not self._sound:
-            self.logdet = np.linalg.slogdet(self._matrices()[1])[1]
+            self.logdet = np.linalg.slogdet(self.matrices())[1]
+
+    def matrices(self) -> Array:
+        """The regularised Gram matrices, eigenvalues raised where they are too small [H, d, d]."""
+        return self._matrices()[1]
+
+    def stretched(self, before: Array, rate: float) -> bool:
+        """Whether some direction of some stage has grown by ``rate`` since these matrices."""
+        if self._sound:
+            work = np.empty_like(before[0])
+            return lsvi.stretched(self._packed, self._ridge, before, rate, work)
+        return bool(np.linalg.eigvalsh(rate * before - self.matrices()).min() <= 0.0)
 
     def _matrices(self) -> tuple[Array, Array]:
         """Released Gram matrices, and the regularised ones."""
@@ -136,13 +185,6 @@ def unchanged(previous: Publication) -> Publication:
     return Publication(previous.version + 1, previous.policy, previous.context)
 
 
-def grown(logdet: Array, previous: Publication, switching: Switching) -> bool:
-    """Whether a switch is due and still allowed."""
-    used = int(previous.context["switches"])
-    due = bool((logdet - previous.context["logdet"] >= np.log(switching.rate)).any())
-    return due and used < switching.most
-
-
 def greedy_in(
     task: Task,
     Q: Array,
@@ -195,15 +237,15 @@ class LsviPlanner:
             Q = np.broadcast_to(tops[:, None, None], (H, S, A)).copy()
             context: dict[str, Any] = {}
             if self.switching is not None:
-                context = {"logdet": np.full(H, d * np.log(self.ridge)), "switches": 0}
+                context = self.switching.first(H, d, self.ridge)
             return greedy_in(task, Q, previous, streams, context)
         fit = Regression(task, release, self.ridge, self.least)
         context = {}
         if self.switching is not None:
             assert previous is not None
-            if not grown(fit.logdet, previous, self.switching):
+            if not self.switching.due(fit, previous):
                 return unchanged(previous)
-            context = {"logdet": fit.logdet, "switches": int(previous.context["switches"]) + 1}
+            context = self.switching.mark(fit, previous)
         fit.solve(asked=bool(self.asked.ranges))
         Q = np.empty((H, S, A))
         if self.asked.ranges:
@@ -298,7 +340,7 @@ class LsviPlusPlanner:
             return self._first(task, previous, streams)
         assert previous is not None
         fit = Regression(task, release, self.ridge, self.least)
-        due = grown(fit.logdet, previous, self.switching)
+        due = self.switching.due(fit, previous)
         if not due and not self.bonus.theory:
             return unchanged(previous)
         fit.solve(asked=bool(self.asked.ranges))
@@ -313,8 +355,7 @@ class LsviPlusPlanner:
         d = feature_table(task).shape[2]
         tops = np.broadcast_to(np.arange(H, 0, -1.0)[:, None, None], (H, S, A))
         context: dict[str, Any] = {
-            "logdet": np.full(H, d * np.log(self.ridge)),
-            "switches": 0,
+            **self.switching.first(H, d, self.ridge),
             "Qhat": tops,
             "Qcheck": np.zeros((H, S, A)),
             "mean": np.zeros((H, S * A)),
@@ -357,8 +398,7 @@ class LsviPlusPlanner:
             Qcheck[h] = np.maximum(Qcheck[h], down) if self.monotone else down
             V, low = Qhat[h].max(axis=1), Qcheck[h].max(axis=1)
         context["weights"] = self._weights(task, fit, context)
-        context["logdet"] = fit.logdet
-        context["switches"] = context["switches"] + 1
+        context |= self.switching.mark(fit, previous)
         return greedy_in(task, Qhat, previous, streams, context)
 
     def _weights(self, task: Task, fit: Regression, context: dict[str, Any]) -> Array:

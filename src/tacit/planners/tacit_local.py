@@ -11,11 +11,17 @@ import numpy.typing as npt
 
 from tacit.arrays import Array
 from tacit.kernels import tacit_local
-from tacit.kernels.planning import backward_induction
-from tacit.kernels.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
+from tacit.kernels.listed import listed_model, settled
+from tacit.kernels.planning import backward_induction, greedy
+from tacit.kernels.posterior import (
+    NoisyCounts,
+    noisy_counts,
+    predict_occupancy,
+    sample_noisy_model,
+)
 from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
-from tacit.pairs import full_rows
-from tacit.planners.base import Ask, Streams, averaged, greedy_actions, next_version
+from tacit.pairs import Rows, full_rows, met_places
+from tacit.planners.base import MANY_STATES, Ask, Streams, averaged, greedy_actions, next_version
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release
@@ -26,7 +32,12 @@ FLOOR = 0.02
 (docs/papers/tabular_ldp.md#b4)."""
 
 Model = tuple[Array, Array]
-"""Next-state laws P [G, X, S] and mean rewards R [G', X] of the task's pairs."""
+"""Next-state laws P [G, X, N] and mean rewards R [G', X] of the task's pairs."""
+
+
+def lists_next(task: Task) -> bool:
+    """Whether the next states of a pair are listed: where something is declared, or S is large."""
+    return not task.pairs.every or task.sizes["states"] > MANY_STATES
 
 
 class _StepPlanner(ABC):
@@ -54,37 +65,46 @@ class _StepPlanner(ABC):
             actions = greedy_actions(np.zeros(table_sizes(task)), task, streams)
             equal = np.full(actions.shape, WEIGHT_STEPS, dtype=np.int64)
             return Publication(version, TabularPolicy(actions), {"occupancy": equal})
-        counts = released_counts(task, release)
+        counts, places = released_counts(release), met_places(task.pairs)
         P, R = np.empty_like(counts.moves), np.empty_like(counts.rewards_unit)
-        number = task.pairs.number
-        Q, V = self._values(task, counts, version, streams, (P, R))
-        actions = greedy_actions(Q, task, streams)
+        rows, number = full_rows(*P.shape), places.number
+        progress = release.users / task.users
+        Q, V = self._values(task, counts, progress, version, streams, rows, (P, R))
+        actions = np.zeros((task.horizon, len(number)), dtype=np.int64)
+        greedy(places.first, task.pairs.action, Q, streams.ties, actions)
         f, occupancy = np.empty(actions.shape), np.empty(actions.shape, dtype=np.int64)
-        users = release.blocks["first_users"][0]
-        predict_occupancy(release.blocks["first"], users, number, P, actions, FLOOR, f, occupancy)
-        context: dict[str, npt.NDArray[Any]] = {"occupancy": occupancy}
+        first, users, model = release.blocks["first"], release.blocks["first_users"][0], P.ravel()
+        predict_occupancy(first, users, number, *rows, model, actions, FLOOR, f, occupancy)
+        context: dict[str, npt.NDArray[Any]] = {"occupancy": places.spread(occupancy)}
         if self.weighing is not None:
             at_moves = np.empty(counts.moves_unit.shape)
             at_rewards = np.empty(counts.rewards_unit.shape)
-            tacit_local.stakes(counts, f, number, P, V, actions, at_moves, at_rewards)
+            tacit_local.stakes(counts, f, number, *rows, model, V, actions, at_moves, at_rewards)
             context["questions"] = np.empty(KINDS * len(actions))
             tacit_local.share_questions(
                 at_moves, at_rewards, f, number, actions, self.weighing, context["questions"]
             )
-        return Publication(version, TabularPolicy(actions), context)
+        return Publication(version, TabularPolicy(places.spread(actions)), context)
 
     @abstractmethod
     def _values(
-        self, task: Task, counts: NoisyCounts, version: int, streams: Streams, model: Model
+        self,
+        task: Task,
+        counts: NoisyCounts,
+        progress: float,
+        version: int,
+        streams: Streams,
+        rows: Rows,
+        model: Model,
     ) -> tuple[Array, Array]:
-        """Q and V; fills the model that occupancies are predicted with."""
+        """Q [H, X] and V [H + 1, N]; fills the model that occupancies are predicted with."""
 
 
 @dataclass(frozen=True)
 class NoisyPosteriorPlanner(_StepPlanner):
     """Draws a model that the released counts and their noise allow, and plays its best policy.
 
-    See docs/papers/tabular_ldp.md#b3 and B4 there.
+    See docs/papers/tabular_ldp.md#b3 and B4 there, and #b9 for tables whose next states are listed.
 
     Attributes:
         weighing: how reports weigh.
@@ -93,17 +113,29 @@ class NoisyPosteriorPlanner(_StepPlanner):
     weighing: Weighing
 
     def _values(
-        self, task: Task, counts: NoisyCounts, version: int, streams: Streams, model: Model
+        self,
+        task: Task,
+        counts: NoisyCounts,
+        progress: float,
+        version: int,
+        streams: Streams,
+        rows: Rows,
+        model: Model,
     ) -> tuple[Array, Array]:
-        (H, S, _), (P, R), pairs = table_sizes(task), model, task.pairs
+        H, (P, R), first = task.horizon, model, met_places(task.pairs).first
+        N = P.shape[2]
+        if lists_next(task):
+            mean = settled(progress, streams.posterior) or streams.draws > 1
+            listed_model(counts, first, mean, streams.posterior, *rows, P.ravel(), R)
+        else:
 
-        def draw() -> None:
-            sample_noisy_model(counts, streams.posterior, np.empty(S), P, R)
+            def draw() -> None:
+                sample_noisy_model(counts, streams.posterior, np.empty(N), P, R)
 
-        averaged(draw, (P, R), streams.draws)
-        Q, V = np.full((H, len(pairs.action)), np.inf), np.empty((H + 1, S))
-        rows, none = full_rows(*P.shape), np.zeros((0, 0))
-        backward_induction(pairs.first, *rows, P.ravel(), none, R, task.end_reward, Q, V)
+            averaged(draw, (P, R), streams.draws)
+        Q, V = np.full((H, P.shape[1]), np.inf), np.empty((H + 1, N))
+        none = np.zeros((0, 0))
+        backward_induction(first, *rows, P.ravel(), none, R, task.end_reward, Q, V)
         return Q, V
 
 
@@ -125,28 +157,25 @@ class DirectionalPlanner(_StepPlanner):
     weighing: Weighing | None = None
 
     def _values(
-        self, task: Task, counts: NoisyCounts, version: int, streams: Streams, model: Model
+        self,
+        task: Task,
+        counts: NoisyCounts,
+        progress: float,
+        version: int,
+        streams: Streams,
+        rows: Rows,
+        model: Model,
     ) -> tuple[Array, Array]:
-        (H, S, A), (P, R) = table_sizes(task), model
+        (H, S, A), (P, R), first = table_sizes(task), model, met_places(task.pairs).first
         tacit_local.mean_model(counts, P, R)
         z = tacit_local.directional_z(self.bonus_scale, self.beta, (H, S, A), max(version, 1))
-        Q, V = np.empty((H, len(task.pairs.action))), np.empty((H + 1, S))
-        tacit_local.directional_induction(counts, z, task.pairs.first, P, R, task.end_reward, Q, V)
+        Q, V = np.empty((H, P.shape[1])), np.empty((H + 1, P.shape[2]))
+        tacit_local.directional_induction(counts, z, first, P, R, task.end_reward, Q, V)
         return Q, V
 
 
-def released_counts(task: Task, release: Release) -> NoisyCounts:
-    """What kernels read of a release: the counts of the task's pairs."""
-    blocks, law, pairs = release.blocks, release.law, task.pairs
-
-    def met(table: Array) -> Array:
-        return np.ascontiguousarray(table[:, pairs.state, pairs.action])
-
-    return NoisyCounts(
-        met(blocks["moves"]),
-        met(blocks["rewards"]),
-        met(law.variance("moves")),
-        met(law.variance("rewards")),
-        met(blocks["moves_unit"]),
-        met(blocks["rewards_unit"]),
-    )
+def released_counts(release: Release) -> NoisyCounts:
+    """What kernels read of a release."""
+    law = release.law
+    found = noisy_counts(release.blocks, law.variance("moves"), law.variance("rewards"))
+    return NoisyCounts(*(part.copy() for part in found))  # as the fused loop has them: writable

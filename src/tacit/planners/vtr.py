@@ -89,24 +89,28 @@ class ValueTargetedPlanner(_Targeted, ValuePlanner):
         return found["Q"], {"V": found["V"], "reach": found["reach"]}
 
 
+def step_sizes(task: Task, rate: Rate) -> Array:
+    """eta of every stage of mirror descent.
+
+    "paper": sqrt(2 ln A / (K H^2)); "tight": sqrt(8 ln A / (K cap_h^2)).
+    """
+    H, A = task.horizon, task.sizes["actions"]
+    if rate == "paper":
+        return np.full(H, math.sqrt(2 * math.log(A) / (task.users * H**2)))
+    caps = np.maximum(value_caps(task)[:H], 1e-9)
+    sizes: Array = np.sqrt(8 * math.log(A) / task.users) / caps
+    return sizes
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MirrorPlanner(_Targeted):
     """Mirror-descent policy optimisation: LinOpt-PO (docs/papers/mixture_jdp.md#linopt-po).
 
     Attributes:
-        rate: "paper": eta = sqrt(2 ln A / (K H^2)); "tight": sqrt(8 ln A / (K cap_h^2)) per stage.
+        rate: "paper" or "tight" step sizes.
     """
 
     rate: Rate
-
-    def step_sizes(self, task: Task) -> Array:
-        """eta of every stage."""
-        H, A = task.horizon, task.sizes["actions"]
-        if self.rate == "paper":
-            return np.full(H, math.sqrt(2 * math.log(A) / (task.users * H**2)))
-        caps = np.maximum(value_caps(task)[:H], 1e-9)
-        sizes: Array = np.sqrt(8 * math.log(A) / task.users) / caps
-        return sizes
 
     def plan(
         self,
@@ -122,7 +126,7 @@ class MirrorPlanner(_Targeted):
         if previous is not None:
             served = release.users - int(previous.context["users"])
             logits = previous.context["logits"].copy()
-            rate = served * self.step_sizes(task)
+            rate = served * step_sizes(task, self.rate)
             mixture.mirror_step(logits, previous.context["Q"], rate, weights)
         found = self._evaluate(task, release, weights)
         context = {**found, "logits": logits, "users": np.asarray(release.users)}

@@ -20,15 +20,12 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import SOURCES, Noise, Source, weakest
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release, ValueQuery
-from tacit.statistics.base import Layout, Relation, Statistic
+from tacit.statistics.base import Bounded, Layout, Relation
 from tacit.task import Task
 from tacit.validate import choice
 
 _NOISE_SPREAD = 50.0
 """Standard deviations of summed noise to leave room for."""
-
-ONE_REPORT = "every participation sends exactly one report, and a retry resends the same bytes"
-"""What the guarantee of every local mechanism rests on."""
 
 TRUSTED = (
     "the curator is trusted with trajectories and keeps its secret state secret",
@@ -96,7 +93,7 @@ class Secret:
 S = TypeVar("S", bound=Secret)
 
 
-def require_room(statistic: Statistic, task: Task, step: float, noise_std: float = 0.0) -> None:
+def require_room(statistic: Bounded, task: Task, step: float, noise_std: float = 0.0) -> None:
     """Refuse a task whose sums could leave the 64-bit integers and so become meaningless.
 
     Args:
@@ -133,6 +130,11 @@ class Record:
     released: list[Array] = field(default_factory=list)
     answers: list[tuple[ValueQuery, int, Array]] = field(default_factory=list)
     sent: list[tuple[IntArray, IntArray, IntArray, Publication]] = field(default_factory=list)
+
+
+def flat(release: Release) -> Array:
+    """All numbers of a release, in the order of its blocks."""
+    return np.concatenate([block.ravel() for block in release.blocks.values()])
 
 
 class Likelihood(NamedTuple):
@@ -203,6 +205,12 @@ class Privatizer(ABC, Generic[S]):
             f"{self.guarantee.mechanism}: these reports cannot be absorbed as one sum"
         )
 
+    def renew(self, secret: S) -> None:
+        """The next batch is the first of a new period: what was absorbed before is not shown again.
+
+        Nothing to do where every report or every batch has noise of its own.
+        """
+
     @abstractmethod
     def law(self, users: int) -> NoiseLaw:
         """The law of the noise in a release that sums up that many users."""
@@ -270,6 +278,10 @@ class Privatizer(ABC, Generic[S]):
     explains: bool = False
     """Whether ``evidence`` is known in closed form."""
 
+    def shown(self, secret: S, release: Release) -> Array:
+        """What ``evidence`` reads of a release that was just made, flat."""
+        return flat(release)
+
     def evidence(self, record: Record) -> Likelihood:
         """The log-likelihood ratio of a whole record, under the noise that the guarantee claims."""
         raise InvalidInput(f"{self.guarantee.mechanism}: this likelihood is not known")
@@ -319,6 +331,14 @@ class LocalPrivatizer(Privatizer[S]):
     def device(self) -> LocalPrivatizer[S]:
         """Itself."""
         return self
+
+    def rules(self) -> dict[str, Any]:
+        """How a device makes its message, as JSON of whole numbers and texts.
+
+        By default a row of noisy numbers, which only a device that can fit the agent itself makes.
+        """
+        noise = {name: repr(value) for name, value in self.guarantee.noise.items()}
+        return {"report": "numbers", "length": self.layout.size, "noise": noise}
 
     @abstractmethod
     def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:

@@ -70,7 +70,8 @@ def added(statements: Sequence[tuple[int, Guarantee]]) -> Guarantee:
         requested_epsilon=None,
         requested_delta=None,
         delta_at_requested_epsilon=None,
-        participations=sum(times * part.participations for times, part in parts),
+        participations=_all_times(parts),
+        rule=None,
         noise={
             f"{number}.{name}": scale
             for number, part in enumerate(leaves, 1)
@@ -114,6 +115,14 @@ def _merged(statements: Sequence[tuple[int, Guarantee]]) -> Parts:
     return tuple(
         (times, part) for part, times in sorted(counts.items(), key=lambda item: item[0].digest())
     )
+
+
+def _all_times(parts: Parts) -> int | None:
+    """Participations of one person in all parts; None if in one of them it is any number."""
+    often = [(times, part.participations) for times, part in parts]
+    if any(each is None for _, each in often):
+        return None
+    return sum(times * (each or 0) for times, each in often)
 
 
 def _often(times: int, what: str) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.privacy import accounting, bounded
 from tacit.privacy.guarantee import Delta, Guarantee, Model
+from tacit.privacy.sentences import rests_on
 from tacit.task import Task
 from tacit.validate import number
 
@@ -175,6 +176,8 @@ def guaranteed(
     requested: tuple[float, float] | None = None,
     noise: Mapping[str, Any] = MappingProxyType({}),
     assumptions: tuple[str, ...] = (),
+    lifelong: bool = False,
+    renews: bool = False,
 ) -> Guarantee:
     """The statement about an event: what it truly gives, beside what was asked for.
 
@@ -188,7 +191,27 @@ def guaranteed(
             pure is stated at this delta.
         noise: scales by name.
         assumptions: what must hold, as sentences.
+        lifelong: whether what one person adds is bounded over all their participations.
+        renews: of a curator, whether its noise in different periods can be independent.
     """
+    rule = task.rule
+    if task.lifetime and not lifelong:
+        raise InvalidInput(
+            f"{mechanism}: nothing here bounds what one person teaches in all their participations "
+            "together; let teaches be first, or every with a number of participations"
+        )
+    if rule is not None and rule.period and model == "joint" and not (lifelong and renews):
+        raise InvalidInput(
+            f"{mechanism}: a curator renews budgets only where it bounds lives (teaches lifetime) "
+            "and its counter can begin again; leave the period out"
+        )
+    if rule is not None and rule.attendance == "private" and not (model == "joint" and lifelong):
+        raise InvalidInput(
+            f"{mechanism}: it does not hide who takes part and when; let attendance be public, "
+            "or choose a curator that bounds lives (teaches lifetime)"
+        )
+    if rule is not None:
+        assumptions = rests_on(model, rule, assumptions)
     epsilon, delta, beyond, stated = None, None, None, 0.0
     if requested is not None:
         epsilon = number(requested[0], "requested_epsilon", low=0.0, low_open=True)
@@ -208,7 +231,8 @@ def guaranteed(
         requested_epsilon=epsilon,
         requested_delta=delta,
         delta_at_requested_epsilon=beyond,
-        participations=task.participations,
+        participations=task.participations if rule is None else rule.times,
+        rule=rule,
         noise=noise,
         assumptions=assumptions,
         revealed=task.revealed,

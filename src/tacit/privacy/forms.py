@@ -45,10 +45,13 @@ def unfilled(fields: Mapping[str, Any], above: str = "") -> Iterator[str]:
 def _unit(guarantee: Guarantee) -> str:
     what = "one participation of a user" if guarantee.unit == "participation" else "one user"
     where = " in each of the tasks that are added up" if guarantee.parts else ""
-    often = f"; up to {guarantee.participations:,} participations are covered"
+    times, rule = guarantee.participations, guarantee.rule
+    often = "" if times is None else f"; up to {times:,} participations are covered"
+    if rule is not None:
+        often = f"; a person may take part {rule.in_words()}, and all of it is covered together"
     return (
         f"All data of {what}{where}, replaced by any other ({guarantee.relation})"
-        + (often if guarantee.participations > 1 and guarantee.unit == "user" else "")
+        + (often if times != 1 and guarantee.unit == "user" else "")
         + "."
     )
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tacit.errors import InvalidInput
+from tacit.participation import Participation
 from tacit.privacy import composition, sentences
 from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.tradeoff import Tradeoff
@@ -65,7 +66,8 @@ class Guarantee:
         delta_at_requested_epsilon: the true delta at the requested epsilon.
         unit: whose data is protected: "user", or "participation" where a person may come back.
         relation: which datasets must look alike.
-        participations: how often one person may take part.
+        participations: how often one person may take part; None for any number.
+        rule: all that is said about that, where the number does not say it all.
         noise: scales of the noise by name.
         assumptions: what must hold for the statement to be true, as sentences.
         revealed: facts of the problem the learner was told (public, not learned).
@@ -85,13 +87,14 @@ class Guarantee:
     delta_at_requested_epsilon: float | None = None
     unit: Literal["user", "participation"] = "user"
     relation: str = "replace-one"
-    participations: int = 1
+    participations: int | None = 1
     noise: Mapping[str, Any] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
     revealed: tuple[str, ...] = ()
     simulated: bool = False
     also: tuple[Guarantee, ...] = ()
     parts: tuple[tuple[int, Guarantee], ...] = ()
+    rule: Participation | None = None
 
     def __post_init__(self) -> None:
         if math.isnan(self.epsilon) or self.epsilon < 0:
@@ -120,7 +123,7 @@ class Guarantee:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON; an infinite epsilon is null. Only a sum has ``parts``."""
+        """Plain values for JSON; an infinite epsilon is null. Few have ``parts`` or a ``rule``."""
         parts = [{"times": times, "guarantee": part.to_json()} for times, part in self.parts]
         return {
             "model": self.model,
@@ -141,6 +144,7 @@ class Guarantee:
             "simulated": self.simulated,
             "also": [view.to_json() for view in self.also],
             **({"parts": parts} if parts else {}),
+            **({} if self.rule is None else {"rule": self.rule.to_json()}),
         }
 
     @classmethod
@@ -154,6 +158,8 @@ class Guarantee:
         fields["parts"] = tuple(
             (int(part["times"]), cls.from_json(part["guarantee"])) for part in data.get("parts", ())
         )
+        if data.get("rule") is not None:
+            fields["rule"] = Participation.from_json(data["rule"])
         return cls(**fields)
 
     def digest(self) -> str:

@@ -12,7 +12,10 @@ import textwrap
 from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING
 
+from tacit.timing import in_words
+
 if TYPE_CHECKING:
+    from tacit.participation import Participation
     from tacit.privacy.guarantee import Guarantee
 
 FALSE_ALARMS = 0.01
@@ -58,7 +61,8 @@ def statement(guarantee: Guarantee) -> str:
         lines.append(f"The learner was told in advance: {', '.join(guarantee.revealed)}.")
     if guarantee.simulated:
         lines.append(
-            f"Made in simulation: {NOBODY}; what is said here would hold with secure noise."
+            "The noise was simulated and protects nobody; what is said here would hold with secure "
+            "noise."
         )
     lines += [f"Also: {statement(view)}" for view in guarantee.also]
     return "\n".join(lines)
@@ -94,6 +98,9 @@ def meaning(guarantee: Guarantee) -> str:
     seen = _SEEN[guarantee.model][guarantee.unit]
     if guarantee.unit == "participation":
         whom, many = "a participation", "participations of which"
+    if guarantee.rule is not None and guarantee.rule.period:
+        whom = "a user in one period"
+        seen += " in one period" if guarantee.model == "local" else ""
     if guarantee.parts:
         seen += f", in all {_tasks(guarantee):,} tasks,"
         if guarantee.unit == "participation":
@@ -126,24 +133,99 @@ def _factor(guarantee: Guarantee) -> str:
 
 def _headline(guarantee: Guarantee) -> list[str]:
     trajectory = "any user's whole trajectory (states, actions and rewards)"
+    if guarantee.rule is not None:
+        trajectory = f"whatever one person does in all their participations{_within(guarantee)}"
     if guarantee.unit == "participation":
         trajectory = "the trajectory of any single participation"
     if guarantee.parts:
         trajectory += f" in each of {_tasks(guarantee):,} tasks"
+    other = "any other" if guarantee.rule is None else "anything else"
     epsilon, delta = at_most(guarantee.epsilon, 6), at_most(guarantee.delta)
     lines = [
         f"({epsilon}, {delta})-differential privacy, {guarantee.model} model: "
         f"{_TRUST[guarantee.model]}.",
-        f"Replacing {trajectory} by any other changes the probability of every event by at most "
+        f"Replacing {trajectory} by {other} changes the probability of every event by at most "
         f"a factor e^{epsilon}" + (f", plus {delta}." if guarantee.delta > 0.0 else "."),
         meaning(guarantee),
         _how(guarantee),
     ]
     if guarantee.parts:
         lines.append(_in_each(guarantee))
-    elif guarantee.participations > 1:
+    elif guarantee.rule is not None:
+        lines += _by_rule(guarantee, guarantee.rule)
+    elif guarantee.participations != 1:
         lines.append(f"One person may take part {guarantee.participations} times; all are covered.")
     return lines + _beside_the_request(guarantee)
+
+
+def _within(guarantee: Guarantee) -> str:
+    """In what the participations are that are covered together."""
+    return " of a period" if guarantee.rule is not None and guarantee.rule.period else ""
+
+
+SEVERAL = 12
+"""Periods whose cost together is stated."""
+
+
+def _by_rule(guarantee: Guarantee, rule: Participation) -> list[str]:
+    """How often one person may take part, and what several periods cost."""
+    covered = "those of a period are" if rule.period else "all of them are"
+    lines = [f"One person may take part {rule.in_words()}; {covered} covered together."]
+    if rule.period:
+        epsilon, delta = _several(guarantee)
+        lines.append(
+            f"Budgets are renewed after {in_words(rule.period)}: {SEVERAL} periods together cost "
+            f"({at_most(epsilon, 6)}, {at_most(delta)})."
+        )
+    return lines
+
+
+def _several(guarantee: Guarantee) -> tuple[float, float]:
+    """What several periods cost together; a device without an accountant adds them up plainly."""
+    try:
+        total = guarantee.compose(SEVERAL)
+    except ModuleNotFoundError:  # the distribution tacit-client
+        return SEVERAL * guarantee.epsilon, min(1.0, SEVERAL * guarantee.delta)
+    return total.epsilon, float(total.delta)
+
+
+ONE_REPORT = "every participation sends exactly one report, and a retry resends the same bytes"
+"""What the guarantee of every local mechanism rests on."""
+
+_COUNTED = {
+    (
+        "local",
+        "first",
+    ): "a report is made once, and a retry resends the same bytes; a "
+    "device reports only the first participation of its user{period}, "
+    "whatever happens in it; a device that has lost its memory takes its user for a new person",
+    ("joint", "first"): "the curator counts only the first participation of a person{period}, "
+    "whatever happens in it",
+    ("joint", "lifetime"): "the curator remembers what each person has taught{period} and counts "
+    "no more than the bound; its memory is secret state",
+}
+
+_ATTENDANCE = {
+    "public": "when people take part is public: two lives that must look alike come at the same "
+    "moments",
+    "private": "batches close by a public clock, and how many people took part in one is not "
+    "published",
+}
+
+_BATCHES = "a participation is in the period in which the batch that it is counted in began"
+
+
+def rests_on(model: str, rule: Participation, assumptions: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """What the guarantee of a task with a participation rule rests on, as sentences."""
+    who, period = "joint" if model == "joint" else "local", " in a period" if rule.period else ""
+    said, found = _COUNTED.get((who, rule.teaches or "every")), assumptions
+    if said is not None:
+        found = (*(text for text in found if text != ONE_REPORT), said.format(period=period))
+    if model != "none" and rule.times != 1:
+        found += (_ATTENDANCE[rule.attendance],)
+    if model == "joint" and rule.period:
+        found += (_BATCHES,)
+    return found
 
 
 def _tasks(guarantee: Guarantee) -> int:
@@ -152,11 +234,13 @@ def _tasks(guarantee: Guarantee) -> int:
 
 def _in_each(guarantee: Guarantee) -> str:
     """How often one person may take part in the tasks of a sum."""
-    often = {part.participations for _, part in guarantee.parts}
-    least, most = min(often), max(often)
-    said = (
-        f"{least:,} to {most:,} times, as stated for each," if least < most else f"{most:,} times"
-    )
+    times = {part.participations or 0 for _, part in guarantee.parts}
+    least, most = min(times), max(times)
+    said = f"{most:,} times"
+    if any(part.rule is not None for _, part in guarantee.parts):
+        said = "as often as is stated for each,"
+    elif least < most:
+        said = f"{least:,} to {most:,} times, as stated for each,"
     return (
         f"A sum over {_tasks(guarantee):,} tasks: it covers one person who takes part in each of "
         f"them {'once' if said == '1 times' else said} and in no other."
@@ -224,7 +308,9 @@ _SEEN_OF_YOU = {
 }
 
 
-def consent(guarantee: Guarantee, *, name: str, steps: int, kept: bool) -> str:
+def consent(
+    guarantee: Guarantee, *, name: str, steps: int, kept: bool, searched: bool = False
+) -> str:
     """What to tell people before they take part in a served task, in paragraphs.
 
     Args:
@@ -232,11 +318,17 @@ def consent(guarantee: Guarantee, *, name: str, steps: int, kept: bool) -> str:
         name: what the operator calls the task.
         steps: length of an episode.
         kept: whether reports are kept after they were added up.
+        searched: whether it is a policy search, which sends one number of an episode.
     """
     model = guarantee.model
     sent = _SENT[model].format(
         steps="one step" if steps == 1 else f"{steps:,} steps", kept=_KEPT[model, kept]
     )
+    if searched:
+        sent = sent.replace(
+            "sends us the record of it", "sends us one number: what they were worth"
+        )
+        sent += " What your device does differs at random from what others' do, so that we learn."
     guess, found = _numbers(guarantee)
     numbers = (
         f"Suppose somebody sees {_SEEN_OF_YOU[model]}. If two stories about your steps were "
@@ -270,7 +362,26 @@ def _how_often(guarantee: Guarantee) -> str:
             "These numbers are for taking part once. Nobody counts how often you do, and every "
             "further time gives away more."
         )
-    if guarantee.participations > 1:
+    rule = guarantee.rule
+    if rule is not None:
+        said = f"You can take part {rule.in_words()}. "
+        if rule.teaches == "first":
+            return (
+                said
+                + "Only the first time"
+                + (" of a period" if rule.period else "")
+                + (" is reported; these numbers cover it, and the other times give nothing away.")
+            )
+        all_times = "all times of a period together" if rule.period else "all of them together"
+        said += f"These numbers cover {all_times}."
+        if rule.teaches == "lifetime":
+            end = "the period" if rule.period else "the task"
+            said += (
+                " For this we remember, encrypted, what you have taught, until "
+                f"{end} is over: nothing is counted twice."
+            )
+        return said
+    if guarantee.participations != 1:
         return (
             f"You can take part up to {guarantee.participations:,} times. These numbers cover all "
             "of them together."

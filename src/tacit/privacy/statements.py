@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tacit.errors import InvalidInput
+from tacit.participation import Participation
 from tacit.privacy.charges import LARGEST, PureCharge, root_up
 from tacit.privacy.guarantee import Guarantee
 
@@ -61,7 +62,8 @@ def _statement(data: Any) -> Guarantee:
     if fields["model"] not in TRUST:
         raise TypeError(f"model {fields['model']!r} is none of {', '.join(TRUST)}")
     optional = () if fields.get("mu") is None else ("mu",)
-    for key in ("delta", "participations", *optional):
+    often = () if fields["participations"] is None else ("participations",)
+    for key in ("delta", *often, *optional):
         if not _real(fields[key]):
             raise TypeError(f"its {key} is not a number")
     for key in ("assumptions", "revealed", "also"):
@@ -156,9 +158,27 @@ def _covers_times(a: Guarantee, b: Guarantee) -> bool:
     A sum speaks of other tasks than one of its parts, so the tasks are compared one by one.
     """
     if a.parts or b.parts:
-        tasks = [[(n, part.participations) for n, part in x.parts] for x in (a, b)]
+        tasks = [[(n, part.participations, part.rule) for n, part in x.parts] for x in (a, b)]
         return a.unit == b.unit and tasks[0] == tasks[1]
-    return b.unit != "user" or (a.unit == "user" and a.participations >= b.participations)
+    if b.unit != "user":
+        return True
+    return a.unit == "user" and _times(a) >= _times(b) and _lasts(a, b)
+
+
+def _times(guarantee: Guarantee) -> float:
+    return math.inf if guarantee.participations is None else guarantee.participations
+
+
+def _lasts(a: Guarantee, b: Guarantee) -> bool:
+    """True if budgets of ``a`` are never renewed, or exactly when those of ``b`` are.
+
+    A shorter period of ``b`` may touch two of ``a``. Who may also stay away is promised more, and
+    so is who may come back sooner.
+    """
+    first, second = (x.rule or Participation(x.participations) for x in (a, b))
+    hidden = first.attendance == "private" or second.attendance == "public"
+    soon = first.apart <= second.apart
+    return hidden and soon and first.period in (0.0, second.period)
 
 
 def _covering_mu(guarantee: Guarantee) -> float:
@@ -172,10 +192,15 @@ def _covering_mu(guarantee: Guarantee) -> float:
 def _differences(a: Guarantee, b: Guarantee) -> Iterator[Difference]:
     one, two = a.to_json(), b.to_json()
     for field in one:
-        if field not in ("noise", "assumptions", "revealed", "also", "parts") and (
-            one[field] != two.get(field)
+        if field not in ("noise", "assumptions", "revealed", "also", "parts", "rule") and (
+            one[field] != two[field]
         ):
             yield _scalar(field, one[field], two[field])
+    if a.rule != b.rule:
+        said = ["no more than that" if x.rule is None else x.rule.in_words() for x in (a, b)]
+        teach = ["" if x.rule is None else f" ({x.rule.teaches or 'every'})" for x in (a, b)]
+        words = f"taking part: A says {said[0]}{teach[0]}, B {said[1]}{teach[1]}"
+        yield Difference("rule", one.get("rule"), two.get("rule"), None, words)
     yield from _noise(a, b)
     for field in ("assumptions", "revealed"):
         yield from _lists(field, one[field], two[field])
@@ -211,8 +236,9 @@ def _scalar(field: str, a: Any, b: Any) -> Difference:
         stronger = "A" if a == "user" else "B"
         words = f"A protects a whole {a}, B a whole {b}"
     elif field == "participations":
-        stronger = "A" if a > b else "B"
-        words = f"A covers {a} participations of one person, B {b}"
+        stronger = "A" if b is not None and (a is None or a > b) else "B"
+        said = ["any number of" if x is None else x for x in (a, b)]
+        words = f"A covers {said[0]} participations of one person, B {said[1]}"
     elif field == "simulated":
         which: Side = "A" if a else "B"
         stronger = "B" if a else "A"

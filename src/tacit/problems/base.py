@@ -23,6 +23,10 @@ class Problem(Protocol):
         """The name results and plots show."""
 
     @property
+    def family(self) -> str:
+        """Of its task."""
+
+    @property
     def horizon(self) -> int:
         """Number of steps of an episode."""
 

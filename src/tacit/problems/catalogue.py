@@ -22,6 +22,7 @@ PROBLEMS = (
         "swim upstream for a large reward: exploration matters",
     ),
     ("hard-tree", "benchmarks:hard_tree", "the lower-bound tree: one leaf is slightly better"),
+    ("coach", "coach:coach", "messages that make people walk, until they are used to them"),
     (
         "synthetic-linear",
         "linear:synthetic_linear",
@@ -51,6 +52,16 @@ PROBLEMS = (
         "mixture:linear_bandit",
         "a contextual linear bandit: the mixture with H = 1",
     ),
+    ("cart-pole", "classic:cart_pole", "search: keep a pole up on a cart, 500 steps"),
+    ("acrobot", "classic:acrobot", "search: swing up two links"),
+    ("mountain-car", "classic:mountain_car", "search: rock a weak car up a hill"),
+    (
+        "mountain-car-continuous",
+        "classic:mountain_car_continuous",
+        "search: the same, with a price of force",
+    ),
+    ("pendulum", "classic:pendulum", "search: swing a pendulum up and keep it there"),
+    ("episodes", "classic:episodes_of", "search: a table or a linear system, without its model"),
 )
 """Name, where its function is in this package, and what it is."""
 
@@ -94,3 +105,6 @@ def register() -> None:
                 entry_point="tacit.problems.environments:make_environment",
                 kwargs={"problem": entry.name},
             )
+    people = "tacit/coach-people-v0"
+    if people not in gymnasium.registry:
+        gymnasium.register(people, entry_point="tacit.problems.coach:CoachEnv")

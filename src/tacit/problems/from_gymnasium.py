@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import io
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +44,7 @@ def gymnasium_problem(
     rewards: Rewards = "deterministic",
     masks: bool = True,
     start_known: bool = False,
+    returns: Sequence[float] | None = None,
     **options: Any,
 ) -> TabularMDP:
     """The environment ``id`` as a TabularMDP, if it tells its transition table.
@@ -61,6 +62,7 @@ def gymnasium_problem(
         masks: declare which actions are allowed, where the environment tells it
             (``info["action_mask"]``, admissible actions).
         start_known: declare the start law.
+        returns: declare the least and the largest return of an episode, in the environment's units.
         options: passed to ``gymnasium.make``, for example ``map_name="8x8"``.
     """
     horizon = validate.integer(horizon, "horizon", low=1)
@@ -87,6 +89,7 @@ def gymnasium_problem(
         terminal=terminal,
         allowed=allowed,
         end_reward=-low / scale,
+        returns=None if returns is None else _rescaled(returns, horizon * low, scale),
         start_known=start_known,
         name=f"gym:{id}",
         parameters={
@@ -94,6 +97,7 @@ def gymnasium_problem(
             "rewards": rewards,
             **({} if masks else {"masks": False}),
             **({"start_known": True} if start_known else {}),
+            **({} if returns is None else {"returns": list(returns)}),
             **options,
         },
         facts={
@@ -101,6 +105,12 @@ def gymnasium_problem(
             "terminal_states": int(terminal.sum()),
         },
     )
+
+
+def _rescaled(returns: Sequence[float], least: float, scale: float) -> tuple[float, float]:
+    """The range of returns of an episode in rescaled rewards, cut at what they can add up to."""
+    low, high = (validate.number(end, "returns") for end in returns)
+    return max(0.0, (low - least) / scale), (high - least) / scale
 
 
 def make_environment(id: str, options: dict[str, Any]) -> Any:

@@ -63,6 +63,7 @@ class TabularMDP:
         allowed: flags [S, A] of the actions that may be played, or a list of actions, by number or
             name, for every state; all of them unless given.
         end_reward: what every step after the end pays, in [0, 1].
+        returns: the least and the largest return of an episode, where that is public.
         start_known: whether the start law is public.
         labels: names of the "states" and "actions".
         name: shown in results.
@@ -83,6 +84,7 @@ class TabularMDP:
         terminal: Iterable[int | str] | Flags = (),
         allowed: Sequence[Iterable[int | str]] | Flags | None = None,
         end_reward: float = 0.0,
+        returns: tuple[float, float] | None = None,
         start_known: bool = False,
         labels: Mapping[str, Iterable[str]] | None = None,
         name: str = "tabular",
@@ -107,6 +109,8 @@ class TabularMDP:
             self.declared["allowed"] = may
         if validate.number(end_reward, "end_reward", low=0.0, high=1.0) and ends.any():
             self.declared["end_reward"] = np.asarray(float(end_reward))
+        if returns is not None:
+            self.declared["returns"] = np.asarray(returns, dtype=np.float64)
         self.initial: Array = frozen(start_law(initial, self.states, self.labels.get("states")))
         if validate.flag(start_known, "start_known"):
             self.declared["initial"] = self.initial

@@ -14,6 +14,8 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.intervals import Interval, mean_interval
+from tacit.privacy.accounting import gaussian_epsilon
+from tacit.privacy.guarantee import Guarantee
 from tacit.report import trends
 from tacit.report.statistics import PairedComparison, compare, holm, price
 from tacit.report.study import Arm, paired
@@ -184,6 +186,80 @@ def contests(arms: Sequence[Arm]) -> list[Contest]:
     found = [(a, b, compare(*paired(a, b))) for a, b in couples if set(a.pairs) & set(b.pairs)]
     adjusted = holm([comparison.p for _, _, comparison in found])
     return [Contest(*each, p) for each, p in zip(found, adjusted, strict=True)]
+
+
+@dataclass(frozen=True)
+class PerPerson:
+    """One way of counting people: what a participation and what a person loses and pays.
+
+    Attributes:
+        arm: who learned, with how people came back.
+        people: how many different ones took part.
+        each: regret per participation.
+        late: the same over the last tenth.
+        person: regret per person.
+        times: how often a person takes part, in ``paid``.
+        paid: the epsilon that such a person truly pays, in a period where there is one, at the
+            stated delta; None where it is not known.
+    """
+
+    arm: Arm
+    people: int
+    each: Interval
+    late: Interval
+    person: Interval
+    times: int
+    paid: float | None
+
+
+def per_person(arms: Sequence[Arm]) -> list[PerPerson]:
+    """Per participation against per person; arms on one problem with one K, of several rules.
+
+    An arm in which everybody takes part once states its guarantee per participation. Beside arms
+    whose people come back it is asked what somebody pays who comes as often as they do there.
+    """
+    back = [arm for arm in arms if arm.rule is not None]
+    if not back:
+        return []
+    times = max(_times(arm) for arm in back)
+    rows = []
+    for arm in arms:
+        who = arm.result.returning
+        rows.append(
+            PerPerson(
+                arm,
+                arm.result.completed if who is None else who.people,
+                mean_interval(arm.final / arm.result.completed, least=0.0),
+                mean_interval(arm.result.late_regret()[1], least=0.0),
+                mean_interval(arm.result.regret_per_person(), least=0.0),
+                times if arm.rule is None else _times(arm),
+                paid(arm.result.guarantee, times if arm.rule is None else 1),
+            )
+        )
+    return rows
+
+
+def _times(arm: Arm) -> int:
+    """How often a person of an arm takes part, at most; where that is not bounded, on average."""
+    assert arm.rule is not None and arm.result.returning is not None
+    return arm.rule.times or -(-arm.result.completed // arm.result.returning.people)
+
+
+def paid(guarantee: Guarantee, times: int) -> float | None:
+    """Epsilon of a person who takes part that often where a guarantee covers one participation.
+
+    Reports of a device have noise of their own and compose. All participations go through the same
+    noise of a curator, so there they add up: a group. Of other mechanisms it is not worked out.
+    """
+    if guarantee.model == "none":
+        return None
+    if times == 1:
+        return guarantee.epsilon
+    if guarantee.model == "local":
+        return guarantee.compose(times).epsilon
+    if guarantee.model == "joint" and guarantee.mu is not None:
+        return gaussian_epsilon(times * guarantee.mu, guarantee.delta)
+    return None
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,31 @@ def _draw_curves(curves: Sequence[DrawnCurve], name: str, size: str, scale: str)
     return _picture(figure, axes, name, size, scale)
 
 
+def draw_days(arms: Sequence[Arm], style: dict[str, Style], name: str) -> list[Picture]:
+    """Regret per participation between two points, over the days of people who come back."""
+    return [_draw_days(arms, style, f"{name}-{size}", size) for size in SIZES]
+
+
+def _draw_days(arms: Sequence[Arm], style: dict[str, Style], name: str, size: str) -> Picture:
+    figure, axes = _axes(size)
+    for number, arm in enumerate(arms):
+        result, own = arm.result, style[arm.label]
+        assert result.returning is not None
+        rate = np.diff(result.regret.mean(axis=0), prepend=0.0) / np.diff(
+            result.episodes, prepend=0
+        )
+        days = result.returning.days
+        (line,) = axes.plot(days, rate, color=own.colour, ls=own.dash, lw=1.6)
+        line.set_gid(f"{name}-line-{number}")
+    baseline = axes.axhline(arms[0].gap, color="0.45", ls=":", lw=1.2)
+    baseline.set_gid(f"{name}-baseline")
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("days")
+    axes.set_ylabel("regret per participation")
+    return _picture(figure, axes, name, size, "linear")
+
+
 def draw_exponents(
     rows: Sequence[Exponent], style: dict[str, Style], name: str, what: str
 ) -> list[Picture]:

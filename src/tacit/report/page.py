@@ -41,30 +41,34 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
 
 def render(study: Study) -> str:
     """The page as text."""
-    environment = _environment()
     problems = grouped(study.arms, lambda arm: arm.problem)
-    page = environment.get_template("page.html").render(
-        study=study,
-        version=__version__,
-        counts=_counts(study),
-        headlines=list(_headlines(study)),
-        sections=[section(i, name, arms) for i, (name, arms) in enumerate(problems.items())],
-        guarantees=_guarantees(study.arms),
-        simulated=_simulated(study.arms),
-        chosen=_chosen(study.arms),
-        failures=[[f["label"], f"{f['seed']}", f["error"]] for f in study.failures],
-        made=list(_made(study)),
-        css=_asset("page.css"),
-        js=_asset("page.js"),
+    page = (
+        templates()
+        .get_template("page.html")
+        .render(
+            study=study,
+            version=__version__,
+            counts=_counts(study),
+            headlines=list(_headlines(study)),
+            sections=[section(i, name, arms) for i, (name, arms) in enumerate(problems.items())],
+            guarantees=_guarantees(study.arms),
+            simulated=_simulated(study.arms),
+            chosen=_chosen(study.arms),
+            failures=[[f["label"], f"{f['seed']}", f["error"]] for f in study.failures],
+            made=list(_made(study)),
+            css=asset("page.css"),
+            js=asset("page.js"),
+        )
     )
     return str(page)
 
 
-def _environment() -> Any:
+def templates() -> Any:
+    """The pages of this folder, with the filters they use."""
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
+        loader=jinja2.FunctionLoader(asset),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -73,7 +77,8 @@ def _environment() -> Any:
     return environment
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file that goes into a page."""
     return resources.files("tacit.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 

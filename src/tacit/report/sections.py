@@ -57,8 +57,11 @@ def section(place: int, problem: str, arms: Sequence[Arm]) -> ProblemSection:
     style = figures.styles(arms)
     name = f"p{place}"
     first = arms[0].result.problem
+    best = "The optimal policy earns"
+    if first.get("family") == "episodic":  # nobody knows the optimum
+        best = "Regret is counted from the largest declared return: it is"
     facts = (
-        f"{said(first['name'], first['parameters'])}. The optimal policy earns "
+        f"{said(first['name'], first['parameters'])}. {best} "
         f"{number(first['optimal_value'])} per user, the {arms[0].baseline} "
         f"{number(first['baseline']['value'])}."
     )
@@ -69,6 +72,7 @@ def section(place: int, problem: str, arms: Sequence[Arm]) -> ProblemSection:
         _epsilon(*longest_private, style, name),
         _users(arms, style, name),
         _prices(arms),
+        _per_person(arms, style, name),
         _winnings(arms),
         _contests(*longest_private),
         _users_needed(*longest_private),
@@ -241,6 +245,55 @@ def _prices(arms: Sequence[Arm]) -> Part:
         ]
 
     return _by_users("The price of privacy", names, arms, rows)
+
+
+def _per_person(arms: Sequence[Arm], style: dict[str, figures.Style], name: str) -> Part:
+    title = "Per participation against per person"
+    names = ["learner", "people", "regret per participation", "in the last tenth"]
+    names += ["regret per person", "guarantee", "ε that a person pays"]
+
+    def rows(same: Sequence[Arm]) -> list[list[Any]]:
+        return [
+            [
+                row.arm.label,
+                f"{row.people:,}",
+                row.each,
+                row.late,
+                row.person,
+                row.arm.result.guarantee.brief(),
+                _paid(row),
+            ]
+            for row in analysis.per_person(same)
+        ]
+
+    part = _by_users(title, names, arms, rows)
+    back = [arm for arm in longest(arms) if arm.rule is not None]
+    if not part.rows or not back:
+        return part
+    shown = Shown(
+        f"{name}-days",
+        figures.draw_days(back, style, f"{name}-days"),
+        [_key(arm.label, style[arm.label]) for arm in back],
+        [f"dotted, grey: the {arms[0].baseline}"],
+        "Regret per participation since the point before, over calendar time, mean over runs. "
+        "Learners whose people take part once have no calendar.",
+        first="linear",
+    )
+    text = [
+        "Where people come back, a guarantee covers all that one person does. Where everybody "
+        "takes part once it covers one participation: somebody who comes more often pays more, "
+        "and the last column says how much."
+    ]
+    return replace(part, figure=shown, text=text)
+
+
+def _paid(row: analysis.PerPerson) -> str:
+    if row.paid is None:
+        return "none is finite" if row.arm.result.guarantee.model == "none" else "not worked out"
+    rule = row.arm.rule
+    period = " in a period" if rule is not None and rule.period else ""
+    often = "any number of" if rule is not None and rule.times is None else f"{row.times:,}"
+    return f"{number(row.paid)} for {often} times{period}"
 
 
 def _winnings(arms: Sequence[Arm]) -> Part:

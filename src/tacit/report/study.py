@@ -16,10 +16,12 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.folders import read_json
 from tacit.intervals import Interval, mean_interval
+from tacit.participation import Participation
 from tacit.problems.catalogue import problems
 from tacit.registry import Registry
 from tacit.simulation.result import MANIFEST, Result
 from tacit.sweep.dataset import SPEC, load
+from tacit.timing import in_words
 
 Pair = tuple[int, int]
 """Root seed and run: runs of different agents with the same pair met the same users."""
@@ -46,8 +48,32 @@ class Arm:
 
     @functools.cached_property
     def learner(self) -> str:
-        """The agent with its parameters that are not the defaults, epsilon left out."""
-        return _named(self.result.agent, agents)
+        """The agent with its parameters that are not the defaults, epsilon left out.
+
+        And how people come back, where they do: that is another learner.
+        """
+        back = f"; {self.back}" if self.rule is not None else ""
+        return _named(self.result.agent, agents) + back
+
+    @property
+    def rule(self) -> Participation | None:
+        """By which people came back; None where everybody took part once."""
+        if self.result.returning is None:
+            return None
+        said = self.result.guarantee
+        return said.rule or Participation(said.participations, "every")
+
+    @property
+    def back(self) -> str:
+        """How people came back, in a few words; empty where nobody did."""
+        rule, who = self.rule, self.result.returning
+        if rule is None or who is None:
+            return ""
+        times = "any number" if rule.times is None else f"{rule.times:,}"
+        said = f"{rule.teaches or 'every'} of {times}"
+        said += f" in {in_words(rule.period)}" if rule.period else ""
+        said += f", {in_words(rule.apart)} apart" if rule.apart else ""
+        return f"{said}, {who.people:,} people, {who.law}"
 
     @property
     def epsilon(self) -> float | None:

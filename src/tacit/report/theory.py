@@ -28,6 +28,7 @@ class Theorem:
 
 _GARCELON = "Garcelon et al. 2021, Theorem 5 (tabular, local)"
 _ZHOU = "Zhou 2022 (linear mixture, joint)"
+_CHOWDHURY = "Chowdhury and Zhou 2022: privacy costs a term without K"
 _OURS = "ours: no regret theorem; its privacy does not depend on one"
 
 THEOREMS: Mapping[str, Theorem] = {
@@ -37,6 +38,10 @@ THEOREMS: Mapping[str, Theorem] = {
     "ldp-obi": Theorem(0.5, -1.0, _GARCELON),
     "ldp-psrl": Theorem(None, None, "Garcelon et al. 2021 leave its regret to future work"),
     "shuffle-obi": Theorem(None, None, "Garcelon et al. 2021, appendix I: a sketch, no bound"),
+    "pucb": Theorem(0.5, -1.0, "Vietri et al. 2020: privacy costs a term without K"),
+    "private-ucb-vi": Theorem(0.5, -1.0, _CHOWDHURY),
+    "private-ucb-po": Theorem(0.5, -1.0, _CHOWDHURY),
+    "dp-ucbvi": Theorem(0.5, -1.0, "Qiao and Wang 2023: privacy costs a term without K"),
     "lsvi-ucb": Theorem(0.5, None, "Jin et al. 2020"),
     "lsvi-ucb++": Theorem(0.5, None, "He et al. 2023"),
     "dp-lsvi-batch": Theorem(0.6, -0.4, "Luyo et al. 2021"),
@@ -57,12 +62,18 @@ THEOREMS: Mapping[str, Theorem] = {
     "tacit-joint": Theorem(None, None, _OURS),
     "tacit-linear": Theorem(None, None, _OURS),
     "tacit-control": Theorem(None, None, _OURS),
+    "policy-search": Theorem(None, None, _OURS),
+    "tacit-search": Theorem(None, None, _OURS),
 }
 
 COUNTERPARTS: Mapping[str, str] = {
     "ldp-obi": "obi",
     "ldp-psrl": "psrl",
     "shuffle-obi": "obi",
+    "pucb": "ucb-vi",
+    "private-ucb-vi": "ucb-vi",
+    "private-ucb-po": "ucb-vi",
+    "dp-ucbvi": "ucb-vi",
     "tacit-local": "psrl",
     "ldp-ucrl-vtr": "ucrl-vtr",
     "ldp-bandit": "ucrl-vtr",
@@ -75,6 +86,7 @@ COUNTERPARTS: Mapping[str, str] = {
     "tacit-linear": "lsvi-ucb++",
     "private-ofu-rl": "ofu-rl",
     "tacit-control": "certainty-equivalence",
+    "tacit-search": "policy-search",
 }
 """What each private agent would be without privacy; its price is measured against that."""
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from tacit.errors import InvalidInput, TacitError
 from tacit.publication import Publication
 
-OutcomeName = Literal["accepted", "duplicate", "stale", "invalid", "refused"]
-Reason = Literal["population_reached", "token_spent", "not_open", "closed"]
+OutcomeName = Literal["accepted", "duplicate", "stale", "invalid", "refused", "decoy"]
+Reason = Literal["population_reached", "token_spent", "not_open", "closed", "batch_full"]
 Role = Literal["device", "operator"]
 
 
@@ -72,14 +72,17 @@ class Trouble:
 class IncomingReport:
     """One report as it arrives. Its message is never printed.
 
-    ``publication`` is the hash of the one it was made under; reports of devices older than these
-    hashes have none, and are judged by the number of the version alone.
+    ``publication`` is the hash of the one it was made under, ``rules`` that of the rules it was
+    made by; reports of devices older than these hashes have none. Without the first a report is
+    judged by the number of the version alone; without the second it is taken by older tasks only. A
+    report that has a ticket names neither version nor hashes: its ticket does.
     """
 
     id: str
-    version: int
-    message: str = field(repr=False)
+    version: int | None = None
+    message: str = field(repr=False, default="")
     publication: str | None = None
+    rules: str | None = None
 
 
 @dataclass(slots=True)
@@ -123,6 +126,27 @@ class Taking:
 
 
 @dataclass(frozen=True)
+class Ticket:
+    """A participation that was counted before its episode, or why it was not.
+
+    Attributes:
+        task_id: of the task that is served.
+        id: of the report that it will lead to; used up from now on.
+        number: of the participation, which decides its direction; None if there is no ticket.
+        version: of the policy to act on.
+        reason: if there is none, why: a word for programs.
+        message: likewise, a sentence for people.
+    """
+
+    task_id: str
+    id: str
+    number: int | None
+    version: int
+    reason: Reason | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True)
 class PolicyBody:
     """A publication as it is sent, byte for byte the same every time."""
 
@@ -144,6 +168,8 @@ class Token:
     used: int
     seat: bytes | None = field(default=None, repr=False)
     """What the ids of its reports are made of; None where senders choose them."""
+    digest: bytes | None = field(default=None, repr=False)
+    """What is stored of it: who it is that comes back."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,6 +145,7 @@ def _read(deployment: Deployment, store: Store) -> Drill:
             sa.select(schema.meta.c.value).where(schema.meta.c.name == "task_id")
         ).scalar()
         now = db.progress(connection)
+    deployment = deployment.begun_as(owner)
     if owner != deployment.task_id:
         return Drill(0, 0, "it belongs to another task")
     found = Billboard(deployment, store).history()

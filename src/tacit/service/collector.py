@@ -4,53 +4,70 @@ from __future__ import annotations
 
 import functools
 import hmac
-import json
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-import sqlalchemy as sa
-
 from tacit import wire
 from tacit._version import __version__
 from tacit.errors import InvalidInput
+from tacit.participation import Participation
+from tacit.rules import rules_hash
 from tacit.service import schema, states
 from tacit.service import store as db
 from tacit.service.answers import (
     IncomingReport,
     PolicyBody,
-    Refused,
     Status,
     Taking,
+    Ticket,
     Token,
     UnknownTask,
     UnknownVersion,
     UploadAnswer,
 )
-from tacit.service.deployment import Deployment, Ids
+from tacit.service.claim import Claim, claim_of
+from tacit.service.deployment import Deployment
 from tacit.service.intake import Acceptance, Intake, Mode, PendingReport, Upload
 from tacit.service.joint import JointMode
-from tacit.service.ledger import NODE, DatabaseLedger, statement
+from tacit.service.ledger import NODE, DatabaseLedger, charged, statement
 from tacit.service.local import LocalMode
-from tacit.service.planning import LEASE, Lease, Planning
-from tacit.service.publishing import Billboard, Edges
+from tacit.service.periods import Periods
+from tacit.service.planning import Lease, Planning
+from tacit.service.publishing import Billboard, Edges, timeline
 from tacit.service.readiness import LEDGER, NOBODY, Readiness
 from tacit.service.settings import iso
 from tacit.service.store import Store
+from tacit.service.tickets import TicketIntake, Tickets
 from tacit.service.tokens import Tokens
 from tacit.service.verify import Verdict, verify
+from tacit.timing import HOUR
 
 Clock = Callable[[], float]
 """Unix time in seconds."""
-
-TERMS = "terms"
-"""Row of ``meta``: every term of the file as it was when the database was made."""
 
 CHOSEN = (
     "the id of a report of this task follows from the device's token, because the question that it "
     f"answers follows from the id; this id does not. Devices that speak version {wire.VERSION} of "
     "the protocol do it right: update the app"
+)
+
+ANOTHER_PERIOD = (
+    "the id of the report is not that of this device's one report in a period that reports are "
+    "taken of now: it is too late, the clock of the device is wrong, or the app chose the id itself"
+)
+
+CLOCKS = HOUR
+"""By how much the clock of a device may differ."""
+
+NO_RULES = (
+    "the report does not say by which rules it was made, so nobody can tell whether it means what "
+    f"it seems to: devices that speak version {wire.VERSION} of the protocol say it; update the app"
+)
+
+OTHER_RULES = (
+    "the report was made by other rules than those of this task: for another layout, or by a "
+    "program that follows another version of them. Fetch the task again, and update the app"
 )
 
 ANOTHER = (
@@ -67,6 +84,7 @@ class Collector:
         billboard: every publication so far, with what it was learned from.
         tokens: who may send reports, and who may see the ledger.
         ids: who decides the ids of reports: fixed when the database was made.
+        rules: how devices make their reports: likewise.
         planning: the planner's single step; :class:`~tacit.service.planning.PlannerLoop` runs it.
         clock: unix time; a virtual one in tests.
         steady: seconds that nobody sets; leases and cadence go by it.
@@ -77,18 +95,18 @@ class Collector:
         self,
         deployment: Deployment,
         store: Store,
-        root: int,
-        ids: Ids,
+        claim: Claim,
         clock: Clock,
         steady: Clock,
     ) -> None:
         self.deployment = deployment
+        root, self.ids, self.rules = claim
+        self._made_by = rules_hash(self.rules)
         self.clock, self.steady = clock, steady
         self.readiness = Readiness(store, steady, deployment.stem)
         self._watch = Lease(store, steady)
-        self.ids = ids
         seat = functools.partial(wire.seat, task_id=deployment.task_id)
-        self.tokens = Tokens(store, clock, seat if ids == "token" else None)
+        self.tokens = Tokens(store, clock, seat if self.ids == "token" else None)
         self._store = store
         self.billboard = Billboard(deployment, store)
         self._edges = Edges(deployment.bound)
@@ -97,10 +115,21 @@ class Collector:
             self._mode = LocalMode(deployment, self.billboard)
         else:
             self._mode = JointMode(deployment, store, self.billboard, self._edges, clock)
-        accepted = Acceptance(deployment, clock)
-        self._intake = Intake(deployment, store, self._mode, accepted, clock)
+        self._tickets: Tickets | None = None
+        if deployment.ticketed:
+            self._tickets = Tickets(deployment, store, self._edges, root, clock)
+        kind = TicketIntake if deployment.ticketed else Intake
+        self._intake = kind(deployment, store, self._mode, Acceptance(deployment, clock), clock)
         self.planning = Planning(
-            deployment, store, self.billboard, self._mode, self._edges, root, clock, steady
+            deployment,
+            store,
+            self.billboard,
+            self._mode,
+            self._edges,
+            root,
+            clock,
+            steady,
+            self._tickets,
         )
 
     @classmethod
@@ -114,8 +143,8 @@ class Collector:
         try:
             with store.write() as connection:
                 schema.migrate(connection)
-                root, ids = _claim(connection, deployment)
-            collector = cls(deployment, store, root, ids, clock, steady)
+                deployment, claim = claim_of(connection, deployment)
+            collector = cls(deployment, store, claim, clock, steady)
             collector._check()
             if collector._newest() < 0:
                 collector.planning.first()
@@ -142,6 +171,7 @@ class Collector:
             "grace": d.grace,
             "keep_reports": d.settings.storage.keep_reports,
             "ids": self.ids,
+            "rules": self.rules,
             "restoring": d.restoring,
             "state": self.state().word,
             "guarantee": d.guarantee.to_json(),
@@ -161,43 +191,113 @@ class Collector:
         reason, message = obstacle or (None, None)
         return Taking(self.deployment.task_id, version, name, obstacle is None, reason, message)
 
+    def ticket(self, task_id: str, name: str, rules: str | None, token: Token | None) -> Ticket:
+        """The body of the answer to POST /v1/tickets: a participation, counted from now on.
+
+        ``rules`` is the hash of those that its report will be made by.
+        """
+        self._served(task_id, token)
+        if rules != self._made_by:
+            raise InvalidInput(NO_RULES if rules is None else OTHER_RULES)
+        if self._tickets is None:
+            raise InvalidInput("this task has no tickets: its reports are counted as they come")
+        wire.report_id(name)
+        if token is not None and token.seat is not None:
+            periods = self._periods() if self.deployment.by_period else None
+            if not self._assigned(token.seat, name, periods):
+                raise InvalidInput(CHOSEN if periods is None else ANOTHER_PERIOD)
+        with self.readiness.writing():
+            return self._tickets.take(name, token, self._intake.closed)
+
     def upload(
-        self, task_id: str, reports: list[IncomingReport], token: Token | None
+        self, task_id: str | None, reports: list[IncomingReport], token: Token | None
     ) -> UploadAnswer:
         """Decide about every report; what is accepted is durable when this returns."""
         (answer,) = self.settle([self.read(task_id, reports, token)])
         return answer
 
-    def read(self, task_id: str, reports: list[IncomingReport], token: Token | None) -> Upload:
-        """The first half of an upload: what can be said of it at once, without the database."""
+    def _served(self, task_id: str, token: Token | None) -> None:
         if task_id != self.deployment.task_id:
             raise UnknownTask(
                 f"task {task_id[:12]}... is not served here; fetch the task description again"
             )
-        if not reports:
-            raise InvalidInput("an upload holds at least one report")
         if token is None and self.deployment.settings.population.tokens == "per-device":
             raise InvalidInput("reports of this task need the token of a device")
+
+    def read(
+        self, task_id: str | None, reports: list[IncomingReport], token: Token | None
+    ) -> Upload:
+        """The first half of an upload: what can be said of it at once, without the database.
+
+        Where there are tickets a report's id says which task, version and publication it is of.
+        """
+        if task_id is None and self._tickets is None:
+            raise InvalidInput("an upload to this task names it: task_id is missing")
+        self._served(self.deployment.task_id if task_id is None else task_id, token)
+        if not reports:
+            raise InvalidInput("an upload holds at least one report")
+        if self._tickets is None and any(report.version is None for report in reports):
+            raise InvalidInput("reports of this task name the version of their policy")
         entries = [
-            PendingReport(report.id, bytes.fromhex(wire.report_id(report.id)), report.version)
+            PendingReport(
+                report.id, bytes.fromhex(wire.report_id(report.id)), report.version or 0, token
+            )
             for report in reports
         ]
-        if token is not None and token.seat is not None:
-            for entry in entries:
+        for entry, report in zip(entries, reports, strict=True):
+            if self.deployment.by_period and report.rules == wire.DECOY:
+                entry.decide("decoy", None, "decoy")  # as long as the answer to a report
+                continue
+            if token is not None and token.seat is not None and not self.deployment.by_period:
                 if not self._assigned(token.seat, entry.name):
                     entry.spoil("invalid", CHOSEN)
+            if report.rules is None and self.deployment.form != 1 and self._tickets is None:
+                entry.spoil("invalid", NO_RULES)
+            elif report.rules not in (None, self._made_by):
+                entry.spoil("invalid", OTHER_RULES)
         return Upload(entries, token, reports)
 
-    def _assigned(self, seat: bytes, name: str) -> bool:
+    def _assigned(self, seat: bytes, name: str, numbers: range | None = None) -> bool:
         """Whether an id is one of those that a token may use."""
-        times = range(self.deployment.task.participations)
-        return any(hmac.compare_digest(wire.assigned_id(seat, k), name) for k in times)
+        if numbers is None:
+            numbers = range(self.deployment.task.participations)
+        return any(hmac.compare_digest(wire.assigned_id(seat, k), name) for k in numbers)
+
+    def _periods(self) -> range:
+        """Numbers of the periods that a report which is taken now may have begun in.
+
+        From the moment at which one that comes last began (pauses not counted) to now, with room
+        for clocks. Where nobody knows how long an episode takes it may have begun a period ago.
+        """
+        d, now = self.deployment, self.clock()
+        rule = d.task.rule or Participation()
+        window = d.task.duration + d.delay + d.grace if d.task.duration else rule.period
+        earliest = self.state().worked(now) - window - CLOCKS
+        return range(rule.period_at(earliest), rule.period_at(now + CLOCKS) + 1)
+
+    def _check_periods(self, uploads: Sequence[Upload]) -> None:
+        """Note reports whose id is not that of their sender in a period of now."""
+        numbers = self._periods()
+        for upload in uploads:
+            for entry in upload.entries:
+                seat = None if entry.token is None else entry.token.seat
+                if seat is not None and not self._assigned(seat, entry.name, numbers):
+                    entry.spoil("invalid", ANOTHER_PERIOD)
 
     def settle(self, uploads: Sequence[Upload]) -> list[UploadAnswer]:
-        """The second half, of many uploads in one transaction; durable when this returns."""
+        """The second half, of many uploads in one transaction; durable when this returns.
+
+        Decoys are answered, and touch nothing.
+        """
+        reports = [upload.without_decoys() for upload in uploads]
+        reports = [upload for upload in reports if upload.entries]
         with self.readiness.writing():
-            self._decode(uploads)
-            version = self._intake.settle(uploads)
+            if self.deployment.by_period:
+                self._check_periods(reports)
+            if self._tickets is not None:
+                self._tickets.assign(reports)
+            self._decode(reports)
+            version = self._intake.settle(reports) if reports else self._newest()
         return [
             UploadAnswer(
                 self.deployment.task_id,
@@ -216,7 +316,7 @@ class Collector:
         alike: dict[tuple[int, str | None], list[tuple[PendingReport, str]]] = {}
         for upload in uploads:
             for entry, report in zip(upload.entries, upload.reports, strict=True):
-                named = report.version, report.publication
+                named = entry.version, report.publication
                 alike.setdefault(named, []).append((entry, report.message))
         for (version, name), sent in alike.items():
             try:
@@ -236,8 +336,22 @@ class Collector:
         return {"guarantee": stated.to_json(), "statement": stated.statement()}
 
     def ledger(self) -> dict[str, Any]:
-        """Header, entries, spent, remaining and head of the ledger, every line checked again."""
-        return statement(self._store)
+        """Header, entries, spent, remaining and head of the ledger, every line checked again.
+
+        ``charged`` says in words whose budget it is, and what the periods so far cost together.
+        """
+        return {**statement(self._store), "charged": charged(self.deployment, self._begun())}
+
+    def _begun(self) -> int:
+        """Periods so far: those of batches, or since there is a policy to act on."""
+        rule = self.deployment.task.rule
+        if rule is None or not rule.period:
+            return 1
+        with self._store.read() as connection:
+            if self.deployment.task.lifetime:
+                return len(Periods.begun(connection))
+            _, _, since = timeline(connection, -1)[0]
+        return rule.period_at(self.clock()) - rule.period_at(since) + 1
 
     def status(self) -> Status:
         """Public numbers only."""
@@ -245,7 +359,7 @@ class Collector:
             now, state = db.progress(connection), states.read(connection)
             alive = self._watch.held(connection)
             trouble = self.readiness.trouble(connection)
-        ledger = self.ledger()
+        ledger = statement(self._store)
         if trouble is None and not ledger["verified"]:
             trouble = LEDGER
         if trouble is None and not alive:
@@ -303,69 +417,10 @@ class Collector:
         if isinstance(self._mode, JointMode):
             self._mode.check()
             book.charge(self.deployment)
+            self._mode.check_state()
         else:
             book.spend(book.charge(self.deployment), NODE, replay=True)
 
     def _newest(self) -> int:
         with self._store.read() as connection:
             return db.progress(connection).version
-
-
-def _claim(connection: sa.Connection, deployment: Deployment) -> tuple[int, Ids]:
-    """The random root of this task's plans, and who decides ids; first rows of a new database."""
-    rows = {row.name: row.value for row in connection.execute(sa.select(schema.meta))}
-    if not rows:
-        root = secrets.randbits(128)
-        rows = {"task_id": deployment.task_id, "root": str(root), "ids": deployment.ids}
-        connection.execute(
-            schema.meta.insert(), [{"name": name, "value": value} for name, value in rows.items()]
-        )
-        connection.execute(
-            schema.progress.insert(),
-            {
-                "id": 1,
-                "population": deployment.task.users,
-                "accepted": 0,
-                "version": -1,
-                "served": 0,
-                "published_at": 0.0,
-                "finished": False,
-            },
-        )
-        DatabaseLedger.create(connection, deployment)
-        if deployment.model == "joint":
-            JointMode.create(connection, deployment)
-        connection.execute(schema.lease.insert(), {"name": LEASE, "holder": "", "beats": 0.0})
-    _hold_to_terms(connection, deployment, rows.get(TERMS))
-    if rows["task_id"] != deployment.task_id:
-        raise Refused(
-            "the database belongs to another task: name, sizes, agent, epsilon, population and "
-            "reward range are fixed once devices may have agreed to them. Restore the deployment "
-            "file, or name another database for the new task"
-        )
-    # a database older than assigned ids goes on as it began: people are on their way
-    return int(rows["root"]), "token" if rows.get("ids") == "token" else "chosen"
-
-
-def _hold_to_terms(connection: sa.Connection, deployment: Deployment, stored: str | None) -> None:
-    """Refuse a file whose terms were edited; a database without terms takes them as they are."""
-    if stored is None:
-        terms = json.dumps(deployment.fixed, sort_keys=True)
-        db.put_named(connection, schema.meta, TERMS, value=terms)
-        return
-    before = json.loads(stored)
-    for name in sorted(before.keys() | deployment.fixed.keys()):
-        now = deployment.fixed.get(name, "null")
-        # a key of ours that is not there was not known to the tacit that made the database
-        was = before.get(name, "null" if name.endswith("[agent]") else now)
-        if was != now:
-            raise Refused(
-                f"the database belongs to another task than this file: {name} was {_shown(was)} "
-                f"when it began, and is {_shown(now)} now. People and devices were told "
-                "otherwise: put it back, or begin a new task with another name, database and "
-                "population"
-            )
-
-
-def _shown(value: str) -> str:
-    return "left out" if value == "null" else value

@@ -13,20 +13,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from tacit import timing, wire
 from tacit.agents.base import Agent
 from tacit.agents.catalogue import agents
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.pairs import allowed_flags, start_law, terminals
+from tacit.participation import Participation, Teaches
 from tacit.privacy.guarantee import Guarantee
+from tacit.rules import rules_of
+from tacit.service.declared import labels_of, rule_of, task_of
 from tacit.service.serving import Model, fit, served_model
 from tacit.service.settings import (
     Settings,
-    TaskSection,
     UpdatesSection,
     from_environment,
     read_settings,
@@ -36,6 +34,15 @@ from tacit.task import Task
 Unit = Literal["user", "participation"]
 Ids = Literal["token", "chosen"]
 """Ids of reports follow from the device's token, or senders choose them."""
+
+_COUNTED: dict[Teaches, str] = {
+    "first": "the first time is reported, and at the others nothing is sent",
+    "lifetime": "what they teach in all of them together is bounded as if it were one",
+    "every": "every time is counted, and all are paid for together",
+}
+
+ANY_NUMBER = 2**62
+"""Of reports: more than a database counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +63,8 @@ class Deployment:
         database: SQLAlchemy URL.
         key_file: keys of the encrypted table (joint only).
         witness: file that notices a database restored from before a release (joint only).
+        form: how the terms are spelt when they are hashed: what the database began with; None
+            is the newest.
     """
 
     settings: Settings
@@ -70,6 +79,7 @@ class Deployment:
     database: str
     key_file: Path
     witness: Path
+    form: int | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> Deployment:
@@ -106,8 +116,8 @@ class Deployment:
     def _build(cls, settings: Settings, path: Path) -> Deployment:
         """What follows from several settings together, or from where the file lies."""
         folder, stem, storage = path.parent, path.stem, settings.storage
-        task = _task(settings, folder)
-        agent, bound = fit(dict(settings.agent), task, settings.updates.minimum_batch)
+        task, rule = task_of(settings, folder), rule_of(settings)
+        agent, bound = fit(dict(settings.agent), task, rule, settings.updates.minimum_batch)
         if agents.entry(agent.name).package:
             raise InvalidInput(f"{agent.name} is not one of tacit's own, and devices run no other")
         opens, closes = settings.window.opens, settings.window.closes
@@ -117,7 +127,7 @@ class Deployment:
             settings,
             folder,
             stem,
-            task,
+            bound.task,
             agent,
             bound,
             *_acceptance(settings.updates, task.duration),
@@ -147,7 +157,7 @@ class Deployment:
     @property
     def labels(self) -> dict[str, list[str] | None]:
         """Names of the states and of the actions, None where they have none."""
-        return _labels(self.settings.task)
+        return labels_of(self.settings.task)
 
     @cached_property
     def model(self) -> Model:
@@ -161,9 +171,56 @@ class Deployment:
 
     @property
     def ids(self) -> Ids:
-        """Who decides the ids of reports where they decide the question: best that nobody can."""
+        """Who decides the ids of reports where they decide the question: best that nobody can.
+
+        Where a person reports once in a period, the id says of which: there is one for each.
+        """
         asks = self.model == "local" and wire.local_privatizer(self.bound).public_step
-        return "token" if asks and self.unit == "user" else "chosen"
+        assigned = asks or self.ticketed or self.by_period
+        return "token" if assigned and self.unit == "user" else "chosen"
+
+    @property
+    def by_period(self) -> bool:
+        """Whether the number that an id is made of is that of a period: one report in each."""
+        rule = self.task.rule
+        return self.model == "local" and rule is not None and rule.teaches == "first"
+
+    @property
+    def returning(self) -> str:
+        """How often one person may take part, and what of it is counted, in a sentence."""
+        rule, times = self.task.rule, self.task.participations
+        if self.unit == "participation":
+            return "Nobody counts how often a person takes part"
+        if rule is None:
+            return f"One person may take part {Participation(times).in_words()}" + (
+                "" if times == 1 else "; every time is counted, and all are paid for together"
+            )
+        return f"One person may take part {rule.in_words()}; {_COUNTED[rule.teaches or 'every']}"
+
+    @property
+    def most_reports(self) -> int:
+        """Reports that are counted of one token, in a period if budgets are renewed."""
+        rule = self.task.rule
+        if rule is None or rule.teaches == "every":
+            return self.task.participations
+        if rule.teaches == "first":  # a collector's ids see to it in every period
+            return ANY_NUMBER if rule.period else 1
+        return ANY_NUMBER if rule.times is None else rule.times
+
+    @property
+    def ticketed(self) -> bool:
+        """Whether a participation is counted when it begins: people of a search are assigned."""
+        return self.task.family == "episodic"
+
+    def coin(self, report_id: str, number: int) -> int:
+        """The public coin of a report: its ticket's number, or what follows from its id."""
+        return number if self.ticketed else wire.coin(self.task_id, report_id)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """What devices clip to: rewards, or of a search the return of an episode."""
+        search = self.settings.search
+        return self.settings.task.reward_range if search is None else search.returns
 
     @property
     def sending(self) -> str:
@@ -173,6 +230,8 @@ class Deployment:
     @property
     def taking(self) -> str:
         """How long a report is taken, in a sentence."""
+        if self.ticketed:
+            return timing.how_long_waited(self.task.duration, self.delay, self.grace)
         return timing.how_long_taken(
             self.task.duration, self.delay, self.grace, self.accepted_versions
         )
@@ -212,7 +271,7 @@ class Deployment:
             "name": self.name,
             "task": wire.task_to_json(self.task),
             "agent": {"name": self.agent.name, "parameters": self.agent.parameters()},
-            "reward_range": list(self.settings.task.reward_range),
+            "reward_range": list(self.reward_range),
             "absorbing_state": self.settings.task.absorbing_state,
             "unit": self.unit,
         }
@@ -232,6 +291,7 @@ class Deployment:
                 "population": True,
                 "updates": True,
                 "window": True,
+                **({} if self.settings.search is None else {"search": True}),
                 "storage": {"keep_reports"},
             },
         )
@@ -245,7 +305,34 @@ class Deployment:
     @cached_property
     def task_id(self) -> str:
         """Digest of the terms."""
-        return wire.task_id(self.terms)
+        return wire.task_id(self.terms, self.form)
+
+    @cached_property
+    def rules(self) -> dict[str, Any]:
+        """How devices make their reports, as this version and this machine work it out."""
+        return rules_of(self.bound)
+
+    def begun_as(self, task_id: str | None) -> Deployment:
+        """The same under the id that its database began with, if terms were spelt so once.
+
+        Before there were rules every participation was counted in full: a task that was begun so
+        goes on so, where its file leaves open what teaches.
+        """
+        for meant in (self, self._counting_all()):
+            for form in wire.terms_forms(meant.terms):
+                if wire.task_id(meant.terms, form) == task_id:
+                    return dataclasses.replace(meant, form=form)
+        return self
+
+    def _counting_all(self) -> Deployment:
+        """What the same file meant before there were rules of participation."""
+        given = self.settings.population
+        more = given.teaches or given.apart or given.renews or given.participations is None
+        if self.task.rule is None or more:
+            return self
+        population = given.model_copy(update={"teaches": "every"})
+        settings = self.settings.model_copy(update={"population": population})
+        return self._build(settings, self.folder / f"{self.stem}.toml")
 
     def __repr__(self) -> str:
         return f"Deployment({self.name!r}, {self.agent.name}, {self.task.users} reports)"
@@ -297,83 +384,3 @@ def _acceptance(updates: UpdatesSection, duration: float) -> tuple[int | None, f
             f"[task] = {timing.in_words(duration)}: devices decline to hold a report for longer"
         )
     return None, delay, timing.default_grace(duration) if grace is None else grace
-
-
-def _labels(named: TaskSection) -> dict[str, list[str] | None]:
-    given = {"states": named.states, "actions": named.actions}
-    return {kind: None if isinstance(x, int) else list(x) for kind, x in given.items()}
-
-
-def _count(labels: tuple[str, ...] | int) -> int:
-    return labels if isinstance(labels, int) else len(labels)
-
-
-def _task(settings: Settings, folder: Path) -> Task:
-    """The task that the file describes."""
-    named, population = settings.task, settings.population
-    if population.tokens == "shared" and population.participations > 1:
-        raise InvalidInput(
-            "with one shared token nobody counts how often a person takes part, so the unit is "
-            'one participation: leave participations out, or choose tokens = "per-device"'
-        )
-    task = Task(
-        family="tabular",
-        horizon=named.horizon,
-        sizes={"states": _count(named.states), "actions": _count(named.actions)},
-        homogeneous=named.homogeneous,
-        users=population.users,
-        known={**_facts(named, folder), **_declared(named)},
-        participations=population.participations,
-        duration=named.duration,
-        labels={kind: tuple(names) for kind, names in _labels(named).items() if names},
-    )
-    if named.absorbing_state >= task.sizes["states"]:
-        raise InvalidInput(
-            f"absorbing_state = {named.absorbing_state} in [task], but states are numbered from 0 "
-            f"to {task.sizes['states'] - 1}"
-        )
-    return task
-
-
-def _declared(named: TaskSection) -> dict[str, npt.NDArray[Any]]:
-    """Terminal states, allowed actions and the start law, as ``TabularMDP`` declares them."""
-    S, A, names = _count(named.states), _count(named.actions), _labels(named)
-    ends = terminals(named.terminal or (), S, names["states"])
-    may = allowed_flags(named.allowed, ends, (S, A), names["actions"])
-    found: dict[str, npt.NDArray[Any]] = {}
-    if ends.any():
-        low, high = named.reward_range
-        if not low <= 0.0 <= high:
-            raise InvalidInput(
-                f"reward_range = [{low:g}, {high:g}] in [task], but it must hold 0 where there are "
-                "terminal states: that is what they pay"
-            )
-        found["terminal"], found["end_reward"] = ends, np.asarray(-low / (high - low))
-    if not may[~ends].all():
-        found["allowed"] = may
-    if named.start is not None:
-        found["initial"] = start_law(named.start, S, names["states"])
-    return found
-
-
-def _facts(named: TaskSection, folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """Declared transition features phi [S, A, S, d], and the bound on their parameter."""
-    if named.features is None:
-        if named.theta_norm is not None:
-            raise InvalidInput("theta_norm in [task] goes with features; give both or neither")
-        return {}
-    if named.theta_norm is None:
-        raise InvalidInput("features in [task] need theta_norm, the bound on their parameter")
-    path = folder / named.features
-    try:
-        phi = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InvalidInput(f"features: {path} cannot be read as a .npy file ({error})") from None
-    S, A = _count(named.states), _count(named.actions)
-    fits = isinstance(phi, np.ndarray) and phi.ndim == 4 and phi.shape[:3] == (S, A, S)
-    if not fits or phi.dtype.kind != "f" or not np.isfinite(phi).all():
-        raise InvalidInput(
-            f"features: {path.name} must hold finite numbers phi(s'|s,a) of shape [states, "
-            f"actions, states, d] = [{S}, {A}, {S}, d]"
-        )
-    return {"features": phi.astype(np.float64), "theta_norm": np.array(named.theta_norm)}

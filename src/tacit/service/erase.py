@@ -16,6 +16,7 @@ from tacit.service import schema
 from tacit.service import store as db
 from tacit.service.answers import Refused
 from tacit.service.collector import Collector
+from tacit.service.people import PREFIX
 from tacit.service.vault import Vault
 from tacit.service.witness import Witness
 
@@ -51,13 +52,20 @@ def erase(collector: Collector, what: What) -> Erased:
             raise InvalidInput("no report was accepted yet, so there is nothing to erase")
         column, end = schema.uploads.c, now.served
         gone = schema.uploads.delete()
-        names = Vault.names(connection)
+        remembered = 0
         if what == "kept":
             gone = gone.where(column.first + column.count <= end)
+            names = Vault.names(connection)
             names = [name for name in names if _released(name, end, now.version)]
+            Vault.delete(connection, *names)
+            values = len(names)
+        else:
+            remembered = Vault.delete_under(connection, PREFIX)
+            values = Vault.delete_under(connection, "")
         rows = connection.execute(gone).rowcount
-        Vault.delete(connection, *names)
-        erased = [f"{rows + len(names):,} stored uploads, sums and draws of noise"]
+        erased = [f"{rows + values:,} stored uploads, sums and draws of noise"]
+        if remembered:
+            erased.append("what was remembered of people: who has taught what")
         if what == "all":
             connection.execute(schema.learner.delete())
             db.set_progress(connection, population=now.accepted, finished=True)

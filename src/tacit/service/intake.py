@@ -23,8 +23,9 @@ from tacit.privacy.base import Report, Secret
 from tacit.publication import Publication
 from tacit.service import states
 from tacit.service import store as db
-from tacit.service.answers import IncomingReport, Outcome, Paused, Token, Unavailable
+from tacit.service.answers import IncomingReport, Outcome, Paused, Reason, Token, Unavailable
 from tacit.service.deployment import Deployment
+from tacit.service.periods import TwoPeriods
 from tacit.service.publishing import timeline
 from tacit.service.states import State
 from tacit.service.store import Store
@@ -34,11 +35,17 @@ _NOT_ACCEPTED = ("stale", "invalid", "refused")
 
 @dataclass(slots=True, eq=False)
 class PendingReport:
-    """A report on its way: decoded, not yet decided."""
+    """A report on its way: decoded, not yet decided; its number in the task once it is counted.
+
+    ``row`` is that of its sender among those who are remembered together.
+    """
 
     name: str
     identity: bytes
     version: int
+    token: Token | None = None
+    number: int = -1
+    row: int = -1
     payload: Any = field(repr=False, default=None)
     fault: Outcome | None = None
     outcome: Outcome | None = None
@@ -69,11 +76,17 @@ class Mode(Protocol):
     def decode(self, sent: Sequence[tuple[PendingReport, str]], publication: Publication) -> None:
         """Read the messages of reports under one publication, noting what is wrong with each."""
 
-    def keep(self, connection: sa.Connection, first: int, entries: list[PendingReport]) -> None:
-        """Store accepted reports, numbers ``first``, ``first + 1``, ... of the task.
+    def begin(self, connection: sa.Connection, first: int, count: int) -> None:
+        """Begin a new period, if one begins with report ``first``; the count is locked."""
 
-        This happens in the transaction that counts them.
-        """
+    def keep(self, connection: sa.Connection, entries: list[PendingReport]) -> None:
+        """Store accepted reports, ordered by their numbers, as part of what counts them."""
+
+    def renew(self, learner: Learner, connection: sa.Connection, start: int) -> None:
+        """Let the learner begin again, if a new period begins with report ``start``."""
+
+    def tidy(self) -> None:
+        """Forget what is not needed any more, while there is nothing to do."""
 
     def fold(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
         """Absorb the reports with numbers in [start, end)."""
@@ -95,6 +108,9 @@ class Mode(Protocol):
     ) -> Iterator[tuple[Report, int]]:
         """Kept reports with numbers in [start, end), and the versions they name."""
 
+    def beyond(self, connection: sa.Connection) -> str:
+        """Whether kept reports count a person beyond the rule, as a sentence; else nothing."""
+
     def recall(self, learner: Learner, connection: sa.Connection, version: int) -> None:
         """Make the learner's next release use stored noise, if the curator added some."""
 
@@ -106,6 +122,12 @@ class Upload:
     entries: list[PendingReport]
     token: Token | None
     reports: list[IncomingReport] = field(repr=False, default_factory=list)
+
+    def without_decoys(self) -> Upload:
+        """What of it is decided at all."""
+        pairs = list(zip(self.entries, self.reports, strict=True))
+        kept = [(entry, report) for entry, report in pairs if entry.outcome is None]
+        return Upload([entry for entry, _ in kept], self.token, [report for _, report in kept])
 
 
 class Acceptance:
@@ -163,12 +185,18 @@ class Intake:
     def settle(self, group: Sequence[Upload]) -> int:
         """Decide about every entry; durable when this returns. The newest version is returned.
 
-        If the database broke the transaction off it is tried again: each try starts anew.
+        If the database broke the transaction off it is tried again: each try starts anew. If a new
+        period begins among the entries, one half of them is settled after the other.
         """
         try:
-            return self._commit(group)
-        except Unavailable:
-            return self._commit(group)
+            try:
+                return self._commit(group)
+            except Unavailable:
+                return self._commit(group)
+        except TwoPeriods:
+            for half in _halves(group):
+                version = self.settle(half)
+            return version
 
     def obstacle(self, version: int) -> tuple[str, str] | None:
         """Why a report under this version would not be taken now; None if it would."""
@@ -177,7 +205,7 @@ class Intake:
             oldest = self._accepted.oldest(connection, now.version, state)
         if state.word == "paused":
             return "paused", "this task is paused by its operator"
-        if (closed := self._closed(state)) is not None:
+        if (closed := self.closed(state)) is not None:
             return closed
         if now.accepted >= now.population:
             return "population_reached", self._full()
@@ -190,7 +218,7 @@ class Intake:
         for entry in entries:
             entry.outcome = entry.fault
         version = None
-        if self._closed() is None:
+        if self.closed() is None:
             version = self._commit_plain(group, entries)
         return self._commit_carefully(group) if version is None else version
 
@@ -211,14 +239,20 @@ class Intake:
                     raise _NotPlain
                 if any(not oldest <= entry.version <= version for entry in entries):
                     raise _NotPlain
+                self._mode.begin(connection, accepted - len(entries), len(entries))
                 if not self._use_all_tokens(connection, group):
                     raise _NotPlain
-                self._mode.keep(connection, accepted - len(entries), entries)
+                self._keep(connection, accepted - len(entries), entries)
         except _NotPlain:
             return None
         for entry in entries:
             entry.decide("accepted")
         return version
+
+    def _keep(self, connection: sa.Connection, first: int, entries: list[PendingReport]) -> None:
+        for number, entry in enumerate(entries, first):
+            entry.number = number
+        self._mode.keep(connection, entries)
 
     def _use_all_tokens(self, connection: sa.Connection, group: Sequence[Upload]) -> bool:
         if self._deployment.settings.population.tokens != "per-device":
@@ -227,7 +261,7 @@ class Intake:
         for upload in group:
             assert upload.token is not None
             wanted[upload.token.id] += len(upload.entries)
-        return db.use_all_tokens(connection, wanted, self._deployment.task.participations)
+        return db.use_all_tokens(connection, wanted, self._deployment.most_reports)
 
     def _commit_carefully(self, group: Sequence[Upload]) -> int:
         with self._store.write() as connection:
@@ -235,7 +269,7 @@ class Intake:
             if state.word == "paused":
                 raise Paused("this task is paused by its operator")
             oldest = self._accepted.oldest(connection, now.version, state)
-            waiting = self._judge(group, now, oldest, self._closed(state))
+            waiting = self._judge(group, now, oldest, self.closed(state))
             fresh = db.insert_ids(connection, [e.identity for e in waiting]) if waiting else set()
             for entry in waiting:
                 if entry.identity not in fresh:
@@ -250,7 +284,7 @@ class Intake:
                     entry.decide("refused", "population_reached", self._full())
                 refused += entries[room:]
                 if room:
-                    self._mode.keep(connection, first, entries[:room])
+                    self._keep(connection, first, entries[:room])
             db.forget_ids(connection, [entry.identity for entry in refused])
             self._recognise(connection, group)
         for entry in entries:
@@ -280,7 +314,8 @@ class Intake:
                 waiting[entry.identity] = entry
         return list(waiting.values())
 
-    def _closed(self, state: State = _OPEN) -> tuple[str, str] | None:
+    def closed(self, state: State = _OPEN) -> tuple[Reason, str] | None:
+        """Why no report is taken at all now; None if reports are."""
         time, window = self._clock(), self._deployment.settings.window
         if window.opens is not None and time < window.opens:
             return "not_open", "this task does not take reports yet"
@@ -298,18 +333,21 @@ class Intake:
         """Count reports against their device's token; those beyond are refused."""
         if self._deployment.settings.population.tokens != "per-device":
             return []
-        db.progress(connection, lock=True)
-        most = self._deployment.task.participations
+        now, most = db.progress(connection, lock=True), self._deployment.most_reports
         by_token: dict[int, list[PendingReport]] = {}
         for upload in group:
             assert upload.token is not None
             mine = by_token.setdefault(upload.token.id, [])
             mine += [entry for entry in upload.entries if entry.outcome is None]
+        if waiting := sum(map(len, by_token.values())):
+            self._mode.begin(connection, now.accepted, waiting)
+        rule = self._deployment.task.rule
+        often = f"{most} report(s)" + (" in a period" if rule is not None and rule.period else "")
         refused: list[PendingReport] = []
         for token, entries in sorted(by_token.items()):
             room = db.use_token(connection, token, len(entries), most) if entries else 0
             for entry in entries[room:]:
-                entry.decide("refused", "token_spent", f"this token may send {most} report(s)")
+                entry.decide("refused", "token_spent", f"this token may send {often}")
             refused += entries[room:]
         return refused
 
@@ -327,6 +365,26 @@ class Intake:
             for entry in uncounted:
                 if entry.identity in seen:
                     entry.decide("duplicate")
+
+
+def _halves(group: Sequence[Upload]) -> Iterator[list[Upload]]:
+    """The first half of all entries, and the other."""
+    senders = [(entry, upload.token) for upload in group for entry in upload.entries]
+    middle = len(senders) // 2
+    for half in (senders[:middle], senders[middle:]):
+        yield [Upload([entry], token) for entry, token in half]
+
+
+def runs(entries: list[PendingReport]) -> Iterator[list[PendingReport]]:
+    """Stretches of consecutive numbers, which are stored together."""
+    run: list[PendingReport] = []
+    for entry in entries:
+        if run and entry.number != run[-1].number + 1:
+            yield run
+            run = []
+        run.append(entry)
+    if run:
+        yield run
 
 
 def stale(version: int, newest: int) -> str:

@@ -14,12 +14,14 @@ from tacit.privacy.book import Bookkeeping, LedgerDamaged, header, line_bytes, r
 from tacit.privacy.charges import Charge
 from tacit.privacy.filter import Budget, BudgetExhausted, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.sentences import at_most
 from tacit.service import schema
 from tacit.service import store as db
 from tacit.service.answers import Refused
 from tacit.service.deployment import Deployment
 from tacit.service.settings import iso
 from tacit.service.store import Store
+from tacit.timing import in_words
 
 NAME = "the ledger in the database"
 NODE = "everything sent and published"
@@ -61,7 +63,7 @@ class DatabaseLedger(Bookkeeping):
             deployment.task_id,
             stated.unit,
             stated.relation,
-            stated.participations,
+            deployment.task.participations,
         )
         connection.execute(schema.ledger.insert(), {"sequence": 0, "line": line_bytes(first)})
 
@@ -104,6 +106,26 @@ class DatabaseLedger(Bookkeeping):
         self._connection.execute(
             schema.ledger.insert(), {"sequence": record["sequence"], "line": line_bytes(record)}
         )
+
+
+def charged(deployment: Deployment, periods: int) -> str:
+    """Whose budget it is, and what so many periods cost together, in a sentence or two."""
+    stated, rule = deployment.guarantee, deployment.task.rule
+    if stated.unit == "participation":
+        return "The budget is that of one participation."
+    if rule is None or not rule.period:
+        return "The budget is that of one person, in all their participations together."
+    said = (
+        f"The budget is that of one person in one period of {in_words(rule.period)}, in all their "
+        "participations of it together; in the next period it is whole again."
+    )
+    if periods < 2:
+        return said
+    total = stated.compose(periods)
+    return (
+        f"{said} {periods:,} periods have begun: whoever took part in each of them was charged "
+        f"({at_most(total.epsilon, 6)}, {at_most(total.delta)}) in all."
+    )
 
 
 def _alike(was: object, now: object) -> bool:

@@ -19,7 +19,7 @@ from tacit.privacy.base import Report, Secret
 from tacit.publication import Publication
 from tacit.service import packing, schema
 from tacit.service.deployment import Deployment
-from tacit.service.intake import PendingReport
+from tacit.service.intake import PendingReport, runs
 from tacit.service.publishing import Billboard
 
 AT_ONCE = 10_000
@@ -75,7 +75,7 @@ class LocalMode:
 
     def decode(self, sent: Sequence[tuple[PendingReport, str]], publication: Publication) -> None:
         """Messages as integers; one that no device of ours can have sent is noted as invalid."""
-        coins = [wire.coin(self._deployment.task_id, entry.name) for entry, _ in sent]
+        coins = [self._deployment.coin(entry.name, entry.number) for entry, _ in sent]
         try:
             messages = [wire.unpack_message(text) for _, text in sent]
             self._privatizer.inspect_all(messages, publication, coins)
@@ -88,16 +88,28 @@ class LocalMode:
             for (entry, _), message in zip(sent, messages, strict=True):
                 entry.payload = message
 
-    def keep(self, connection: sa.Connection, first: int, entries: list[PendingReport]) -> None:
-        """One row for all of them."""
-        connection.execute(
-            schema.uploads.insert(), {"first": first, "count": len(entries), "data": pack(entries)}
-        )
+    def keep(self, connection: sa.Connection, entries: list[PendingReport]) -> None:
+        """One row for every stretch of them."""
+        rows = [
+            {"first": run[0].number, "count": len(run), "data": pack(run)} for run in runs(entries)
+        ]
+        connection.execute(schema.uploads.insert(), rows)
+
+    def begin(self, connection: sa.Connection, first: int, count: int) -> None:
+        """Nothing: the period of a report is in its id."""
+
+    def renew(self, learner: Learner, connection: sa.Connection, start: int) -> None:
+        """Nothing: every report has noise of its own."""
+
+    def tidy(self) -> None:
+        """Nothing: nobody is remembered."""
 
     def fold(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
         """Absorb the reports with numbers in [start, end), each under the version it names."""
         for first in range(start, end, AT_ONCE):
             self._fold_some(learner, connection, first, min(first + AT_ONCE, end))
+        for report in self._missing(end - learner.served):
+            learner.absorb(report, 0)
 
     def _fold_some(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
         by_version: dict[int, list[Kept]] = defaultdict(list)
@@ -109,7 +121,7 @@ class LocalMode:
                 learner.secret,
                 [report.message for report in reports],
                 publication,
-                [wire.coin(self._deployment.task_id, report.identity) for report in reports],
+                [self._deployment.coin(report.identity, report.number) for report in reports],
             )
             learner.served += len(reports)
 
@@ -117,10 +129,23 @@ class LocalMode:
         self, connection: sa.Connection, start: int, end: int
     ) -> Iterator[tuple[Report, int]]:
         """Kept reports with numbers in [start, end) as the simulator's driver absorbs them."""
+        found = 0
         for kept in self.kept(connection, start, end):
-            coin = wire.coin(self._deployment.task_id, kept.identity)
+            coin = self._deployment.coin(kept.identity, kept.number)
             publication = self._billboard.publication(kept.version)
+            found += 1
             yield self._privatizer.collect(kept.message, publication, coin), kept.version
+        for report in self._missing(end - start - found):
+            yield report, 0
+
+    def _missing(self, count: int) -> Iterator[Report]:
+        """Tickets that no report came for: they count, as zeros."""
+        for _ in range(count if self._deployment.ticketed else 0):
+            yield Report(np.zeros(self._privatizer.layout.size, dtype=np.int64), "secure")
+
+    def beyond(self, connection: sa.Connection) -> str:
+        """Nobody: the id of a report is that of its sender in a period, and counts once."""
+        return ""
 
     def recall(self, learner: Learner, connection: sa.Connection, version: int) -> None:
         """Nothing: the noise of a release is in the reports."""

@@ -6,6 +6,7 @@ full and its cadence is over; a device sends when its report is due, or up to ``
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,17 +64,23 @@ def pacing(deployment: Deployment) -> Pacing | None:
     task, delay, versions = deployment.task, deployment.delay, deployment.accepted_versions
     batch = first_batch(deployment)
     updates = deployment.settings.updates
-    every = max(updates.minimum_batch / pace, updates.cadence)
+    filling = (batch if deployment.ticketed else updates.minimum_batch) / pace
+    every = max(filling, updates.cadence)
     on_the_way = task.duration + delay / 2
+    waited = task.duration + delay + deployment.grace
     timed = versions is None
     room = _room(deployment)
+    first, complete = batch / pace + on_the_way, task.users / pace + on_the_way
+    if deployment.ticketed:  # batches one after the other, each waited for
+        every = max(filling + waited, updates.cadence)
+        first, complete = batch / pace + waited, math.ceil(task.users / batch) * every
     return Pacing(
         per_day=pace * DAY,
         policy_every=every,
-        first_policy=batch / pace + on_the_way,
-        complete=task.users / pace + on_the_way,
-        lost_on_time=_lost(deployment, every, 0.0) if timed else None,
-        lost_late=_lost(deployment, every, LATE) if timed else None,
+        first_policy=first,
+        complete=complete,
+        lost_on_time=_lost(deployment, filling, 0.0) if timed else None,
+        lost_late=_lost(deployment, filling, LATE) if timed else None,
         arriving=1.0 if room is None else min(1.0, max(0.0, room) * pace / task.users),
         spared=None if versions is None else (versions - 1) * every,
         stale=None if versions is None else versions * every,

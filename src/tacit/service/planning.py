@@ -26,6 +26,7 @@ from tacit.service.intake import Mode
 from tacit.service.logs import event
 from tacit.service.publishing import Billboard, Edges
 from tacit.service.store import Store
+from tacit.service.tickets import Tickets
 from tacit.simulation.streams import planner_streams
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Planning:
 
     Attributes:
         root: of the planner's random streams; version v is planned with those of (root, v).
+        tickets: where people are counted when they begin: says when the last can have reported.
     """
 
     deployment: Deployment
@@ -55,12 +57,13 @@ class Planning:
     root: int
     clock: Callable[[], float]
     steady: Callable[[], float]
+    tickets: Tickets | None = None
     _clean: bool = True
     _since: tuple[int, float] | None = None
 
     def first(self) -> None:
         """Version 0, before anybody took part: planned from an empty release."""
-        learner = Learner(self.deployment.bound, SecureNoise())
+        learner = Learner(self.deployment.bound, SecureNoise(), people=1)
         learner.publish(planner_streams(self.root, 0))
         self._commit(learner, -1)
 
@@ -82,11 +85,15 @@ class Planning:
             self._finish(now.version, self.deployment.task.users)
             return True
         if now.accepted < end:
+            self.mode.tidy()
             return False
         if end < self.deployment.task.users and not self._due(now):
             return False
+        if self.tickets is not None and not self.tickets.shut(now.version):
+            return False
         learner = self._restore(now)
         with self.store.read() as connection:
+            self.mode.renew(learner, connection, now.served)
             self.mode.fold(learner, connection, now.served, end)
         self.mode.ready(learner, now.version + 1)
         learner.publish(planner_streams(self.root, now.version + 1))
@@ -115,6 +122,7 @@ class Planning:
             secret=secret,
             publication=self.billboard.publication(now.version),
             served=now.served,
+            people=1,  # whom the intake remembers, not the planner
         )
 
     def _commit(self, learner: Learner, previous: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from tacit import wire
+from tacit import wire, written
 from tacit.driver import BoundAgent, Learner
 from tacit.learned import LearnedPolicy
 from tacit.publication import Publication
@@ -49,6 +49,14 @@ class Edges:
                 self._grow()
             return bisect.bisect_right(self._edges, number) - 1
 
+    def between(self, start: int, end: int) -> list[int]:
+        """Edges after ``start`` and before ``end``."""
+        found, version = [], self.batch(start) + 1
+        while self[version] < min(end, self._bound.task.users):
+            found.append(self[version])
+            version += 1
+        return found
+
     def _grow(self) -> None:
         last, users = self._edges[-1], self._bound.task.users
         self._edges.append(last + max(1, min(self._bound.schedule(last), users - last)))
@@ -66,7 +74,7 @@ def body(publication: Publication, deployment: Deployment, users: int, previous:
         about={"task": deployment.name, "agent": deployment.agent.name},
         previous=previous,
     )
-    return wire.canonical(learned.to_json())
+    return written.canonical(learned.to_json())
 
 
 def timeline(connection: sa.Connection, after: int) -> list[tuple[int, int, float]]:
@@ -115,8 +123,12 @@ class Billboard:
         return self.entry(version - 1)[1].hash if version else self._deployment.task_id
 
     def put(self, connection: sa.Connection, learner: Learner, time: float) -> None:
-        """Write the learner's newest publication and the release it was planned on."""
+        """Write the learner's newest publication and the release it was planned on.
+
+        Where it was planned on a release made before, that one is stored already.
+        """
         assert learner.publication is not None and learner.release is not None
+        again = learner.agent.plans_again(learner.served)
         previous = self.before(learner.publication.version)
         connection.execute(
             schema.publications.insert(),
@@ -125,7 +137,7 @@ class Billboard:
                 "users": learner.served,
                 "published_at": time,
                 "body": body(learner.publication, self._deployment, learner.served, previous),
-                "release": packing.release_to_bytes(learner.release),
+                "release": b"" if again else packing.release_to_bytes(learner.release),
             },
         )
 
@@ -162,6 +174,18 @@ class Billboard:
             row.version,
             row.users,
             row.published_at,
-            packing.release_from_bytes(bytes(row.release)),
+            packing.release_from_bytes(bytes(row.release) or self._release_before(row.version)),
             self._decode(bytes(row.body))[0],
         )
+
+    def _release_before(self, version: int) -> bytes:
+        """The newest release that was stored before a version."""
+        table = schema.publications
+        wanted = (
+            sa.select(table.c.release)
+            .where(table.c.version < version, sa.func.length(table.c.release) > 0)
+            .order_by(table.c.version.desc())
+            .limit(1)
+        )
+        with self._store.read() as connection:
+            return bytes(connection.execute(wanted).scalar_one())

@@ -48,6 +48,16 @@ report_ids = sa.Table(
 )
 """For ever: they outlive the data, so that a replay is known as one."""
 
+tickets = sa.Table(
+    "tickets",
+    metadata,
+    sa.Column("id", sa.LargeBinary(16), primary_key=True),
+    sa.Column("number", sa.BigInteger, nullable=False, unique=True),
+    sa.Column("reported", sa.Boolean, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Participations of a search, for ever: an id is used up when its number is given out."""
+
 uploads = sa.Table(
     "uploads",
     metadata,

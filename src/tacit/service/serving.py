@@ -9,6 +9,7 @@ from tacit.agents.base import Agent
 from tacit.agents.catalogue import make_agent
 from tacit.driver import AtLeast, BoundAgent
 from tacit.errors import InvalidInput
+from tacit.participation import Participation
 from tacit.task import Task
 from tacit.wire import local_privatizer
 
@@ -25,17 +26,24 @@ def served_model(bound: BoundAgent, agent: Agent) -> Model:
             f"there is no exact sampler for {privatizer.guarantee.mechanism}, so it cannot protect "
             "anybody: choose the randomizer laplace, gaussian or randomized-response"
         )
-    if privatizer.served == "local" or (privatizer.served == "joint" and agent.batch_parameter):
+    batches = agent.batch_parameter or bound.task.family == "episodic"
+    if privatizer.served == "local" or (privatizer.served == "joint" and batches):
         return privatizer.served
     raise InvalidInput(
         f"{agent.name} cannot be served: the service takes agents whose users send one randomized "
-        "report each (tacit-local, ldp-obi, ldp-psrl) or whose curator publishes counted sums "
-        "(tacit-joint, private-linopt-vi, private-linopt-po)"
+        "report each (tacit-local, ldp-obi, ldp-psrl, tacit-search) or whose curator publishes "
+        "sums (tacit-joint, private-linopt-vi, private-linopt-po, pucb, private-ucb-vi, "
+        "private-ucb-po, dp-ucbvi, tacit-search)"
     )
 
 
-def fit(parameters: dict[str, Any], task: Task, minimum_batch: int) -> tuple[Agent, BoundAgent]:
-    """The agent of a deployment, fitted to its task, with no batch below the minimum."""
+def fit(
+    parameters: dict[str, Any], task: Task, rule: Participation, minimum_batch: int
+) -> tuple[Agent, BoundAgent]:
+    """The agent of a deployment, fitted to its task, with no batch below the minimum.
+
+    What the rule leaves open is decided by the agent.
+    """
     given = dict(parameters)
     name = given.pop("name")
     if not isinstance(name, str):
@@ -57,13 +65,27 @@ def fit(parameters: dict[str, Any], task: Task, minimum_batch: int) -> tuple[Age
             f"{name} must be told {', '.join(sorted(missing))} in advance, which a deployment "
             "cannot; choose another agent"
         )
+    task = dataclasses.replace(task, rule=rule.decided(agent.teaches(task)))
     bound = _bind(agent, task)
     if served_model(bound, agent) == "local":
         local_privatizer(bound)
     _check_guarantee(bound, name)
-    if own is None:
+    if task.family == "episodic":
+        _check_batch(bound, minimum_batch)
+    elif own is None:
         bound = dataclasses.replace(bound, schedule=AtLeast(bound.schedule, minimum_batch))
     return agent, bound
+
+
+def _check_batch(bound: BoundAgent, minimum_batch: int) -> None:
+    """A search plans with batches of its own size: they cannot be made larger afterwards."""
+    size = bound.schedule(0)
+    if size < minimum_batch:
+        raise InvalidInput(
+            f"a search for {bound.task.users:,} people has batches of {size}, which is below "
+            f"minimum_batch = {minimum_batch} in [updates]; lower that, or ask for more privacy or "
+            "more people"
+        )
 
 
 def _bind(agent: Agent, task: Task) -> BoundAgent:

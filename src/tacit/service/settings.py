@@ -8,14 +8,16 @@ import tomllib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
 from tacit.errors import InvalidInput, suggestion
+from tacit.participation import ANY, MOST, Attendance, Teaches
+from tacit.timing import DAY, HOUR, seconds
 from tacit.validate import choice, flag, integer, number
 
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")
 
 
 def text(value: object, name: str) -> str:
@@ -35,20 +37,9 @@ def labels(value: object, name: str) -> tuple[str, ...] | int:
     return names
 
 
-def duration(value: object, name: str) -> float:
-    """Seconds, given as a number or as text like "90s", "5m", "2h" or "1d".
-
-    >>> duration("5m", "cadence")
-    300.0
-    """
-    if isinstance(value, str):
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", value.strip())
-        if found is None:
-            raise InvalidInput(
-                f'{name} = {value!r}, but it must be seconds, or text like "90s", "5m", "2h", "1d"'
-            )
-        value = float(found[1]) * _UNITS[found[2]]
-    return number(value, name, low=0.0)
+def times(value: object, name: str) -> int | None:
+    """How often, at most; None for "any", as often as they like."""
+    return None if value == ANY else integer(value, name, low=1, high=MOST)
 
 
 def pace(value: object, name: str) -> float:
@@ -62,7 +53,7 @@ def pace(value: object, name: str) -> float:
         raise InvalidInput(
             f'{name} = {value!r}, but it must be people per time, like "150/day" or "20/hour"'
         )
-    return float(found[1]) / _UNITS[found[2][0]]
+    return float(found[1]) / {"day": DAY, "hour": HOUR, "minute": 60.0}[found[2]]
 
 
 def moment(value: object, name: str) -> float:
@@ -104,6 +95,26 @@ def listed(value: object, name: str) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def numbers(value: object, name: str) -> tuple[float, ...]:
+    """A list of finite numbers."""
+    return tuple(number(x, name) for x in listed(value, name))
+
+
+def web_origins(value: object, name: str) -> tuple[str, ...]:
+    """Where pages come from that may talk to the service: scheme, host and port, as browsers say.
+
+    >>> web_origins(["https://coach.example.org"], "origins")
+    ('https://coach.example.org',)
+    """
+    for one in listed(value, name):
+        if not isinstance(one, str) or not _ORIGIN.fullmatch(one):
+            raise InvalidInput(
+                f'{name} = {one!r}, but an origin is written like "https://coach.example.org", in '
+                "small letters, without a path; every one of them must be named"
+            )
+    return listed(value, name)
+
+
 def _read(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
     """A value read by one of the checks above; where it stands is said by :func:`_sentence`."""
     return PlainValidator(lambda value: check(value, "", **bounds))
@@ -111,11 +122,12 @@ def _read(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
 
 Text = Annotated[str, _read(text)]
 Labels = Annotated[tuple[str, ...] | int, _read(labels)]
-Duration = Annotated[float, _read(duration)]
+Duration = Annotated[float, _read(seconds)]
 Pace = Annotated[float, _read(pace)]
 Moment = Annotated[float, _read(moment)]
 Span = Annotated[tuple[float, float], _read(span)]
 Flag = Annotated[bool, _read(flag)]
+Numbers = Annotated[tuple[float, ...], _read(numbers)]
 
 
 class Section(BaseModel):
@@ -134,6 +146,7 @@ class TaskSection(Section):
         horizon: steps of one episode.
         duration: seconds that an episode takes, 0 if that is not declared.
         reward_range: what devices scale to [0, 1].
+        returns: the least and the largest return of an episode, where that is known.
         homogeneous: the law of a step is the same at every step.
         absorbing_state: where users are who leave before an end, without reward.
         terminal: states that end an episode, by number or name; nothing more is paid or counted.
@@ -149,6 +162,7 @@ class TaskSection(Section):
     horizon: Annotated[int, _read(integer, low=1, high=100_000)]
     duration: Duration = 0.0
     reward_range: Span = (0.0, 1.0)
+    returns: Span | None = None
     homogeneous: Flag = False
     absorbing_state: Annotated[int, _read(integer, low=0)] = 0
     terminal: Annotated[tuple[Any, ...], _read(listed)] | None = None
@@ -158,18 +172,67 @@ class TaskSection(Section):
     theta_norm: Annotated[float, _read(number, low=0.0)] | None = None
 
 
+class SearchSection(Section):
+    """Makes the task a policy search: what is reported, and how observations are scored.
+
+    ``states`` of [task] are then the numbers of an observation ("one-hot": how many there are),
+    ``actions`` those of a choice, or of a point of the box.
+
+    Attributes:
+        returns: least and largest sum of rewards of an episode; what lies outside is clipped.
+        scale: what counts as large in each number of an observation; not for "one-hot".
+        shift: what counts as its middle, 0 unless given.
+        features: "identity", "affine", "quadratic", "fourier", "rbf", "one-hot", "tiles" or
+            "projection".
+        order: of "fourier", "rbf" and "tiles".
+        table: .npy file with the arrays of a transformer fitted on public data.
+        width: of the bumps of "rbf" around such centres.
+        head: "argmax" or "softmax"; of a box "tanh" or "clipped".
+        hidden: units of a hidden layer.
+        least: least action of a box in each direction; left out where actions are a choice.
+        most: likewise the largest.
+    """
+
+    returns: Span
+    scale: Numbers = ()
+    shift: Numbers | None = None
+    features: Text = "identity"
+    order: Annotated[int, _read(integer, low=0, high=1024)] = 2
+    table: Text | None = None
+    width: Annotated[float, _read(number, low=0.0)] | None = None
+    head: Text | None = None
+    hidden: Annotated[int, _read(integer, low=0, high=1024)] = 0
+    least: Numbers = ()
+    most: Numbers = ()
+
+
 class PopulationSection(Section):
     """Who takes part.
 
     Attributes:
         users: reports that the budget is for.
-        participations: reports one person may send.
+        participations: how often one person may take part, in a period if budgets are renewed; None
+            for any number.
+        teaches: which of these are reported and counted: "first", "lifetime" or "every"; None
+            leaves it to the agent (see ``tacit.participation``).
+        apart: seconds from the beginning of one to that of the next, at least; devices keep to it.
+        renews: seconds after which everybody's budget is whole again; 0 for never.
+        attendance: "public": when people take part is not hidden.
         tokens: "per-device" makes the unit "user", "shared" makes it "participation".
         pace: people per second who are expected to begin; a guess, which nobody is told.
     """
 
     users: Annotated[int, _read(integer, low=1, high=10**12)]
-    participations: Annotated[int, _read(integer, low=1, high=10_000)] = 1
+    participations: Annotated[int | None, _read(times)] = 1
+    teaches: (
+        Annotated[Literal["first", "lifetime", "every"], _read(choice, options=get_args(Teaches))]
+        | None
+    ) = None
+    apart: Duration = 0.0
+    renews: Duration = 0.0
+    attendance: Annotated[
+        Literal["public", "private"], _read(choice, options=get_args(Attendance))
+    ] = "public"
     tokens: Annotated[
         Literal["per-device", "shared"], _read(choice, options=("per-device", "shared"))
     ] = "per-device"
@@ -221,12 +284,13 @@ class StorageSection(Section):
 
 
 class ServerSection(Section):
-    """Where it listens, and how much it reads at once."""
+    """Where it listens, how much it reads at once, and pages of which origins may talk to it."""
 
     host: Text = "127.0.0.1"
     port: Annotated[int, _read(integer, low=1, high=65535)] = 8080
     max_body_bytes: Annotated[int, _read(integer, low=1024)] = 4_000_000
     max_batch: Annotated[int, _read(integer, low=1, high=100_000)] = 1000
+    origins: Annotated[tuple[str, ...], _read(web_origins)] = ()
 
 
 class AgentSection(Section):
@@ -240,6 +304,7 @@ class Settings(Section):
     """The whole file."""
 
     task: TaskSection
+    search: SearchSection | None = None
     agent: AgentSection
     population: PopulationSection
     updates: UpdatesSection = UpdatesSection()
@@ -287,8 +352,10 @@ def server_settings(environ: Mapping[str, str]) -> ServerSection:
 
 
 def _sections() -> dict[str, type[Section]]:
+    """Sections by name; that of a search may be left out."""
     fields = {name: field.annotation for name, field in Settings.model_fields.items()}
-    return {n: a for n, a in fields.items() if isinstance(a, type) and issubclass(a, Section)}
+    sections = {n: a for n, a in fields.items() if isinstance(a, type) and issubclass(a, Section)}
+    return {**sections, "search": SearchSection}
 
 
 def _toml(value: str) -> Any:
@@ -331,7 +398,6 @@ def _sentence(kind: str, where: tuple[int | str, ...], context: dict[str, Any] |
     if kind == "missing":
         return f"[{section}] needs the key {keys[0]!r}"
     if kind == "extra_forbidden":
-        holds = Settings.model_fields[section].annotation
-        assert isinstance(holds, type) and issubclass(holds, Section)
+        holds = _sections()[section]
         return f"[{section}] has no key {keys[0]!r}{suggestion(keys[0], holds.model_fields)}"
     return f"{keys[0]} in [{section}]{context['error'] if context else ''}"

@@ -340,6 +340,11 @@ def admit(connection: sa.Connection, wanted: int) -> tuple[int, int]:
     return now.accepted, room
 
 
+def reset_tokens(connection: sa.Connection) -> None:
+    """A new period begins: nobody has sent a report in it."""
+    connection.execute(schema.tokens.update().where(schema.tokens.c.used > 0).values(used=0))
+
+
 def use_token(connection: sa.Connection, token: int, wanted: int, most: int) -> int:
     """Count up to ``wanted`` reports of a token that may send ``most``; how many there were."""
     if connection.execute(_USE, {"token": token, "more": wanted, "most": most}).rowcount:

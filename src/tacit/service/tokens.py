@@ -18,7 +18,8 @@ from tacit.service.store import Store
 from tacit.validate import choice, integer
 
 ROLES = ("device", "operator")
-_COLUMNS = [schema.tokens.c[name] for name in Token.__dataclass_fields__ if name in schema.tokens.c]
+_PUBLIC = ("id", "role", "label", "issued_at", "revoked_at", "used")
+_COLUMNS = [schema.tokens.c[name] for name in _PUBLIC]
 
 
 def digest(bearer: str) -> bytes:
@@ -64,7 +65,7 @@ class Tokens:
         if row is None or not hmac.compare_digest(bytes(row[0]), wanted):
             return None
         seat = None if self.seat is None or row.role != "device" else self.seat(bearer)
-        token = dataclasses.replace(Token(*row[1:]), seat=seat)
+        token = dataclasses.replace(Token(*row[1:]), seat=seat, digest=wanted)
         return token if token.revoked_at is None else None
 
     def revoke(self, token: int) -> bool:

@@ -18,6 +18,7 @@ import hashlib
 import hmac
 import os
 import secrets
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,6 +32,10 @@ from tacit.service import store as db
 from tacit.service.answers import Refused
 
 NONCE = 12
+_PUT = sa.text(
+    "INSERT INTO secrets (name, data) VALUES (:name, :data) "
+    "ON CONFLICT (name) DO UPDATE SET data = excluded.data"
+)
 
 
 class Vault:
@@ -117,16 +122,41 @@ class Vault:
         """Store a value in place of an older one."""
         db.put_named(connection, schema.secrets, name, data=self.seal(name, data))
 
+    def get_many(self, connection: sa.Connection, names: Sequence[str]) -> dict[str, bytes]:
+        """Those of some values that are stored."""
+        column, found = schema.secrets.c, {}
+        for start in range(0, len(names), db.CHUNK):
+            chunk = column.name.in_(names[start : start + db.CHUNK])
+            for name, sealed in connection.execute(
+                sa.select(column.name, column.data).where(chunk).with_for_update()
+            ):
+                found[name] = self.unseal(name, bytes(sealed))
+        return found
+
+    def put_many(self, connection: sa.Connection, values: Mapping[str, bytes]) -> None:
+        """Store many values in place of older ones."""
+        rows = [{"name": name, "data": self.seal(name, data)} for name, data in values.items()]
+        connection.execute(_PUT, rows)
+
     @staticmethod
     def delete(connection: sa.Connection, *names: str) -> None:
         """Forget values for good."""
-        connection.execute(schema.secrets.delete().where(schema.secrets.c.name.in_(names)))
+        for start in range(0, len(names), db.CHUNK):
+            some = schema.secrets.c.name.in_(names[start : start + db.CHUNK])
+            connection.execute(schema.secrets.delete().where(some))
 
     @staticmethod
-    def names(connection: sa.Connection) -> list[str]:
-        """Of everything stored."""
+    def delete_under(connection: sa.Connection, prefix: str) -> int:
+        """Forget all values whose names begin so, for good; how many there were."""
+        begins = schema.secrets.c.name.startswith(prefix, autoescape=True)
+        return connection.execute(schema.secrets.delete().where(begins)).rowcount
+
+    @staticmethod
+    def names(connection: sa.Connection, prefix: str = "", most: int | None = None) -> list[str]:
+        """Of what is stored under names that begin so, in their order."""
         column = schema.secrets.c.name
-        return list(connection.execute(sa.select(column).order_by(column)).scalars())
+        wanted = sa.select(column).where(column.startswith(prefix, autoescape=True))
+        return list(connection.execute(wanted.order_by(column).limit(most)).scalars())
 
 
 def _read_keys(path: Path) -> list[bytes]:

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from tacit import wire
+from tacit import wire, written
 from tacit.driver import Learner
 from tacit.errors import InvalidInput
 from tacit.privacy.noise import Silence
@@ -57,7 +57,7 @@ def verify(planning: Planning) -> Verdict:
             "nothing can be worked out again, because reports are deleted once they are absorbed; "
             "set keep_reports = true in [storage] before the first report arrives"
         )
-    learner, edges = Learner(planning.deployment.bound, Silence()), planning.edges
+    learner, edges = Learner(planning.deployment.bound, Silence(), people=1), planning.edges
     with planning.store.read() as connection:
         newest = db.progress(connection).version
         for version in range(newest + 1):
@@ -67,12 +67,16 @@ def verify(planning: Planning) -> Verdict:
                 if missing:
                     problem = f"{missing} reports of the batch before version {version} are missing"
                     return Verdict(False, problem, version, learner.served)
+                planning.mode.renew(learner, connection, edges[version - 1])
                 for report, named in reversed(batch):
                     learner.absorb(report, named)
                 planning.mode.recall(learner, connection, version)
             problem = _difference(learner, planning, version)
             if problem:
                 return Verdict(False, problem, version, learner.served)
+        problem = planning.mode.beyond(connection)
+        if problem:
+            return Verdict(False, problem, newest + 1, learner.served)
     said = ledger.statement(planning.store)
     if not said["verified"]:
         return Verdict(False, str(said["problem"]), newest + 1, learner.served)
@@ -94,6 +98,7 @@ def _difference(learner: Learner, planning: Planning, version: int) -> str:
     sent = json.loads(planning.billboard.entry(version)[1].body)
     previous = planning.billboard.before(version) if "previous" in sent else None
     made = wire.publication_to_json(publication, planning.deployment.task_id, previous)
-    if any(wire.canonical(sent[name]) != wire.canonical(value) for name, value in made.items()):
+    spell = written.canonical
+    if any(spell(sent[name]) != spell(value) for name, value in made.items()):
         return f"the policy of version {version} does not follow from its release"
     return ""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,15 +21,23 @@ from tacit.folders import made_with
 from tacit.forecast import bind, pair
 from tacit.kernels.compiler import working_time
 from tacit.learned import LearnedPolicy
+from tacit.participation import Participation
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
 from tacit.simulation import saving
+from tacit.simulation.attendance import Attendance, attend
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
 from tacit.simulation.compiled import compiled_run
-from tacit.simulation.result import Result
+from tacit.simulation.free_riders import FreeRiderRun
+from tacit.simulation.result import Result, Returning
 from tacit.simulation.runs import Run, StepwiseRun
 from tacit.simulation.scheduler import Keep, Progress, advance_all
+from tacit.simulation.streams import stream
 from tacit.validate import integer
+
+if TYPE_CHECKING:
+    from tacit.logs.prior import Prior
+    from tacit.logs.run import OfflineResult
 
 MOST_EPISODES = 10**15
 MOST_SEEDS = 10_000
@@ -45,11 +53,14 @@ def simulate(
     workers: int | None = None,
     checkpoints: int | str = "log",
     reveal: Iterable[str] = (),
-    participations: int = 1,
+    participations: int | Participation = 1,
+    people: int | None = None,
+    attendance: str | None = None,
     progress: Progress | None = None,
     compiled: bool = True,
     stop: threading.Event | None = None,
     resume: str | Path | None = None,
+    prior: OfflineResult | str | Path | None = None,
 ) -> Result:
     """Run ``agent`` on ``problem`` and score every policy exactly against the optimum.
 
@@ -66,7 +77,13 @@ def simulate(
         workers: threads; by default one per core, at most one per run.
         checkpoints: "log", or a number n to record every n-th episode.
         reveal: facts of the problem told to the learner, for example ``["reward"]``.
-        participations: how often one person may take part; the guarantee covers all of them.
+        participations: how often one person may take part, or the whole rule
+            (``tacit.Participation``); the guarantee covers all that one person does.
+        people: how many different people take part, where they may come back; by default as few as
+            the rule allows.
+        attendance: the law by which they come back: rounds (everybody once a day, the default),
+            anytime, bursts (on consecutive days) or few-often (some all the time, most hardly
+            ever).
         progress: called now and then with (episodes done, cumulative regret), means over runs.
         compiled: False runs the stepwise driver even where there is a faster run, for the same
             results, or in some cases the same law (docs/architecture.md#way).
@@ -74,6 +91,9 @@ def simulate(
         resume: a folder in which the runs keep where they stand. What it holds already is not done
             again: the result is that of runs which were never interrupted, bit for bit, timing
             apart. Another configuration is refused.
+        prior: what :func:`tacit.offline` returned, or the folder that ``tacit offline --out``
+            wrote, for tacit-joint on tables: planning begins with what a log shows. Rewards must
+            mean the same in both. The guarantee also says what holds for people who are in both.
 
     Returns:
         Curves, guarantee and everything needed to report them.
@@ -83,23 +103,70 @@ def simulate(
     count = integer(seeds, "seeds", low=1, high=MOST_SEEDS)
     root = integer(seed, "seed", low=0)
     threads = integer(workers, "workers", low=1) if workers is not None else os.cpu_count() or 1
-    bound = bind(problem, agent, K, reveal, participations)
+    rule, came = Participation.of(participations), None
+    if rule != Participation():
+        rng = stream(root, 0, "attendance")
+        came = attend(rule, K, people, attendance or "rounds", rng)
+    elif people is not None or attendance is not None:
+        raise InvalidInput(
+            "people and attendance are about people who come back: say how often one person may "
+            "take part with participations, or leave them out"
+        )
+    bound = bind_to(problem, agent, came, K, reveal, rule)
+    start = None if prior is None else begin_with(prior)
+    if start is not None:
+        bound = start.begin(bound, agent.name)
     grid = checkpoint_grid(K, checkpoints)
     stop = stop or threading.Event()
-    runs = [new_run(problem, bound, root, run, grid, stop, compiled) for run in range(count)]
+    runs = [new_run(problem, bound, root, run, grid, stop, compiled, came) for run in range(count)]
     keep = None
     if resume is not None:
         points = checkpoints if isinstance(checkpoints, str) else int(checkpoints)
-        how = {"seeds": count, "seed": root, "checkpoints": points, "compiled": compiled}
+        how: dict[str, Any] = {
+            "seeds": count,
+            "seed": root,
+            "checkpoints": points,
+            "compiled": compiled,
+        }
+        if came is not None:
+            how |= {"people": came.people, "attendance": came.law}
+        if start is not None:
+            how["prior"] = start.digest()
         keep = keeper(Path(resume), runs, {**what_runs(problem, agent, bound), **how})
     before = sum(int(run.score.at[0]) for run in runs)
     began = working_time()
     finished = advance_all(runs, K, threads, stop, progress, keep)
     seconds = working_time() - began
     guarantee = bound.guarantee.as_simulated()
+    if start is not None:
+        guarantee = start.stated(guarantee)
     done = sum(int(run.score.at[0]) for run in runs) - before
     found = outcome(problem, agent, bound, guarantee, root, runs, grid, seconds, done, finished)
-    return Result(**found)
+    if came is not None:
+        found |= {"requested_episodes": K, "returning": Returning.of(came, found["episodes"])}
+    return Result(**found, prior=None if start is None else start.to_json())
+
+
+def begin_with(prior: OfflineResult | str | Path) -> Prior:
+    """What was learned from a log, checked; the package for logs is read only here."""
+    from tacit.logs.prior import Prior
+
+    return Prior.of(prior)
+
+
+def bind_to(
+    problem: Problem,
+    agent: Agent,
+    came: Attendance | None,
+    episodes: int,
+    reveal: Iterable[str],
+    rule: Participation,
+) -> BoundAgent:
+    """The agent, fitted for the participations that are counted."""
+    bound = bind(problem, agent, episodes, reveal, rule)
+    if came is None or bound.task.rule is None or bound.task.rule.teaches != "first":
+        return bound
+    return bind(problem, agent, int(came.first.sum()), reveal, rule)
 
 
 def outcome(
@@ -174,14 +241,17 @@ def keeper(folder: Path, runs: Sequence[Run], configuration: dict[str, Any]) -> 
 def _policies(
     runs: Sequence[Run], bound: BoundAgent, guarantee: Guarantee, about: dict[str, Any]
 ) -> tuple[LearnedPolicy, ...]:
-    """What every run planned after its last user, without what only later users would need."""
+    """What every run planned after its last user, without what only later users would need.
+
+    The learning curve of a search, which was released with it, stays.
+    """
     finals = [run.final for run in runs if run.final is not None]
-    return tuple(
-        LearnedPolicy.of(
-            replace(publication, context={}), bound.task, guarantee, users, about=about | {"run": i}
-        )
-        for i, (publication, users) in enumerate(finals)
-    )
+    found = []
+    for i, (publication, users) in enumerate(finals):
+        curve = {name: array for name, array in publication.context.items() if name == "curve"}
+        bare = replace(publication, context=curve)
+        found.append(LearnedPolicy.of(bare, bound.task, guarantee, users, about=about | {"run": i}))
+    return tuple(found)
 
 
 def new_run(
@@ -192,7 +262,19 @@ def new_run(
     grid: IntArray,
     stop: threading.Event,
     compiled: bool = True,
+    came: Attendance | None = None,
 ) -> Run:
-    """One run before its first user: the fastest there is for this agent, or the driver itself."""
+    """One run before its first user: the fastest there is for this agent, or the driver itself.
+
+    ``came`` says who takes part when, where people come back.
+    """
+    rule = agent.task.rule
+    if came is not None and rule is not None and rule.teaches == "first":
+        each = np.arange(1, agent.task.users + 1)
+        counted = new_run(problem, agent, root, run, each, stop, compiled)
+        return FreeRiderRun(problem, counted, came, grid)
     fast = compiled_run(problem, agent, root, run, grid) if compiled else None
-    return fast or StepwiseRun(problem, agent, root, run, grid, stop)
+    found = fast or StepwiseRun(problem, agent, root, run, grid, stop)
+    if came is not None:
+        found.come_back(came)
+    return found

@@ -22,20 +22,26 @@ from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.joint.counted import CountedSums
 from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.local.one_cell import OneCell
+from tacit.privacy.local.one_number import OneNumber
 from tacit.privacy.local.response import LocalResponse
 from tacit.privacy.local.shaped import LocalShaped
 from tacit.privacy.shuffle.shuffled import Shuffled
 from tacit.simulation.one_cell import OneCellRun
+from tacit.simulation.reporting import ReportRun
 from tacit.simulation.runs import Run, SegmentRun
 from tacit.simulation.switching import SwitchingRun
 from tacit.simulation.users import FAMILIES
 from tacit.simulation.value_targeted import ValueTargetedRun
 from tacit.simulation.visits import VisitRun
 from tacit.statistics.counts import JointCounts, Nothing, PolicyTransitions, VisitCounts
+from tacit.statistics.first_returns import FirstReturns
+from tacit.statistics.first_visits import FirstVisits
 from tacit.statistics.linear import CuratedTransitions, LinearSums
 from tacit.statistics.lq import ControlMoments, InstrumentedResponses
 from tacit.statistics.multi_target import MultiTargets
+from tacit.statistics.norm_budget import NormBudget
 from tacit.statistics.one_step import EachStep, OneStep
+from tacit.statistics.search import RoundedReturn, WindowedReturn
 from tacit.statistics.targets import ValueTargets
 
 Kinds = tuple[Any, ...]
@@ -58,12 +64,13 @@ class Row(NamedTuple):
         wanted = self[1:]
         if any(kinds and kind not in kinds for kind, kinds in zip(found, wanted, strict=True)):
             return False
-        return self.run is SegmentRun or bool(self.run.knows(agent))
+        return issubclass(self.run, SegmentRun) or bool(self.run.knows(agent))
 
 
 COUNTS, TARGETS, CURATED = (VisitCounts,), (ValueTargets,), (CuratedTransitions,)
-MIXTURES = (JointCounts, MultiTargets, PolicyTransitions, ValueTargets)
-CONTROL = (ControlMoments, InstrumentedResponses)
+FIRST = (FirstReturns, FirstVisits)
+MIXTURES = (JointCounts, MultiTargets, NormBudget, PolicyTransitions, ValueTargets)
+CONTROL = (ControlMoments, InstrumentedResponses, NormBudget)
 CELLS = (NoisyPosteriorPlanner, DirectionalPlanner)
 EACH = (every_user, Every)
 SWITCHING = (LsviPlanner, LsviPlusPlanner)
@@ -76,10 +83,12 @@ TABLE = (
     Row(OneCellRun, (OneStep, EachStep), (Shuffled,), (DirectionalPlanner,), (CappedBatches,)),
     Row(ValueTargetedRun, TARGETS, (Exact, LocalShaped), (ValueTargetedPlanner,), (Every,)),
     Row(SwitchingRun, CURATED, (Exact, Curator), SWITCHING, (every_user,)),
-    Row(SegmentRun, MIXTURES, (Exact, CountedSums, LocalShaped)),
-    Row(SegmentRun, (LinearSums,), (CountedSums,)),
+    Row(ReportRun, (RoundedReturn,), (OneNumber,)),
+    Row(SegmentRun, (*FIRST, *MIXTURES), (Exact, CountedSums, LocalShaped)),
+    Row(SegmentRun, (*COUNTS, LinearSums), (CountedSums,)),
     Row(SegmentRun, CURATED, (Curator,), ANY, (CappedBatches, Geometric)),
     Row(SegmentRun, CONTROL, (Exact, CountedSums, BatchSums)),
+    Row(SegmentRun, (WindowedReturn,), (Exact, BatchSums)),
     Row(SegmentRun, (Nothing,), (Exact,)),
 )
 """The first row that serves an agent is taken."""

@@ -13,6 +13,7 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.intervals import half_width, mean_interval
 from tacit.simulation.result import FACTS, Result
+from tacit.validate import choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 NOTE = (
     "Returns are outcomes of this simulation, not released values: the agent never sees them, and "
     "the guarantee does not cover them."
+)
+
+
+ONCE = (
+    "Everybody simulated here took part once. The guarantee also covers people who come back as "
+    "the rule allows; what they would add or gain is not simulated."
 )
 
 
@@ -55,11 +62,18 @@ class LearnResult(Result):
         """Mean over runs and the ends of its interval, within what is possible."""
         mean = returns.mean(axis=0)
         half = half_width(returns) if len(returns) > 1 else np.full_like(mean, np.nan)
-        offset, scale = self.problem["rescaling"]["offset"], self.problem["rescaling"]["scale"]
-        least, most = self.problem["horizon"] * np.array([offset, offset + scale])
+        least, most = self._possible()
         if returns.min() < least or returns.max() > most:  # rewards outside the declared range
             return mean, mean - half, mean + half
         return mean, np.maximum(mean - half, least), np.minimum(mean + half, most)
+
+    def _possible(self) -> tuple[float, float]:
+        """Least and largest return of an episode, as declared."""
+        if "returns" in self.problem:
+            low, high = self.problem["returns"]
+            return low, high
+        offset, scale = self.problem["rescaling"]["offset"], self.problem["rescaling"]["scale"]
+        return self.problem["horizon"] * offset, self.problem["horizon"] * (offset + scale)
 
     def late(self) -> Array:
         """Mean return of the last users of every run: a tenth of them, or the least more."""
@@ -79,6 +93,12 @@ class LearnResult(Result):
             f"learned policies {self.tests['policy']['mean']:.4g} per episode, {uniform} "
             f"(difference {gain:.3g}, 95% interval {low:.3g} to {high:.3g})"
         )
+
+    @property
+    def note(self) -> str:
+        """What the returns are, and who was not simulated."""
+        back = self.guarantee.rule is not None or self.guarantee.participations != 1
+        return f"{NOTE} {ONCE}" if back else NOTE
 
     @property
     def warning(self) -> str:
@@ -104,7 +124,7 @@ class LearnResult(Result):
             **found,
             "returns": {"late": mean, "ci95": [low, high], "per_seed": late.tolist()},
             "tests": dict(self.tests),
-            "note": NOTE,
+            "note": self.note,
         }
 
     @classmethod
@@ -119,15 +139,18 @@ class LearnResult(Result):
         assert isinstance(found, LearnResult)
         return replace(found, tests=facts["tests"])
 
-    def plot(self, path: str | Path, *, log: bool = True, baseline: bool = True) -> Path:
+    def plot(
+        self, path: str | Path, *, log: bool = True, baseline: bool = True, by: str = "episode"
+    ) -> Path:
         """Draw returns with their band; see :func:`tacit.simulation.plot.plot_returns`."""
         from tacit.simulation.plot import plot_returns
 
+        choice(by, "by", ("episode",))  # nobody comes back here
         return plot_returns(self, path, log=log, baseline=baseline)
 
     def _outcome(self) -> dict[str, str]:
         """Returns in place of regret, and what they are."""
-        rows = {"return": self.earned(), "tested": self.tested(), "note": NOTE}
+        rows = {"return": self.earned(), "tested": self.tested(), "note": self.note}
         return rows | ({"warning": self.warning} if self.warning else {})
 
     def earned(self) -> str:

@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.agents.base import Agent
+from tacit.agents.catalogue import make_agent
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.forecast import bind, in_order, pair
 from tacit.kernels.compiler import working_time
 from tacit.learned import LearnedPolicy
+from tacit.participation import Participation
 from tacit.policy import Policy
 from tacit.privacy.noise import SecureNoise
+from tacit.problems.classic import CLASSIC
+from tacit.problems.episodic import Episodes, PlayedEpisodes
 from tacit.problems.from_gymnasium import make_environment
 from tacit.problems.played import Play, Played
-from tacit.simulation.api import MOST_EPISODES, MOST_SEEDS, keeper, outcome, what_runs
+from tacit.simulation.api import (
+    MOST_EPISODES,
+    MOST_SEEDS,
+    begin_with,
+    keeper,
+    outcome,
+    what_runs,
+)
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
+from tacit.simulation.compiled import compiled_run
 from tacit.simulation.learn_result import LearnResult, compared
-from tacit.simulation.runs import StepwiseRun
+from tacit.simulation.runs import Run, StepwiseRun
 from tacit.simulation.scheduler import Progress, advance_all
 from tacit.simulation.streams import stream
 from tacit.validate import choice, integer
+
+if TYPE_CHECKING:
+    from tacit.logs.run import OfflineResult
 
 TESTS = 200
 """Episodes that each learned policy is tried on afterwards, and uniform actions beside it."""
@@ -37,18 +53,21 @@ def learn(
     users: int,
     seeds: int = 1,
     *,
-    rewards: tuple[float, float],
+    rewards: tuple[float, float] | None = None,
+    returns: tuple[float, float] | None = None,
+    form: Mapping[str, npt.NDArray[Any]] | None = None,
     horizon: int | None = None,
     states: int | None = None,
     actions: int | None = None,
     homogeneous: bool = True,
-    participations: int = 1,
+    participations: int | Participation = 1,
     noise: str = "simulated",
     seed: int = 0,
     checkpoints: int | str = "log",
     progress: Progress | None = None,
     stop: threading.Event | None = None,
     resume: str | Path | None = None,
+    prior: OfflineResult | str | Path | None = None,
 ) -> LearnResult:
     """Let ``agent`` learn from users who live in ``environment``, whose truth nobody knows.
 
@@ -62,16 +81,24 @@ def learn(
             ``play(policy, rng)`` that plays one episode and returns its steps, a list of (state,
             action, reward, next state), None as the last next state if the episode ended there. It
             asks ``policy.act(state, step, rng)`` and takes all its chance from ``rng``.
-        agent: who learns, or its name; any agent for tables.
+        agent: who learns, or its name: any agent for tables, or tacit-search, which takes
+            environments with any observations and actions, and functions ``play(policy, rng)``
+            that return what one episode returned.
         users: number of users, one episode each.
         seeds: number of independent runs.
-        rewards: least and largest reward of one step, public; what lies outside is clipped before
-            the agent learns from it.
+        rewards: least and largest reward of one step, public, for agents for tables; what lies
+            outside is clipped before the agent learns from it.
+        returns: least and largest return of an episode, public, for tacit-search; likewise clipped.
+            Gymnasium's classic control problems declare their own.
+        form: how tacit-search scores observations (``tacit.scored.declared``), public; by default
+            the numbers of an observation and 1, scaled by the bounds of their space.
         horizon: steps after which an episode is cut; by default the environment's time limit.
         states: how many there are, for a function that plays.
         actions: likewise.
         homogeneous: False if the law of a step may depend on its number.
-        participations: how often one person may take part; the guarantee covers all of them.
+        participations: how often one person may take part, or the whole rule
+            (``tacit.Participation``); the guarantee covers all that one person does. Everybody who
+            is simulated takes part once all the same.
         noise: "simulated" (seeded, fast), or "secure" (as for real people; takes no seed).
         seed: root of all random streams.
         checkpoints: "log", or a number n to record every n-th user.
@@ -79,6 +106,7 @@ def learn(
         stop: set it from another thread to end the runs early.
         resume: a folder in which the runs keep where they stand, as in :func:`tacit.simulate`; what
             it holds already is not done again.
+        prior: a result of :func:`tacit.offline` to begin with, as in :func:`tacit.simulate`.
 
     Returns:
         Returns with bands, the guarantee and the policies.
@@ -88,21 +116,30 @@ def learn(
     count = integer(seeds, "seeds", low=1, high=MOST_SEEDS)
     root = integer(seed, "seed", low=0)
     choice(noise, "noise", ("simulated", "secure"))
-    world = played(
-        environment,
-        rewards=rewards,
-        horizon=horizon,
-        states=states,
-        actions=actions,
-        homogeneous=homogeneous,
-    )
+    if isinstance(agent, str):
+        agent = make_agent(agent)
+    sizes: dict[str, Any] = {"horizon": horizon, "states": states, "actions": actions}
+    world: Played | Episodes
+    if "episodic" in getattr(agent, "families", ()):
+        world = searched(environment, returns=returns, form=form, **sizes)
+    elif rewards is None:
+        raise InvalidInput("say the least and the largest reward of one step: rewards=(0, 1)")
+    else:
+        world = played(environment, rewards=rewards, homogeneous=homogeneous, **sizes)
     _, learner = pair(world, agent)
     bound = bind(world, learner, K, participations=participations)
+    start = None if prior is None else begin_with(prior)
+    if start is not None:
+        bound = start.begin(bound, learner.name)
     world.try_out(stream(root, 0, "trial"))
     grid = checkpoint_grid(K, checkpoints)
     stop = stop or threading.Event()
     source = SecureNoise() if noise == "secure" else None
-    runs = [StepwiseRun(world, bound, root, run, grid, stop, source) for run in range(count)]
+    runs: list[Run] = [
+        (compiled_run(world, bound, root, run, grid) if source is None else None)
+        or StepwiseRun(world, bound, root, run, grid, stop, source)
+        for run in range(count)
+    ]
 
     def tell(done: int, _: float) -> None:
         if progress is not None and done:
@@ -112,6 +149,7 @@ def learn(
     keep = None
     if resume is not None:
         how = {"seeds": count, "seed": root, "checkpoints": grid.tolist(), "noise": noise}
+        how |= {} if start is None else {"prior": start.digest()}
         keep = keeper(Path(resume), runs, {**what_runs(world, learner, bound), **how})
     before = sum(int(run.score.at[0]) for run in runs)
     began = working_time()
@@ -120,8 +158,11 @@ def learn(
     seconds = working_time() - began
     done = sum(int(run.score.at[0]) for run in runs) - before
     guarantee = bound.guarantee.as_simulated() if source is None else bound.guarantee
+    if start is not None:
+        guarantee = start.stated(guarantee)
     found = outcome(world, learner, bound, guarantee, root, runs, grid, seconds, done, finished)
     found["reward"] = world.total(found["reward"], found["episodes"])
+    found["prior"] = None if start is None else start.to_json()
     return LearnResult(**found, tests=_tests(world, found["policies"], root))
 
 
@@ -163,7 +204,49 @@ def played(
     return Played(environment, name=name, **sizes, **declared)
 
 
-def _tests(world: Played, policies: Sequence[LearnedPolicy], root: int) -> dict[str, Any]:
+def searched(
+    environment: Any,
+    *,
+    returns: tuple[float, float] | None = None,
+    form: Mapping[str, npt.NDArray[Any]] | None = None,
+    horizon: int | None = None,
+    states: int | None = None,
+    actions: int | None = None,
+) -> Episodes:
+    """What a person calls an environment, as an episodic problem."""
+    if isinstance(environment, str):
+        id = environment.removeprefix("gym:")
+        if id in CLASSIC and (returns, form, horizon) == (None, None, None):
+            return CLASSIC[id]()
+        environment = make_environment(id, {})
+    if isinstance(environment, Episodes):
+        return environment
+    if returns is None:
+        raise InvalidInput(
+            "say the least and the largest return of an episode: returns=(0, 500); what lies "
+            "outside is clipped"
+        )
+    import gymnasium
+
+    if isinstance(environment, gymnasium.Env):
+        from tacit.problems.from_environment import searched_environment
+
+        return searched_environment(environment, returns=returns, form=form, horizon=horizon)
+    if not callable(environment) or form is None or None in (horizon, states, actions):
+        raise InvalidInput(
+            "a function that plays one episode and says its return needs horizon, states (numbers "
+            "of an observation), actions and form"
+        )
+    name = getattr(environment, "__name__", type(environment).__name__)
+    inputs = "inputs" if form["box"].size else "actions"
+    sizes: dict[str, Any] = {"states": states, inputs: actions}
+    declared: dict[str, Any] = {"returns": returns, "form": form, "horizon": horizon}
+    return PlayedEpisodes(environment, sizes, name=name, **declared)
+
+
+def _tests(
+    world: Played | Episodes, policies: Sequence[LearnedPolicy], root: int
+) -> dict[str, Any]:
     """How the learned policies do on fresh episodes, and uniform actions on the same."""
 
     def returns(policy: Policy, run: int) -> Array:

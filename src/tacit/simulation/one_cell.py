@@ -27,6 +27,7 @@ from tacit.kernels.cells import (
     step_reward,
 )
 from tacit.kernels.finite import sum_bits, sum_subsets
+from tacit.kernels.listed import listed_model, settled
 from tacit.kernels.planning import backward_induction, greedy
 from tacit.kernels.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
 from tacit.kernels.questions import (
@@ -47,8 +48,8 @@ from tacit.kernels.tacit_local import (
     share_questions,
     stakes,
 )
-from tacit.pairs import Pairs, Rows, full_rows
-from tacit.planners.tacit_local import FLOOR, DirectionalPlanner
+from tacit.pairs import Pairs, Places, Rows, full_rows
+from tacit.planners.tacit_local import FLOOR, DirectionalPlanner, lists_next
 from tacit.policy import TabularPolicy
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.problems.tabular import TabularMDP
@@ -58,17 +59,18 @@ from tacit.simulation.score import Score, rescore
 
 
 class Batch(NamedTuple):
-    """What is public about the batch, and the raw counts of its users by question and cell.
+    """What is public about the batch, and the raw answers of its users: question and cell of each.
 
     ``clock`` holds the number of users still to be served by this policy, its version, and whether
-    ``asked`` is in force (else all steps are asked about in turn).
+    ``asked`` is in force (else all steps are asked about in turn). ``users`` counts those who were
+    asked each question.
     """
 
     policy: IntArray
     occupancy: IntArray
     asked: Array
     clock: IntArray
-    counts: IntArray
+    answers: IntArray
     users: IntArray
 
 
@@ -83,11 +85,12 @@ class BatchSizes(NamedTuple):
 class Explore(NamedTuple):
     """How the next policy is found: by posterior sampling, or optimistically; the rest is public.
 
-    ``asks`` says whether questions are chosen, else all steps are asked about in turn; ``floor`` is
-    the least predicted chance of a state.
+    ``listed`` says whether next states are, ``asks`` whether questions are chosen, else all steps
+    are asked about in turn; ``floor`` is the least predicted chance of a state.
     """
 
     optimistic: bool
+    listed: bool
     bonus_scale: float
     beta: float
     weighing: Weighing
@@ -107,88 +110,90 @@ def close_batch(
     move: Sampler,
     reward: Sampler,
     weighing: Weighing,
+    state: IntArray,
+    number: IntArray,
     batch: Batch,
     sums: CellSums,
     rng: np.random.Generator,
 ) -> None:
     """Draw the summed reports of the batch, question by question, and add them up."""
-    row = np.empty(batch.counts.shape[1], dtype=np.int64)
+    largest = max(joint.domain, move.domain, reward.domain)
+    row, cells = np.empty(largest, dtype=np.int64), np.zeros(largest, dtype=np.int64)
+    answered = batch.users.sum()
+    order = np.argsort(batch.answers[:answered, 0], kind="mergesort")
+    at = 0
     for question in range(batch.users.shape[0]):
         n = batch.users[question]
         if n == 0:
             continue
         kind = question % KINDS
         oracle = joint if kind == STEP else (move if kind == MOVE else reward)
-        held = batch.counts[question, : oracle.domain]
-        hits = row[: oracle.domain]
+        held, hits = cells[: oracle.domain], row[: oracle.domain]
+        for i in range(at, at + n):
+            held[batch.answers[order[i], 1]] += 1
         if oracle.size > 0:
             sum_subsets(held, oracle.size, oracle.blanket, rng, hits)
         else:
             sum_bits(held, n, oracle.chances.p, oracle.chances.q, rng, hits)
         h = question // KINDS
-        add_hits(hits, n, kind, h, batch.policy, batch.occupancy, weighing, sums)
-        held[:] = 0
+        add_hits(hits, n, kind, h, state, number, batch.policy, batch.occupancy, weighing, sums)
+        for i in range(at, at + n):
+            held[batch.answers[order[i], 1]] = 0
+        at += n
         batch.users[question] = 0
-
-
-@kernel
-def met_counts(released: NoisyCounts, pairs: Pairs, counts: NoisyCounts) -> None:
-    """The counts of a task's pairs, out of those of all states and actions."""
-    for x in range(pairs.action.shape[0]):
-        s, a = pairs.state[x], pairs.action[x]
-        for g in range(counts.moves.shape[0]):
-            counts.moves[g, x] = released.moves[g, s, a]
-            counts.moves_variance[g, x] = released.moves_variance[g, s, a]
-            counts.moves_unit[g, x] = released.moves_unit[g, s, a]
-        for g in range(counts.rewards.shape[0]):
-            counts.rewards[g, x] = released.rewards[g, s, a]
-            counts.rewards_variance[g, x] = released.rewards_variance[g, s, a]
-            counts.rewards_unit[g, x] = released.rewards_unit[g, s, a]
 
 
 @kernel
 def plan_batch(
     counts: NoisyCounts,
-    pairs: Pairs,
+    first: IntArray,
+    number: IntArray,
+    place: IntArray,
+    action: IntArray,
     rows: Rows,
     end_reward: float,
     start: Array,
     users: int,
+    share: float,
     explore: Explore,
     ties: np.random.Generator,
     posterior: np.random.Generator,
     batch: Batch,
 ) -> None:
     """The steps of ``NoisyPosteriorPlanner``, or of ``DirectionalPlanner``."""
-    policy, number = batch.policy, pairs.number
+    begin, end, succ = rows.begin, rows.end, rows.succ
     P, R = np.zeros(counts.moves.shape), np.zeros(counts.rewards.shape[:2])
-    H, S, X = policy.shape[0], policy.shape[1], counts.moves.shape[1]
-    Q, V, f = np.zeros((H, X)), np.zeros((H + 1, S)), np.zeros((H, S))
+    H, S = batch.policy.shape
+    X, N = counts.moves.shape[1], counts.moves.shape[2]
+    Q, V, f = np.zeros((H, X)), np.zeros((H + 1, N)), np.zeros((H, N))
+    flat = P.reshape(-1)
     if explore.optimistic:
         sizes = (H, S, number.shape[1])
         z = directional_z(explore.bonus_scale, explore.beta, sizes, batch.clock[1])
         mean_model(counts, P, R)
-        directional_induction(counts, z, pairs.first, P, R, end_reward, Q, V)
+        directional_induction(counts, z, first, P, R, end_reward, Q, V)
     else:
-        sample_noisy_model(counts, posterior, np.zeros(S), P, R)
+        if explore.listed:
+            mean = settled(share, posterior)
+            listed_model(counts, first, mean, posterior, begin, end, succ, flat, R)
+        else:
+            sample_noisy_model(counts, posterior, np.zeros(N), P, R)
         Q[:] = np.inf
-        backward_induction(
-            pairs.first,
-            rows.begin,
-            rows.end,
-            rows.succ,
-            P.reshape(-1),
-            np.zeros((0, 0)),
-            R,
-            end_reward,
-            Q,
-            V,
-        )
-    greedy(pairs.first, pairs.action, Q, ties, policy)
-    predict_occupancy(start, float(users), number, P, policy, explore.floor, f, batch.occupancy)
+        none = np.zeros((0, 0))
+        backward_induction(first, begin, end, succ, flat, none, R, end_reward, Q, V)
+    policy, steps = np.zeros((H, N), dtype=np.int64), np.zeros((H, N), dtype=np.int64)
+    greedy(first, action, Q, ties, policy)
+    users_first = float(users)
+    predict_occupancy(
+        start, users_first, number, begin, end, succ, flat, policy, explore.floor, f, steps
+    )
+    for h in range(H):
+        for s in range(S):
+            batch.policy[h, s] = policy[h, place[s]]
+            batch.occupancy[h, s] = steps[h, place[s]]
     if explore.asks:
         at_moves, at_rewards = np.zeros(P.shape[:2]), np.zeros(R.shape)
-        stakes(counts, f, number, P, V, policy, at_moves, at_rewards)
+        stakes(counts, f, number, begin, end, succ, flat, V, policy, at_moves, at_rewards)
         share_questions(at_moves, at_rewards, f, number, policy, explore.weighing, batch.asked)
         batch.clock[2] = 1
 
@@ -208,27 +213,30 @@ def one_cell_episodes(
     rng: np.random.Generator,
     batch: Batch,
     sums: CellSums,
-    released: NoisyCounts,
     counts: NoisyCounts,
+    places: Places,
     pairs: Pairs,
     rows: Rows,
     end_reward: float,
     first: Array,
+    people: int,
     score: Score,
 ) -> None:
     """One episode of ``tacit-local`` per row of ``uniforms``; a batch may span several calls.
 
     Users are asked what was published, or about all steps in turn, or each about one it draws.
     """
-    policy, _, asked, clock, held, users = batch
+    policy, _, asked, clock, answers, users = batch
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
     H, S = policy.shape
-    all_pairs = released.moves.shape[1] * released.moves.shape[2]
+    state, place, first_pairs, number, live = places
+    N = state.shape[0]
     states, actions = np.empty(H + 1, dtype=np.int64), np.empty(H, dtype=np.int64)
     rewards, values = np.empty(H), np.zeros((H + 1, S))
     gap, regret, earned = now
     done, passed = at
     left = clock[0]
+    answered = users.sum()
     chosen = clock[2] == 1
     for row in range(uniforms.shape[0]):
         if left == 0:
@@ -236,19 +244,22 @@ def one_cell_episodes(
                 equal = np.zeros((H, pairs.action.shape[0]))
                 greedy(pairs.first, pairs.action, equal, ties, policy)
             else:
-                close_batch(joint, move, reward, explore.weighing, batch, sums, rng)
-                estimate_cells(sums, joint.chances, move.chances, reward.chances, released, first)
+                weighing = explore.weighing
+                close_batch(joint, move, reward, weighing, state, number, batch, sums, rng)
+                estimate_cells(sums, joint.chances, move.chances, reward.chances, counts, first)
+                answered = 0
                 clock[1] += 1
-                answered = sums.first_users.sum()
-                if pairs.action.shape[0] < all_pairs:
-                    met_counts(released, pairs, counts)
                 plan_batch(
                     counts,
-                    pairs,
+                    first_pairs,
+                    number,
+                    place,
+                    pairs.action,
                     rows,
                     end_reward,
                     first,
-                    answered,
+                    sums.first_users.sum(),
+                    done / people,
                     explore,
                     ties,
                     posterior,
@@ -264,13 +275,17 @@ def one_cell_episodes(
         kind = STEP if drawn else question - KINDS * h
         if h == H - 1:
             kind = REWARD
-        rho = 0
-        if kind != MOVE:
-            share = step_reward(rewards, h)
-            rho = 1 if share == STEPS else 0
-            if 0 < share < STEPS:
-                rho = 1 if rng.random() * STEPS < share else 0
-        held[KINDS * h + kind, cell_index(kind, states[h], rho, states[h + 1], S)] += 1
+        s, rho, following = place[states[h]], 0, 0
+        if s < live:
+            following = place[states[h + 1]]
+            if kind != MOVE:
+                share = step_reward(rewards, h)
+                rho = 1 if share == STEPS else 0
+                if 0 < share < STEPS:
+                    rho = 1 if rng.random() * STEPS < share else 0
+        answers[answered, 0] = KINDS * h + kind
+        answers[answered, 1] = cell_index(kind, s, rho, following, N)
+        answered += 1
         users[KINDS * h + kind] += 1
         left -= 1
         regret += gap
@@ -294,40 +309,31 @@ class OneCellRun(FusedRun):
         H, S = problem.horizon, problem.states
         mechanism, schedule = agent.privatizer.device, agent.schedule
         assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)
-        moves, rewards = mechanism.layout.blocks[0].shape, mechanism.layout.blocks[1].shape
-        largest = 2 * S * S
         joint, move, reward = (oracle.sampler for oracle in mechanism.oracles)
         assert joint is not None and move is not None and reward is not None
         self._oracles = joint, move, reward
         self._schedule = BatchSizes(schedule.least, schedule.most, schedule.share)
         self._flat = mechanism.init().sums
         self._sums = mechanism.cell_sums(self._flat)
+        of_moves, of_rewards = self._sums.moves.shape[1:], self._sums.rewards.shape[1:]
         self._released = NoisyCounts(
-            moves=np.zeros(moves),
-            rewards=np.zeros(rewards),
-            moves_variance=np.zeros(moves[:3]),
-            rewards_variance=np.zeros(rewards[:3]),
-            moves_unit=np.zeros(moves[:3]),
-            rewards_unit=np.zeros(rewards[:3]),
+            moves=np.zeros(of_moves),
+            rewards=np.zeros(of_rewards),
+            moves_variance=np.zeros(of_moves[:2]),
+            rewards_variance=np.zeros(of_rewards[:2]),
+            moves_unit=np.zeros(of_moves[:2]),
+            rewards_unit=np.zeros(of_rewards[:2]),
         )
         self._pairs, self._end_reward = agent.task.pairs, agent.task.end_reward
-        X = len(self._pairs.action)
-        self._counts = NoisyCounts(  # views where every action is allowed everywhere
-            *(
-                part.reshape(len(part), X, *part.shape[3:])
-                if self._pairs.every
-                else np.zeros((len(part), X, *part.shape[3:]))
-                for part in self._released
-            )
-        )
-        self._rows = full_rows(moves[0], X, S)
-        self._first = np.zeros(S)
+        self._places = mechanism.statistic.places
+        self._rows = full_rows(*of_moves)
+        self._first = np.zeros(self._places.live)
         self._batch = Batch(
             policy=np.zeros((H, S), dtype=np.int64),
             occupancy=np.full((H, S), WEIGHT_STEPS, dtype=np.int64),
             asked=np.zeros(KINDS * H),
             clock=np.zeros(3, dtype=np.int64),
-            counts=np.zeros((KINDS * H, largest), dtype=np.int64),
+            answers=np.zeros((max(schedule.least, schedule.most), 2), dtype=np.int64),
             users=np.zeros(KINDS * H, dtype=np.int64),
         )
         self._drawn = isinstance(mechanism, DrawnCell)
@@ -355,11 +361,12 @@ class OneCellRun(FusedRun):
             self._batch,
             self._sums,
             self._released,
-            self._counts,
+            self._places,
             self._pairs,
             self._rows,
             self._end_reward,
             self._first,
+            self.agent.task.users,
             self.score,
         )
 
@@ -373,7 +380,10 @@ class OneCellRun(FusedRun):
         """A last batch that is not full is opened, but not behind a shuffler."""
         batch, served = self._batch, int(self.score.at[0])
         if batch.clock[0] == 0 or self.agent.privatizer.batch is None:
-            close_batch(*self._oracles, self._explore.weighing, batch, self._sums, self._noise)
+            joint, move, reward = self._oracles
+            weighing, places, sums = self._explore.weighing, self._places, self._sums
+            state, number = places.state, places.number
+            close_batch(joint, move, reward, weighing, state, number, batch, sums, self._noise)
         secret = self.agent.privatizer.init()
         secret.sums[:] = self._flat
         last = Publication(int(batch.clock[1]), TabularPolicy(batch.policy))
@@ -385,5 +395,5 @@ def _explore(agent: BoundAgent, weighing: Weighing) -> Explore:
     if isinstance(planner, DirectionalPlanner):
         scale, beta = float(planner.bonus_scale), float(planner.beta)
         asks = planner.weighing is not None
-        return Explore(True, scale, beta, weighing, asks, FLOOR)
-    return Explore(False, 0.0, 0.0, weighing, True, FLOOR)
+        return Explore(True, False, scale, beta, weighing, asks, FLOOR)
+    return Explore(False, lists_next(agent.task), 0.0, 0.0, weighing, True, FLOOR)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import InvalidInput, need
 from tacit.folders import make_folder
+from tacit.validate import choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +30,7 @@ def plot_regret(
     log: bool = True,
     baseline: bool = True,
     caption: str = "",
+    by: str = "episode",
 ) -> Path:
     """Draw cumulative regret of several results on one problem into a file.
 
@@ -38,23 +40,29 @@ def plot_regret(
         log: logarithmic axes, on which learners show beside a baseline that loses far more.
         baseline: also draw the regret of the baseline policy (for tables: uniform actions).
         caption: text under the axes.
+        by: what it is drawn over: "episode", or "day", calendar time where people come back.
     """
+    choice(by, "by", ("episode", "day"))
     drawn = [result for result in results if result.completed]
     if not drawn:
         raise InvalidInput("there is nothing to plot: no run reached a checkpoint")
+    if by == "day" and any(result.returning is None for result in drawn):
+        raise InvalidInput("only where people come back is a day known: let by be episode")
     target = check_target(path)
     figure, axes = _canvas()
     for result in drawn:
-        _curve(axes, result)
+        _curve(axes, result, by)
     if baseline:
-        _baseline(axes, drawn)
+        _baseline(axes, drawn, by)
     if log:
         axes.set_xscale("log")
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
         axes.set_xlim(left=0)
-    axes.set_xlabel("users (episodes)")
+    back = any(result.returning is not None for result in drawn)
+    episodes = "participations (episodes)" if back else "users (episodes)"
+    axes.set_xlabel("days" if by == "day" else episodes)
     axes.set_ylabel("cumulative regret against the exact optimum")
     axes.set_title(_title(drawn[0]), fontsize="medium")
     return _finish(figure, axes, target, drawn, caption)
@@ -71,8 +79,6 @@ def plot_returns(
         log: logarithmic axis of users.
         baseline: also draw what uniform actions returned.
     """
-    from tacit.simulation.learn_result import NOTE
-
     if not result.completed:
         raise InvalidInput("there is nothing to plot: no run reached a checkpoint")
     target = check_target(path)
@@ -87,7 +93,7 @@ def plot_returns(
     axes.set_ylabel("mean return per user since the point before")
     name, horizon = result.problem["name"], result.problem["horizon"]
     axes.set_title(f"{name}, horizon {horizon}", fontsize="medium")
-    return _finish(figure, axes, target, [result], NOTE)
+    return _finish(figure, axes, target, [result], result.note)
 
 
 def _canvas() -> tuple[Figure, Axes]:
@@ -151,25 +157,29 @@ def _legend(result: Result) -> str:
 
 def _title(result: Result) -> str:
     facts = result.problem
-    return (
-        f"{facts['name']}, horizon {facts['horizon']}, optimal value {facts['optimal_value']:.4g}"
-    )
+    best = "largest return" if facts["family"] == "episodic" else "optimal value"
+    return f"{facts['name']}, horizon {facts['horizon']}, {best} {facts['optimal_value']:.4g}"
 
 
-def _curve(axes: Axes, result: Result) -> None:
+def _along(result: Result, by: str) -> Sequence[float]:
+    """Where the checkpoints of a result lie."""
+    return result.returning.days if by == "day" and result.returning else result.episodes.tolist()
+
+
+def _curve(axes: Axes, result: Result, by: str = "episode") -> None:
     mean, low, high = result.band()
-    (line,) = axes.plot(result.episodes, mean, label=_legend(result))
+    (line,) = axes.plot(_along(result, by), mean, label=_legend(result))
     if len(result.seeds) > 1:
-        axes.fill_between(result.episodes, low, high, color=line.get_color(), alpha=0.2, lw=0)
+        axes.fill_between(_along(result, by), low, high, color=line.get_color(), alpha=0.2, lw=0)
 
 
-def _baseline(axes: Axes, results: Sequence[Result]) -> None:
+def _baseline(axes: Axes, results: Sequence[Result], by: str) -> None:
     """The straight line of the baseline policy, cut at the tallest curve's surroundings."""
     longest = max(results, key=lambda result: result.completed)
     facts = longest.problem
     gap = facts["optimal_value"] - facts["baseline"]["value"]
     axes.plot(
-        longest.episodes,
+        _along(longest, by),
         gap * longest.episodes,
         color="0.4",
         ls="--",

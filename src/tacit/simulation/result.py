@@ -21,6 +21,7 @@ from tacit.folders import made_with, make_folder, read_json, write_json
 from tacit.intervals import half_width, mean_interval
 from tacit.learned import LearnedPolicy, load_policy, most_typical
 from tacit.privacy.guarantee import Guarantee
+from tacit.simulation.attendance import Attendance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,9 +37,40 @@ POLICY, POLICIES = "policy.json", "policies"
 
 FACTS = (
     *("problem", "agent", "episodes", "requested_episodes", "interrupted", "seed", "seeds"),
-    *("guarantee", "timing"),
+    *("returning", "guarantee", "timing"),
 )
-"""What a manifest holds of a result besides its curves: keys of :meth:`Result.to_json`."""
+"""What a manifest holds of a result besides its curves: keys of :meth:`Result.to_json`.
+
+Only results of people who come back have ``returning``.
+"""
+
+
+@dataclass(frozen=True)
+class Returning:
+    """Of a population that comes back: how many people, and when.
+
+    Attributes:
+        people: how many different ones took part.
+        law: by which they came back.
+        days: calendar time of every checkpoint, in days since the beginning.
+    """
+
+    people: int
+    law: str
+    days: tuple[float, ...]
+
+    @classmethod
+    def of(cls, came: Attendance, episodes: IntArray) -> Returning:
+        """At these checkpoints."""
+        seen = np.unique(came.who[: episodes[-1]]) if len(episodes) else np.zeros(0)
+        return cls(len(seen), came.law, tuple(came.when[episodes - 1].tolist()))
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any] | None) -> Returning | None:
+        """From plain values; None where nobody came back."""
+        if given is None:
+            return None
+        return cls(int(given["people"]), str(given["law"]), tuple(given["days"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +92,8 @@ class Result:
         episodes_per_second: over all runs together.
         policies: of every run the one that was planned from all its users, after the last of them;
             empty where the runs were interrupted.
+        returning: who took part and when, where people come back; else None.
+        prior: which log learning began with, and its guarantee; None if it began with nothing.
     """
 
     facts: ClassVar[tuple[str, ...]] = FACTS
@@ -77,6 +111,8 @@ class Result:
     seconds: float
     episodes_per_second: float
     policies: tuple[LearnedPolicy, ...] = ()
+    returning: Returning | None = None
+    prior: Mapping[str, Any] | None = None
 
     @cached_property
     def policy(self) -> LearnedPolicy:
@@ -129,20 +165,25 @@ class Result:
         if self.reference or not self.completed:
             return ""
         name, last = self.problem["baseline"]["name"], self.completed
+        idle = name == "do nothing"
+        baseline = "doing nothing" if idle else f"the {name}"
         if self.gap <= 0.0:
-            return f"There is nothing to learn here: the {name} is already the best there is."
-        before = self.episodes[self.episodes <= -(-last * 9 // 10)]
-        begin = int(before[-1]) if len(before) and before[-1] < last else 0
-        late = self.regret_per_episode(begin, last)
+            return f"There is nothing to learn here: {baseline} is already the best there is."
+        begin, late = self.late_regret()
         found = mean_interval(late, 0.9, least=0.0)  # each end is missed by 5%
         facts = (
             f"the last {last - begin:,} of {last:,} users lost {found.value:.4g} each, and with "
-            f"the {name} they would have lost {self.gap:.4g}"
+            f"{baseline} they would have lost {self.gap:.4g}"
         )
+        if idle and np.allclose(late, self.gap, rtol=1e-3, atol=0.0):
+            return (
+                "It ended by doing nothing, because releases did not show that anything else is "
+                f"better: {facts}."
+            )
         if found.value >= self.gap:
-            return f"Not better than the {name}: {facts}."
+            return f"Not better than {baseline}: {facts}."
         if len(late) > 1 and found.high >= self.gap:
-            return f"Not shown to be better than the {name} ({len(late)} runs differ): {facts}."
+            return f"Not shown to be better than {baseline} ({len(late)} runs differ): {facts}."
         return ""
 
     def regret_per_episode(self, first: int, last: int) -> Array:
@@ -155,18 +196,36 @@ class Result:
         window: Array = (curve[:, j] - curve[:, i]) / (last - first)
         return window
 
+    def late_regret(self) -> tuple[int, Array]:
+        """Mean regret per episode of the last tenth, for every run; and where it begins.
+
+        The last tenth, or what was recorded nearest to it.
+        """
+        last = self.completed
+        before = self.episodes[self.episodes <= -(-last * 9 // 10)]
+        begin = int(before[-1]) if len(before) and before[-1] < last else 0
+        return begin, self.regret_per_episode(begin, last)
+
+    def regret_per_person(self) -> Array:
+        """Mean regret of a person over all their participations, for every run."""
+        people = self.completed if self.returning is None else self.returning.people
+        last = self.regret[:, -1] if self.completed else np.zeros(len(self.seeds))
+        return np.asarray(last / max(people, 1))
+
     def frame(self) -> pd.DataFrame:
-        """Tidy frame with columns seed, episode, regret, reward."""
+        """Tidy frame with columns seed, episode, regret, reward; and day where people come back."""
         need("a table of curves", "tables")
         import pandas as pd
 
-        points = len(self.episodes)
+        points, runs = len(self.episodes), len(self.seeds)
+        days = {} if self.returning is None else {"day": np.tile(self.returning.days, runs)}
         return pd.DataFrame(
             {
                 "seed": np.repeat(np.array(self.seeds, dtype=np.int64), points),
-                "episode": np.tile(self.episodes, len(self.seeds)),
+                "episode": np.tile(self.episodes, runs),
                 "regret": self.regret.ravel(),
                 "reward": self.reward.ravel(),
+                **days,
             }
         )
 
@@ -196,6 +255,8 @@ class Result:
                 "lo": _numbers(low),
                 "hi": _numbers(high),
             },
+            **({} if self.returning is None else {"returning": self._returned()}),
+            **({} if self.prior is None else {"prior": dict(self.prior)}),
             "warning": self.warning,
             "guarantee": self.guarantee.to_json(),
             "timing": {
@@ -204,18 +265,27 @@ class Result:
             },
         }
 
-    def plot(self, path: str | Path, *, log: bool = True, baseline: bool = True) -> Path:
+    def _returned(self) -> dict[str, Any]:
+        """About people who came back, as plain values."""
+        assert self.returning is not None
+        own = {**vars(self.returning), "days": list(self.returning.days)}
+        return own | {"regret_per_person": self.regret_per_person().tolist()}
+
+    def plot(
+        self, path: str | Path, *, log: bool = True, baseline: bool = True, by: str = "episode"
+    ) -> Path:
         """Draw the regret curve into a file; see :func:`tacit.simulation.plot.plot_regret`."""
         from tacit.simulation.plot import plot_regret
 
-        return plot_regret([self], path, log=log, baseline=baseline)
+        return plot_regret([self], path, log=log, baseline=baseline, by=by)
 
     def _repr_html_(self) -> str:
         """The result in a notebook: what ran, what it lost, the curve and the guarantee."""
+        who = "users" if self.returning is None else "participations"
         rows = {
             "problem": f"{self.problem['name']}, horizon {self.problem['horizon']}",
             "agent": str(self.agent["name"]),
-            "users": f"{self.completed:,} of {self.requested_episodes:,}, runs: {len(self.seeds)}",
+            who: f"{self.completed:,} of {self.requested_episodes:,}, runs: {len(self.seeds)}",
         }
         picture = ""
         if self.completed:
@@ -230,7 +300,11 @@ class Result:
         """How it went, as rows of the notebook's table."""
         mean, low, high = (curve[-1] for curve in self.band())
         interval = "" if len(self.seeds) == 1 else f", 95% interval {low:.5g} to {high:.5g}"
-        return {"regret": f"{mean:.5g}{interval}"}
+        found = {"regret": f"{mean:.5g}{interval}"}
+        if self.returning is not None:
+            found["people"] = f"{self.returning.people:,} in {self.returning.days[-1]:.4g} days"
+            found["regret per person"] = f"{self.regret_per_person().mean():.4g}"
+        return found
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write curves.parquet, result.json, the policies and manifest.json into a folder.
@@ -253,7 +327,7 @@ class Result:
         manifest = {
             "format": FORMAT,
             "tacit": __version__,
-            **{key: report[key] for key in self.facts},
+            **{key: report[key] for key in self.facts if key in report},
             "guarantee_digest": self.guarantee.digest(),
             **made_with(),
         }
@@ -312,6 +386,7 @@ class Result:
             interrupted=facts["interrupted"],
             seconds=facts["timing"]["seconds"],
             episodes_per_second=facts["timing"]["episodes_per_second"],
+            returning=Returning.from_json(facts.get("returning")),
         )
 
 

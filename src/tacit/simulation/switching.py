@@ -21,7 +21,7 @@ from tacit.driver import BoundAgent, Learner
 from tacit.grid import GRID
 from tacit.kernels import kernel
 from tacit.kernels.linear_sums import add_weighted_steps
-from tacit.kernels.lsvi import log_determinants
+from tacit.kernels.lsvi import log_determinants, stretched
 from tacit.kernels.noise import fill_gaussian
 from tacit.kernels.rollout import Truth, rollout
 from tacit.kernels.sums import scale
@@ -75,19 +75,22 @@ class Switch(NamedTuple):
 
     ridge: float
     least: float
-    log_rate: float
+    rate: float
     base: Array  # log determinants at the last switch [H]
+    matrices: Array  # or the matrices themselves [H, d, d], where directions are compared
 
 
 @kernel
 def switch_is_due(prefix: Array, switch: Switch, work: Array, logdet: Array) -> bool:
-    """Whether the planner has to be called: a determinant has grown, or a matrix needs repair."""
+    """Whether the planner has to be called: a matrix has grown, or needs repair."""
     H = switch.base.shape[0]
     packed = prefix.reshape((H, prefix.shape[0] // H))
     if not log_determinants(packed, switch.ridge, switch.least, work, logdet):
         return True
+    if switch.matrices.shape[0] > 0:
+        return stretched(packed, switch.ridge, switch.matrices, switch.rate, work)
     for h in range(H):
-        if logdet[h] - switch.base[h] >= switch.log_rate:
+        if logdet[h] - switch.base[h] >= math.log(switch.rate):
             return True
     return False
 
@@ -176,11 +179,14 @@ class SwitchingRun(FusedRun):
         self._statistic = statistic
         self._most = planner.switching.most
         self._due = True
+        H, d = problem.horizon, statistic.phi.shape[2]
+        stages = H if planner.switching.rule == "rayleigh" else 0
         self._switch = Switch(
             ridge=float(planner.ridge),
             least=float(planner.least),
-            log_rate=math.log(planner.switching.rate),
-            base=np.zeros(problem.horizon),
+            rate=planner.switching.rate,
+            base=np.zeros(H),
+            matrices=np.zeros((stages, d, d)),
         )
         self._attach()
 
@@ -223,7 +229,10 @@ class SwitchingRun(FusedRun):
             self.score.now[0] = self.score.optimum - self.problem.value(new.policy)
         if isinstance(secret, CuratorSecret):
             self._stream.clock[0] = secret.stream.counter.steps
-        self._switch.base[:] = new.context["logdet"]
+        if len(self._switch.matrices):
+            self._switch.matrices[:] = new.context["matrices"]
+        else:
+            self._switch.base[:] = new.context["logdet"]
         self._due = False
 
     def _serve(self, uniforms: Array) -> int:
@@ -259,7 +268,8 @@ class SwitchingRun(FusedRun):
     def kept(self) -> Arrays:
         """What the loop carries on besides the learner's own."""
         buffers = {name: getattr(self._stream, name) for name in BUFFERS}
-        return {**buffers, "base": self._switch.base, "due": np.array(self._due)}
+        marks = {"base": self._switch.base, "matrices": self._switch.matrices}
+        return {**buffers, **marks, "due": np.array(self._due)}
 
     def recall(self, arrays: Arrays) -> None:
         """Go on, with the learner's new sums."""

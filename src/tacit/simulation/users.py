@@ -16,10 +16,12 @@ from tacit.kernels.excitation import directions
 from tacit.kernels.lq_rollout import LinearTruth, lq_rollout, normals_per_episode
 from tacit.kernels.rollout import Truth, rollout, rollout_stochastic, uniforms_per_episode
 from tacit.policy import LinearPolicy, Policy, StochasticPolicy, TabularPolicy
+from tacit.problems.episodic import CompiledEpisodes
 from tacit.problems.linear import LinearMDP
 from tacit.problems.lq import LQSystem
 from tacit.problems.mixture import LinearMixtureMDP
 from tacit.problems.tabular import TabularMDP, cumulative
+from tacit.scored import ScoredPolicy
 from tacit.simulation.score import Score, record
 from tacit.trajectory import Lives
 
@@ -173,10 +175,45 @@ def live_in_system(
         record(total, now, at, checkpoints, regret, reward)
 
 
+class SearchUsers:
+    """SimulatedUsers of a compiled episodic world; of each the return alone is kept."""
+
+    rows = 4096
+
+    def __init__(self, problem: CompiledEpisodes, rng: np.random.Generator) -> None:
+        self.problem = problem
+        self._rng = rng
+        self._returns = np.empty(self.rows)
+
+    def live(self, policy: Policy, first: int, count: int, score: Score) -> Lives:
+        """One key for each; the policy's directions are drawn by the users' numbers."""
+        assert isinstance(policy, ScoredPolicy)
+        returns, keys = self._returns[:count], self._rng.integers(2**62, size=count)
+        self.problem.live(policy, first, keys, returns)
+        record_all(returns, *score[1:])
+        nothing = np.zeros((count, 0, 1))
+        return Lives(nothing, nothing, returns[:, np.newaxis])
+
+
+@kernel
+def record_all(
+    returns: Array,
+    now: Array,
+    at: IntArray,
+    checkpoints: IntArray,
+    regret: Array,
+    reward: Array,
+) -> None:
+    """Score one episode after the other."""
+    for k in range(returns.shape[0]):
+        record(returns[k], now, at, checkpoints, regret, reward)
+
+
 FAMILIES: dict[type, Any] = {
     TabularMDP: TabularUsers,
     LinearMDP: TabularUsers,
     LinearMixtureMDP: TabularUsers,
     LQSystem: ControlUsers,
+    CompiledEpisodes: SearchUsers,
 }
 """Exact types: a subclass may roll out otherwise, and is left to the driver."""

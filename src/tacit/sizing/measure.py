@@ -27,9 +27,10 @@ class Measured:
     """Runs of one agent with so many users.
 
     Attributes:
-        users: how many the agent planned for and served.
+        users: how many took part; where people come back, how many different ones.
         closed: by run, the share of the gap between the baseline and the best policy that is closed
-            for the last tenth of the users: 1 minus their exact regret over that of the baseline.
+            in the last tenth of the participations: 1 minus their exact regret over that of the
+            baseline.
         seconds: wall-clock time of all runs together.
     """
 
@@ -43,6 +44,12 @@ class Measured:
         found = mean_interval(np.array(self.closed), 0.9)
         return Interval(found.value, found.low, min(found.high, 1.0))
 
+    def words(self) -> str:
+        """The mean share with its bounds, in percent."""
+        found = self.interval
+        ends = f" ({_percent(found.low)} to {_percent(found.high)})"
+        return f"{_percent(found.value)}{ends if np.isfinite(found.low) else ''}"
+
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         found = self.interval
@@ -54,6 +61,10 @@ class Measured:
             "high": ends[1],
             "per_run": list(self.closed),
         }
+
+
+def _percent(share: float) -> str:
+    return f"{round(share, 2) + 0.0:.0%}"  # not -0%
 
 
 def measure(
@@ -69,22 +80,23 @@ def measure(
 
     Runs of different epsilons meet the same users. A refusal of the agent is passed on.
     """
-    count = len(setting.problems)
-    grid = np.array([-(-users * 9 // 10), users], dtype=np.int64)
-    bound = [setting.bind(run, agent, users) for run in range(count)]
+    count, came = len(setting.problems), setting.attendance(users, seed)
+    episodes = users if came is None else len(came.who)
+    grid = np.array([-(-episodes * 9 // 10), episodes], dtype=np.int64)
+    bound = [setting.bind(run, agent, episodes, came) for run in range(count)]
     began = time.perf_counter()
     runs = [
-        new_run(problem, fitted, seed, run, grid, stop)
+        new_run(problem, fitted, seed, run, grid, stop, came=came)
         for run, (problem, fitted) in enumerate(zip(setting.problems, bound, strict=True))
     ]
     epsilon = agent.parameters().get("epsilon")
 
     def progress(done: int, regret: float) -> None:
         if watch is not None:
-            watch(epsilon, users, done)
+            watch(epsilon, episodes, done)
 
-    if not advance_all(runs, users, workers or os.cpu_count() or 1, stop, progress):
+    if not advance_all(runs, episodes, workers or os.cpu_count() or 1, stop, progress):
         return None
-    late = [float(np.diff(run.score.regret)[0]) / (users - int(grid[0])) for run in runs]
+    late = [float(np.diff(run.score.regret)[0]) / (episodes - int(grid[0])) for run in runs]
     closed = tuple(1.0 - lost / setting.gap(run) for run, lost in enumerate(late))
     return Measured(users, closed, time.perf_counter() - began)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any
 
 from tacit._version import __version__
 from tacit.sizing.answers import Answer
-from tacit.sizing.measure import Measured
 from tacit.sizing.settings import Setting
+from tacit.sizing.ways import Ways
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +26,7 @@ class Plan:
         seed: root of all random streams.
         seconds: wall-clock time.
         interrupted: True if it was stopped by Ctrl-C; what was measured before is kept.
+        ways: ways to count people who come back, compared; None where nobody does.
     """
 
     setting: Setting
@@ -37,6 +37,7 @@ class Plan:
     seed: int
     seconds: float
     interrupted: bool
+    ways: Ways | None = None
 
     @property
     def smallest_epsilon(self) -> float | None:
@@ -53,9 +54,13 @@ class Plan:
     @property
     def method(self) -> str:
         """How it is known, in two sentences."""
+        top = "the best policy (100%), computed exactly"
+        if self.setting.problems[0].family == "episodic":
+            top = "the largest declared return (100%), by playing"
         return (
-            f"Simulated: {self.setting.name}. Closed is what the last tenth of the users got, from "
-            f"the {self.setting.baseline} (0%) to the best policy (100%), computed exactly; means "
+            f"Simulated: {self.setting.name}. Closed is what the last tenth of the "
+            f"{'users' if self.setting.who == 'users' else 'participations'} got, from "
+            f"the {self.setting.baseline} (0%) to {top}; means "
             f"over {self.setting.varied}, each bound with 95% confidence at its number of users."
         )
 
@@ -82,6 +87,7 @@ class Plan:
             "smallest_epsilon": self.smallest_epsilon,
             "verdict": self.verdict,
             "method": self.method,
+            "ways": None if self.ways is None else self.ways.to_json(),
             "interrupted": self.interrupted,
             "seed": self.seed,
             "runs": len(self.setting.problems),
@@ -99,8 +105,9 @@ class Plan:
 
     def lines(self) -> Iterator[str]:
         """The answers as a table, what goes with them, the verdict and the method."""
-        yield f"{self.agent}: users until {self.share:.0%} of the gap is closed"
-        rows = [("epsilon", "users", "closed", "with"), *map(_row, self.answers)]
+        who = self.setting.who
+        yield f"{self.agent}: {who} until {self.share:.0%} of the gap is closed"
+        rows = [("epsilon", who, "closed", "with"), *(_row(a, who) for a in self.answers)]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         for row in rows:
             yield "  " + "  ".join(x.rjust(w) for x, w in zip(row, widths, strict=True)).rstrip()
@@ -109,6 +116,8 @@ class Plan:
                 yield f"epsilon {_level(answer)}: {answer.note()}."
         if self.verdict:
             yield self.verdict
+        if self.ways is not None:
+            yield from self.ways.lines()
         yield self.method
 
 
@@ -116,17 +125,11 @@ def _level(answer: Answer) -> str:
     return "none" if answer.epsilon is None else f"{answer.epsilon:g}"
 
 
-def _row(answer: Answer) -> tuple[str, str, str, str]:
+def _row(answer: Answer, who: str) -> tuple[str, str, str, str]:
     """Epsilon, users, and the share at the number of users that decides."""
     at = answer.enough or answer.last
-    shown = next((_closed(size) for size in answer.measured if size.users == at), "")
-    return _level(answer), answer.words(), shown, f"{at:,} users" if at else ""
-
-
-def _closed(size: Measured) -> str:
-    found = size.interval
-    ends = f" ({found.low:.0%} to {found.high:.0%})" if math.isfinite(found.low) else ""
-    return f"{found.value:.0%}{ends}"
+    shown = next((size.words() for size in answer.measured if size.users == at), "")
+    return _level(answer), answer.words(), shown, f"{at:,} {who}" if at else ""
 
 
 def _verdict(plan: Plan) -> Iterator[str]:
@@ -135,7 +138,7 @@ def _verdict(plan: Plan) -> Iterator[str]:
     found: dict[str, list[Answer]] = {}
     for answer in plan.answers:
         found.setdefault(_status(answer, users), []).append(answer)
-    yield f"To close {plan.share:.0%} of the gap with {users:,} users:"
+    yield f"To close {plan.share:.0%} of the gap with {users:,} {plan.setting.who}:"
     said = []
     for status, answers in found.items():
         if answers[0].epsilon is None:

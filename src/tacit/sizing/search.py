@@ -13,11 +13,13 @@ from tacit.agents.base import Agent
 from tacit.agents.catalogue import agents, make_agent
 from tacit.errors import InvalidInput
 from tacit.forecast import pair
+from tacit.participation import Participation
 from tacit.problems.base import Problem
 from tacit.sizing.answers import Answer, extrapolate
 from tacit.sizing.measure import Measured, Watch, measure
 from tacit.sizing.result import Plan
 from tacit.sizing.settings import Setting, on_problem, on_random
+from tacit.sizing.ways import Ways, compare
 from tacit.task import Task
 from tacit.validate import integer, number
 
@@ -44,7 +46,7 @@ def plan(
     seconds: float | None = 60.0,
     workers: int | None = None,
     reveal: Iterable[str] = (),
-    participations: int = 1,
+    participations: int | Participation = 1,
     progress: Watch | None = None,
     stop: threading.Event | None = None,
 ) -> Plan:
@@ -69,7 +71,9 @@ def plan(
         seconds: about how long it may take, compilation apart; None for as long as it takes.
         workers: threads; by default one per core.
         reveal: facts of the problem told to the learner.
-        participations: how often one person may take part.
+        participations: how often one person may take part, or the whole rule
+            (``tacit.Participation``). Then everybody who is simulated does, numbers of users are
+            numbers of people, and the ways to count them are compared (``Plan.ways``).
         progress: called now and then with epsilon, users, and users done.
         stop: set it from another thread to end early, as Ctrl-C does in the main one.
     """
@@ -86,6 +90,7 @@ def plan(
     search = _Search(setting, share, root, workers, limit, stop or threading.Event(), progress)
     began = time.perf_counter()
     answers = search.answers(tried, _sizes(asked, farthest))
+    ways = None if search.interrupted else search.ways(tried, answers)
     return Plan(
         setting=setting,
         agent=tried[0].name,
@@ -95,6 +100,7 @@ def plan(
         seed=root,
         seconds=time.perf_counter() - began,
         interrupted=search.interrupted,
+        ways=ways,
     )
 
 
@@ -128,14 +134,14 @@ def _setting(
     runs: int,
     seed: int,
     reveal: Iterable[str],
-    participations: int,
+    participations: int | Participation,
 ) -> Setting:
-    told = problem if isinstance(problem, Task) else task
-    if told is not None and (tuple(reveal) or participations != 1):
+    told, rule = problem if isinstance(problem, Task) else task, Participation.of(participations)
+    if told is not None and (tuple(reveal) or rule != Participation()):
         raise InvalidInput("a task says itself what is revealed and how often people take part")
     if isinstance(problem, Task):
         return on_random(problem, runs, seed)
-    return on_problem(pair(problem, agent)[0], runs, task, reveal, participations)
+    return on_problem(pair(problem, agent)[0], runs, task, reveal, rule)
 
 
 def _sizes(asked: int | None, most: int) -> Iterator[int]:
@@ -244,6 +250,34 @@ class _Search:
         row.measured.append(found)
         if found.interval.low >= self.share:
             row.open = False
+
+    def ways(self, tried: Sequence[Agent], answers: Sequence[Answer]) -> Ways | None:
+        """Ways to count people who come back, where that was shown to be enough at least epsilon.
+
+        Where nothing was, at the largest epsilon and number of people. The other ways may take as
+        long again as the search did.
+        """
+        if self.setting.who == "users":
+            return None
+        shown = [i for i, answer in enumerate(answers) if answer.enough is not None]
+        chosen = shown[-1] if shown else 0
+        answer = answers[chosen]
+        sizes = [m for m in answer.measured if m.users == (answer.enough or answer.last)]
+        if not sizes:
+            return None
+        self.stop.clear()
+        timer = threading.Timer(min(self.seconds, threading.TIMEOUT_MAX), self._time_is_over)
+        timer.daemon = True
+        timer.start()
+
+        def simulate(setting: Setting, agent: Agent, people: int) -> Measured | None:
+            if self.stop.is_set():
+                return None
+            return measure(setting, agent, people, self.seed, self.workers, self.stop, self.watch)
+
+        found = compare(self.setting, tried[chosen], sizes[0], bool(shown), simulate)
+        timer.cancel()
+        return found
 
     def _time_is_over(self) -> None:
         self.late = True

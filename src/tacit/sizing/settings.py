@@ -5,15 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tacit.agents.base import Agent
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.participation import Participation
 from tacit.problems.base import Problem
 from tacit.problems.tabular import TabularMDP
+from tacit.simulation.api import bind_to
+from tacit.simulation.attendance import Attendance, attend
+from tacit.simulation.streams import stream
 from tacit.task import Task, table_sizes
 from tacit.validate import table_fits
 
@@ -35,22 +39,48 @@ class Setting:
         problems: the truth of each run.
         task: what the learner is told, but for the number of users; None for what the problem says.
         reveal: facts told to the learner.
-        participations: how often one person may take part.
+        rule: how often one person may take part, and everybody who is simulated does.
     """
 
     problems: tuple[Problem, ...]
     task: Task | None
     reveal: tuple[str, ...] = ()
-    participations: int = 1
+    rule: Participation = Participation()
 
-    def bind(self, run: int, agent: Agent, users: int) -> BoundAgent:
-        """The agent fitted to the task of a run with that many users."""
+    def attendance(self, people: int, seed: int) -> Attendance | None:
+        """Who takes part when: everybody as often as they may, once a day; None for only once."""
+        if self.rule == Participation():
+            return None
+        if self.rule.times is None:
+            raise InvalidInput(
+                "a plan lets everybody come as often as they may, so any number of times will not "
+                "do: say how often (participations)"
+            )
+        rng = stream(seed, 0, "attendance")
+        return attend(self.rule, people * self.rule.times, people, "rounds", rng)
+
+    def decided(self, agent: Agent) -> Participation:
+        """The rule with what the agent chooses where it leaves that open."""
+        task = self.task or self.problems[0].task(users=1)
+        return self.rule.decided(agent.teaches(task))
+
+    def bind(
+        self, run: int, agent: Agent, users: int, came: Attendance | None = None
+    ) -> BoundAgent:
+        """The agent fitted to the task of a run with that many users, of whom ``came`` may tell.
+
+        Where people come back the users are participations.
+        """
         problem = self.problems[run]
         if self.task is None:
-            return bind(problem, agent, users, self.reveal, self.participations)
+            return bind_to(problem, agent, came, users, self.reveal, self.rule)
         revealed = problem.task(users=users, reveal=sorted(agent.needs)).known
-        known = {**revealed, **self.task.known}
-        return agent.bind(dataclasses.replace(self.task, users=users, known=known))
+        facts: dict[str, Any] = {"users": users, "known": {**revealed, **self.task.known}}
+        if self.rule != Participation():
+            facts["rule"] = self.decided(agent)
+            if came is not None and facts["rule"].teaches == "first":
+                facts["users"] = int(came.first.sum())
+        return agent.bind(dataclasses.replace(self.task, **facts))
 
     @property
     def random(self) -> bool:
@@ -61,10 +91,16 @@ class Setting:
     def name(self) -> str:
         """What is simulated, in words."""
         first, runs = self.problems[0], len(self.problems)
+        back = f", everybody comes {self.rule.times} times" if self.who == "people" else ""
         if not self.random:
-            return f"{first.name}, {runs} run{'s' if runs > 1 else ''}"
+            return f"{first.name}, {runs} run{'s' if runs > 1 else ''}{back}"
         H, S, A = first.horizon, first.states, first.actions  # type: ignore[attr-defined]
-        return f"{runs} random problems of {S} states, {A} actions, {H} steps, one run each"
+        return f"{runs} random problems of {S} states, {A} actions, {H} steps, one run each{back}"
+
+    @property
+    def who(self) -> str:
+        """What is counted: users, or people where they come back."""
+        return "users" if self.rule == Participation() else "people"
 
     @property
     def varied(self) -> str:
@@ -83,11 +119,15 @@ class Setting:
 
 
 def on_problem(
-    problem: Problem, runs: int, task: Task | None, reveal: Iterable[str], participations: int
+    problem: Problem,
+    runs: int,
+    task: Task | None,
+    reveal: Iterable[str],
+    rule: Participation,
 ) -> Setting:
-    """The problem itself, again and again."""
+    """The problem itself, again and again; the rule of a task counts before another."""
     told = (reveal,) if isinstance(reveal, str) else tuple(reveal)
-    return Setting((problem,) * runs, task, told, participations)
+    return Setting((problem,) * runs, task, told, _rule_of(task) or rule)
 
 
 def on_random(task: Task, runs: int, seed: int) -> Setting:
@@ -98,7 +138,13 @@ def on_random(task: Task, runs: int, seed: int) -> Setting:
             "tasks name a problem (`tacit list problems`)"
         )
     rngs = np.random.default_rng([seed, *table_sizes(task)]).spawn(runs)
-    return Setting(tuple(_random_problem(task, rng) for rng in rngs), task)
+    problems = tuple(_random_problem(task, rng) for rng in rngs)
+    return Setting(problems, task, rule=_rule_of(task) or Participation())
+
+
+def _rule_of(task: Task | None) -> Participation | None:
+    """How people come back to a task, where it has a rule for it."""
+    return None if task is None else task.rule
 
 
 def _random_problem(task: Task, rng: np.random.Generator) -> TabularMDP:

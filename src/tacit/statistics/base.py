@@ -8,16 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
-from tacit.errors import InvalidInput, suggestion
+from tacit.errors import Blind, InvalidInput, suggestion
 from tacit.publication import Publication
+from tacit.task import Task
 from tacit.trajectory import Lives, Trajectory
-from tacit.validate import number
+from tacit.validate import number, table_fits
 
 Norm = Literal["l1", "l2"]
 NORMS = ("l1", "l2")
@@ -109,12 +110,27 @@ def published(publication: Publication, name: str, shape: tuple[int, ...]) -> np
     return array
 
 
-class Statistic(Protocol):
-    """Turns a user's raw trajectory into a bounded vector (docs/architecture.md#consequence-2)."""
+class Bounded(Protocol):
+    """A sum over people that knows how far one of them can move it."""
 
     @property
     def layout(self) -> Layout:
         """Blocks of the contribution."""
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """Largest change of the whole vector over all neighbours and publications, natural units.
+
+        Args:
+            norm: "l1" or "l2", jointly over all blocks.
+            relation: which datasets are neighbours.
+            scale: optional weight per block (default 1), for mechanisms that rescale blocks.
+        """
+
+
+class Statistic(Bounded, Protocol):
+    """Turns a user's raw trajectory into a bounded vector (docs/architecture.md#consequence-2)."""
 
     def contribute(
         self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
@@ -127,17 +143,6 @@ class Statistic(Protocol):
             coin: the report's public id (in simulation: k). Whatever a statistic draws at random
                 (an assigned step, a rounding) is a keyed function of it.
             out: flat integer vector of the layout's size.
-        """
-
-    def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
-        """Largest change of the whole vector over all neighbours and publications, natural units.
-
-        Args:
-            norm: "l1" or "l2", jointly over all blocks.
-            relation: which datasets are neighbours.
-            scale: optional weight per block (default 1), for mechanisms that rescale blocks.
         """
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
@@ -182,3 +187,93 @@ class BatchStatistic(ABC):
         states, actions, rewards = trajectory.states, trajectory.actions, trajectory.rewards
         alone = Lives(states[None], actions[None], rewards[None])
         self.add_many(alone, publication, np.array([coin], dtype=np.int64), out)
+
+
+class Memory:
+    """What people have taught so far, one row per person: raw. Never printed, never pickled.
+
+    A curator keeps it with its sums, as secret, and forgets it with them (``state`` and ``rows``).
+
+    Attributes:
+        taught: by person, how often each thing was taught.
+        spent: by person, what is used up of the bound of a life.
+    """
+
+    __slots__ = ("taught", "spent")
+
+    def __init__(self, taught: npt.NDArray[np.uint8], spent: IntArray) -> None:
+        self.taught, self.spent = taught, spent
+
+    @classmethod
+    def blank(cls, people: int, things: int) -> Memory:
+        """Of people who have taught nothing."""
+        table_fits("the memory of who taught what", people, things)
+        return cls(np.zeros((people, things), dtype=np.uint8), np.zeros(people, dtype=np.int64))
+
+    def clear(self) -> None:
+        """Forget everything: a new period begins."""
+        self.taught[...], self.spent[...] = 0, 0
+
+    def __repr__(self) -> str:
+        return f"Memory(people={len(self.spent)}, content hidden)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise Blind("a Memory holds what people did and cannot be pickled or copied")
+
+
+class LifelongStatistic(BatchStatistic):
+    """A batch statistic that can bound what one person adds in all their participations together.
+
+    Its sensitivity then is that of whole lives: of any two lives that come at the same moments,
+    whatever happens in them and at whichever of these moments they teach, through a counter with
+    non-negative columns of norm at most 1 (proofs/lifetimes.md). Without a task that asks for it
+    every row is a person of their own.
+    """
+
+    task: Task
+    things: int
+    """How many things a person's memory tells apart."""
+
+    @property
+    def lifelong(self) -> bool:
+        """Whether people are remembered."""
+        return self.task.lifetime
+
+    def memory(self, people: int) -> Memory:
+        """The memory of so many people, blank."""
+        return Memory.blank(people, self.things)
+
+    def add_many(
+        self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
+    ) -> None:
+        """Add the contributions of strangers, who are forgotten at once."""
+        rows = np.zeros(len(lives.rewards), dtype=np.int64)
+        self.add_people(lives, publication, coins, rows, self.memory(1), out, forget=True)
+
+    @abstractmethod
+    def add_people(
+        self,
+        lives: Lives,
+        publication: Publication,
+        coins: IntArray,
+        who: IntArray,
+        memory: Memory,
+        out: IntArray,
+        forget: bool = False,
+    ) -> None:
+        """Add what many participations teach, in their order.
+
+        Args:
+            lives: what was lived through, one participation per row.
+            publication: the entry that all of them acted on.
+            coins: the public ids of their reports.
+            who: by row, the person's row in the memory.
+            memory: what these people have taught before; brought up to date.
+            out: flat integer vector of the layout's size.
+            forget: every row is a person of their own, and the memory is blank again after it.
+        """
+
+
+def lifelong(statistic: Bounded) -> bool:
+    """Whether a statistic bounds what one person adds in all their participations together."""
+    return isinstance(statistic, LifelongStatistic) and statistic.lifelong

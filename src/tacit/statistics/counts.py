@@ -31,10 +31,10 @@ class VisitCounts(BatchStatistic):
     """R(s,a), N_r(s,a), N_p(s,a,s') and, where asked for, R2(s,a).
 
     See docs/papers/tabular_ldp.md#setting. One table serves all stages when the task is declared
-    homogeneous, else every stage has its own. There are cells for the task's pairs only, [S, A] if
-    nothing is declared, and nothing is counted from a terminal state on. Rewards are clipped into
-    [0, 1] and counted in steps of 2^-24; states and actions are clipped into range, forbidden
-    actions to the first allowed one; at most H steps are read.
+    homogeneous, unless separate ones are asked for; else every stage has its own. There are cells
+    for the task's pairs only, [S, A] if nothing is declared, and nothing is counted from a terminal
+    state on. Rewards are clipped into [0, 1] and counted in steps of 2^-24; states and actions are
+    clipped into range, forbidden actions to the first allowed one; at most H steps are read.
 
     Attributes:
         horizon: H.
@@ -44,9 +44,9 @@ class VisitCounts(BatchStatistic):
         layout: blocks of the contribution.
     """
 
-    def __init__(self, task: Task, *, squares: bool = False) -> None:
+    def __init__(self, task: Task, *, squares: bool = False, pooled: bool = True) -> None:
         S, H = task.sizes["states"], task.horizon
-        G = 1 if task.homogeneous else H
+        G = 1 if task.homogeneous and pooled else H
         cells = (G, *task.pairs.shape())
         self.horizon = H
         self.stages = G

@@ -11,6 +11,7 @@ from tacit.arrays import Array, IntArray
 from tacit.grid import STEPS
 from tacit.kernels import questions as asking
 from tacit.kernels.cells import step_reward, step_state
+from tacit.pairs import Places, met_places
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
 from tacit.statistics.counts import staying
@@ -29,16 +30,18 @@ class OneStep:
     (s, 0, s'), in steps of 2^-24; whoever randomizes the cell draws rho from the two. What was not
     asked for is written as 0. Actions are not read (docs/papers/tabular_ldp.md#b2). States and
     rewards are clipped; a trajectory that ends early goes on in state 0 with reward 0.
+
+    States are told as places (``tacit.pairs.Places``): whoever is in a terminal state at that step
+    has one and the same answer, the first cell of the end, and nothing of it is told further.
     """
 
     def __init__(self, task: Task) -> None:
-        S = task.sizes["states"]
-        self.states = S
+        self.places = met_places(task.pairs)
         self.horizon = task.horizon
         self.layout = Layout(
             [
                 Block("question", (self.horizon, asking.KINDS)),
-                Block("cell", (S, 2, S), 1.0 / STEPS),
+                Block("cell", _cells(self.places), 1.0 / STEPS),
             ]
         )
 
@@ -76,7 +79,7 @@ class OneStep:
         views = self.layout.views(out)
         h, kind = self.question(publication, coin)
         views["question"][h, kind] = 1
-        _mark(trajectory, h, kind, views["cell"])
+        _mark(trajectory, h, kind, self.places, views["cell"])
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
@@ -104,12 +107,11 @@ class OneStep:
         return found
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
-        """Always in the first state with reward 1, against always in the last one without.
+        """Always in the first place with reward 1, against always in the last one without.
 
         They differ at every step, so in the answer to every question.
         """
-        H = self.horizon
-        return staying(H, 0, 0, 1.0), staying(H, self.states - 1, 0, 0.0)
+        return _worst_pair(self.places, self.horizon)
 
 
 class EachStep:
@@ -121,9 +123,9 @@ class EachStep:
     """
 
     def __init__(self, task: Task) -> None:
-        self.states = task.sizes["states"]
+        self.places = met_places(task.pairs)
         self.horizon = task.horizon
-        shape = (self.horizon, self.states, 2, self.states)
+        shape = (self.horizon, *_cells(self.places))
         self.layout = Layout([Block("cell", shape, 1.0 / STEPS)])
 
     def contribute(
@@ -133,7 +135,8 @@ class EachStep:
         out[:] = 0
         cells = self.layout.views(out)["cell"]
         for h in range(self.horizon):
-            _mark(trajectory, h, asking.REWARD if h == self.horizon - 1 else asking.STEP, cells[h])
+            kind = asking.REWARD if h == self.horizon - 1 else asking.STEP
+            _mark(trajectory, h, kind, self.places, cells[h])
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
@@ -144,16 +147,30 @@ class EachStep:
         return weights["cell"] * (moved if norm == "l1" else math.sqrt(moved))
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
-        """Always in the first state with reward 1, against always in the last one without."""
-        H = self.horizon
-        return staying(H, 0, 0, 1.0), staying(H, self.states - 1, 0, 0.0)
+        """Always in the first place with reward 1, against always in the last one without."""
+        return _worst_pair(self.places, self.horizon)
 
 
-def _mark(trajectory: Trajectory, h: int, kind: int, cell: IntArray) -> None:
-    """Mass 1 for a question about step h into ``cell`` [S, 2, S], which is zero on entry."""
-    S = cell.shape[0]
-    following = 0 if kind == asking.REWARD else step_state(trajectory.states, h + 1, S)
+def _cells(places: Places) -> tuple[int, int, int]:
+    """Shape of the cells (s, rho, s')."""
+    return len(places.state), 2, len(places.state)
+
+
+def _worst_pair(places: Places, horizon: int) -> tuple[Trajectory, Trajectory]:
+    first, last = int(places.state[0]), int(places.state[-1])
+    return staying(horizon, first, 0, 1.0), staying(horizon, last, 0, 0.0)
+
+
+def _mark(trajectory: Trajectory, h: int, kind: int, places: Places, cell: IntArray) -> None:
+    """Mass 1 for a question about step h into ``cell`` [N, 2, N], which is zero on entry."""
+    S = len(places.place)
+    s = places.place[step_state(trajectory.states, h, S)]
+    if s == places.live:  # over: nothing more is told
+        cell[s, 0, 0] = STEPS
+        return
+    following = 0
+    if kind != asking.REWARD:
+        following = places.place[step_state(trajectory.states, h + 1, S)]
     reward = 0 if kind == asking.MOVE else step_reward(trajectory.rewards, h)
-    s = step_state(trajectory.states, h, S)
     cell[s, 1, following] = reward
     cell[s, 0, following] = STEPS - reward

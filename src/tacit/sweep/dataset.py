@@ -34,8 +34,9 @@ class Sweep:
     Attributes:
         folder: where it lies.
         manifest: versions, machines, seeds, and ``configurations``: of each its number, label,
-            problem (as described), agent, episodes, finished seeds, guarantee, and how a parameter
-            was chosen; ``failures`` lists the tasks that did not finish.
+            problem (as described), agent, episodes, finished seeds, guarantee, who came back and
+            when (``returning``, of its first seed; the table has the days of all), and how a
+            parameter was chosen; ``failures`` lists the tasks that did not finish.
     """
 
     folder: Path
@@ -52,15 +53,19 @@ class Sweep:
         """The columns that say which configuration a row belongs to.
 
         These are: configuration, label, problem, agent, model, epsilon and delta as asked for,
-        calibration, true_epsilon, true_delta, episodes (the K that was planned for), then one
-        column ``problem_x`` or ``agent_x`` for every parameter x that the spec sets.
+        calibration, true_epsilon, true_delta, episodes (the K that was asked for), then one
+        column ``problem_x`` or ``agent_x`` for every parameter x that the spec sets, and what it
+        says of people who come back (participations, teaches and so on).
         """
         names: list[str] = self.manifest["settings"]
         return names
 
     @functools.cached_property
     def curves(self) -> pd.DataFrame:
-        """The settings, then seed, episode, regret and reward (both cumulative)."""
+        """The settings, then seed, episode, regret and reward (both cumulative).
+
+        And the day, where people come back in some configuration.
+        """
         return self._read(CURVES)
 
     @functools.cached_property

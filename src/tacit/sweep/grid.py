@@ -1,7 +1,8 @@
 """From a spec to configurations: cross the axes, type the numbers, refuse what cannot run.
 
 Agents that are not private take no epsilon, delta or calibration: they appear once, not once per
-value. A purely epsilon-private agent that refuses a delta appears without one.
+value. A purely epsilon-private agent that refuses a delta appears without one. Where people take
+part once, nothing else about how they come back makes a difference: that appears once as well.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tacit.errors import InvalidInput
 from tacit.problems.catalogue import make_problem, problem_entry
 from tacit.registry import Registered
 from tacit.sweep.spec import Spec, SweepCase, axis
-from tacit.sweep.tasks import Configuration, Modules, Named
+from tacit.sweep.tasks import Coming, Configuration, Modules, Named
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,10 @@ def plan(spec: Spec) -> list[Planned]:
 def _cross(case: SweepCase) -> Iterator[Configuration]:
     problems = [problem for entry in case.problems for problem in _problems(entry)]
     learners = [agent for entry in case.agents for agent in _agents(entry, case.privacy)]
-    for problem, episodes, agent in itertools.product(problems, case.episodes, learners):
-        yield Configuration(problem, agent, episodes, reveal=case.reveal)
+    ways = [Coming.of(values) for values in _product({k: [*v] for k, v in case.coming.items()})]
+    crossed = itertools.product(problems, case.episodes, ways, learners)
+    for problem, episodes, coming, agent in crossed:
+        yield Configuration(problem, agent, episodes, reveal=case.reveal, coming=coming)
 
 
 def _problems(given: Named) -> Iterator[Named]:

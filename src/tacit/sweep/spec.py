@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,11 @@ from tacit.validate import integer, number
 CHOOSING_SEEDS_FROM = 1_000_000
 """Where the root seeds of ``[choose]`` start when only their number is given."""
 
-_CASE = ("problems", "agents", "epsilon", "delta", "calibration", "episodes", "seeds", "reveal")
+COMING = ("participations", "teaches", "period", "apart", "people", "attendance")
+"""How people come back: each may be an axis; as the options of ``tacit run`` are called."""
+
+_RUN = ("problems", "agents", "epsilon", "delta", "calibration", "episodes", "seeds", "reveal")
+_CASE = (*_RUN, *COMING)
 _TOP = (*_CASE, "checkpoints", "modules", "cases", "choose")
 _CHOOSE = ("parameter", "candidates", "seeds", "agents")
 
@@ -38,6 +42,7 @@ class SweepCase:
         episodes: numbers of users.
         seeds: root seeds.
         reveal: facts told to the learners.
+        coming: values of how people come back, by name.
     """
 
     problems: tuple[Named, ...]
@@ -46,6 +51,7 @@ class SweepCase:
     episodes: tuple[int, ...]
     seeds: tuple[int, ...]
     reveal: tuple[str, ...]
+    coming: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,12 @@ def _case(data: Mapping[str, Any]) -> SweepCase:
     for key in ("problems", "agents", "episodes"):
         if key not in data:
             raise InvalidInput(f"{key} is missing: say what is to be run")
+    idle = [key for key in COMING if key in data]
+    if idle and "participations" not in data and "period" not in data:
+        raise InvalidInput(
+            f"{idle[0]} is about people who come back: say how often one person may take part, as "
+            "in participations = 30, or leave it out"
+        )
     privacy = {
         key: tuple(check(value, key) for value in axis(data[key], key))
         for key, check in _PRIVACY.items()
@@ -153,6 +165,7 @@ def _case(data: Mapping[str, Any]) -> SweepCase:
         ),
         seeds=_seeds(data.get("seeds", 4), 0, "seeds"),
         reveal=tuple(sorted(_words(data.get("reveal", []), "reveal"))),
+        coming={key: tuple(axis(data[key], key)) for key in COMING if key in data},
     )
 
 

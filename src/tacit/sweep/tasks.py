@@ -23,10 +23,13 @@ from tacit.agents.catalogue import make_agent
 from tacit.errors import InvalidInput, TacitError
 from tacit.folders import made_with
 from tacit.kernels.compiler import source_hash
+from tacit.participation import ANY, Participation
 from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem
 from tacit.simulation import simulate
+from tacit.simulation.attendance import LAWS
 from tacit.simulation.result import FACTS
+from tacit.validate import choice, integer
 
 sources = functools.cache(source_hash)
 """Digest of the code that determines a run: an edit there makes stored runs unknown."""
@@ -81,6 +84,48 @@ def _import(name: str) -> str:
 
 
 @dataclass(frozen=True)
+class Coming:
+    """How people come back.
+
+    Attributes:
+        rule: how often one person may take part, and what that teaches.
+        people: how many different ones there are; None for as few as the rule allows.
+        attendance: by which law they come; None for the usual one.
+    """
+
+    rule: Participation = Participation()
+    people: int | None = None
+    attendance: str | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Coming:
+        """From what a spec says; where people take part once, the rest is left out."""
+        rule = Participation(
+            given.get("participations", 1),
+            given.get("teaches"),
+            given.get("apart", 0.0),
+            given.get("period", 0.0),
+        )
+        if rule.times == 1 and not rule.period:
+            return cls()
+        people, law = given.get("people"), given.get("attendance")
+        return cls(
+            rule,
+            None if people is None else integer(people, "people", low=1),
+            None if law is None else choice(law, "attendance", LAWS),
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """What a spec would say, as plain values; empty where people take part once."""
+        if self.rule == Participation():
+            return {}
+        times = ANY if self.rule.times is None else self.rule.times
+        found = {"participations": times, "teaches": self.rule.teaches, "apart": self.rule.apart}
+        found |= {"period": self.rule.period, "people": self.people, "attendance": self.attendance}
+        return {name: value for name, value in found.items() if value not in (None, 0.0)}
+
+
+@dataclass(frozen=True)
 class Configuration:
     """Everything about a run but its seed.
 
@@ -92,6 +137,7 @@ class Configuration:
         reveal: facts told to the learner.
         modules: a person's own modules.
         runs: independent runs under each root seed.
+        coming: how people come back.
     """
 
     problem: Named
@@ -101,6 +147,7 @@ class Configuration:
     reveal: tuple[str, ...] = ()
     modules: Modules = Modules()
     runs: int = 1
+    coming: Coming = Coming()
 
     def facts(self) -> dict[str, Any]:
         """What determines its runs, as plain values."""
@@ -112,6 +159,7 @@ class Configuration:
             "reveal": list(self.reveal),
             "modules": dict(self.modules.sources or {}),
             "runs": self.runs,
+            **({"coming": self.coming.facts()} if self.coming != Coming() else {}),
         }
 
     @functools.cached_property
@@ -125,7 +173,8 @@ class Configuration:
         learner = said(self.agent.name, self.agent.parameters)
         told = f", told {', '.join(self.reveal)}" if self.reveal else ""
         where = said(self.problem.name, self.problem.parameters)
-        return f"{learner} on {where}, {self.episodes:,} episodes{told}"
+        back = said("", self.coming.facts())
+        return f"{learner}{back} on {where}, {self.episodes:,} episodes{told}"
 
 
 def said(name: str, parameters: Mapping[str, Any]) -> str:
@@ -180,12 +229,15 @@ class SweepTask:
             workers=workers,
             checkpoints=what.checkpoints,
             reveal=what.reveal,
+            participations=what.coming.rule,
+            people=what.coming.people,
+            attendance=what.coming.attendance,
             progress=progress,
             stop=stop,
         )
         report = result.to_json()
         return {
-            **{key: report[key] for key in FACTS},
+            **{key: report[key] for key in FACTS if key in report},
             "episode": result.episodes.tolist(),
             "regret": result.regret.ravel().tolist(),
             "reward": result.reward.ravel().tolist(),
@@ -219,6 +271,7 @@ def _task(order: Mapping[str, Any]) -> SweepTask:
         )
     names = Named(*order["problem"]), Named(*order["agent"])
     how = {key: order[key] for key in ("episodes", "checkpoints", "reveal", "runs")}
+    how["coming"] = Coming.of(order.get("coming", {}))
     return SweepTask(Configuration(*names, **how, modules=modules), order["seed"])
 
 

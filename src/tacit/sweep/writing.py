@@ -19,7 +19,7 @@ from tacit.folders import write_json
 from tacit.sweep.dataset import CSV, CURVES, FORMAT, MANIFEST, RUNS, TIMINGS
 from tacit.sweep.grid import Planned
 from tacit.sweep.store import Finished
-from tacit.sweep.tasks import Configuration, SweepTask, sources
+from tacit.sweep.tasks import Coming, Configuration, SweepTask, sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +63,9 @@ def write(
     import pyarrow.csv
 
     types = _parameter_types([item.configuration for item in reported])
-    schema, timing = _schema({**_SETTINGS, **types, **_POINT}), _schema(_TIMING)
+    back = any(item.configuration.coming != Coming() for item in reported)
+    point = {**_POINT, "day": "float64"} if back else _POINT
+    schema, timing = _schema({**_SETTINGS, **types, **point}), _schema(_TIMING)
     files = [folder / file for file in (CURVES, CSV, RUNS, TIMINGS)]
     parts = [file.with_name(file.name + ".part") for file in files]
     described: list[dict[str, Any]] = []
@@ -151,11 +153,13 @@ def _described(number: int, item: Planned, outcomes: Outcomes) -> dict[str, Any]
             "agent": dict(configuration.agent.parameters),
             "reveal": list(configuration.reveal),
             "checkpoints": configuration.checkpoints,
+            "coming": configuration.coming.facts(),
         },
         "episodes": configuration.episodes,
         "seeds": list(outcomes),
         "unfinished_seeds": [seed for seed in item.seeds if seed not in outcomes],
         "guarantee": first.get("guarantee"),
+        "returning": first.get("returning"),
         "chosen": None if item.chosen is None else dict(item.chosen),
     }
 
@@ -191,8 +195,8 @@ def _parameters(configuration: Configuration) -> dict[str, Any]:
         for name, value in configuration.agent.parameters.items()
         if name not in PRIVACY_PARAMETERS
     }
-    problem = configuration.problem.parameters
-    return {**{f"problem_{name}": value for name, value in problem.items()}, **agent}
+    problem = {f"problem_{name}": v for name, v in configuration.problem.parameters.items()}
+    return {**problem, **agent, **configuration.coming.facts()}
 
 
 def _parameter_types(configurations: Sequence[Configuration]) -> dict[str, str]:
@@ -226,6 +230,9 @@ def _points(row: Mapping[str, Any], outcomes: Outcomes, schema: pa.Schema) -> tu
         name: [value for outcome in outcomes.values() for value in outcome[name]]
         for name in ("episode", "regret", "reward")
     }
+    nobody = {"days": [None] * points}  # nobody comes back
+    days = [(outcome.get("returning") or nobody)["days"] for outcome in outcomes.values()]
+    columns["day"] = [day for each in days for day in each]
     columns["seed"] = [seed for seed in outcomes for _ in range(points)]
     length = points * len(outcomes)
     arrays = [

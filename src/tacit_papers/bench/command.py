@@ -25,7 +25,10 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, one round.")] = False,
     peer_python: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="A Python that has rlberry-scool, to time it as well."),
+        typer.Option(
+            metavar="PATH",
+            help="A Python that has rlberry-scool or stable-baselines3, to measure it as well.",
+        ),
     ] = None,
     workers: Processes = None,
     as_json: Json = False,
@@ -35,7 +38,7 @@ def bench(
     Example: tacit bench --quick
     """
     from tacit.folders import made_with
-    from tacit_papers.bench import speed, utility
+    from tacit_papers.bench import search, speed, utility
 
     if peer_python is not None and not peer_python.exists():
         raise InvalidInput(f"--peer-python {peer_python}: there is no such file")
@@ -49,6 +52,7 @@ def bench(
             **made_with(),
             "speed": [speed.report(contest, quick, peer_python, watch) for contest in contests],
             "utility": [utility.report(arena, quick, count, watch) for arena in arenas],
+            "search": search.report(quick, peer_python, watch),
         }
     report["timing"] = {"seconds": time.perf_counter() - began, "workers": count}
     if as_json:
@@ -92,6 +96,16 @@ def _print(say: Callable[..., None], report: dict[str, Any]) -> None:
             say(f"  knowing all rewards and looking one step ahead: {arena['myopic']:.3g}")
         for agent, error in arena["failed"].items():
             say(f"  failed: {agent}: {error}")
+    found = report["search"]
+    say(
+        f"\n[bold]Search[/bold]: return of the final policy on {found['environment']} after "
+        f"{found['episodes']:,} episodes, mean and worst over seeds",
+        markup=True,
+    )
+    for row in found["rows"]:
+        say(f"  {row['who']}, {row['guarantee']}: {row['mean']:.1f} (worst {row['worst']:.1f})")
+    if found["missing"]:
+        say(f"  {found['missing']}")
     say(f"\nmeasured in {duration(report['timing']['seconds'])}")
 
 

@@ -8,7 +8,7 @@ from tacit.privacy.counters.blt import blt
 
 LENGTHS = (1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33)
 LARGEST = 10_000
-NAMES = ("tree", "honaker", "toeplitz", "blt-2", "blt-3", "blt-4")
+NAMES = ("tree", "honaker", "toeplitz", "normalised", "blt-2", "blt-3", "blt-4")
 
 
 def make(name: str, length: int) -> Strategy:

@@ -86,6 +86,22 @@ def test_worst_variance_of_the_field_study(n: int, tree: float, root: float) -> 
     assert worst_and_rms("toeplitz", n)[0] ** 2 == pytest.approx(root, abs=0.05)
 
 
+def test_the_normalised_root_has_less_noise_in_every_prefix() -> None:
+    """docs/papers/mixture_jdp.md#normalised-root: worst and mean variance at equal privacy."""
+    for n, worst, mean in ((17, 3.248, 2.982), (100, 5.526, 5.131), (1024, 9.491, 8.948)):
+        found = worst_and_rms("normalised", n)
+        assert (found[0] ** 2, found[1] ** 2) == pytest.approx((worst, mean), abs=6e-4)
+        one, other = make("normalised", n), make("toeplitz", n)
+        for t in range(1, n + 1):
+            most = other.column_norm() * other.error_std(t)
+            assert one.column_norm() * one.error_std(t) <= most * (1 + 1e-12)
+    assert worst_and_rms("toeplitz", 1024)[0] ** 2 == pytest.approx(10.710, abs=6e-4)
+    assert worst_and_rms("toeplitz", 1024)[1] ** 2 == pytest.approx(9.671, abs=6e-4)
+    last = [make(name, 1024) for name in ("normalised", "toeplitz")]
+    ends = [(c.column_norm() * c.error_std(1024)) ** 2 for c in last]
+    assert ends == pytest.approx([6.894, 10.710], abs=6e-4)
+
+
 def test_example_coefficients_of_the_mixture_paper() -> None:
     t, a = (0.99984868, 0.99471715, 0.86430171), (0.99899418, 0.97254620, 0.46157915)
     ours = blt(10_000, 3)

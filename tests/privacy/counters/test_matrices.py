@@ -46,9 +46,10 @@ def test_norms_are_those_of_the_matrices(name: str, n: int) -> None:
     b, c = counter.factors()
     columns = np.linalg.norm(c, axis=0)
     assert counter.column_norm() == pytest.approx(columns.max(), rel=1e-13)
-    assert columns[0] == columns.max()
+    assert columns[0] == pytest.approx(columns.max(), rel=1e-14)
     stds = [counter.error_std(t) for t in range(1, n + 1)]
     np.testing.assert_allclose(stds, np.linalg.norm(b, axis=1), rtol=1e-12)
+    assert counter.worst_std() == max(stds)
     np.testing.assert_allclose(counter.covariance(), b @ b.T, rtol=1e-15)
 
 
@@ -112,11 +113,11 @@ def test_compiled_convolution_equals_its_source() -> None:
 
 
 def test_bad_descriptions_are_refused() -> None:
-    for kind in ("tree", "honaker", "toeplitz", "blt"):
+    for kind in ("tree", "honaker", "toeplitz", "normalised", "blt"):
         for length in (0, -3, 2.5, "many", float("nan"), True):
             with pytest.raises(InvalidInput, match="length = "):
                 strategy(kind, length)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="one of tree, honaker, toeplitz, blt"):
+    with pytest.raises(InvalidInput, match="one of tree, honaker, toeplitz, normalised, blt"):
         strategy("wood", 3)
     with pytest.raises(InvalidInput, match="<= 1.04858e\\+06"):
         blt(2**20 + 1)

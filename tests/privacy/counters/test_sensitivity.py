@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from privacy.counters.recorded import NAMES, make, rows_of
 from tacit.privacy.counters.base import RoundedRows
 from tacit.privacy.counters.blt import BufferedToeplitz, blt
+from tacit.privacy.counters.normalised import Normalised
 from tacit.privacy.counters.toeplitz import Toeplitz
 from tacit.privacy.counters.tree import Tree
 
@@ -74,7 +75,7 @@ def test_block_sums_need_no_rounding(name: str) -> None:
     assert make(name, 100).rounding_sensitivity(7, 1000) == 0.0
 
 
-@pytest.mark.parametrize("counter", [Toeplitz(40), blt(40, 2), blt(40, 4)])
+@pytest.mark.parametrize("counter", [Toeplitz(40), Normalised(40), blt(40, 2), blt(40, 4)])
 @pytest.mark.parametrize("largest", [3, 2**30, 2**53 // 40, 2**62 // 40])
 def test_rounded_rows_stay_within_the_stated_error_of_the_exact_ones(
     counter: RoundedRows, largest: int
@@ -91,12 +92,13 @@ def test_rounded_rows_stay_within_the_stated_error_of_the_exact_ones(
         ]
     else:
         c = [Fraction(x) for x in counter.coefficients]
+    scaled = counter.norms if isinstance(counter, Normalised) else np.ones(n)
     rows = rows_of(counter, stream)
     error = counter.unit_error() * (2 if largest > 2**53 else 1)  # large items are rounded too
     allowed = Fraction(1, 2) + Fraction(largest * error)
     for t in range(n):
         for i in range(size):
-            exact = sum(c[t - s] * int(stream[s, i]) for s in range(t + 1))
+            exact = sum(c[t - s] * int(stream[s, i]) / Fraction(scaled[s]) for s in range(t + 1))
             assert abs(int(rows[t, i]) - exact) <= allowed
     expected = math.sqrt(n * size) * (1 + 2 * largest * error)
     assert counter.rounding_sensitivity(size, largest) == expected

@@ -89,7 +89,8 @@ def test_saved_arrays_are_copies() -> None:
 
 def test_memory_is_what_is_promised() -> None:
     n = 2**12
-    vectors = {"tree": 2 * 13, "honaker": 2 * 13, "toeplitz": 2 * n, "blt-2": 5, "blt-4": 9}
+    vectors = {"tree": 2 * 13, "honaker": 2 * 13, "toeplitz": 2 * n, "normalised": 2 * n + 1}
+    vectors |= {"blt-2": 5, "blt-4": 9}
     for name, count in vectors.items():
         state = make(name, n).init(SIZE, LARGEST)
         buffers = (*state.secret.values(), *state.public.values())

@@ -6,7 +6,7 @@ import pytest
 
 import tacit
 from auditing.small import learner
-from contracts.composition import counts_l2, gaussian_delta, one_draw
+from contracts.composition import counts_l1, counts_l2, gaussian_delta, one_draw, pure_delta
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from contracts.replay import ReplayNoise
 from tacit.auditing import audit_target
@@ -24,7 +24,7 @@ from tacit.privacy import (
 )
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.counters import KINDS, strategy
-from tacit.privacy.joint.counted import CountedSums, counted_noise_std
+from tacit.privacy.joint.counted import CountedSums, counted_noise
 from tacit.statistics import Relation, Statistic
 from tacit.statistics.counts import VisitCounts
 from tacit.task import Task
@@ -42,7 +42,7 @@ def counted(
     factor: float = 1.0,
 ) -> CountedSums:
     counter = strategy(kind, releases)
-    std = counted_noise_std(statistic, task, counter, batch, epsilon, delta)
+    std = counted_noise(statistic, task, counter, batch, epsilon, delta)
     return CountedSums(
         statistic,
         task,
@@ -96,6 +96,75 @@ class TestTree(PrivatizerContract):
         return 20
 
 
+class TestLaplaceTree(PrivatizerContract):
+    """Pure: every node that holds a person costs the L1 distance over the scale."""
+
+    subject: ClassVar[type] = CountedSums
+
+    def make(self, statistic: Statistic, task: Task = TASK, **more) -> Privatizer:
+        asked = {"requested_epsilon": 1.0, "requested_delta": 0.0, **more}
+        return CountedSums(statistic, task, strategy("tree", 20), kind="laplace", batch=10, **asked)
+
+    def noise(self) -> Noise:
+        return SimulatedNoise(np.random.default_rng(8))
+
+    def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
+        return [("laplace", np.full(self.statistic().layout.size, guarantee.noise["node scale"]))]
+
+    def coming_back(self, times: int) -> tuple[Privatizer, float]:
+        privatizer = self.make(self.statistic(), taking_part(times))
+        _, C = privatizer.strategy.factors()
+        return privatizer, times * C.sum(axis=0).max() * counts_l1(3) / privatizer.scale
+
+    def too_little(self, times: int) -> tuple[Privatizer, float]:
+        privatizer = self.make(
+            self.statistic(), taking_part(times), scale=100.0, requested_epsilon=0.5
+        )
+        bound = times * 5 * counts_l1(3) / 100.0  # item 1 is in the blocks of 1, 2, 4, 8, 16
+        return privatizer, pure_delta(bound, 0.5)
+
+    def releases(self) -> int:
+        return 20
+
+
+@pytest.mark.parametrize("kind", ["honaker", "toeplitz", "blt"])
+def test_laplace_noise_goes_through_trees_only(kind: str) -> None:
+    with pytest.raises(InvalidInput, match=f"a {kind} counter has no known price for Laplace"):
+        CountedSums(
+            VisitCounts(TASK), TASK, strategy(kind, 20), kind="laplace", batch=10,
+            requested_epsilon=1.0, requested_delta=0.0,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("releases", [1, 7, 8, 100])
+def test_laplace_noise_is_the_least_for_the_whole_stream(releases: int) -> None:
+    statistic, counter = VisitCounts(TASK), strategy("tree", releases)
+    asked = {"requested_epsilon": 2.0, "requested_delta": 0.0}
+    mechanism = CountedSums(statistic, TASK, counter, kind="laplace", batch=10, **asked)
+    nodes = counter.factors()[1].sum(axis=0).max()
+    assert mechanism.guarantee.epsilon <= 2.0 and mechanism.guarantee.delta == 0.0
+    assert mechanism.scale == pytest.approx(nodes * counts_l1(3) / 2.0, rel=1e-12)
+    rng, secret, squares = np.random.default_rng(5), mechanism.init(), []
+    for node in range(1, min(releases, 7) + 1):
+        release = mechanism.release(secret, Query(node), SimulatedNoise(rng))
+        flat = np.concatenate([block.ravel() for block in release.blocks.values()])
+        squares.append(np.mean(flat**2) / release.law.variance("visits"))
+    assert 0.5 < np.mean(squares) < 2.0
+
+
+@pytest.mark.parametrize(("factor", "violated"), [(1.0, False), (0.05, True)])
+def test_a_learner_with_laplace_noise_is_audited(factor: float, violated: bool) -> None:
+    problem = tacit.problem("random-mdp", horizon=3, seed=4)
+    task = problem.task(users=3)
+    statistic, counter = VisitCounts(task), strategy("tree", 3)
+    scale = factor * counted_noise(statistic, task, counter, 10, 3.0, 0.0, "laplace")
+    asked = {"requested_epsilon": 3.0, "requested_delta": 0.0}
+    mechanism = CountedSums(statistic, task, counter, scale, kind="laplace", batch=10, **asked)
+    target = learner(problem, BoundAgent(task, statistic, mechanism, UniformPlanner()))
+    found = audit_target(target, 3.0, 0.0, 3000, confidence=0.999, rng=np.random.default_rng(2))
+    assert (found.verdict == "violated") is violated
+
+
 class TestHonaker(TestTree):
     """Prefixes are fewer than nodes, so what is released shows less than what is paid for."""
 
@@ -107,6 +176,10 @@ class TestToeplitz(TestTree):
     kind: ClassVar[str] = "toeplitz"
     exactness: ClassVar[float] = 1e-6
     closeness_of_mu: ClassVar[float] = 1e-5  # rounding
+
+
+class TestNormalised(TestToeplitz):
+    kind: ClassVar[str] = "normalised"
 
 
 class TestBuffered(TestToeplitz):

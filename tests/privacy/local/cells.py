@@ -104,7 +104,7 @@ def cells_of(kind: int, S: int) -> list[tuple[int, int, int]]:
 
 def design(privatizer, h: int, kind: int, public) -> np.ndarray:
     """How every cell of the domain counts towards everything released [released, cells]."""
-    S = privatizer.statistic.states
+    S = len(privatizer.statistic.places.state)
     rows = [flat(counted(privatizer, c, h, kind, public)) for c in cells_of(kind, S)]
     rows += [np.zeros_like(rows[0])] * (privatizer.oracles[kind].domain - len(rows))  # padding
     return np.array(rows).T
@@ -112,7 +112,7 @@ def design(privatizer, h: int, kind: int, public) -> np.ndarray:
 
 def plain_release(privatizer, reports, public) -> dict[str, np.ndarray]:
     """What the reports of users 0, 1, ... say: w (hit - q) / (p - q), cell by cell."""
-    sums, S = np.zeros(privatizer.layout.size), privatizer.statistic.states
+    sums, S = np.zeros(privatizer.layout.size), len(privatizer.statistic.places.state)
     first_users = 0
     units = {b.name: b.shape for b in privatizer.layout.blocks if b.name.endswith("_unit")}
     seen, total, square, weights = (
@@ -214,7 +214,7 @@ def everybody(H, S=2) -> list[Trajectory]:
 def worst_at(privatizer, coin: int, public: Publication) -> float:
     """Worst log ratio between any two people whose report has that id."""
     laws: dict[bytes, dict] = {}
-    for user in everybody(privatizer.statistic.horizon, privatizer.statistic.states):
+    for user in everybody(privatizer.statistic.horizon, len(privatizer.statistic.places.state)):
         sent = contribution(privatizer, user, coin, public)
         if sent.tobytes() not in laws:
             laws[sent.tobytes()] = messages(privatizer, sent, public)
@@ -255,7 +255,7 @@ def moments(privatizer, user, public, coin=0):
 
 def expected_moments(privatizer, user, public, coin=0):
     """The same from the covariance of the oracle's estimates, and the coin of the reward."""
-    S = privatizer.statistic.states
+    S = len(privatizer.statistic.places.state)
     h, kind = privatizer.statistic.question(public, coin)
     oracle, A = privatizer.oracles[kind], design(privatizer, h, kind, public)
     r = 0.0 if kind == MOVE else user.rewards[h]

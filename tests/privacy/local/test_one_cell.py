@@ -86,7 +86,7 @@ class TestOneCell(PrivatizerContract):
         return privatizer, times * max(map(subset_loss, privatizer.oracles))
 
     def too_little(self, times: int) -> tuple[Privatizer, float]:
-        of, oracles = taking_part(times), best_oracles(1.0, 2)
+        of, oracles = taking_part(times), best_oracles(1.0, (8, 4, 4))
         privatizer = OneCell(OneStep(of), of, requested_epsilon=0.5, oracles=oracles)
         return privatizer, max(repeated_delta(oracle, times, 0.5) for oracle in oracles)
 
@@ -202,8 +202,10 @@ def test_the_largest_sums_that_are_allowed_do_not_overflow() -> None:
     occupancy, table = np.full((2, 2), WEIGHT_STEPS), np.zeros((2, 2), dtype=np.int64)
     sums = privatizer.cell_sums(privatizer.init().sums)
     best = privatizer.weighing._replace(moves=(0.5, 0.5), rewards=(0.5, 0.5), most=0.75)
-    add_hits(np.full(8, most), most, STEP, 0, table, occupancy, best, sums)
-    assert int(sums.moves_seen[0, 0, 0, 0]) == most * 4 * WEIGHT_STEPS**2
+    places = privatizer.statistic.places
+    told = np.full(8, most), most, STEP, 0, places.state, places.number
+    add_hits(*told, table, occupancy, best, sums)
+    assert int(sums.moves_seen[0, 0, 0]) == most * 4 * WEIGHT_STEPS**2
     assert min(part.min() for part in sums) >= 0
 
 

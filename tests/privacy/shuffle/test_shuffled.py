@@ -478,7 +478,7 @@ class TestDrawnCell(TestShuffledDrawn):
         return privatizer, times * max(map(subset_loss, privatizer.oracles))
 
     def too_little(self, times: int) -> tuple[Privatizer, float]:
-        facts, oracles = task(horizon=3, participations=times), best_oracles(1.0, 2)
+        facts, oracles = task(horizon=3, participations=times), best_oracles(1.0, (8, 4, 4))
         privatizer = DrawnCell(EachStep(facts), facts, requested_epsilon=0.5, oracles=oracles)
         return privatizer, max(repeated_delta(oracle, times, 0.5) for oracle in oracles)
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from tacit.agents.base import Agent
 from tacit.driver import BoundAgent
-from tacit.kernels.rollout import rollout, uniforms_per_episode
 from tacit.policy import TabularPolicy
 from tacit.privacy.base import Query
 from tacit.privacy.noise import SimulatedNoise
@@ -19,8 +18,9 @@ from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.simulation.one_cell import OneCellRun
+from tacit.simulation.score import new_score
 from tacit.simulation.streams import planner_streams, stream
-from tacit.trajectory import Lives
+from tacit.simulation.users import simulated_users
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ def local_run(
     run.advance(users)
     secret = bound.privatizer.init()
     for name, block in bound.privatizer.sums.views(secret.sums).items():
-        block[...] = getattr(run._sums, name)
+        block[...] = getattr(run._sums, name).reshape(block.shape)
     secret.users = users
     release = bound.privatizer.release(secret, Query(1), SimulatedNoise(stream(0, seed, "unused")))
     return bound, stored(release), Publication(1, TabularPolicy(run._batch.policy.copy()))
@@ -64,27 +64,20 @@ def joint_run(
     privatizer, streams = bound.privatizer, planner_streams(0, seed)
     noise, people = SimulatedNoise(stream(0, seed, "noise")), stream(0, seed, "users")
     secret, publication, served = privatizer.init(), None, 0
-    H = problem.horizon
+    lived, score = simulated_users(problem, people), new_score(problem, np.array([users]))
     while True:
         version = 0 if publication is None else publication.version + 1
-        release = privatizer.release(secret, Query(version), noise)
+        query = Query(bound.release_number(version, served))
+        release = privatizer.release(secret, query, noise)
         publication = bound.planner.plan(bound.task, release, None, publication, streams)
         batch = bound.schedule(served)
         if served + batch >= users:
             return bound, stored(release), publication
-        states = np.zeros((batch, H + 1), dtype=np.int64)
-        actions, rewards = np.zeros((batch, H), dtype=np.int64), np.zeros((batch, H))
-        for k, uniforms in enumerate(people.random((batch, uniforms_per_episode(H)))):
-            rollout(
-                problem.truth,
-                publication.policy.actions,
-                uniforms,
-                states[k],
-                actions[k],
-                rewards[k],
-            )
         total = np.zeros(bound.statistic.layout.size, dtype=np.int64)
-        coins = np.arange(served, served + batch)
-        bound.statistic.add_many(Lives(states, actions, rewards), publication, coins, total)
+        for first in range(served, served + batch, lived.rows):
+            count = min(lived.rows, served + batch - first)
+            lives = lived.live(publication.policy, first, count, score)
+            coins = np.arange(first, first + count)
+            bound.statistic.add_many(lives, publication, coins, total)
         privatizer.absorb_sums(secret, total, batch, publication, noise)
         served += batch

@@ -135,7 +135,7 @@ def test_the_cost_of_one_of_several_reports_is_never_understated(deploy, opened,
     """Gaussian noise adds up by squares: one of four reports costs more than a quarter."""
     kind = "gaussian" if delta else "laplace"
     text = LOCAL.replace('"tacit-local"', f'"ldp-obi"\nrandomizer = "{kind}"\n{delta}')
-    text = text.replace('tokens = "shared"', "participations = 4")
+    text = text.replace('tokens = "shared"', 'participations = 4\nteaches = "every"')
     collector = opened(deploy(text))
     stated, shown = collector.deployment.guarantee, seen(collector)[0]["budget"]
     if delta:

@@ -11,7 +11,7 @@ import numpy as np
 import uvicorn
 from fastapi import FastAPI
 
-from service.devices import local_reports, trajectories
+from service.devices import local_reports, sent, trajectories
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
 from tacit.service.http import server
@@ -81,10 +81,7 @@ class Service:
     def reports(self, number: int) -> list[dict[str, object]]:
         """Honest reports under the newest policy."""
         make = local_reports if self.collector.deployment.model == "local" else trajectories
-        return [
-            {"id": report.id, "version": report.version, "message": report.message}
-            for report in make(self.collector, self._rng, number)
-        ]
+        return [sent(report) for report in make(self.collector, self._rng, number)]
 
     def upload(self, reports: object, task_id: str | None = None) -> httpx.Response:
         body = {"task_id": task_id or self.task_id, "reports": reports}

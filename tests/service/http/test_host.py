@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
-from service.devices import local_reports
+from service.devices import local_reports, sent
 from service.http.running import JOINT, SMALL, running
 from service.http.test_fuzz import fuzz
 from tacit.client.device import Device
@@ -51,10 +51,8 @@ class Hosted:
 
     def upload(self, name: str, number: int = 1, seed: int = 1) -> httpx.Response:
         collector = self.folder.collectors[name]
-        reports = [
-            {"id": report.id, "version": report.version, "message": report.message}
-            for report in local_reports(collector, np.random.default_rng(seed), number)
-        ]
+        made = local_reports(collector, np.random.default_rng(seed), number)
+        reports = [sent(report) for report in made]
         return self.client.post(
             f"/t/{name}/v1/reports",
             json={"task_id": collector.deployment.task_id, "reports": reports},

@@ -21,7 +21,7 @@ def test_task_says_what_is_learned(shared) -> None:
     answer = shared.client.get("/v1/task")
     assert answer.status_code == 200
     body = answer.json()
-    assert body["tacit"] == __version__ and body["wire"] == 2
+    assert body["tacit"] == __version__ and body["wire"] == 3
     assert body["task_id"] == shared.collector.deployment.task_id
     assert body["model"] == "local"
     assert body["task"]["users"] == 40

@@ -187,7 +187,7 @@ def test_nothing_of_a_body_reaches_a_log(service, caplog) -> None:
     written = " ".join(record.getMessage() + str(vars(record)) for record in caplog.records)
     for word in ("canary", "424242", service.device, *(r["id"] for r in reports)):
         assert word not in written
-    assert wire.VERSION == 2
+    assert wire.VERSION == 3
 
 
 class SlowCollector:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tacit.privacy.counters.base import Strategy
 from tacit.privacy.counters.blt import blt
+from tacit.privacy.counters.normalised import Normalised
 from tacit.privacy.counters.toeplitz import Toeplitz
 from tacit.privacy.counters.tree import Honaker, Tree
 from tacit.validate import choice
@@ -14,6 +15,7 @@ KINDS: dict[str, Callable[[int], Strategy]] = {
     "tree": Tree,
     "honaker": Honaker,
     "toeplitz": Toeplitz,
+    "normalised": Normalised,
     "blt": blt,
 }
 

@@ -62,6 +62,10 @@ class Strategy(ABC):
         error_std(t)^2 sigma^2 I.
         """
 
+    def worst_std(self) -> float:
+        """The largest of them; the last one, unless a counter says otherwise."""
+        return self.error_std(self.length)
+
     @abstractmethod
     def rounding_sensitivity(self, size: int, largest: int) -> float:
         """What rounding C x to the grid can add to a Delta, in grid steps; 0 if C x is whole."""
@@ -76,6 +80,13 @@ class Strategy(ABC):
         """
         sensitivity = number(sensitivity, "sensitivity", low=0.0)
         return self.column_norm() * sensitivity + self.rounding_sensitivity(size, largest)
+
+    def column_sum(self) -> float:
+        """The same in L1, for Laplace noise: the largest column sum of C."""
+        raise InvalidInput(
+            f"a {self.name} counter has no known price for Laplace noise; choose the tree, or "
+            "Gaussian noise"
+        )
 
     # Running it.
 
@@ -141,6 +152,20 @@ class Strategy(ABC):
         nodes = self.nodes(steps + 1)
         return nodes if steps < self.length else range(nodes.start, nodes.start + 1)
 
+    renews: ClassVar[bool] = False
+    """Whether it can begin again with noise that is independent of all before."""
+
+    def renew(self, secret: Buffers, public: Buffers) -> None:
+        """Forget the items so far: later rows hold none of them, which everybody knows.
+
+        So C is made of blocks, one per period, and whoever is in one item of each moves y by at
+        most a Delta in each, over independent noise.
+        """
+        raise InvalidInput(
+            f"the rows of a {self.name} counter hold all items before them, so budgets cannot be "
+            "renewed while it runs: leave the period out"
+        )
+
     def from_arrays(self, arrays: Mapping[str, npt.NDArray[Any]], size: int, largest: int) -> State:
         """The state that :meth:`State.to_arrays` saved; goes on bit for bit as if never stopped."""
         saved = {name: np.asarray(array) for name, array in arrays.items()}
@@ -191,6 +216,20 @@ class Strategy(ABC):
         b, _ = self.factors()
         product: Array = b @ b.T
         return product
+
+    # What an audit reads.
+
+    def shown(self, public: Buffers, released: Array) -> Array:
+        """What the newest step has published, for those who know the law of its noise."""
+        return released
+
+    def expected(self, items: IntArray) -> IntArray:
+        """What is shown of these items [n, cells], without noise."""
+        return np.cumsum(items, axis=0)
+
+    def precision(self, releases: int) -> Array:
+        """Inverse of the covariance of the noise in what so many steps show, for unit nodes."""
+        return np.asarray(np.linalg.inv(self.covariance()[:releases, :releases]))
 
     def factors(self) -> tuple[Array, Array]:
         """B and C written out; B has a column and C a row per node."""

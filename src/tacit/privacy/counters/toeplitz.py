@@ -87,7 +87,7 @@ class Toeplitz(RoundedRows):
         """(B y)_t."""
         return self._row(public["rows"], t, published[0])
 
-    def _row(self, history: Array, t: int, newest: IntArray) -> Array:
+    def _row(self, history: Array, t: int, newest: Array | IntArray) -> Array:
         history[t - 1] = newest
         out = np.empty(history.shape[1])
         convolve_last(self.coefficients, history, t, out)

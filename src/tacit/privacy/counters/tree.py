@@ -24,8 +24,20 @@ def levels_of(t: int) -> list[int]:
     return [level for level in range(t.bit_length()) if t >> level & 1]
 
 
+class Blocks(ExactRows):
+    """Counters of dyadic blocks."""
+
+    def worst_std(self) -> float:
+        """At the end, or where one bit of the length is cleared and all lower ones are set.
+
+        Every set bit adds a positive amount, and lower bits add more.
+        """
+        filled = [(self.length >> bit << bit) - 1 for bit in levels_of(self.length)]
+        return max(self.error_std(t) for t in [self.length, *filled] if t > 0)
+
+
 @dataclass(frozen=True)
-class Tree(ExactRows):
+class Tree(Blocks):
     """Publishes one noisy block sum per step: the one over (t - 2^i, t], 2^i the lowest bit of t.
 
     These are the only nodes a dyadic cover of a prefix ever uses (docs/papers/lq_jdp.md#counter).
@@ -39,6 +51,10 @@ class Tree(ExactRows):
     def column_norm(self) -> float:
         """sqrt(floor(log2 n) + 1): the number of blocks that hold the first item."""
         return math.sqrt(self.length.bit_length())
+
+    def column_sum(self) -> float:
+        """The number of blocks that hold the first item."""
+        return self.length.bit_length()
 
     def error_std(self, t: int) -> float:
         """sqrt(popcount(t)): one unit of noise per block of the cover."""
@@ -76,7 +92,7 @@ class Tree(ExactRows):
 
 
 @dataclass(frozen=True)
-class Honaker(ExactRows):
+class Honaker(Blocks):
     """Publishes every dyadic block once it is complete, right children too.
 
     A block is estimated by its own noisy sum and by the estimates of its two halves, weighted by

@@ -36,7 +36,7 @@ from tacit.privacy.joint.batched import GaussianLaw
 from tacit.privacy.joint.counted import CountedSecret, CountedSums
 from tacit.privacy.noise import GridLaw, Noise, weakest
 from tacit.publication import Publication
-from tacit.release import Release, ValueQuery
+from tacit.release import NoiseLaw, Release, ValueQuery
 from tacit.statistics.base import Layout, Norm, Relation
 from tacit.statistics.linear import CuratedTransitions
 from tacit.task import Task
@@ -187,7 +187,7 @@ class Curator(Privatizer[CuratorSecret]):
             "answers per question": self.answers.rounds,
         }
 
-    def law(self, users: int) -> GaussianLaw:
+    def law(self, users: int) -> NoiseLaw:
         """The law of the noisiest Gram release."""
         return self.stream.law(users)
 

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -157,6 +157,11 @@ class UnaryEncoding(Oracle):
     def candidates(cls, epsilon: float, domain: int) -> tuple[UnaryEncoding, ...]:
         """Both variants."""
         return cls.calibrate(epsilon, domain), cls.calibrate(epsilon, domain, symmetric=True)
+
+    def rules(self) -> dict[str, Any]:
+        """Both chances."""
+        chances = {"keep": str(self.keep), "flip": str(self.flip)}
+        return {"randomizer": "unary", "domain": self.domain, **chances}
 
     @property
     def sampler(self) -> Sampler:

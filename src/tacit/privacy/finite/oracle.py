@@ -103,6 +103,13 @@ class Oracle(Randomizer):
         """Number of ones in every report, where it is always the same."""
         return None
 
+    def rules(self) -> dict[str, Any]:
+        """What a device must know to draw a report, as JSON; thresholds are texts, being long.
+
+        Devices know what is written in docs/wire.md; others of this name are of no use to them.
+        """
+        return {"randomizer": self.title, "domain": self.domain}
+
     @property
     @abstractmethod
     def covariance_outside(self) -> float:

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -82,6 +82,11 @@ class SubsetSelection(Oracle):
         """Share of reports that are a uniform subset of all cells, whatever the user's cell."""
         return float((1 - self.chances[0]) * self.domain / (self.domain - self.size))
 
+    def rules(self) -> dict[str, Any]:
+        """Size of the set and chance of the own cell."""
+        domain, size = self.domain, self.size
+        return {"randomizer": "subset", "domain": domain, "size": size, "own": str(self.own)}
+
     @property
     def sampler(self) -> Sampler:
         """Uniform subsets, some of them around the own cell: the ones of a report are dependent."""
@@ -98,24 +103,18 @@ class SubsetSelection(Oracle):
     def _rest(self) -> int:
         return odds.ONE - self.own
 
-    @property
-    def _output_chances(self) -> tuple[Fraction, Fraction]:
-        """Probability of one given report that contains the own cell, and of one that does not."""
-        p, others = self.chances[0], self.domain - 1
-        return (
-            p / math.comb(others, self.size - 1),
-            (1 - p) / math.comb(others, self.size),
-        )
-
     def channel(self) -> Pair:
         """Subsets with both cells of the pair, with one of them, with none; all pairs are alike."""
-        with_own, without = (odds.log_ratio(chance) for chance in self._output_chances)
-        others, size = self.domain - 2, self.size
+        p, others, size = self.chances[0], self.domain - 2, self.size
+        one = math.comb(others, size - 1)  # of many cells these numbers are long: one is enough
+        both, none = one * (size - 1) // (others - size + 2), one * (others - size + 1) // size
+        with_own = odds.log_ratio(p / (both + one))
+        without = odds.log_ratio((1 - p) / (one + none))
         classes = [
-            (with_own, with_own, math.comb(others, size - 2) if size > 1 else 0),
-            (with_own, without, math.comb(others, size - 1)),
-            (without, with_own, math.comb(others, size - 1)),
-            (without, without, math.comb(others, size)),
+            (with_own, with_own, both),
+            (with_own, without, one),
+            (without, with_own, one),
+            (without, without, none),
         ]
         first, second, outputs = zip(*(c for c in classes if c[2] > 0), strict=True)
         return Pair(np.array(first), np.array(second), outputs)

@@ -7,10 +7,11 @@ were planned from earlier releases (docs/papers/lq_jdp.md#b1; proofs/lq.md).
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from tacit.privacy.events import GaussianEvent, guaranteed
 from tacit.privacy.noise import GridLaw, Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics.base import Relation, Statistic
+from tacit.statistics.base import Bounded, Norm, Relation, lifelong
 from tacit.task import Task
 from tacit.validate import number
 
@@ -45,42 +46,59 @@ class GaussianLaw:
         return np.asarray(self.std**2)
 
 
+SumsKind = Literal["gaussian", "laplace"]
+"""Noise that a curator adds to sums."""
+
+NORMS: dict[SumsKind, Norm] = {"gaussian": "l2", "laplace": "l1"}
+"""In which norm one person's change is paid for."""
+
+
 class BatchSecret(base.Secret):
     """Exact sums of the open batch, how many users are in it, and the last release."""
 
-    __slots__ = ("last", "open")
+    __slots__ = ("drawn", "last", "open")
 
     def __init__(self, sums: IntArray) -> None:
         super().__init__(sums)
         self.last: tuple[int, Release] | None = None
         self.open = 0
+        self.drawn: IntArray | None = None
 
 
 B = TypeVar("B", bound=BatchSecret)
 
 
 class NoisySums(base.Privatizer[B]):
-    """A curator that adds up batches of users and releases noisy sums, Gaussian on the grid.
+    """A curator that adds up batches of users and releases noisy sums on the grid.
 
     Args:
         statistic: what each user contributes; asked for its own sensitivity.
-        noise_std: standard deviation of one draw in every cell, natural units.
+        scale: of one draw in every cell, natural units: a standard deviation, or the b of Laplace
+            noise.
+        kind: of the noise.
     """
 
     absorbs_sums = True
     explains = True
 
-    def __init__(self, statistic: Statistic, noise_std: float) -> None:
+    def __init__(self, statistic: Bounded, scale: float, kind: SumsKind = "gaussian") -> None:
         self.layout = statistic.layout
         self.factors = whole_steps(self.layout.units)
-        self.noise_std = number(noise_std, "noise_std", low=0.0, low_open=True)
-        require_coarse("noise", self.noise_std)
-        self._sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE)
-        self._noise_law = GridLaw("gaussian", np.full(self.layout.size, self.noise_std / GRID))
+        self._plain = bool((self.factors == 1).all())
+        self.kind = kind
+        self.scale = number(scale, "noise", low=0.0, low_open=True)
+        require_coarse("noise", self.scale, kind)
+        self._sensitivity = statistic.sensitivity(NORMS[kind], Relation.REPLACE_ONE)
+        self._noise_law = GridLaw(kind, np.full(self.layout.size, self.scale / GRID))
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of one draw."""
+        return self.scale * (math.sqrt(2.0) if self.kind == "laplace" else 1.0)
 
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> base.Report:
         """To the curator, over its own channel: the contribution on the common grid."""
-        return base.Report(contribution * self.factors)
+        return base.Report(contribution * self.factors)  # a copy, also where all factors are 1
 
     def absorb(self, secret: B, report: base.Report, version: int) -> B:
         """Add to the open batch."""
@@ -94,7 +112,7 @@ class NoisySums(base.Privatizer[B]):
     ) -> B:
         """The same for what several users contributed, added up before."""
         self._require_place(secret, users)
-        sums.absorb(secret.sums, total * self.factors)
+        sums.absorb(secret.sums, total if self._plain else total * self.factors)
         secret.users += users
         secret.open += users
         return secret
@@ -133,8 +151,9 @@ class NoisySums(base.Privatizer[B]):
         return secret
 
     def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
-        """L2 distance over the declared one."""
-        apart = float(np.linalg.norm((second - first) * self.layout.units))
+        """Distance over the declared one: L2, or L1 where noise is Laplace."""
+        moved = (second - first) * self.layout.units
+        apart = float(np.linalg.norm(moved, 2 if NORMS[self.kind] == "l2" else 1))
         return apart / self._sensitivity
 
     def evidence(self, record: base.Record) -> base.Likelihood:
@@ -172,7 +191,7 @@ class BatchSums(NoisySums[BatchSecret]):
 
     def __init__(
         self,
-        statistic: Statistic,
+        statistic: Bounded,
         task: Task,
         noise_std: float | None = None,
         *,
@@ -195,11 +214,29 @@ class BatchSums(NoisySums[BatchSecret]):
             requested=(requested_epsilon, requested_delta),
             noise={"batch std": self.noise_std},
             assumptions=base.TRUSTED,
+            lifelong=lifelong(statistic),
         )
+
+    served: Literal["local", "joint"] | None = "joint"
 
     def law(self, users: int) -> GaussianLaw:
         """The same in every release."""
         return GaussianLaw(self.noise_std)
+
+    def draw(self, secret: BatchSecret, noise: Noise) -> IntArray:
+        """The noise of the next release [1, cells], so that it can be stored first."""
+        drawn = np.empty((1, self.layout.size), dtype=np.int64)
+        noise.fill(self._noise_law, drawn[0])
+        return drawn
+
+    def replay(self, secret: BatchSecret, drawn: IntArray) -> None:
+        """Make the next release use noise that was drawn and stored before."""
+        if drawn.shape != (1, self.layout.size):
+            raise InvalidInput(
+                f"the stored noise has shape {drawn.shape}, but the next release uses "
+                f"{(1, self.layout.size)}"
+            )
+        secret.drawn = drawn
 
     def init(self) -> BatchSecret:
         """An empty batch."""
@@ -214,10 +251,9 @@ class BatchSums(NoisySums[BatchSecret]):
             )
         values, law = secret.sums.astype(np.float64), GaussianLaw(0.0)
         if secret.open:
-            drawn = np.empty(self.layout.size, dtype=np.int64)
-            noise.fill(self._noise_law, drawn)
-            values, law = (secret.sums + drawn).astype(np.float64), self.law(secret.open)
-            secret.source = weakest(secret.source, noise.source)
+            drawn = self.draw(secret, noise) if secret.drawn is None else secret.drawn
+            values, law = (secret.sums + drawn[0]).astype(np.float64), self.law(secret.open)
+            secret.source, secret.drawn = weakest(secret.source, noise.source), None
         release = Release(secret.open, self.layout.views(values * GRID), law, secret.source)
         secret.sums[:] = 0
         secret.open = 0
@@ -230,3 +266,8 @@ class BatchSums(NoisySums[BatchSecret]):
     def _unmixed(self, apart: Array) -> Array:
         """Their noise is independent."""
         return apart
+
+
+def reread(users: int, blocks: Mapping[str, Array], noise_std: float, source: str) -> Release:
+    """A release of one batch that was published before and kept as plain numbers."""
+    return Release(users, blocks, GaussianLaw(noise_std), source)

@@ -3,13 +3,16 @@
 All contributions between two releases form one item of the counter's stream. A user is in exactly
 one item, so the cost of everything ever released is mu = a Delta / sigma, a the column norm of the
 counter and Delta the statistic's L2 sensitivity, jointly over all blocks
-(docs/papers/mixture_jdp.md#composition).
+(docs/papers/mixture_jdp.md#composition). With Laplace noise of scale b on the nodes of a tree it is
+epsilon = m Delta / b, m the nodes that hold one item and Delta the L1 sensitivity, and pure
+(proofs/continual_counters.md).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -17,16 +20,16 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.grid import GRID, least_std
+from tacit.grid import GRID, least_scale
 from tacit.privacy import accounting
-from tacit.privacy.base import TRUSTED
+from tacit.privacy.base import TRUSTED, Likelihood, Record
 from tacit.privacy.counters.base import Strategy
 from tacit.privacy.counters.state import State
-from tacit.privacy.events import GaussianEvent, guaranteed
-from tacit.privacy.joint.batched import BatchSecret, GaussianLaw, NoisySums
+from tacit.privacy.events import Event, GaussianEvent, PureEvent, guaranteed
+from tacit.privacy.joint.batched import BatchSecret, GaussianLaw, NoisySums, SumsKind
 from tacit.privacy.noise import Noise, weakest
 from tacit.release import Release
-from tacit.statistics.base import Relation, Statistic
+from tacit.statistics.base import Relation, Statistic, lifelong
 from tacit.task import Task
 from tacit.validate import integer
 
@@ -42,8 +45,32 @@ class CountedSecret(BatchSecret):
         self.prefix: Array = np.zeros(len(sums))
 
 
-def _shift(statistic: Statistic, strategy: Strategy, largest: int) -> float:
+@dataclass(frozen=True)
+class LaplaceLaw:
+    """A sum of independent Laplace draws in every cell.
+
+    Attributes:
+        node: the b of one of them.
+        std: standard deviation of the sum.
+    """
+
+    node: float
+    std: float
+    name: str = "laplace"
+
+    def scale(self, block: str) -> float:
+        """The b of one draw."""
+        return self.node
+
+    def variance(self, block: str) -> Array:
+        """Exact variance of every entry."""
+        return np.asarray(self.std**2)
+
+
+def _shift(statistic: Statistic, strategy: Strategy, largest: int, kind: SumsKind) -> float:
     """How far one user can move everything published, in natural units."""
+    if kind == "laplace":
+        return strategy.column_sum() * statistic.sensitivity("l1", Relation.REPLACE_ONE)
     steps = statistic.sensitivity("l2", Relation.REPLACE_ONE) / GRID
     return strategy.shift(steps, statistic.layout.size, largest) * GRID
 
@@ -58,13 +85,20 @@ def _largest(statistic: Statistic, batch: int) -> int:
     return math.ceil(batch * per_user / GRID)
 
 
-def counted_noise_std(
-    statistic: Statistic, task: Task, strategy: Strategy, batch: int, epsilon: float, delta: float
+def counted_noise(
+    statistic: Statistic,
+    task: Task,
+    strategy: Strategy,
+    batch: int,
+    epsilon: float,
+    delta: float,
+    kind: SumsKind = "gaussian",
 ) -> float:
-    """The least standard deviation of a node's noise for (epsilon, delta) over the whole stream."""
-    mu = accounting.gaussian_mu(epsilon, delta) / task.participations
-    shift = _shift(statistic, strategy, _largest(statistic, batch))
-    return least_std(shift, mu)
+    """The least scale of a node's noise for (epsilon, delta) over the whole stream."""
+    most = epsilon if kind == "laplace" else accounting.gaussian_mu(epsilon, delta)
+    most /= task.participations
+    shift = _shift(statistic, strategy, _largest(statistic, batch), kind)
+    return least_scale(shift / most, lambda scale: shift / scale <= most)
 
 
 class CountedSums(NoisySums[CountedSecret]):
@@ -74,10 +108,11 @@ class CountedSums(NoisySums[CountedSecret]):
         statistic: what each user contributes; asked for its own sensitivity.
         task: the public task.
         strategy: the counter; its length is the number of releases with data.
-        noise_std: standard deviation of one node's noise, natural units; by default the least for
-            what is requested.
+        scale: of one node's noise, natural units: its standard deviation, or the b of Laplace
+            noise; by default the least for what is requested.
+        kind: of the noise; Laplace noise goes through trees only, and is purely epsilon-private.
         batch: largest number of users between two releases.
-        requested_epsilon: what was asked for; the guarantee is computed from ``noise_std``.
+        requested_epsilon: what was asked for; the guarantee is computed from ``scale``.
         requested_delta: likewise, and the delta at which epsilon is stated.
     """
 
@@ -88,48 +123,74 @@ class CountedSums(NoisySums[CountedSecret]):
         statistic: Statistic,
         task: Task,
         strategy: Strategy,
-        noise_std: float | None = None,
+        scale: float | None = None,
         *,
+        kind: SumsKind = "gaussian",
         batch: int,
         requested_epsilon: float,
         requested_delta: float,
     ) -> None:
-        if noise_std is None:
+        if scale is None:
             asked = requested_epsilon, requested_delta
-            noise_std = counted_noise_std(statistic, task, strategy, batch, *asked)
-        super().__init__(statistic, noise_std)
+            scale = counted_noise(statistic, task, strategy, batch, *asked, kind)
+        super().__init__(statistic, scale, kind)
         self.strategy = strategy
         self.batch = integer(batch, "batch", low=1)
         self._precisions: dict[int, Array] = {}
         self._largest = _largest(statistic, self.batch)
         self.rounding = strategy.rounding_sensitivity(self.layout.size, self._largest) * GRID
-        shift = _shift(statistic, strategy, self._largest)
-        overlapping = task.participations  # columns of C may overlap in every row
-        self.event = GaussianEvent.of(overlapping * shift, self.noise_std)
+        shift = _shift(statistic, strategy, self._largest, kind)
+        shift *= task.participations  # columns of C may overlap in every row
+        pure = kind == "laplace"
+        self.event: Event = (
+            PureEvent(shift / self.scale) if pure else GaussianEvent.of(shift, self.scale)
+        )
         self.guarantee = guaranteed(
             self.event,
             task,
             model="joint",
-            mechanism=f"gaussian noise on running sums through a {self.strategy.name} counter",
-            accountant="one charge for the stream",
+            mechanism=f"{kind} noise on running sums through a {self.strategy.name} counter",
+            accountant="pure, one charge for the stream" if pure else "one charge for the stream",
             requested=(requested_epsilon, requested_delta),
             noise={
-                "node std": self.noise_std,
-                "column norm": self.strategy.column_norm(),
+                f"node {'scale' if pure else 'std'}": self.scale,
+                **self._norm(),
                 "releases": self.strategy.length,
             },
             assumptions=TRUSTED,
+            lifelong=lifelong(statistic),
+            renews=strategy.renews,
         )
 
-    def law(self, users: int) -> GaussianLaw:
-        """The law of the noisiest release; it does not depend on users."""
-        return GaussianLaw(max(self._law(t).std for t in _peaks(self.strategy.length)))
+    def renew(self, secret: CountedSecret) -> None:
+        """Between two releases, the counter begins again."""
+        if secret.open:
+            raise InvalidInput(
+                f"a batch is in one period, and {secret.open} users are in the open one; release "
+                "first"
+            )
+        self.strategy.renew(secret.counter.secret, secret.counter.public)
 
-    def _law(self, release: int) -> GaussianLaw:
+    def _norm(self) -> dict[str, float]:
+        """What one item's place in the counter costs, by name."""
+        if self.kind == "laplace":
+            return {"nodes of one item": self.strategy.column_sum()}
+        return {"column norm": self.strategy.column_norm()}
+
+    def law(self, users: int) -> GaussianLaw | LaplaceLaw:
+        """The law of the noisiest release; it does not depend on users."""
+        return self._noise(self.strategy.worst_std())
+
+    def _law(self, release: int) -> GaussianLaw | LaplaceLaw:
+        units = self.strategy.error_std(release) if 0 < release <= self.strategy.length else 0.0
         if release > self.strategy.length:
-            return GaussianLaw(self.strategy.closing_std() * self.noise_std)
-        worst = self.strategy.error_std(release) if release else 0.0
-        return GaussianLaw(worst * self.noise_std)
+            units = self.strategy.closing_std()
+        return self._noise(units)
+
+    def _noise(self, units: float) -> GaussianLaw | LaplaceLaw:
+        """The law of noise that has this many standard deviations of a node."""
+        std = units * self.noise_std
+        return LaplaceLaw(self.scale, std) if self.kind == "laplace" else GaussianLaw(std)
 
     def init(self) -> CountedSecret:
         """Empty batch, fresh counter."""
@@ -139,11 +200,14 @@ class CountedSums(NoisySums[CountedSecret]):
     def _next(self, secret: CountedSecret, number: int, noise: Noise) -> Release:
         """The noisy prefix with the batch as its last item; release 0, before anybody, is zeros.
 
-        One release more than the counter has steps closes it.
+        One release more than the counter has steps closes it. The newest one is public and may be
+        asked for again, also after a restart: users of the open batch are not in it.
         """
         done = secret.counter.steps
         if number == 0 and done == 0 and secret.users == 0:
             values = np.zeros(self.layout.size)
+        elif number == done > 0:
+            values = secret.prefix * GRID
         elif number == done + 1:
             item = secret.counter, secret.sums, lambda node: self._draw(noise)
             if done < self.strategy.length:
@@ -161,20 +225,38 @@ class CountedSums(NoisySums[CountedSecret]):
                 "made once, in order"
             )
         law = self._law(number)
-        return Release(secret.users, self.layout.views(values), law, secret.source)
+        users = secret.users - secret.open
+        return Release(users, self.layout.views(values), law, secret.source)
+
+    def shown(self, secret: CountedSecret, release: Release) -> Array:
+        """What the counter has published with it."""
+        return self.strategy.shown(secret.counter.public, secret.prefix) * GRID
 
     def _exact(self, batches: IntArray) -> IntArray:
-        """Running sums."""
-        return np.cumsum(batches, axis=0)
+        """What the counter shows of them."""
+        return self.strategy.expected(batches)
 
     def _unmixed(self, apart: Array) -> Array:
-        """The noise of all prefixes has covariance sigma^2 B B^T in every cell."""
+        """The noise has one matrix in every cell."""
         releases = len(apart)
         if releases not in self._precisions:
-            covariance = self.strategy.covariance()[:releases, :releases]
-            self._precisions[releases] = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+            self._precisions[releases] = self.strategy.precision(releases)
         product: Array = self._precisions[releases] @ apart
         return product
+
+    def evidence(self, record: Record) -> Likelihood:
+        """Of all releases; of Laplace noise node by node, which the prefixes of a tree show."""
+        if self.kind == "gaussian":
+            return super().evidence(record)
+        b, c = self.strategy.factors()
+        count, units = len(record.released), self.layout.units
+        shown = np.linalg.solve(b[:count, :count], np.array(record.released))
+
+        def off(batches: list[IntArray]) -> float:
+            exact = c[:count, :count] @ (np.array(batches[:count]) * units)
+            return float(np.abs(shown - exact).sum())
+
+        return Likelihood((off(record.first) - off(record.second)) / self.scale)
 
     def draw(self, secret: CountedSecret, noise: Noise) -> IntArray:
         """Draw the noise of the next release [nodes, cells] now, so that it can be stored first."""
@@ -209,15 +291,3 @@ class CountedSums(NoisySums[CountedSecret]):
         secret.counter = self.strategy.from_arrays(saved, self.layout.size, self._largest)
         secret.prefix = np.array(arrays["prefix"])
         return secret
-
-
-def _peaks(length: int) -> list[int]:
-    """Where the error of a counter can be largest: the end, and numbers that end in ones.
-
-    Errors of the Toeplitz counters grow with t. Those of the trees add a positive amount per set
-    bit, more for lower bits, so below ``length`` they peak where one bit of it is cleared and all
-    lower ones are set.
-    """
-    bits = [bit for bit in range(length.bit_length()) if length >> bit & 1]
-    filled = [(length >> bit << bit) - 1 for bit in bits]
-    return [length, *(t for t in filled if t > 0)]

@@ -19,9 +19,10 @@ from tacit.errors import InvalidInput
 from tacit.grid import GRID, TAIL, least_scale, require_coarse, whole_steps
 from tacit.kernels.noise import add_scaled
 from tacit.privacy import accounting, bounded
-from tacit.privacy.base import ONE_REPORT, LocalPrivatizer, Query, Secret, require_room
+from tacit.privacy.base import LocalPrivatizer, Query, Secret, require_room
 from tacit.privacy.events import BoundedEvent, Event, GaussianEvent, PureEvent, guaranteed
 from tacit.privacy.noise import GridLaw, Kind, Noise
+from tacit.privacy.sentences import ONE_REPORT
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Norm, Relation, Statistic

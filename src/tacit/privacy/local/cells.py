@@ -48,7 +48,7 @@ class CellLaw:
 
 def cell_law(
     oracles: Oracles,
-    states: int,
+    places: int,
     per_report: tuple[float, float],
     moves: Array,
     rewards: Array,
@@ -58,13 +58,13 @@ def cell_law(
 
     Args:
         oracles: by kind of question.
-        states: S.
+        places: that can follow, N.
         per_report: variance of one report's count of moves, and of rewards.
         moves: variances of all reports together, by (s, a).
         rewards: likewise.
         first_users: reports about step 1, by kind of question.
     """
-    cells = (2 * states, states, 2)  # of one state, by kind of question
+    cells = (2 * places, places, 2)  # of one state, by kind of question
     starts = [_sum_variance(*pair) for pair in zip(oracles, cells, strict=True)]
     v, w = per_report
     exact = np.zeros(())
@@ -87,42 +87,38 @@ def _sum_variance(oracle: Oracle, cells: int) -> float:
     return cells * (oracle.variance_outside + (cells - 1) * oracle.covariance_outside)
 
 
-def best_oracles(epsilon: float, states: int) -> Oracles:
+def best_oracles(epsilon: float, domains: tuple[int, int, int]) -> Oracles:
     """The oracle of least variance at epsilon for each kind of question."""
-    S = states
-    return (
-        best_oracle(epsilon, 2 * S * S),
-        best_oracle(epsilon, max(S * S, 2)),
-        best_oracle(epsilon, 2 * S),
-    )
+    step, move, reward = (best_oracle(epsilon, cells) for cells in domains)
+    return step, move, reward
 
 
-def weighing(oracles: Oracles, states: int) -> Weighing:
+def weighing(oracles: Oracles, places: int) -> Weighing:
     """The noise in one count by kind of question, and the scale of weights that follows.
 
-    A count of moves adds up two cells of a whole step, a count of rewards as many as there are
-    states.
+    A count of moves adds up two cells of a whole step, a count of rewards as many as places can
+    follow.
     """
     step, move, reward = (oracle.variance_outside for oracle in oracles)
-    moves, rewards = (2 * step, move), (states * step, reward)
+    moves, rewards = (2 * step, move), (places * step, reward)
     return Weighing(moves, rewards, SPREAD + min(*moves, *rewards))
 
 
 def layouts(statistic: OneStep | EachStep, task: Task) -> tuple[Layout, Layout]:
     """Of releases, and of the sums behind them."""
-    S, A, H = statistic.states, task.sizes["actions"], statistic.horizon
+    H, places, pairs = statistic.horizon, statistic.places, task.pairs.shape()
     G, every = (1, 1) if task.homogeneous else (max(H - 1, 1), H)
-    shapes = {"moves": (G, S, A), "rewards": (every, S, A)}
-    outcomes = {"moves": S, "rewards": 2}
+    shapes = {"moves": (G, *pairs), "rewards": (every, *pairs)}
+    outcomes = {"moves": len(places.state), "rewards": 2}
     w, w2 = 1.0 / WEIGHT_STEPS, 1.0 / WEIGHT_STEPS**2
     released = [
         *(Block(name, (*shape, outcomes[name])) for name, shape in shapes.items()),
         *(Block(f"{name}_unit", shape) for name, shape in shapes.items()),
-        Block("first", (S,)),
+        Block("first", (places.live,)),
         Block("first_users", (1,)),
     ]
     summed = [Block(name, (2, *shape, outcomes[name]), w) for name, shape in shapes.items()]
     for what, unit in (("weight", w), ("square", w2), ("seen", w2)):
         summed += [Block(f"{name}_{what}", (2, *shape), unit) for name, shape in shapes.items()]
-    summed += [Block("first", (KINDS, S)), Block("first_users", (KINDS,))]
+    summed += [Block("first", (KINDS, places.live)), Block("first_users", (KINDS,))]
     return Layout(released), Layout(summed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,13 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.kernels.cells import CellSums, add_hits, cell_index, estimate_cells
-from tacit.kernels.posterior import NoisyCounts
-from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
+from tacit.kernels.posterior import noisy_counts
+from tacit.kernels.questions import MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.policy import TabularPolicy
-from tacit.privacy.base import ONE_REPORT, LocalPrivatizer, Query, Report, Secret
+from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret
 from tacit.privacy.events import FiniteEvent, guaranteed
 from tacit.privacy.finite import packing
+from tacit.privacy.finite.answers import answer, domains, marked
 from tacit.privacy.finite.channel import Pair
 from tacit.privacy.finite.oracle import Oracle
 from tacit.privacy.guarantee import Guarantee
@@ -34,6 +36,7 @@ from tacit.privacy.local.cells import (
     weighing,
 )
 from tacit.privacy.noise import Noise, Source, weakest
+from tacit.privacy.sentences import ONE_REPORT
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.one_step import EachStep, OneStep
@@ -46,10 +49,11 @@ _NAMES = ("step", "move", "reward")
 class OneCell(LocalPrivatizer[Secret]):
     """Randomizes the cell that was asked for; releases unbiased weighted counts.
 
-    Released are ``moves`` [G, S, A, S] (weighted counts of (s, a, s'), steps before the last; G is
+    Released are ``moves`` [G, S, A, N] (weighted counts of (s, a, s'), steps before the last; G is
     1 where stages are pooled), ``rewards`` [G', S, A, 2] (of (s, a, rho), all steps), the weight of
-    the average visit behind them (``moves_unit``, ``rewards_unit``), and from step 1 ``first`` [S]
-    (unweighted start states of ``first_users``).
+    the average visit behind them (``moves_unit``, ``rewards_unit``), and from step 1 ``first`` [L]
+    (unweighted start states of ``first_users``). Next states are places, of which there are N, and
+    L go on; where some actions are not allowed, or states terminal, pairs [X] stand for [S, A].
 
     Args:
         statistic: whose cell is randomized.
@@ -76,11 +80,12 @@ class OneCell(LocalPrivatizer[Secret]):
         self.statistic = statistic
         self.kinds = (REWARD,) if statistic.horizon == 1 else kinds
         self.oracles: Oracles = oracles or best_oracles(
-            _share(epsilon, task.participations), statistic.states
+            _share(epsilon, task.participations), domains(statistic.places)
         )
-        self.weighing = weighing(self.oracles, statistic.states)
+        self.places = len(statistic.places.state)
+        self.weighing = weighing(self.oracles, self.places)
         self.layout, self.sums = layouts(statistic, task)
-        self.largest = 2 * statistic.states * WEIGHT_STEPS**2  # all ones about one state
+        self.largest = 2 * self.places * WEIGHT_STEPS**2  # all ones about one state
         if task.users * self.largest >= 2**63:
             raise InvalidInput(
                 f"the weighted sums of {task.users:,} users could leave the 64-bit integers; plan "
@@ -119,8 +124,8 @@ class OneCell(LocalPrivatizer[Secret]):
     @property
     def crafted(self) -> float:
         """All marks that a report can have, or none, in cells that are released as one sum."""
-        S, most = self.statistic.states, 0.0
-        together = {STEP: (1, 2, S, 2 * S), MOVE: (1, S), REWARD: (1, 2)}
+        N, most = self.places, 0.0
+        together = {STEP: (1, 2, N, 2 * N), MOVE: (1, N), REWARD: (1, 2)}
         for kind in self.kinds:
             oracle = self.oracles[kind]
             for cells in together[kind]:
@@ -140,14 +145,21 @@ class OneCell(LocalPrivatizer[Secret]):
         return self.weighing.moves[0 if whole_only else 1], self.weighing.rewards[1]
 
     def _law(self, moves: Array, rewards: Array, first_users: IntArray) -> CellLaw:
-        S = self.statistic.states
-        return cell_law(self.oracles, S, self._per_report(), moves, rewards, first_users)
+        per_report = self._per_report()
+        return cell_law(self.oracles, self.places, per_report, moves, rewards, first_users)
 
     def init(self) -> Secret:
         """Zero sums."""
         return Secret(np.zeros(self.sums.size, dtype=np.int64))
 
     # On the device.
+
+    def rules(self) -> dict[str, Any]:
+        """Which cells there are, and the exact chances of the randomizer of each question."""
+        cells = {name: oracle.rules() for name, oracle in self._used().items()}
+        places = self.statistic.places
+        told = {"places": places.place.tolist()} if places.live < self.places else {}
+        return {"report": "cells", "states": len(places.place), "cells": cells, **told}
 
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """The device's half and the collector's: randomize the cell, then address the report."""
@@ -161,22 +173,16 @@ class OneCell(LocalPrivatizer[Secret]):
         return packing.pack(self._answer(mass, kind, noise))
 
     def _asked(self, contribution: IntArray, noise: Noise) -> tuple[int, int, IntArray]:
-        """Step and kind of the question, and the mass [S, 2, S] of its cell."""
+        """Step and kind of the question, and the mass [N, 2, N] of its cell."""
         return self._marked(contribution)
 
     def _marked(self, contribution: IntArray) -> tuple[int, int, IntArray]:
-        views = self.statistic.layout.views(contribution)
-        h, kind = divmod(int(np.argmax(views["question"])), KINDS)
-        return h, kind, views["cell"]
+        return marked(self.statistic, contribution)  # type: ignore[arg-type]
 
     def _answer(self, mass: IntArray, kind: int, noise: Noise) -> IntArray:
         """Round the reward, randomize the cell: the oracle's row of zeros and ones."""
         self._require_covered(kind)
-        S = self.statistic.states
-        s, following = np.unravel_index(np.argmax(mass.sum(axis=1)), (S, S))
-        rho = int(noise.happens(int(mass[s, 1, following]), STEPS))
-        cell = cell_index(kind, int(s), rho, int(following), S)
-        return noise.randomize(self.oracles[kind], cell)
+        return answer(mass, kind, self.oracles[kind], noise)
 
     def _require_covered(self, kind: int) -> None:
         if kind not in self.kinds:
@@ -208,9 +214,9 @@ class OneCell(LocalPrivatizer[Secret]):
 
     def _chances(self, kind: int, mass: IntArray) -> Array:
         """Chance of every cell of the oracle to be the one that is randomized."""
-        S, found = self.statistic.states, np.zeros(self.oracles[kind].domain)
+        found = np.zeros(self.oracles[kind].domain)
         for s, rho, following in np.argwhere(mass):
-            cell = cell_index(kind, int(s), int(rho), int(following), S)
+            cell = cell_index(kind, int(s), int(rho), int(following), self.places)
             found[cell] += mass[s, rho, following] / STEPS
         return found
 
@@ -307,7 +313,8 @@ class OneCell(LocalPrivatizer[Secret]):
     ) -> None:
         """Add the summed reports on one question to a flat vector of sums."""
         policy, occupancy = publication.policy, publication.context.get("occupancy")
-        shape = (self.statistic.horizon, self.statistic.states)
+        places = self.statistic.places
+        shape = (self.statistic.horizon, len(places.place))
         if (
             not isinstance(policy, TabularPolicy)
             or occupancy is None
@@ -319,28 +326,29 @@ class OneCell(LocalPrivatizer[Secret]):
                 "it"
             )
         at = self.cell_sums(into)
-        add_hits(hits, reports, kind, step, policy.actions, occupancy, self.weighing, at)
+        told = (hits, reports, kind, step, places.state, places.number)
+        add_hits(*told, policy.actions, occupancy, self.weighing, at)
 
     def cell_sums(self, flat: IntArray) -> CellSums:
-        """Views of a flat vector of sums, as kernels take them."""
-        return CellSums(**self.sums.views(flat))
+        """Views of a flat vector of sums, as kernels take them: by pairs."""
+        views, X = self.sums.views(flat), int(self.statistic.places.first[-1])
+        for name in ("moves", "rewards"):
+            for part in (name, f"{name}_weight", f"{name}_square", f"{name}_seen"):
+                kept = (*views[part].shape[:2], X)
+                outcomes = views[part].shape[-1:] if part == name else ()
+                views[part] = views[part].reshape(*kept, *outcomes)
+        return CellSums(**views)
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """Unbiased weighted counts (hits - q sum w n) / (p - q), and the law of their noise."""
         blocks = self.layout.views(np.zeros(self.layout.size))
         exact = self.cell_sums(secret.sums)
         blocks["first_users"][:] = exact.first_users.sum()
-        counts = NoisyCounts(
-            blocks["moves"],
-            blocks["rewards"],
-            np.empty(blocks["moves_unit"].shape),
-            np.empty(blocks["rewards_unit"].shape),
-            blocks["moves_unit"],
-            blocks["rewards_unit"],
-        )
+        moves, rewards = (np.empty(blocks[f"{name}_unit"].shape) for name in ("moves", "rewards"))
+        counts = noisy_counts(blocks, moves, rewards)
         step, move, reward = (oracle.undo for oracle in self.oracles)
         estimate_cells(exact, step, move, reward, counts, blocks["first"])
-        law = self._law(counts.moves_variance, counts.rewards_variance, exact.first_users)
+        law = self._law(moves, rewards, exact.first_users)
         return Release(secret.users, blocks, law, secret.source)
 
 

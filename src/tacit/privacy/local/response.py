@@ -19,12 +19,13 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels.finite import debias, respond, round_sums
-from tacit.privacy.base import ONE_REPORT, LocalPrivatizer, Query, Secret
+from tacit.privacy.base import LocalPrivatizer, Query, Secret
 from tacit.privacy.events import FiniteEvent, guaranteed
 from tacit.privacy.finite.bits import BinaryResponse
 from tacit.privacy.finite.channel import Pair
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
+from tacit.privacy.sentences import ONE_REPORT
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Relation

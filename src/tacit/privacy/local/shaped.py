@@ -20,9 +20,10 @@ from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput
 from tacit.grid import FINE, GRID, TAIL, least_std, require_coarse, whole_steps
 from tacit.privacy import accounting
-from tacit.privacy.base import ONE_REPORT, LocalPrivatizer, Query, Report, Secret, require_room
+from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret, require_room
 from tacit.privacy.events import GaussianEvent, guaranteed
 from tacit.privacy.noise import GridLaw, Noise, Source, weakest
+from tacit.privacy.sentences import ONE_REPORT
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Layout, Relation, Statistic

@@ -191,17 +191,19 @@ def calibrate(crowd: Crowd, domains: tuple[int, ...], most: float) -> tuple[Subs
     number(crowd.delta, "delta", low=0.0, high=1.0, high_open=True)
     number(most, "most", low=0.0, low_open=True)
     families: tuple[type[SubsetSelection], ...] = (KaryResponse, SubsetSelection)
-    rough = [_largest(crowd, domains, most, family, COARSE, crowd.epsilon) for family in families]
+    rough = [
+        largest_reports(crowd, domains, most, family, COARSE, crowd.epsilon) for family in families
+    ]
     best = min(rough, key=lambda reports: sum(r.variance(1.0 / r.domain) for r in reports))
     near = max(report.epsilon for report in best)
     return tuple(
         KaryResponse(report.domain, 1, report.own) if report.size == 1 else report
-        for report in _largest(crowd, domains, most, type(best[0]), FINENESS, near)
+        for report in largest_reports(crowd, domains, most, type(best[0]), FINENESS, near)
     )
 
 
 @lru_cache(maxsize=256)
-def _largest(
+def largest_reports(
     crowd: Crowd,
     domains: tuple[int, ...],
     most: float,

@@ -22,6 +22,7 @@ from tacit.kernels import sums
 from tacit.kernels.questions import KINDS, REWARD, STEP
 from tacit.privacy.base import Privatizer, Query, Report, Secret
 from tacit.privacy.events import Event, guaranteed
+from tacit.privacy.finite.answers import domains
 from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.local.cells import CellLaw
@@ -162,19 +163,20 @@ class Shuffled(Privatizer[Pile]):
             colluders: among them.
             most: local epsilon that one report never exceeds.
         """
-        S, times, before = statistic.states, task.participations, statistic.horizon - 1
+        times, before = task.participations, statistic.horizon - 1
+        whole, unasked, last = domains(statistic.places)
         share = delta / grouped(times, epsilon / times)
         each = Crowd(hidden_among(crowd, colluders), epsilon / times, share)
         make: type[OneCell]
         if isinstance(statistic, EachStep):
-            make, domains = DrawnCell, (2 * S * S,) * before + (2 * S,)
-            reports = calibrate(each, domains, most)
+            make = DrawnCell
+            reports = calibrate(each, (whole,) * before + (last,), most)
             step, reward = reports[0], reports[-1]
         else:
             make = OneCell
-            step, reward = (calibrate(each, (cells,), most)[0] for cells in (2 * S * S, 2 * S))
+            step, reward = (calibrate(each, (cells,), most)[0] for cells in (whole, last))
         spent = times * max(step.epsilon, reward.epsilon)
-        never_asked = KaryResponse.calibrate(min(step.epsilon, reward.epsilon), max(S * S, 2))
+        never_asked = KaryResponse.calibrate(min(step.epsilon, reward.epsilon), unasked)
         oracles = (step, never_asked, reward)
         return cls(
             make(statistic, task, requested_epsilon=spent, oracles=oracles, kinds=(STEP, REWARD)),
@@ -209,7 +211,7 @@ class Shuffled(Privatizer[Pile]):
                 "at it",
             ),
         )
-        return dataclasses.replace(stated, also=(_unasked(view),))
+        return dataclasses.replace(stated, also=(unasked(view),))
 
     @property
     def device(self) -> OneCell:
@@ -313,7 +315,7 @@ def grouped(reports: int, epsilon: float) -> float:
     return sum(math.exp(i * epsilon) for i in range(reports))
 
 
-def _unasked(view: Guarantee) -> Guarantee:
+def unasked(view: Guarantee) -> Guarantee:
     """The local view: nobody asked for a particular level of it."""
     return dataclasses.replace(
         view, requested_epsilon=None, requested_delta=None, delta_at_requested_epsilon=None

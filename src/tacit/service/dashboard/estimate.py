@@ -45,7 +45,7 @@ HIDDEN = 2.0
 ROOM = 2_000_000
 """Most numbers drawn at once."""
 
-Kind = Literal["start", "even", "optimistic", "none"]
+Kind = Literal["start", "even", "optimistic", "played", "none"]
 
 
 Band = tuple[float, float, float]
@@ -85,7 +85,8 @@ class Estimate:
 
     Attributes:
         kind: "start": over the start law the release tells; "even": over all start states alike,
-            because it does not; "optimistic": the planner's own optimistic value (no band); "none".
+            because it does not; "optimistic": the planner's own optimistic value (no band);
+            "played": the mean return of the batch before, in natural units; "none".
         low: lower end of the band.
         middle: mean over the draws.
         high: upper end.
@@ -147,6 +148,20 @@ def estimate(
     kind: Kind = "even" if found.first is None else "start"
     share = float(np.concatenate(hidden).mean())
     return Estimate(kind, *bands[0], tuple(bands[1:]), share, tuple(compared))
+
+
+SURE = 2.0
+"""Standard deviations on either side of a released mean: 95%."""
+
+
+def played(publication: Publication) -> Estimate:
+    """What the people whose reports led to this publication were returned, as it was released."""
+    curve = publication.context["curve"]
+    if not len(curve):
+        return Estimate("none")
+    _, mean, error, least, most = curve[-1].tolist()
+    low, high = max(mean - SURE * error, least), min(mean + SURE * error, most)
+    return Estimate("played", low, mean, high)
 
 
 def _optimistic(task: Task, release: Noisy, publication: Publication) -> Estimate:
@@ -294,7 +309,7 @@ class Tables(NamedTuple):
 
 
 def tables(task: Task, release: Noisy, planner: Planner) -> Tables | None:
-    """The release as tables; None where nobody is in it, or it holds regressions.
+    """The release as tables; None where nobody is in it, or it holds regressions or returns.
 
     Nor is there a band where terminal states or allowed actions are declared: the models drawn here
     know nothing of them.
@@ -305,6 +320,8 @@ def tables(task: Task, release: Noisy, planner: Planner) -> Tables | None:
         return _one_cell(release)
     if "visits" in release.blocks:
         return _visit_counts(task, release)
+    if {"totals", "transitions"} <= release.blocks.keys():
+        return _first_visits(task, release)
     if isinstance(planner, JointCountsPlanner):
         return _joint_counts(task, release, planner)
     return None
@@ -353,6 +370,34 @@ def _visit_counts(task: Task, release: Noisy) -> Tables:
         first=None,
         first_std=0.0,
         starters=0.0,
+    )
+
+
+def _first_visits(task: Task, release: Noisy) -> Tables:
+    """Totals count half a visit, rewards come centred at 1/2; start states count as they weigh."""
+    blocks = release.blocks
+    shape = (1, task.sizes["states"], task.sizes["actions"])
+    visits = 2.0 * blocks["totals"].reshape(shape)
+    extra, extra_std = np.zeros(shape), np.zeros(shape)
+    if "gains" in blocks:
+        extra, extra_std = blocks["gains"].reshape(shape), _std(release, "gains", visits)
+    first, first_std, starters = task.known.get("initial"), 0.0, float(release.users)
+    if "starts" in blocks and blocks["starts"].sum() > 0.0:
+        starters = float(blocks["starts"].sum())
+        first = blocks["starts"] / starters
+        first_std = float(np.sqrt(release.variances["starts"])) / starters
+    return Tables(
+        moves=blocks["transitions"].reshape(*shape, -1),
+        moves_std=_std(release, "transitions", visits),
+        visits=visits,
+        visits_std=2.0 * _std(release, "totals", visits),
+        extra=extra,
+        extra_std=extra_std,
+        base=0.5,
+        known_reward=task.known.get("reward"),
+        first=first,
+        first_std=first_std,
+        starters=starters,
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from tacit.policy import Policy, TabularPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.service.answers import Status, Trouble
-from tacit.service.dashboard.estimate import Estimate, estimate
+from tacit.service.dashboard.estimate import Estimate, estimate, played
 from tacit.task import table_sizes
 
 if TYPE_CHECKING:
@@ -153,6 +153,8 @@ class FactReader:
             self._collector.deployment.bound,
             self._collector.billboard.published(version),
         )
+        if self._collector.deployment.ticketed:
+            return played(entry.publication)
         return estimate(
             bound.task, bound.planner, entry.release, entry.publication, version, self._baselines()
         )

@@ -139,7 +139,7 @@ def _local(facts: Facts) -> Spending:
     who = "Every device" if d.unit == "user" else "Every participation"
     words = [
         f"{who} spends its own budget before it sends anything: epsilon {at_most(each)} per report"
-        + (f", {times} reports at most." if times > 1 else ", one report."),
+        + (f", {times} reports at most." if times > 1 else f", one report{_in_a_period(stated)}."),
         f"{whole(facts.accepted)} of {counted(d.task.users, 'report')} are used; report "
         f"{whole(d.task.users + 1)} is refused.",
     ]
@@ -160,6 +160,10 @@ def _local(facts: Facts) -> Spending:
     )
 
 
+def _in_a_period(stated: Guarantee) -> str:
+    return " in a period" if stated.rule is not None and stated.rule.period else ""
+
+
 def _cost(stated: Guarantee, reports: int, times: int) -> float:
     """Epsilon of some of the reports that a guarantee covers, never too small."""
     if stated.mu is not None:
@@ -175,11 +179,11 @@ def _joint(facts: Facts, policies_left: int | None) -> Spending:
     stated = d.guarantee
     made = sum(v.users > 0 for v in facts.versions)
     charged = any((facts.ledger.get("spent") or {}).values())
-    total = made + (policies_left or 0)
+    total, within = made + (policies_left or 0), _in_a_period(stated)
     words = [
         f"One charge of epsilon {at_most(stated.epsilon)}, delta {at_most(stated.delta, 2)}, "
-        "written to the ledger before the first noise is drawn, pays for every release of this "
-        "deployment.",
+        f"written to the ledger before the first noise is drawn, pays for every release{within} of "
+        "this deployment.",
         f"{counted(made, 'release')} made, {whole(policies_left or 0)} to come; a release that was "
         "made is never drawn again.",
     ]

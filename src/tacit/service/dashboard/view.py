@@ -133,16 +133,17 @@ def build(facts: Facts) -> View:
             "model": d.model,
             "agent": d.agent.name,
             "states": d.task.sizes["states"],
-            "actions": d.task.sizes["actions"],
+            "actions": d.task.sizes.get("actions", d.task.sizes.get("inputs")),
             "horizon": d.task.horizon,
             "duration": d.task.duration,
             "delay": d.delay,
             "grace": d.grace,
             "sending": d.sending,
             "taking": d.taking,
+            "returning": d.returning,
             "restoring": d.restoring,
             "dishonest": dishonest(d, facts.accepted, facts.ids),
-            "reward_range": list(d.settings.task.reward_range),
+            "reward_range": list(d.reward_range),
             "opens": None if window.opens is None else iso(window.opens),
             "closes": None if window.closes is None else iso(window.closes),
             "state": facts.state,
@@ -219,10 +220,10 @@ def thinned(versions: Sequence[Version]) -> list[Version]:
 
 def _value(facts: Facts) -> Value:
     d, task = facts.deployment, facts.deployment.task
-    low, high = d.settings.task.reward_range
+    low, high = d.reward_range
 
     def natural(value: float) -> float:
-        return low * task.horizon + (high - low) * value
+        return value if d.ticketed else low * task.horizon + (high - low) * value
 
     names = d.labels["states"] or [str(s) for s in range(task.sizes["states"])]
     users = {v.version: v.users for v in facts.versions}
@@ -232,8 +233,8 @@ def _value(facts: Facts) -> Value:
     return Value(
         kind=newest.kind,
         meaning=_value_meaning(newest.kind, facts),
-        band=COVERAGE if newest.kind in ("start", "even") else None,
-        span=(natural(0.0), natural(float(task.horizon))),
+        band={"start": COVERAGE, "even": COVERAGE, "played": 0.95}.get(newest.kind),
+        span=(low, high) if d.ticketed else (natural(0.0), natural(float(task.horizon))),
         points=tuple(
             BandPoint(users[v], natural(e.low), natural(e.middle), natural(e.high), v)
             for v, e in known
@@ -287,6 +288,8 @@ def _verdict(newest: Estimate, users: int, population: int) -> tuple[str, ...]:
 
 
 def _value_meaning(kind: str, facts: Facts) -> str:
+    if facts.deployment.ticketed and kind == "none":
+        return "Nothing can be said before the first batch has reported."
     steps = counted(facts.deployment.task.horizon, "step")
     what = f"The sum of rewards that one user of the newest policy can expect over {steps}"
     where = {
@@ -300,6 +303,12 @@ def _value_meaning(kind: str, facts: Facts) -> str:
             "alone, by evaluating the policy in many models that both allow, as if a state told "
             f"all that matters about a person. In simulations at least {COVERAGE:.0%} of such "
             "bands held the true value; what noise hides is drawn evenly."
+        )
+    if kind == "played":
+        return (
+            "The mean return of the people whose reports led to a policy: what they tried out is "
+            "in it, so the policy itself is mostly better. Returns are cut at a window that "
+            "follows them, and so is their mean. The band is that of known noise and of chance."
         )
     if kind == "optimistic":
         return (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.concurrency import run_in_threadpool
+from fastapi.middleware.cors import CORSMiddleware
 
 from tacit._version import __version__
 from tacit.service import dashboard
@@ -27,6 +28,14 @@ DESCRIPTION = """Reinforcement learning under differential privacy.
 Devices read the task and the newest policy, act, and hand in reports. Reports are known by their
 id: whatever happens to a request, send the same bytes again. Errors carry a code to program
 against."""
+
+CROSS_ORIGIN: dict[str, Any] = {
+    "allow_methods": ("GET", "POST"),
+    "allow_headers": ("Authorization", "Content-Type", "If-None-Match"),
+    "expose_headers": ("ETag", "Retry-After"),
+    "max_age": 86_400,
+}
+"""What pages of the declared origins may send and read; there are no cookies, so none of those."""
 
 Life = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
@@ -60,7 +69,10 @@ def task_app(
     probes = Probes(One({collector.deployment.stem: collector}))
     pages = APIRouter(responses=_beside_pages())
     pages.include_router(dashboard.router(collector))
-    return assemble([routes, monitoring(probes), *more, pages], counters, life, upload)
+    app = assemble([routes, monitoring(probes), *more, pages], counters, life, upload)
+    if origins := collector.deployment.settings.server.origins:
+        app.add_middleware(CORSMiddleware, allow_origins=origins, **CROSS_ORIGIN)
+    return app
 
 
 def connect(collector: Collector, planner: PlannerLoop | None, metrics: Metrics) -> TaskMetrics:

@@ -57,6 +57,7 @@ class TaskFacts(BaseModel):
     participations: int
     known: dict[str, ArrayBody]
     duration: float = 0.0
+    rule: dict[str, Any] | None = None
 
 
 class AgentFacts(BaseModel):
@@ -77,7 +78,7 @@ class TaskBody(BaseModel):
     """Everything a device needs before it takes part."""
 
     tacit: str
-    wire: Literal[2]
+    wire: Literal[3]
     task_id: str
     name: str
     model: Literal["local", "joint"]
@@ -94,6 +95,7 @@ class TaskBody(BaseModel):
     grace: float
     keep_reports: bool
     ids: Literal["token", "chosen"]
+    rules: dict[str, Any]
     restoring: str
     state: Literal["open", "paused", "closed"]
     guarantee: dict[str, Any]
@@ -169,27 +171,41 @@ class ReportUpload(TypedDict):
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
     id: Hex32
-    version: Whole
+    version: NotRequired[Whole]
     message: str
     publication: NotRequired[Hex64]
+    rules: NotRequired[Hex64]
+
+
+class TicketRequest(TypedDict):
+    """Before an episode of a task with tickets: which report it will lead to."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
+    task_id: str
+    id: Hex32
+    rules: Hex64 | None
 
 
 class Upload(TypedDict):
     """Reports of one task."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
-    task_id: str
+    task_id: NotRequired[str]
     reports: Annotated[list[ReportUpload], Field(min_length=1)]
 
 
+TICKET = TypeAdapter(TicketRequest)
 UPLOAD = TypeAdapter(Upload)
 """Parses and checks a body in about a microsecond per report."""
 
 
-def upload_schema(task_id: str, max_batch: int) -> dict[str, Any]:
+def upload_schema(task_id: str, max_batch: int, *, ticketed: bool) -> dict[str, Any]:
     """JSON schema of an upload to one deployment, without references."""
     schema = UPLOAD.json_schema()
     report = schema.pop("$defs")["ReportUpload"]
+    if not ticketed:  # elsewhere the ids say enough
+        schema["required"] = ["task_id", "reports"]
+        report["required"] = ["id", "version", "message"]
     schema["properties"]["task_id"]["const"] = task_id
     schema["properties"]["reports"] |= {"items": report, "maxItems": max_batch}
     return schema

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Header, Path, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 
-from tacit.service.answers import UploadAnswer
+from tacit.service.answers import Ticket, UploadAnswer
 from tacit.service.http import models, uploads
 from tacit.service.http.door import SCHEME, Door, documented
 from tacit.service.http.edge import UPLOADS, Upload, read_body
@@ -62,7 +62,35 @@ def api(collector: Collector, door: Door, counters: TaskMetrics) -> tuple[APIRou
         answer = dataclasses.asdict(collector.taking(version))
         return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
-    schema = models.upload_schema(deployment.task_id, limits.max_batch)
+    @routes.post(
+        "/v1/tickets",
+        response_model=Ticket,
+        dependencies=token,
+        responses=documented(
+            *("malformed", *role, "unknown_task", "request_timeout", "paused", "too_large"),
+            *("unsupported_media_type", "invalid"),
+        ),
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": models.TICKET.json_schema()}},
+            }
+        },
+    )
+    async def ticket(request: Request) -> Response:
+        """Be counted before an episode of a search begins: a number, and the policy to act on.
+
+        Idempotent: an id has one ticket, which is answered again. Role device.
+        """
+        sender = await door.admit(request, "device")
+        asked = uploads.validated(models.TICKET, await read_body(request, limits.max_body_bytes))
+        named = asked["task_id"], asked["id"], asked["rules"]
+        given = await run_in_threadpool(collector.ticket, *named, sender)
+        return JSONResponse(dataclasses.asdict(given))
+
+    schema = models.upload_schema(
+        deployment.task_id, limits.max_batch, ticketed=deployment.ticketed
+    )
 
     @routes.post(
         UPLOADS,

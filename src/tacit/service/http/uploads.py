@@ -24,7 +24,7 @@ GROUP = 5000
 """Reports in one transaction at most (one upload may have more)."""
 
 
-def parse(body: bytes, max_batch: int) -> tuple[str, list[IncomingReport]]:
+def parse(body: bytes, max_batch: int) -> tuple[str | None, list[IncomingReport]]:
     """Task id and reports of an upload; refused whole if its form is wrong."""
     upload = validated(UPLOAD, body)
     reports = upload["reports"]
@@ -34,13 +34,18 @@ def parse(body: bytes, max_batch: int) -> tuple[str, list[IncomingReport]]:
             f"{len(reports):,} reports in one upload, but at most {max_batch:,} are taken",
             f"split them into uploads of {max_batch:,}",
         )
-    if any(report["version"] % 1 for report in reports):
+    versions = [report.get("version") for report in reports]
+    if any(version is not None and version % 1 for version in versions):
         raise ApiError("invalid", "reports: a version must be a whole number")
-    return upload["task_id"], [
+    return upload.get("task_id"), [
         IncomingReport(
-            report["id"], int(report["version"]), report["message"], report.get("publication")
+            report["id"],
+            None if version is None else int(version),
+            report["message"],
+            report.get("publication"),
+            report.get("rules"),
         )
-        for report in reports
+        for report, version in zip(reports, versions, strict=True)
     ]
 
 

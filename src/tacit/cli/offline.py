@@ -1,0 +1,190 @@
+"""``tacit offline``: a private policy from a log; ``tacit evaluate``: what a policy is worth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli import options as given
+from tacit.cli.display import speaker
+from tacit.errors import InvalidInput, need
+
+if TYPE_CHECKING:
+    from tacit.intervals import Interval
+    from tacit.privacy.guarantee import Guarantee
+
+LogFile = Annotated[
+    str, typer.Argument(metavar="LOG", help="A .parquet or .csv file, a folder of them, minari:ID.")
+]
+TaskFile = Annotated[
+    Path, typer.Option("--task", metavar="TASK.toml", help="The mapping; --init writes one.")
+]
+Epsilon = Annotated[float | None, given.number("Privacy asked for, per person.")]
+Delta = Annotated[float, given.number("Likewise.")]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Where charges are kept (default: NAME.ledger by the task)."),
+]
+Simulated = Annotated[
+    bool, typer.Option("--simulated", help="Seeded noise, for studies: protects nobody, is free.")
+]
+
+
+def offline(
+    log: LogFile,
+    task: TaskFile = Path("task.toml"),
+    agent: Annotated[
+        str, typer.Option(metavar="NAME", help="tacit-offline, dp-apvi or dp-vapvi.")
+    ] = "tacit-offline",
+    agent_parameters: Annotated[
+        given.Pairs, typer.Option("-A", metavar="KEY=VALUE", help="Agent parameter.")
+    ] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = 1e-5,
+    ledger: LedgerFile = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for policy, values and page.")
+    ] = None,
+    init: Annotated[
+        bool, typer.Option("--init", help="Write an example to --task and read nothing.")
+    ] = False,
+    simulated: Simulated = False,
+    seed: given.Seed = 0,
+    as_json: given.Json = False,
+) -> None:
+    """Learn a policy from a log, with one private release about all people in it.
+
+    The ledger of the data set is charged before noise is drawn, and a release beyond its budget is
+    refused. Exact numbers of rows and people appear on this screen only: they are in no file and
+    not in --json.
+
+    Example: tacit offline log.csv --task task.toml --init
+
+    Example: tacit offline log.csv --task task.toml --epsilon 1 --out result
+    """
+    if init:
+        text = resources.files("tacit.logs").joinpath("example.toml").read_text("utf-8")
+        given.write_new(task, text)
+        print(f"wrote {task}; say in it what the columns of {log} mean")
+        return
+    from tacit.logs.run import offline as learn
+    from tacit.logs.storing import make_room, save
+
+    if epsilon is None:
+        raise InvalidInput("--epsilon is missing: there is no default for privacy")
+    if out is not None:
+        need("a page about a log", "report")
+        make_room(out)
+    parameters = {
+        key: given.read(text, key, Any)
+        for key, text in given.assignments(agent_parameters or (), "-A").items()
+    }
+    result = learn(
+        log,
+        task,
+        agent,
+        epsilon=epsilon,
+        delta=delta,
+        ledger=ledger,
+        noise="simulated" if simulated else "secure",
+        seed=seed,
+        parameters=parameters,
+    )
+    files = []
+    if out is not None:
+        from tacit.report.log_page import write_page
+
+        files = [*save(result, out), write_page(result, out / "page.html")]
+    if as_json:
+        print(json.dumps(result.to_json()))
+        return
+    say = speaker()
+    say(f"{agent} on {result.mapped.name}", style="bold")
+    for what, count in result.told.items():
+        say(f"  {what}: {count:,} (exact, on this screen only)")
+    for note in result.mapped.notes:
+        say(f"  note: {note}")
+    for name, interval in result.values.items():
+        say(f"  value of the {name}: {said(interval)}")
+    _privacy(say, result.guarantee)
+    for file in files:
+        say(f"wrote {file}")
+
+
+def evaluate(
+    log: Annotated[
+        str,
+        typer.Argument(metavar="LOG", help="A log (charged), or what offline --out wrote (free)."),
+    ],
+    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="A policy file.")],
+    task: TaskFile = Path("task.toml"),
+    epsilon: Epsilon = None,
+    delta: Delta = 1e-5,
+    ledger: LedgerFile = None,
+    simulated: Simulated = False,
+    seed: given.Seed = 0,
+    as_json: given.Json = False,
+) -> None:
+    """What a policy is worth: by a release that was made before, or by weighing a log anew.
+
+    By the folder of a result it costs nothing more. By a log with propensities it is a release of
+    its own, charged to the ledger of the data set.
+
+    Example: tacit evaluate result other-policy.json --task task.toml
+
+    Example: tacit evaluate log.csv other-policy.json --task task.toml --epsilon 0.5
+    """
+    from tacit.logs import run
+    from tacit.logs.mapping import read_mapping
+    from tacit.logs.storing import RELEASE, stored_release
+
+    say = speaker()
+    if (Path(log) / RELEASE).exists():
+        from tacit.learned import load_policy
+
+        if epsilon is not None:
+            raise InvalidInput("evaluating by a result costs nothing: leave --epsilon out")
+        mapped = read_mapping(task)
+        release, bare = stored_release(log, mapped), load_policy(policy).policy
+        interval = run.worth_by_release(mapped, release, bare, 0.05)
+        if as_json:
+            found = run.values_json({"policy": interval})
+            print(json.dumps({"by": "release", "values": found}))
+            return
+        say(f"value of the policy: {said(interval)}")
+        say("  by the release; nothing was charged")
+        return
+    if epsilon is None:
+        raise InvalidInput(
+            "weighing a log is a release of its own, which is charged: say --epsilon; or name the "
+            "folder that tacit offline --out wrote, which costs nothing"
+        )
+    noise = "simulated" if simulated else "secure"
+    options = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "noise": noise, "seed": seed}
+    made = run.evaluate(log, policy, task, **options)  # type: ignore[arg-type]
+    if as_json:
+        print(json.dumps(made.to_json()))
+        return
+    say(f"value of the policy: {said(made.interval)}")
+    say(f"  by importance weights, cut at {made.most:.3g}")
+    for what, count in made.told.items():
+        say(f"  {what}: {count:,} (exact, on this screen only)")
+    _privacy(say, made.guarantee)
+
+
+def said(interval: Interval | None) -> str:
+    """An interval in words."""
+    if interval is None:
+        return "not told by this release; evaluate it by weights"
+    return f"{interval.value:.4g}, 95% interval {interval.low:.4g} to {interval.high:.4g}"
+
+
+def _privacy(say: Callable[..., None], guarantee: Guarantee) -> None:
+    say("Privacy", style="bold")
+    for line in guarantee.statement().split("\n"):
+        say(f"  {line}")

@@ -1,0 +1,321 @@
+"""Rows of a log -> first visits, outcomes and weighted returns of people, on the grid, clipped.
+
+A log has one row per step, all rows of a person together and in order (``trajectory.Log``). What is
+not known is -1: a next state that nobody recorded, an action that was not declared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arrays import Array, IntArray
+from tacit.grid import STEPS
+from tacit.kernels import kernel
+
+LARGEST = 1e150
+"""Weights are cut here before they could become infinite; a smaller weight is still a bound."""
+
+Whole = npt.NDArray[Any]
+"""Whole numbers of any width: a log may be long."""
+
+
+@kernel
+def arrange(
+    person: Whole,
+    episode: Whole,
+    step: Whole,
+    state: Whole,
+    action: Whole,
+    reward: Whole,
+    chance: Whole,
+    ends: Whole,
+    horizon: int,
+    number: IntArray,
+    ended: int,
+    counted: bool,
+    most: int,
+    begin: IntArray,
+    opens: Whole,
+    after: Whole,
+) -> int:
+    """Clip sorted rows by rule, in place, and return how many people there are.
+
+    Rows are sorted by person, episode and step. Of rows with the same step the first counts; steps
+    below 0 and beyond the horizon, rows whose state is not known, and rows after the end of an
+    episode do not. A row without an action says no more than where the step before it led. An
+    episode ends in a terminal state, or at a row that ``ends``, whose next state is ``ended``.
+
+    What is left of the columns is moved to the front; ``step`` becomes the step from 0, ``opens``
+    marks the first row of an episode, ``after`` is the next state, and ``begin`` [people + 1] says
+    where the rows of each person begin. People beyond ``most`` are left out.
+    """
+    S, A = number.shape
+    people, kept, h, before, over = 0, 0, -1, -1, False
+    last_person, last_episode = person[0], episode[0]
+    opened = False
+    for i in range(person.shape[0]):
+        fresh = i == 0 or person[i] != last_person
+        if fresh:
+            if people == most:
+                break
+            begin[people] = kept
+            people += 1
+        if fresh or episode[i] != last_episode:
+            h, before, over, opened = -1, -1, False, False
+        last_person, last_episode = person[i], episode[i]
+        now = step[i] if counted else h + 1
+        s, a = state[i], action[i]
+        if over or s < 0 or s >= S or now <= h or now > horizon:
+            continue
+        if before >= 0 and step[before] == now - 1:
+            after[before] = s
+        h, before = now, -1
+        stops = True
+        for other in range(A):
+            if number[s, other] >= 0:
+                stops = False
+        over = stops or now == horizon or ends[i] != 0
+        if stops or now == horizon or a < 0 or a >= A or number[s, a] < 0:
+            continue
+        leads = ended if ends[i] != 0 else -1
+        state[kept], action[kept], reward[kept], chance[kept] = s, a, reward[i], chance[i]
+        step[kept], opens[kept], after[kept] = now, 0 if opened else 1, leads
+        opened, before = True, kept
+        kept += 1
+    begin[people] = kept
+    return people
+
+
+@kernel
+def add_logged_visits(
+    begin: IntArray,
+    opens: Whole,
+    step: Whole,
+    state: Whole,
+    action: Whole,
+    reward: Whole,
+    after: Whole,
+    number: IntArray,
+    cap: int,
+    transitions: IntArray,
+    gains: IntArray,
+    totals: IntArray,
+    starts: IntArray,
+) -> None:
+    """Add the first visits of at most ``cap`` pairs of every person, over all their episodes.
+
+    A counted visit adds 1 to transitions [X, S], r - 1/2 to gains [X] and 1/2 to totals [X]. A step
+    whose next state was not recorded is not counted. Starts [S] get the first state of a person.
+    """
+    seen = np.full(transitions.shape[0], -1, dtype=np.int64)
+    for p in range(begin.shape[0] - 1):
+        taught = 0
+        for i in range(begin[p], begin[p + 1]):
+            if i == begin[p] and step[i] == 0:
+                starts[state[i]] += STEPS
+            x = number[state[i], action[i]]
+            if after[i] < 0 or seen[x] == p or taught == cap:
+                continue
+            seen[x] = p
+            taught += 1
+            transitions[x, after[i]] += STEPS
+            totals[x] += STEPS // 2
+            gains[x] += np.int64(np.rint(STEPS * (min(max(reward[i], 0.0), 1.0) - 0.5)))
+
+
+@kernel
+def add_logged_stages(
+    begin: IntArray,
+    opens: Whole,
+    step: Whole,
+    state: Whole,
+    action: Whole,
+    reward: Whole,
+    after: Whole,
+    number: IntArray,
+    transitions: IntArray,
+    gains: IntArray,
+    totals: IntArray,
+    starts: IntArray,
+) -> None:
+    """Add the steps of everybody's first episode to tables [H, X, S], [H, X], [H, X] and [S].
+
+    What is added is as in :func:`add_logged_visits`.
+    """
+    for p in range(begin.shape[0] - 1):
+        if begin[p] == begin[p + 1]:
+            continue
+        for i in range(begin[p], _end(opens, begin[p], begin[p + 1])):
+            h = step[i]
+            if h == 0:
+                starts[state[i]] += STEPS
+            if after[i] < 0:
+                continue
+            x = number[state[i], action[i]]
+            transitions[h, x, after[i]] += STEPS
+            totals[h, x] += STEPS // 2
+            gains[h, x] += np.int64(np.rint(STEPS * (min(max(reward[i], 0.0), 1.0) - 0.5)))
+
+
+@kernel
+def add_logged_outcomes(
+    begin: IntArray,
+    opens: Whole,
+    step: Whole,
+    state: Whole,
+    action: Whole,
+    reward: Whole,
+    after: Whole,
+    number: IntArray,
+    cap: int,
+    horizon: int,
+    end_reward: float,
+    top: float,
+    outcomes: IntArray,
+    visits: IntArray,
+) -> None:
+    """Add the outcomes of the first visits of at most ``cap`` states of every person.
+
+    A counted visit of pair x adds 1/2 to visits [X] and (what was earned from there on / top,
+    clipped into [0, 1]) - 1/2 to outcomes [X].
+    """
+    seen = np.full(number.shape[0], -1, dtype=np.int64)
+    for p in range(begin.shape[0] - 1):
+        taught, i = 0, begin[p]
+        while i < begin[p + 1] and taught < cap:
+            end = _end(opens, i, begin[p + 1])
+            left = earned(step, reward, after, number, i, end, horizon, end_reward)
+            for j in range(i, end):
+                s = state[j]
+                if seen[s] != p and taught < cap:
+                    seen[s] = p
+                    taught += 1
+                    x = number[s, action[j]]
+                    visits[x] += STEPS // 2
+                    share = min(max(left / top, 0.0), 1.0)
+                    outcomes[x] += np.int64(np.rint(STEPS * (share - 0.5)))
+                left -= min(max(reward[j], 0.0), 1.0)
+            i = end
+
+
+@kernel
+def _end(opens: Whole, i: int, last: int) -> int:
+    """Where the episode that begins at row i is over."""
+    i += 1
+    while i < last and opens[i] == 0:
+        i += 1
+    return i
+
+
+@kernel
+def earned(
+    step: Whole,
+    reward: Whole,
+    after: Whole,
+    number: IntArray,
+    i: int,
+    end: int,
+    horizon: int,
+    end_reward: float,
+) -> float:
+    """Rewards of the rows i to end of an episode, and of what follows its end if it has ended."""
+    total = 0.0
+    for j in range(i, end):
+        total += min(max(reward[j], 0.0), 1.0)
+    if end_reward > 0.0 and _over(after, number, end):
+        total += end_reward * (horizon - 1 - step[end - 1])
+    return total
+
+
+@kernel
+def _over(after: Whole, number: IntArray, end: int) -> bool:
+    """Whether the last row of an episode leads to a terminal state."""
+    s = after[end - 1]
+    if s < 0:
+        return False
+    for a in range(number.shape[1]):
+        if number[s, a] >= 0:
+            return False
+    return True
+
+
+@kernel
+def add_logged_returns(
+    begin: IntArray,
+    opens: Whole,
+    step: Whole,
+    state: Whole,
+    action: Whole,
+    reward: Whole,
+    after: Whole,
+    number: IntArray,
+    horizon: int,
+    end_reward: float,
+    top: float,
+    people: IntArray,
+    returns: IntArray,
+) -> None:
+    """Add 1 to people [1], and u - 1/2 and u^2 - 1/2 to returns [2] for every person.
+
+    u is what the first episode earned / top, clipped into [0, 1]; of nobody's rows, nothing.
+    """
+    for p in range(begin.shape[0] - 1):
+        people[0] += STEPS
+        total = 0.0
+        if begin[p] < begin[p + 1]:
+            end = _end(opens, begin[p], begin[p + 1])
+            total = earned(step, reward, after, number, begin[p], end, horizon, end_reward)
+        share = min(max(total / top, 0.0), 1.0)
+        returns[0] += np.int64(np.rint(STEPS * (share - 0.5)))
+        returns[1] += np.int64(np.rint(STEPS * (share * share - 0.5)))
+
+
+@kernel
+def add_weighted_returns(
+    begin: IntArray,
+    opens: Whole,
+    step: Whole,
+    state: Whole,
+    action: Whole,
+    reward: Whole,
+    after: Whole,
+    chance: Whole,
+    number: IntArray,
+    policy: Array,
+    end_reward: float,
+    top: float,
+    most: float,
+    people: IntArray,
+    sums: IntArray,
+) -> None:
+    """Add a, b, a^2 and b^2 of everybody to sums [4]; a = w u / most, b = w (1 - u) / most.
+
+    w is the product of policy [H, S, A] over the recorded chances of the first episode, at most
+    ``most``, and u what it earned / top, clipped into [0, 1]. An episode that was not recorded from
+    its first step to its end, or whose chances are missing, has weight 0, which is never above its
+    true weight.
+    """
+    H = policy.shape[0]
+    for p in range(begin.shape[0] - 1):
+        people[0] += STEPS
+        if begin[p] == begin[p + 1]:
+            continue
+        i, end = begin[p], _end(opens, begin[p], begin[p + 1])
+        weight = 1.0
+        for j in range(i, end):
+            good = step[j] == j - i and chance[j] > 0.0 and chance[j] <= 1.0
+            ratio = policy[step[j], state[j], action[j]] / chance[j] if good else 0.0
+            weight = min(weight * ratio, LARGEST)
+        if step[end - 1] < H - 1 and not _over(after, number, end):
+            weight = 0.0
+        total = earned(step, reward, after, number, i, end, H, end_reward)
+        u = min(max(total / top, 0.0), 1.0)
+        won = min(weight, most) / most * u
+        lost = min(weight, most) / most * (1.0 - u)
+        sums[0] += np.int64(STEPS * won)
+        sums[1] += np.int64(STEPS * lost)
+        sums[2] += np.int64(STEPS * won * won)
+        sums[3] += np.int64(STEPS * lost * lost)

@@ -1,0 +1,80 @@
+"""The account of a data set: charged before noise is drawn, and never beyond its budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tacit.errors import InvalidInput, OverBudget
+from tacit.logs.mapping import Mapped
+from tacit.privacy.events import Event
+from tacit.privacy.filter import Budget, BudgetExhausted, PrivacyFilter
+from tacit.privacy.ledger import Ledger, head_path
+
+
+@dataclass(frozen=True)
+class Account:
+    """The ledger file of a data set; the mapping that comes first fixes its budget.
+
+    Attributes:
+        path: of the ledger.
+        mapped: names the data set and its budget.
+    """
+
+    path: str | Path
+    mapped: Mapped
+
+    def require(self, event: Event) -> None:
+        """Refuse a release that does not fit, before the log is read; nothing is charged.
+
+        A cheaper release may still fit: what is asked for never depends on data, so a refusal tells
+        nothing, and the account stays open.
+        """
+        if self._new:
+            self._price(PrivacyFilter(Budget(*self.mapped.budget)), event)
+            return
+        with self._open() as ledger:
+            self._price(ledger.filter, event)
+
+    def charge(self, event: Event, what: str) -> None:
+        """Record a release for good; when this returns its noise may be drawn, once."""
+        with self._open() as ledger:
+            self._price(ledger.filter, event)
+            ledger.spend(event.charge(), f"{len(ledger.entries) + 1} {what}")
+
+    @property
+    def _new(self) -> bool:
+        path = Path(self.path)
+        return not path.exists() and not head_path(path).exists()
+
+    def _open(self) -> Ledger:
+        name, budget = f"log {self.mapped.name}", Budget(*self.mapped.budget)
+        if self._new:
+            return Ledger.create(self.path, budget=budget, task=name, clock=_now)
+        ledger = Ledger.open(self.path, task=name, clock=_now)
+        given = ledger.filter.budget
+        if (given.epsilon, given.delta) != (budget.epsilon, budget.delta):
+            ledger.close()
+            raise InvalidInput(
+                f"{Path(self.path).name} was created with a budget of epsilon {given.epsilon:g}, "
+                f"delta {given.delta:g}, and the mapping says {budget.epsilon:g} and "
+                f"{budget.delta:g}; a budget cannot be changed after the fact: put the old one "
+                "into the mapping"
+            )
+        return ledger
+
+    def _price(self, kept: PrivacyFilter, event: Event) -> None:
+        """On a copy of the account: a refusal closes the copy only."""
+        try:
+            kept.price(event.charge())
+        except BudgetExhausted as refused:
+            raise OverBudget(
+                f"refused: this release would take data set {self.mapped.name!r} beyond its budget "
+                f"of epsilon {kept.budget.epsilon:g}, delta {kept.budget.delta:g}; spent so far: "
+                f"{refused.spent}, asked for: {refused.asked}. Nothing was charged or released"
+            ) from None
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

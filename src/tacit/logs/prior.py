@@ -1,0 +1,149 @@
+"""From a log to online learning: a release about a log lets an online learner begin with it.
+
+The log was paid for when it was released, so what the learner makes of it costs its people nothing
+more. Whoever is in the log and takes part online too is covered by both statements together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.driver import BoundAgent
+from tacit.errors import InvalidInput
+from tacit.logs.run import OfflineResult
+from tacit.logs.storing import stored
+from tacit.planners.first_returns import FirstReturnPlanner
+from tacit.planners.first_visits import FirstVisitPlanner
+from tacit.planners.offline import people_of
+from tacit.planners.prior import PriorPlanner, tried
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.joint.merged import Merged
+from tacit.release import Release
+from tacit.task import Task
+
+VISITS = {name: name for name in ("transitions", "totals", "gains", "starts")}
+RETURNS = {"returns": "outcomes", "totals": "visits"}
+"""Blocks of online releases, and what they are called in a release about a log."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What an online learner may begin with.
+
+    Attributes:
+        name: of the data set.
+        release: what was released about it.
+        task: of its mapping.
+        top: the most that one episode earns, in rewards of [0, 1] per step.
+        guarantee: of everybody in the log.
+    """
+
+    name: str
+    release: Release
+    task: Task
+    top: float
+    guarantee: Guarantee
+
+    @classmethod
+    def of(cls, given: OfflineResult | str | Path) -> Prior:
+        """The result of ``tacit.offline``, or the folder that ``tacit offline --out`` wrote."""
+        if isinstance(given, OfflineResult):
+            mapped = given.mapped
+            return cls(mapped.name, given.release, mapped.task, mapped.top, given.guarantee)
+        if not isinstance(given, str | Path):
+            raise InvalidInput(
+                "a prior is what tacit.offline returned, or the folder that tacit offline --out "
+                f"wrote, not {type(given).__name__}"
+            )
+        return cls(*stored(given))
+
+    def begin(self, bound: BoundAgent, name: str) -> BoundAgent:
+        """The same agent, whose planner sees the log's release merged with its own.
+
+        Args:
+            bound: the agent, fitted to the online task.
+            name: what it is called.
+        """
+        task, planner = bound.task, bound.planner
+        if isinstance(planner, FirstVisitPlanner):
+            names, learns = VISITS, "next states: make the prior with -A counts=transitions"
+        elif isinstance(planner, FirstReturnPlanner):
+            names, learns = RETURNS, "returns: make the prior with -A counts=outcomes"
+        else:
+            raise InvalidInput(
+                f"{name} cannot begin with a log here: a prior is for tacit-joint on tables whose "
+                "stages are alike"
+            )
+        self._require_fit(task, returns=names is RETURNS)
+        blocks = {
+            block.name: self.release.blocks.get(names[block.name], np.zeros(0))
+            for block in bound.statistic.layout.blocks
+        }
+        if any(blocks[block.name].shape != block.shape for block in bound.statistic.layout.blocks):
+            raise InvalidInput(
+                f"the prior counted something else than {name}, which counts {learns}"
+            )
+        own = self.release.law.scale("totals")
+        share = tried(task, blocks["totals"], own)
+        merge = Merged(
+            blocks=blocks,
+            own=own,
+            online=bound.privatizer.law(task.users).scale("totals"),
+            people=share * people_of(self.release),
+            source=self.release.source,
+        )
+        seen = dataclasses.replace(task, users=merge.users(task.users))
+        return dataclasses.replace(
+            bound, planner=PriorPlanner(inner=planner, merge=merge, task=seen)
+        )
+
+    def _require_fit(self, task: Task, *, returns: bool) -> None:
+        """Refuse a log of something else; that rewards mean the same nobody can check."""
+        own = self.task
+        for what, mine, other in (
+            ("horizon", own.horizon, task.horizon),
+            ("number of states", own.sizes["states"], task.sizes["states"]),
+            ("number of actions", own.sizes["actions"], task.sizes["actions"]),
+            ("reward after the end", own.end_reward, task.end_reward),
+            *([("largest return", self.top, task.returns[1])] if returns else []),
+        ):
+            if mine != other:
+                raise InvalidInput(
+                    f"the prior does not fit: its log has {what} {mine:g}, the problem {other:g}"
+                )
+        if not np.array_equal(own.pairs.number, task.pairs.number):
+            raise InvalidInput(
+                "the prior does not fit: its mapping declares other terminal states or other "
+                "allowed actions than the problem"
+            )
+
+    def stated(self, online: Guarantee) -> Guarantee:
+        """The online statement, and beside it the one for a person who is in the log too."""
+        own = self.guarantee.as_simulated() if online.simulated else self.guarantee
+        both = online + own
+        said = f"for a person who is in the log {self.name!r} of the prior too; {both.accountant}"
+        return dataclasses.replace(
+            online, also=(*online.also, dataclasses.replace(both, accountant=said))
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Which log, and what its people were guaranteed."""
+        return {
+            "data": self.name,
+            "people": round(people_of(self.release)),
+            "digest": self.digest(),
+            "guarantee": self.guarantee.to_json(),
+        }
+
+    def digest(self) -> str:
+        """SHA-256 of all that a learner takes from it."""
+        sha = hashlib.sha256(self.task.digest().encode() + self.guarantee.digest().encode())
+        for name, block in sorted(self.release.blocks.items()):
+            sha.update(name.encode() + np.ascontiguousarray(block).tobytes())
+        return sha.hexdigest()

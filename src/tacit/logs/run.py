@@ -1,0 +1,315 @@
+"""From a log to a policy with its papers, and the value of any policy: the two public functions."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.errors import InvalidInput
+from tacit.intervals import Interval
+from tacit.learned import LearnedPolicy, load_policy
+from tacit.logs.agents import offline_agent
+from tacit.logs.charging import Account
+from tacit.logs.mapping import Mapped, read_mapping
+from tacit.logs.reading import read_log
+from tacit.planners.offline import people_of
+from tacit.planners.worth import behaviour_worth, model_worth, weighted_worth
+from tacit.policy import Policy, StochasticPolicy, TabularPolicy, check_allowed
+from tacit.privacy.accounting import gaussian_mu
+from tacit.privacy.base import Query
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.joint.batched import BatchSums
+from tacit.privacy.noise import Noise, SecureNoise, SimulatedNoise
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.statistics.logged import LogStatistic, WeightedReturns
+from tacit.task import Task
+from tacit.trajectory import Log
+from tacit.validate import choice
+
+ASSUMES = (
+    "whoever holds the log is trusted with it",
+    "the person column names a person in the same way in all of their rows, so that all their "
+    "episodes are covered together",
+    "the mapping was written without looking at what people did",
+)
+"""What the guarantee of a release about a log rests on."""
+
+CLIP, LEAST, MOST = 0.4, 2.0, 50.0
+"""Importance weights are cut at (people times mu) to this power, between these."""
+
+Told = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class OfflineResult:
+    """What a log taught: everything in it is made of one private release.
+
+    Attributes:
+        policy: the policy with its guarantee, as ``tacit.load_policy`` reads it.
+        release: what was released about the log.
+        mapped: the mapping.
+        values: by name, what a policy is worth, in the log's own rewards; None where the release
+            does not tell.
+        told: exact numbers of rows and people, for the screen of whoever holds the log only: they
+            are in no file.
+    """
+
+    policy: LearnedPolicy
+    release: Release
+    mapped: Mapped
+    values: Mapping[str, Interval | None]
+    told: Told = field(default_factory=dict, repr=False)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What everybody in the log is guaranteed for this release."""
+        return self.policy.guarantee
+
+    def worth(self, policy: Policy | LearnedPolicy, *, beta: float = 0.05) -> Interval | None:
+        """What another policy is worth by the same release: costs nothing more."""
+        bare = policy.policy if isinstance(policy, LearnedPolicy) else policy
+        return worth_by_release(self.mapped, self.release, bare, beta)
+
+    def to_json(self) -> dict[str, Any]:
+        """All that is public about it, without the policy's table."""
+        return {
+            "data": self.mapped.to_json(),
+            "agent": dict(self.policy.about),
+            "people": self.policy.users,
+            "values": values_json(self.values),
+            "guarantee": self.guarantee.to_json(),
+        }
+
+
+def offline(
+    log: str | Path | Log,
+    task: str | Path | Mapped,
+    agent: str = "tacit-offline",
+    *,
+    epsilon: float,
+    delta: float = 1e-5,
+    ledger: str | Path | None = None,
+    noise: str = "secure",
+    seed: int = 0,
+    parameters: Mapping[str, Any] | None = None,
+) -> OfflineResult:
+    """Learn a policy from a log under differential privacy, and say what it is worth.
+
+    Args:
+        log: a parquet or CSV file, a folder of them, ``minari:ID``, or rows that are in memory.
+        task: the mapping file.
+        agent: "tacit-offline", "dp-apvi" or "dp-vapvi".
+        epsilon: privacy asked for, of a person over all their episodes.
+        delta: likewise.
+        ledger: file in which the charge is recorded; by default NAME.ledger in the mapping's
+            folder. Simulated noise charges nothing: it protects nobody.
+        noise: "secure", or "simulated" for studies.
+        seed: of simulated noise.
+        parameters: of the agent.
+    """
+    mapped, recipe = _mapping(task), offline_agent(agent, parameters)
+    account = Account(ledger or _beside(task, mapped), mapped)
+    release, guarantee, told = released(
+        log, mapped, recipe.statistic(mapped), (epsilon, delta), agent, account, noise, seed
+    )
+    policy = recipe.policy(mapped.task, release)
+    papers = LearnedPolicy.of(
+        Publication(0, policy, {}),
+        mapped.task,
+        guarantee,
+        round(people_of(release)),
+        names=mapped.task.labels,
+        about={"agent": agent, "data": mapped.name, **(parameters or {})},
+    )
+    values = {
+        "policy": worth_by_release(mapped, release, policy, 0.05),
+        "behaviour": _original(mapped, behaviour_worth(release, mapped.top)),
+    }
+    return OfflineResult(papers, release, mapped, values, told)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What a policy is worth by importance weights, and what saying so cost.
+
+    Attributes:
+        interval: in the log's own rewards.
+        guarantee: of this release alone; the ledger adds it to the others.
+        most: where weights were cut.
+        told: as in :class:`OfflineResult`.
+    """
+
+    interval: Interval
+    guarantee: Guarantee
+    most: float
+    told: Told = field(default_factory=dict, repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """All that is public about it."""
+        return {
+            "by": "weights",
+            "values": values_json({"policy": self.interval}),
+            "weights_cut_at": self.most,
+            "guarantee": self.guarantee.to_json(),
+        }
+
+
+def evaluate(
+    log: str | Path | Log,
+    policy: str | Path | LearnedPolicy | Policy,
+    task: str | Path | Mapped,
+    *,
+    epsilon: float,
+    delta: float = 1e-5,
+    ledger: str | Path | None = None,
+    noise: str = "secure",
+    seed: int = 0,
+) -> Evaluation:
+    """The value of a policy by clipped importance weights: a release of its own, charged.
+
+    The log must have the propensities with which its actions were chosen. By a release that was
+    made before, ``OfflineResult.worth`` says it for nothing.
+
+    Args:
+        log: as for :func:`offline`.
+        policy: what is evaluated.
+        task: the mapping file.
+        epsilon: privacy asked for, of a person over all their episodes.
+        delta: likewise.
+        ledger: as for :func:`offline`.
+        noise: likewise.
+        seed: likewise.
+    """
+    mapped = _mapping(task)
+    if "propensity" not in mapped.columns:
+        raise InvalidInput(
+            "evaluation by weights needs the chance with which every action was chosen: name its "
+            "column as propensity in [columns], or evaluate by the release of tacit offline"
+        )
+    bare = load_policy(policy) if isinstance(policy, str | Path) else policy
+    table = table_of(bare.policy if isinstance(bare, LearnedPolicy) else bare, mapped.task)
+    most = (mapped.task.users * gaussian_mu(epsilon, delta)) ** CLIP
+    most = min(max(most, LEAST), MOST)
+    statistic = WeightedReturns(mapped.task, table, most, mapped.top)
+    account = Account(ledger or _beside(task, mapped), mapped)
+    release, guarantee, told = released(
+        log, mapped, statistic, (epsilon, delta), "evaluation", account, noise, seed
+    )
+    interval = weighted_worth(release, most, mapped.top)
+    return Evaluation(_original(mapped, interval), guarantee, most, told)
+
+
+def released(
+    log: str | Path | Log,
+    mapped: Mapped,
+    statistic: LogStatistic,
+    asked: tuple[float, float],
+    what: str,
+    account: Account,
+    noise: str,
+    seed: int,
+) -> tuple[Release, Guarantee, Told]:
+    """The one way from a log to a release: read and add up, charge, noise, release.
+
+    Args:
+        log: as for :func:`offline`.
+        mapped: the mapping.
+        statistic: what is summed up.
+        asked: epsilon and delta.
+        what: for the ledger.
+        account: which is charged.
+        noise: "secure" or "simulated".
+        seed: of simulated noise.
+    """
+    choice(noise, "noise", ("secure", "simulated"))
+    privatizer = BatchSums(
+        statistic, mapped.task, requested_epsilon=asked[0], requested_delta=asked[1]
+    )
+    simulated = noise == "simulated"
+    if not simulated:
+        account.require(privatizer.event)
+    told = {}
+    if not isinstance(log, Log):
+        log, told["rows"] = read_log(log, mapped)
+    told |= {"rows that count": int(log.begin[-1]), "people": log.people}
+    total = np.zeros(statistic.layout.size, dtype=np.int64)
+    statistic.add(log, total)
+    source: Noise = SimulatedNoise(np.random.default_rng(seed)) if simulated else SecureNoise()
+    if not simulated:
+        account.charge(privatizer.event, what)
+    secret = privatizer.absorb_sums(
+        privatizer.init(), total, mapped.task.users, Publication(0, _NOBODY, {}), source
+    )
+    release = privatizer.release(secret, Query(0), source)
+    guarantee = dataclasses.replace(
+        privatizer.guarantee,
+        mechanism="gaussian noise on sums over all people of a log, released once",
+        noise={"std": privatizer.noise_std},
+        assumptions=ASSUMES,
+    )
+    return release, guarantee.as_simulated() if simulated else guarantee, told
+
+
+_NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))
+"""Nobody acted on what is learned here."""
+
+
+def worth_by_release(
+    mapped: Mapped, release: Release, policy: Policy, beta: float
+) -> Interval | None:
+    """What a policy is worth by released transitions, in the log's rewards; None without them."""
+    table = table_of(policy, mapped.task)
+    if release.blocks.get("transitions", np.zeros(0)).ndim != 2:
+        return None
+    found = model_worth(mapped.task, release, table, np.random.default_rng(0), beta).interval
+    ends = (min(x, mapped.top) for x in (found.value, found.low, found.high))
+    return _original(mapped, Interval(*ends))
+
+
+def table_of(policy: Policy, task: Task) -> Array:
+    """Action probabilities [H, S, A] of a policy that fits the task."""
+    shape = (task.horizon, task.sizes["states"], task.sizes["actions"])
+    table: Array = np.zeros(0)
+    if isinstance(policy, TabularPolicy) and policy.actions.shape == shape[:2]:
+        table = np.eye(shape[2])[np.clip(policy.actions, 0, shape[2] - 1)]
+    elif isinstance(policy, StochasticPolicy):
+        table = policy.probabilities
+    if table.shape != shape:
+        raise InvalidInput(
+            "the policy does not fit the mapping, which has [horizon, states, actions] = "
+            f"{list(shape)}"
+        )
+    check_allowed(policy, task.pairs)
+    return table
+
+
+def _mapping(task: str | Path | Mapped) -> Mapped:
+    return task if isinstance(task, Mapped) else read_mapping(task)
+
+
+def _beside(task: str | Path | Mapped, mapped: Mapped) -> Path:
+    """Where the ledger of a data set lies unless it is said."""
+    folder = Path() if isinstance(task, Mapped) else Path(task).parent
+    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in mapped.name)
+    return folder / f"{safe}.ledger"
+
+
+def _original(mapped: Mapped, interval: Interval) -> Interval:
+    return Interval(*(mapped.original(x) for x in (interval.value, interval.low, interval.high)))
+
+
+def values_json(values: Mapping[str, Interval | None]) -> dict[str, Any]:
+    """Intervals as plain values."""
+    return {
+        name: None if found is None else {"value": found.value, "ci95": [found.low, found.high]}
+        for name, found in values.items()
+        if found is None or math.isfinite(found.value)
+    }

@@ -1,0 +1,274 @@
+"""Planning on jointly private first visits of a table: what is known, what is worth finding out.
+
+All of it is post-processing of a release, so none of it can cost privacy, and none of it has a
+proof of regret. Constants were chosen on chains, deep-sea, grid worlds with walls and slip, sparse
+random tables, inventories and queues.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy.special import ndtri
+
+from tacit.arrays import Array, IntArray
+from tacit.kernels.known_pairs import (
+    draw_next_states,
+    expected_visits,
+    find_next,
+    plan_pairs,
+)
+from tacit.kernels.rewards import draw_rewards, fit_rewards
+from tacit.planners.base import Ask, Streams, next_version, pair_rewards
+from tacit.policy import TabularPolicy, uniform_policy
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.task import Task, table_sizes
+
+FALSE, NONE = 0.1, 0.05
+"""Next states of a pair that are noise alone, expected; in vast tables, those of all pairs."""
+
+LUCK = 0.3
+"""There an unknown pair pays what its action usually pays, and in every third stage of an exploring
+plan a lucky draw, up to this much more."""
+
+NEIGHBOUR = 1.5
+"""Standard deviations at which a next state is believed that another action of the state has.
+Exploring plans allow for it from a count of 0 on where noise is small, except in vast tables: where
+few have been, one next state that is missed makes the best action look bad, and nobody would try it
+again."""
+
+QUIET = 16.0
+"""Visits up to which the standard deviation of the noise is small."""
+
+KNOWN = 1.5
+"""Standard deviations of its number of visits above which a pair is known."""
+
+WIDTH = 0.3
+"""Share of the released noise that is drawn again when exploring."""
+
+HOPE = 2.0
+"""A pair that is not known pays as often as the best known reward is earned, times this."""
+
+LEAST_REWARD = 0.02
+"""Below it no reward was found."""
+
+CALM = 100.0
+"""Known pairs get a full bonus from this many users per pair and standard deviation on."""
+
+EXPLORE, EXPLOIT, GIVE_UP = 0.1, 0.6, 0.8
+"""Shares of the users: all plans explore until the first; half of them after it, falling to none
+at the second; where nothing was found, all of them until the third."""
+
+BOLDLY = 0.35, 0.8
+"""The first two of them in a table that has very many pairs, but not too many to look for them."""
+
+ATOMS, FITS = 21, 12
+"""Rewards that a table is taken to have, and steps of their fit."""
+
+
+class Model(NamedTuple):
+    """What a release tells about the pairs of a table."""
+
+    ptr: IntArray
+    succ: IntArray
+    seen: Array
+    """How often each next state was seen."""
+    sure: IntArray
+    """Whether it is believed (1), or only allowed for when exploring (0)."""
+    visits: Array
+    known: IntArray
+    mean: Array
+    """Expected rewards [X], where they are learned."""
+    atoms: Array
+    posterior: Array
+    start: Array
+    usual: Array
+    """What an unknown pair pays [X]; no cells where all pairs can be explored."""
+    std: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FirstVisitPlanner:
+    """Plays the best policy of a model that the release allows; explores, then exploits.
+
+    Several publications are planned on one release. Exploring, next states and rewards are drawn
+    anew within the noise, and pairs that nobody knows promise as much as the best that is known.
+    Exploiting, the model is the mean one, and unknown pairs are worth nothing. With a policy the
+    pairs are published that its users are asked to teach: all that are not known, and the least
+    known that they will meet.
+
+    Attributes:
+        plans: publications between two releases.
+        refresh: pairs that one user may teach again.
+        capped: whether there are more pairs than a user may teach.
+        vast: whether there are more pairs than the users can find out about.
+        bold: whether to explore by optimism all the same.
+    """
+
+    plans: int
+    refresh: int
+    capped: bool
+    vast: bool = False
+    bold: bool = True
+    _models: WeakKeyDictionary[Release, Model] = field(default_factory=WeakKeyDictionary)
+
+    def plan(
+        self,
+        task: Task,
+        release: Release,
+        ask: Ask,
+        previous: Publication | None,
+        streams: Streams,
+    ) -> Publication:
+        """The next policy, and which pairs its users are asked for."""
+        (H, S, A), pairs = table_sizes(task), task.pairs
+        wanted = np.full(len(pairs.action), 2)
+        turn = 0
+        if previous is not None and previous.context["turn"][0] == release.users:
+            turn = int(previous.context["turn"][1]) + 1
+        context = {"wanted": wanted, "turn": np.array([release.users, turn])}
+        if release.law.scale("transitions") == 0.0:
+            policy = uniform_policy(H, S, A, pairs)
+            return Publication(next_version(previous), policy, context)
+        if release not in self._models:
+            quiet = release.law.scale("transitions") <= QUIET
+            self._models[release] = read_model(task, release, self.vast, quiet and not self.vast)
+        model = self._models[release]
+        found, rate = self._outlook(task, model)
+        until = BOLDLY if self.vast and self.bold else (EXPLORE, EXPLOIT)
+        share = _exploring(release.users / task.users, found, *until)
+        if streams.draws != 1:
+            share = 0.0
+        explore = bool((turn + streams.posterior.random()) / self.plans < share)
+        table, prob = self._choose(task, model, explore, rate, streams)
+        if self.capped:
+            seen = np.empty(len(pairs.action))
+            chances = model.ptr, model.succ, prob, model.known
+            expected_visits(*chances, model.start, table, seen)
+            context["wanted"] = _wanted(seen, model, self.refresh)
+        actions = np.where(table >= 0, pairs.action[table], 0)
+        return Publication(next_version(previous), TabularPolicy(actions), context)
+
+    def _outlook(self, task: Task, model: Model) -> tuple[bool, float]:
+        """Whether a reward was found, and what an unknown pair may promise per step."""
+        H, S, _ = table_sizes(task)
+        reward, prob = _mean(task, model)
+        V, table = np.empty((H + 1, S)), np.empty((H, S), dtype=np.int64)
+        none = np.zeros(len(reward))
+        rows = task.pairs.first, model.ptr, model.succ, prob, reward, model.known
+        plan_pairs(*rows, none, 0.0, task.end_reward, none, _unknown(model, none), V, table)
+        largest = max(float((reward * model.known).max()), task.end_reward)
+        value = float(model.start @ V[0])
+        if largest <= LEAST_REWARD or value <= 0.1 * largest:
+            return False, 1.0
+        return True, min(1.0, HOPE * value / (H * largest))
+
+    def _choose(
+        self, task: Task, model: Model, explore: bool, rate: float, streams: Streams
+    ) -> tuple[IntArray, Array]:
+        """The best pairs [H, S] of a model, drawn if exploring, and its next states' chances."""
+        H, S, _ = table_sizes(task)
+        X = len(model.known)
+        reward, prob = _mean(task, model)
+        bonus, luck = np.zeros(X), np.zeros(X)
+        if explore:
+            luck = LUCK * streams.posterior.random(X) ** 2
+            counts = model.ptr, model.seen, model.sure, model.known
+            draw_next_states(*counts, WIDTH * model.std, streams.posterior, prob)
+            if len(model.posterior):
+                drawn = model.atoms, model.posterior, model.known
+                draw_rewards(*drawn, streams.posterior, reward)
+            calm = min(1.0, task.users / (CALM * X * model.std))
+            bonus = calm * model.std / np.maximum(model.visits, model.std)
+        V, table = np.empty((H + 1, S)), np.empty((H, S), dtype=np.int64)
+        rows = task.pairs.first, model.ptr, model.succ, prob, reward, model.known, bonus
+        jitter = 1e-7 * streams.ties.random(X)
+        hope = rate if explore else 0.0
+        unknown = np.zeros((0, 0)) if explore and self.bold else _unknown(model, luck)
+        plan_pairs(*rows, hope, task.end_reward, jitter, unknown, V, table)
+        return table, prob
+
+
+def _unknown(model: Model, luck: Array) -> Array:
+    """What unknown pairs pay, for every third stage; no cells where all can be explored."""
+    if not len(model.usual):
+        return np.zeros((0, 0))
+    return np.stack([model.usual + luck, model.usual, model.usual])
+
+
+def _mean(task: Task, model: Model) -> tuple[Array, Array]:
+    """Mean rewards of pairs, and chances of next states by their counts."""
+    prob = np.zeros(len(model.succ))
+    nothing = np.random.default_rng(0)
+    draw_next_states(model.ptr, model.seen, model.sure, model.known, -1.0, nothing, prob)
+    return model.mean.copy(), prob
+
+
+def _exploring(share: float, found: bool, first: float, last: float) -> float:
+    """Share of the plans that explore, by the share of the users so far; at first all of them."""
+    if share < first or not (found or share > GIVE_UP):
+        return 1.0
+    return 0.5 * max(0.0, (last - share) / (last - first))
+
+
+def _wanted(seen: Array, model: Model, refresh: int) -> IntArray:
+    """2 where a pair is not known; 1 for the least known, until users meet ``refresh`` of them."""
+    order = np.argsort(model.visits, kind="stable")
+    order = order[model.known[order] != 0]
+    before = np.cumsum(seen[order]) - seen[order]
+    wanted = np.where(model.known != 0, 0, 2)
+    wanted[order[before < refresh]] = 1
+    return wanted
+
+
+def read_model(task: Task, release: Release, vast: bool, weak: bool) -> Model:
+    """Next states above the noise, visits, and rewards, of a release that has data.
+
+    With ``weak`` the next states that another action of the state has are listed below it too.
+    """
+    X, S = release.blocks["transitions"].shape
+    first, cells = task.pairs.first, np.ascontiguousarray(release.blocks["transitions"])
+    std = release.law.scale("transitions")
+    visits = 2.0 * release.blocks["totals"]
+    high = -float(ndtri(min((NONE / X if vast else FALSE) / S, 0.1)))
+    low = min(NEIGHBOUR, high)
+    ptr, used = np.zeros(X + 1, dtype=np.int64), 4 * X
+    while True:
+        succ, count = np.zeros(used, dtype=np.int64), np.zeros(used)
+        used = find_next(first, cells, high * std, 0.0 if weak else low * std, ptr, succ, count)
+        if used <= len(succ):
+            break
+    sure = (count > low * std).astype(np.int64)
+    of = np.repeat(np.arange(X), np.diff(ptr))[sure[:used] != 0]
+    lengths, mass = np.bincount(of, minlength=X), np.bincount(of, count[sure != 0], X)
+    known = ((visits > KNOWN * 2.0 * std) & (lengths > 0)).astype(np.int64)
+    by_total, by_cells = 1 / (2 * std) ** 2, 1 / (np.maximum(lengths, 1) * std**2)
+    n = np.maximum((by_total * visits + by_cells * mass) / (by_total + by_cells), std)
+    atoms, posterior = np.zeros(ATOMS), np.zeros((0, ATOMS))
+    mean = pair_rewards(task)[0]
+    if "gains" in release.blocks:
+        posterior = np.zeros((X, ATOMS))
+        count_std = (by_total + 1 / (3 * std**2)) ** -0.5
+        good = 0.5 * n + release.blocks["gains"]
+        group = task.pairs.action if vast else np.zeros(X, dtype=np.int64)
+        gain, off = np.full(X, std**2), np.full(X, count_std**2)
+        fit_rewards(good, n, gain, off, known, group, FITS, atoms, posterior)
+        mean = posterior @ atoms
+    usual = _usual(task.pairs.action, known.astype(np.float64), mean) if vast else np.zeros(0)
+    start = task.known.get("initial")
+    if start is None:
+        counted = release.blocks["starts"]
+        start = np.where(counted > NEIGHBOUR * std, counted, 0.0)
+        start = start / start.sum() if start.sum() > 0.0 else np.full(S, 1.0 / S)
+    return Model(ptr, succ, count, sure, visits, known, mean, atoms, posterior, start, usual, std)
+
+
+def _usual(action: IntArray, known: Array, reward: Array) -> Array:
+    """Mean reward of each pair's action over its known pairs, drawn a little to that of all."""
+    n, paid = (np.bincount(action, x) for x in (known, known * reward))
+    mean = (paid.sum() + 0.5) / (n.sum() + 1.0)
+    return np.asarray((paid + 3.0 * mean) / (n + 3.0))[action]

@@ -1,0 +1,175 @@
+"""Returns behind a shuffler: (version, direction, one of three words), hidden among people alike.
+
+Directions are few and shared: a direction of one's own would name its person. A batch has 2 d of
+them, and people who played the same one under the same publication hide each other; nobody else is
+counted on (proofs/search.md). A report says "low", "middle" or "high" about a return seen through
+the published window, rounded by a private coin, by k-ary randomized response.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.arrays import IntArray
+from tacit.errors import InvalidInput
+from tacit.grid import STEPS
+from tacit.kernels import sums
+from tacit.privacy.base import Privatizer, Query, Report
+from tacit.privacy.events import guaranteed
+from tacit.privacy.finite import chances as odds
+from tacit.privacy.finite.sliding import UNLIKELY, Sliding
+from tacit.privacy.finite.subset import KaryResponse
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.local.one_number import OneNumber, SlidingLaw
+from tacit.privacy.noise import Noise, weakest
+from tacit.privacy.shuffle.blanket import FINENESS, Blanket, Crowd, largest_reports
+from tacit.privacy.shuffle.shuffled import CrowdEvent, Pile, grouped, open_batch, unasked
+from tacit.publication import Publication
+from tacit.release import Release
+from tacit.scored import ScoredPolicy
+from tacit.statistics.search import RoundedReturn, SharedReturn
+from tacit.task import Task
+from tacit.validate import integer
+
+WORDS = 3
+"""What a report can say: fewer would tell nothing of how far returns spread."""
+
+MOST = 8.0
+"""Local epsilon that one report never exceeds."""
+
+
+def words_for(crowd: int, task: Task, epsilon: float, delta: float) -> Sliding:
+    """The least noisy randomizer whose crowd keeps the asked central guarantee."""
+    times = task.participations
+    share = delta / grouped(times, epsilon / times)
+    each = Crowd(crowd, epsilon / times, share)
+    (report,) = largest_reports(each, (WORDS,), MOST, KaryResponse, FINENESS, epsilon / times)
+    growth = Fraction(report.own * (WORDS - 1), odds.ONE - report.own)
+    return Sliding(WORDS, 1, math.floor(growth * UNLIKELY))
+
+
+class ShuffledReturns(Privatizer[Pile]):
+    """Holds reports back until a batch is full, and opens it all at once.
+
+    Args:
+        statistic: return and shared direction.
+        task: the public task.
+        crowd: people of a batch with the same direction.
+        requested_epsilon: central, of everything one person sends.
+        requested_delta: likewise; at which the central guarantee is stated.
+        randomizer: of a report; by default the least noisy one for what is requested.
+    """
+
+    batch: int
+
+    def __init__(
+        self,
+        statistic: SharedReturn,
+        task: Task,
+        *,
+        crowd: int,
+        requested_epsilon: float,
+        requested_delta: float,
+        randomizer: Sliding | None = None,
+    ) -> None:
+        self.crowd, self.crowds = integer(crowd, "crowd", low=1), statistic.directions
+        self.batch = self.crowd * self.crowds
+        asked = requested_epsilon, requested_delta
+        self.randomizer = randomizer or words_for(self.crowd, task, *asked)
+        spent = task.participations * self.randomizer.epsilon
+        self.local = OneNumber(
+            RoundedReturn(task, self.randomizer.largest),
+            task,
+            self.randomizer,
+            requested_epsilon=math.nextafter(spent, math.inf),
+        )
+        self.layout = self.local.layout
+        self.guarantee = self._account(task, *asked)
+
+    def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
+        """As if chances were those of a k-ary response, the likely one rounded up."""
+        own = math.ceil(Fraction(self.randomizer.likely * odds.ONE, self.randomizer.total))
+        blanket = Blanket((KaryResponse(WORDS, 1, own),))
+        self.event = CrowdEvent((blanket,), self.crowd, task.participations, epsilon)
+        view = self.local.guarantee
+        stated = guaranteed(
+            self.event,
+            task,
+            model="shuffle",
+            mechanism=f"one of {WORDS} words about one return, by k-ary randomized response; "
+            f"opened in batches of {self.batch:,} people, {self.crowd:,} with each direction",
+            accountant=f"privacy blanket of {self.crowd:,} people with the same policy and "
+            "direction, by tilted convolution, rounded up",
+            requested=(epsilon, delta),
+            noise=dict(view.noise),
+            assumptions=(
+                *view.assumptions[:1],
+                "directions are taken in turn, and the coin that rounds a return stays private",
+                "the shuffler opens a batch only when it is full, and shows nothing but its "
+                "reports in sorted order",
+                "nothing travels with a report: no name, time, address or order",
+                "nobody else of a crowd works together with whoever looks at it",
+            ),
+        )
+        return dataclasses.replace(stated, also=(unasked(view),))
+
+    def law(self, users: int) -> SlidingLaw:
+        """That of the reports: shuffling changes no sum."""
+        return self.local.law(users)
+
+    def init(self) -> Pile:
+        """Zero sums, nobody waiting."""
+        return Pile(self.layout.size, self.crowds)
+
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+        """On the device: round by a private coin, randomize, and put the direction on."""
+        policy = publication.policy
+        if not isinstance(policy, ScoredPolicy) or policy.shared != self.crowds:
+            raise InvalidInput(f"these reports need a policy with {self.crowds} shared directions")
+        direction, x = int(contribution[0]), int(contribution[1])
+        place, rest = divmod((min(max(x, -STEPS), STEPS) + STEPS) * (WORDS - 1), 2 * STEPS)
+        if noise.happens(rest, 2 * STEPS):
+            place += 1
+        output = noise.randomize(self.randomizer, place)
+        people = np.array([direction], dtype=np.int64)
+        values = self.local.weighed(output, publication, people)
+        return Report(values, noise.source, direction)
+
+    def absorb(self, secret: Pile, report: Report, version: int) -> Pile:
+        """Let a report wait, and open the batch if it was the last one missing."""
+        direction = integer(report.public, "direction", low=0, high=self.crowds - 1)
+        if secret.waiting and version != secret.version:
+            raise InvalidInput(
+                f"the open batch is made under version {secret.version}, this report under "
+                f"{version}: only reports under one policy hide each other"
+            )
+        if secret.held[direction] >= self.crowd:
+            raise InvalidInput(
+                f"the open batch already has its {self.crowd:,} reports of direction {direction}; "
+                "people must take the directions in turn"
+            )
+        report.take()
+        secret.waiting.append(report)
+        secret.held[direction] += 1
+        secret.version = version
+        if len(secret.waiting) == self.batch:
+            batch = open_batch(version, [one.values for one in secret.waiting])
+            sums.absorb(secret.sums, batch.reports.sum(axis=0))
+            secret.users += self.batch
+            secret.source = weakest(secret.source, *(one.source for one in secret.waiting))
+            secret.waiting.clear()
+            secret.held = [0] * self.crowds
+            secret.opened = batch
+        return secret
+
+    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+        """How far x moves, over the most that it can."""
+        return abs(int(second[1]) - int(first[1])) / (2.0 * STEPS)
+
+    def release(self, secret: Pile, query: Query, noise: Noise) -> Release:
+        """Unbiased sums of opened batches; reports that wait do not move it."""
+        return self.local.release(secret, query, noise)

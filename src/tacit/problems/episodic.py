@@ -1,0 +1,224 @@
+"""Problems of which a learner is told sizes, horizon, a range of returns and features: no model.
+
+The family "episodic". Classic control and linear systems are compiled; any environment can be
+played as it is (:class:`PlayedEpisodes`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit import validate
+from tacit.arrays import Array, IntArray
+from tacit.errors import InvalidInput
+from tacit.kernels import scores, worlds
+from tacit.kernels.worlds import World
+from tacit.policy import Policy
+from tacit.scored import ScoredPolicy, parameters, scoring
+from tacit.task import Task
+from tacit.trajectory import VectorTrajectory
+
+VALUED = 64
+"""People whose mean return stands for the value of a policy."""
+
+Episode = Callable[[Policy, np.random.Generator], float]
+"""Plays one episode with ``policy.act(observation, step, rng)`` and says what it returned."""
+
+
+class Episodes:
+    """What both kinds share: a declared form, a range of returns, and nothing else that is known.
+
+    Args:
+        sizes: "states", the numbers of an observation, and "actions" or "inputs" (of a box).
+        horizon: number of steps after which an episode is cut.
+        returns: least and largest return of an episode, public; what lies outside is clipped.
+        form: how observations are scored (``tacit.scored.declared``), public.
+        name: shown in results.
+        parameters: what made it, shown in results.
+    """
+
+    family = "episodic"
+
+    def __init__(
+        self,
+        sizes: Mapping[str, int],
+        *,
+        horizon: int,
+        returns: tuple[float, float],
+        form: Mapping[str, npt.NDArray[Any]],
+        name: str,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.sizes = dict(sizes)
+        self.horizon = validate.integer(horizon, "horizon", low=1)
+        low, high = (validate.number(end, "returns") for end in returns)
+        if low >= high:
+            raise InvalidInput(
+                f"returns = ({low:g}, {high:g}), but it must be the least and the largest return "
+                "of an episode, for example (0, 500)"
+            )
+        self.returns = (low, high)
+        self.arrays = dict(form)
+        self.form = scoring(self.sizes, self.arrays)
+        self.name = name
+        self.parameters = dict(parameters or {})
+
+    def task(self, users: int, reveal: Iterable[str] = ()) -> Task:
+        """The public description; there is no fact that could be revealed."""
+        asked = sorted(reveal)
+        if asked:
+            raise InvalidInput(
+                f"{self.name} is episodic: it has no fact {asked[0]!r} to reveal; choose an agent "
+                "that needs nothing revealed (tacit list agents)"
+            )
+        return Task(
+            family=self.family,
+            horizon=self.horizon,
+            sizes=self.sizes,
+            homogeneous=False,
+            users=users,
+            known={**self.arrays, "returns": np.array(self.returns)},
+        )
+
+    def optimal_value(self) -> float:
+        """NaN: nobody knows it."""
+        return math.nan
+
+    def value(self, policy: Policy) -> float:
+        """NaN: it can be estimated, by playing."""
+        return math.nan
+
+    def baseline(self) -> tuple[str, float]:
+        """Uniform actions, of unknown value."""
+        return "uniform actions", math.nan
+
+    def uniform(self) -> ScoredPolicy:
+        """Every action equally likely, everywhere."""
+        form = self.form._replace(head=scores.UNIFORM)
+        return ScoredPolicy(form, np.zeros(parameters(form)), self.horizon)
+
+    def total(self, reward: Array, episodes: int | IntArray) -> Array:
+        """Returns are in the units of what was played."""
+        return reward
+
+    def try_out(self, rng: np.random.Generator) -> None:
+        """One episode before the first user, to see that all fits; here nobody is one yet."""
+        low, high = self.returns
+        found = float(self.rollout(self.uniform(), rng).rewards[0])
+        if not low <= found <= high:
+            raise InvalidInput(
+                f"{self.name} returned {found:g} in an episode before the first user, but returns "
+                f"are declared to lie between {low:g} and {high:g}; declare the least and the "
+                "largest return of an episode"
+            )
+
+    def rollout(self, policy: Policy, rng: np.random.Generator) -> VectorTrajectory:
+        """One user's episode, of which the return alone is kept; takes one draw."""
+        assert isinstance(policy, ScoredPolicy)
+        found = self._play(policy, int(rng.integers(2**62)))
+        nothing = np.zeros((0, 1))
+        return VectorTrajectory(nothing, nothing, np.array([found]))
+
+    def _play(self, policy: ScoredPolicy, key: int) -> float:
+        raise NotImplementedError
+
+    def describe(self) -> dict[str, Any]:
+        """Name, parameters, sizes and what was declared."""
+        return {
+            "name": self.name,
+            "parameters": self.parameters,
+            "family": self.family,
+            **self.sizes,
+            "horizon": self.horizon,
+            "returns": list(self.returns),
+            "policy parameters": parameters(self.form),
+        }
+
+    def environment(self) -> NoReturn:
+        """There is none to hand out."""
+        raise InvalidInput(f"{self.name} can be played by its agent only")
+
+
+class CompiledEpisodes(Episodes):
+    """Episodes in a compiled world; all arguments but ``world`` as above."""
+
+    def __init__(self, world: World, **declared: Any) -> None:
+        sizes = {
+            "states": world.observations,
+            "actions" if world.discrete else "inputs": world.actions,
+        }
+        super().__init__(sizes, horizon=world.horizon, **declared)
+        self.world = world
+
+    def _play(self, policy: ScoredPolicy, key: int) -> float:
+        return worlds.play(self.world, policy.form, policy.theta, key)
+
+    def optimal_value(self) -> float:
+        """The largest declared return: nobody knows the best policy, but none is better."""
+        return self.returns[1]
+
+    def value(self, policy: Policy) -> float:
+        """Mean return of the same few people for every policy, what they try out included."""
+        assert isinstance(policy, ScoredPolicy)
+        return self._mean(policy, VALUED)
+
+    @cached_property
+    def _uniform_value(self) -> float:
+        return self._mean(self.uniform(), 16 * VALUED)
+
+    def baseline(self) -> tuple[str, float]:
+        """Uniform actions, by playing."""
+        return "uniform actions", self._uniform_value
+
+    def _mean(self, policy: ScoredPolicy, people: int) -> float:
+        found = np.empty(people)
+        self.live(policy, 0, np.arange(people), found)
+        return float(found.mean())
+
+    def describe(self) -> dict[str, Any]:
+        """With what regret is measured from, and the baseline's value."""
+        name, value = self.baseline()
+        facts = {"optimal_value": self.optimal_value(), "baseline": {"name": name, "value": value}}
+        return {**super().describe(), **facts}
+
+    def live(self, policy: ScoredPolicy, first: int, keys: IntArray, returns: Array) -> None:
+        """The episodes of users first, first + 1, ..., each along its own direction."""
+        z = np.zeros((len(keys), len(policy.theta)), dtype=np.int64)
+        if policy.sigma > 0.0:
+            z = policy.directions(np.arange(first, first + len(keys)))
+        worlds.play_batch(self.world, policy.form, policy.theta, policy.sigma, z, keys, returns)
+
+    def through(self, key: int, act: Callable[[Any], Any], observe: Callable[..., None]) -> None:
+        """One episode, step by step, for somebody who acts: ``observe(reward, ended=...)``."""
+        world, form = self.world, self.form
+        s, o = np.empty(world.states), np.empty(world.observations)
+        spare = np.empty(5 * world.states)
+        worlds.start(world, key, s)
+        for h in range(world.horizon):
+            worlds.observe(world, s, o)
+            seen = int(o[0]) if form.kind == scores.ONE_HOT else o
+            a = np.atleast_1d(np.asarray(act(seen), dtype=np.float64))
+            if not world.discrete:  # from the box to [-1, 1]
+                low, high = form.box
+                a = 2.0 * (a - low) / (high - low) - 1.0
+            reward, ended = worlds.step(world, key, h, s, a, spare)
+            observe(reward, ended=bool(ended))
+            if ended:
+                break
+
+
+class PlayedEpisodes(Episodes):
+    """Episodes of a function ``play(policy, rng)`` that plays one and says its return."""
+
+    def __init__(self, play: Episode, sizes: Mapping[str, int], **declared: Any) -> None:
+        super().__init__(sizes, **declared)
+        self._episode = play
+
+    def _play(self, policy: ScoredPolicy, key: int) -> float:
+        return float(self._episode(policy, np.random.default_rng(key)))

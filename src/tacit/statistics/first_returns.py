@@ -1,0 +1,142 @@
+"""Returns from first visits of states: two numbers per pair, for tables with very many cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from tacit.arrays import IntArray
+from tacit.grid import STEPS
+from tacit.kernels.first_visits import add_first_returns
+from tacit.policy import uniform_policy
+from tacit.publication import Publication
+from tacit.statistics.base import (
+    Block,
+    Layout,
+    LifelongStatistic,
+    Memory,
+    Norm,
+    Relation,
+    block_weights,
+)
+from tacit.task import Task, table_sizes
+from tacit.trajectory import Lives, Trajectory
+
+
+class FirstReturns(LifelongStatistic):
+    """What the rest of the episode paid, from the first visits of at most ``cap`` states on.
+
+    It is booked on the pair that was played there: (return / largest, clipped to [0, 1]) - 1/2 to
+    returns [X], and 1/2 to totals [X]. The action at the first visit of a *state* is drawn by the
+    behaviour alone, so actions of a state are compared at the same moments of an episode; at the
+    first visits of pairs, rare actions would be seen later, with less left to earn.
+
+    With a task that bounds lives, a state counts once in all participations of a person. Proof of
+    the sensitivity: proofs/first_visits.md and proofs/lifetimes.md.
+
+    Args:
+        task: the public task; the largest of its ``returns`` is what they are clipped to.
+        cap: states that one person teaches, at most: the first ones.
+    """
+
+    def __init__(self, task: Task, cap: int) -> None:
+        X, alive = len(task.pairs.action), int(np.count_nonzero(np.diff(task.pairs.first)))
+        self.task, self.cap = task, cap
+        self.things = len(task.pairs.first) - 1
+        self.visits = min(cap, alive) if self.lifelong else min(task.horizon, cap, alive)
+        """Visits that one person teaches, at most."""
+        self.layout = Layout(
+            [Block("returns", (X,), 1.0 / STEPS), Block("totals", (X,), 1.0 / STEPS)]
+        )
+
+    @property
+    def groups(self) -> IntArray:
+        """By cell, its pair."""
+        return np.tile(self.totals - len(self.totals), 2)
+
+    @property
+    def totals(self) -> IntArray:
+        """By pair, the cell that says how often it was counted."""
+        X = len(self.task.pairs.action)
+        return np.arange(X, 2 * X)
+
+    def largest_cell(self) -> float:
+        """The most that one person adds to a cell."""
+        return 0.5
+
+    def add_people(
+        self,
+        lives: Lives,
+        publication: Publication,
+        coins: IntArray,
+        who: IntArray,
+        memory: Memory,
+        out: IntArray,
+        forget: bool = False,
+    ) -> None:
+        """First visits of states."""
+        task, views = self.task, self.layout.views(out)
+        table = task.horizon, task.pairs.first, task.pairs.number
+        bounds = self.cap, task.end_reward, task.returns[1]
+        add_first_returns(
+            *lives,
+            *table,
+            *bounds,
+            who,
+            memory.taught,
+            memory.spent,
+            forget,
+            views["returns"],
+            views["totals"],
+        )
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """Jointly over both blocks; with weights 1, L2^2 is the number of visits that count.
+
+        A pair that both people count moves returns by at most 1, one that only one of them counts
+        moves returns and totals by 1/2 each.
+        """
+        w = block_weights(self.layout, norm, relation, scale)
+        people = 2 if relation is Relation.REPLACE_ONE else 1
+        gain, total = w["returns"], w["totals"]
+        if norm == "l1":
+            return people * self.visits * (gain + total) / 2
+        apart = (gain**2 + total**2) / 4
+        if relation is Relation.REPLACE_ONE:
+            apart = max(apart, gain**2 / 2)
+        return math.sqrt(people * self.visits * apart)
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """Of a few trips through the states, the two that are farthest apart.
+
+        They attain the bound where as many states as count have a second action, or there are twice
+        as many states, or the last state that counts leaves steps enough to earn everything.
+        """
+        first, m = self.task.pairs.first, self.visits
+        alive = np.flatnonzero(np.diff(first))
+        rich = alive[np.argsort(-np.diff(first)[alive], kind="stable")]
+        low = self._trip(first[rich[:m]], 0.0)
+        ways = [
+            (low, self._trip(first[rich[:m] + 1] - 1, 0.0)),
+            (low, self._trip(first[rich[::-1][:m]], 0.0)),
+            (low, self._trip(first[rich[:m]], 1.0)),
+        ]
+        return max(ways, key=self._apart)
+
+    def _trip(self, order: IntArray, reward: float) -> Trajectory:
+        """Through these pairs, one of each state, and round again."""
+        pairs = self.task.pairs
+        x = np.resize(order, self.task.horizon)
+        states = np.append(pairs.state[x], pairs.state[x[0]])
+        return Trajectory(states, pairs.action[x], np.full(len(x), reward))
+
+    def _apart(self, lives: tuple[Trajectory, Trajectory]) -> float:
+        rows = np.zeros((2, self.layout.size), dtype=np.int64)
+        entry = Publication(0, uniform_policy(*table_sizes(self.task)))
+        for life, row in zip(lives, rows, strict=True):
+            self.contribute(life, entry, 0, row)
+        return float(np.linalg.norm((rows[1] - rows[0]) * self.layout.units))

@@ -1,0 +1,185 @@
+"""First visits of pairs: what one person teaches about a table, however long they stay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from tacit.arrays import IntArray
+from tacit.grid import STEPS
+from tacit.kernels.first_visits import add_first_visits
+from tacit.participation import OFTEN
+from tacit.policy import uniform_policy
+from tacit.publication import Publication
+from tacit.statistics.base import (
+    Block,
+    Layout,
+    LifelongStatistic,
+    Memory,
+    Norm,
+    Relation,
+    block_weights,
+    published,
+)
+from tacit.task import Task, table_sizes
+from tacit.trajectory import Lives, Trajectory
+from tacit.validate import integer
+
+ASKED, AGAIN = 2, 1
+"""Flags of a publication: a pair that is asked for, and one that may be taught again."""
+
+
+class FirstVisits(LifelongStatistic):
+    """Next state and reward of the first visits of at most ``cap`` pairs per person.
+
+    Which pairs count is published ("wanted" [X], see ``kernels.first_visits``). Whether a step
+    counts follows from the past of the trajectory and from public flags, so counted next states
+    are independent draws of the pair's law, whatever policy, cap and flags do. A counted visit adds
+    1 to transitions [X, S], r - 1/2 to gains [X] and 1/2 to totals [X]; start states are counted
+    where their law is not declared, rewards where they are not known. Nothing is counted from a
+    terminal state on. All stages share one table.
+
+    With a task that bounds lives, ``cap`` and ``often`` hold for all participations of a person
+    together, and a start state is counted once. Proof of the sensitivity: proofs/first_visits.md
+    and proofs/lifetimes.md.
+
+    Args:
+        task: the public task.
+        cap: pairs that one person teaches, at most.
+        refresh: how many of them may be pairs that are taught again.
+        often: c, how often one person teaches a pair, at most.
+    """
+
+    def __init__(self, task: Task, cap: int, refresh: int, often: int = 1) -> None:
+        H, S, _ = table_sizes(task)
+        X = len(task.pairs.action)
+        self.task = task
+        self.cap, self.refresh = cap, refresh
+        self.often = integer(often, "often", low=1, high=OFTEN)
+        self.things = X + 1
+        self.steps = self.often * min(cap, X)
+        if not self.lifelong:
+            self.steps = min(H, self.steps)
+        """Visits that one person teaches, at most."""
+        self.rewards, self.starts = "reward" not in task.known, "initial" not in task.known
+        blocks = [Block("transitions", (X, S), 1.0 / STEPS), Block("totals", (X,), 1.0 / STEPS)]
+        if self.rewards:
+            blocks.append(Block("gains", (X,), 1.0 / STEPS))
+        if self.starts:
+            blocks.append(Block("starts", (S,), 1.0 / STEPS))
+        self.layout = Layout(blocks)
+
+    @property
+    def groups(self) -> IntArray:
+        """By cell, its pair; -1 for start states."""
+        pairs, S = np.arange(len(self.task.pairs.action)), len(self.task.pairs.number)
+        parts = (
+            [np.repeat(pairs, S), pairs, pairs] if self.rewards else [np.repeat(pairs, S), pairs]
+        )
+        return np.concatenate([*parts, np.full(S if self.starts else 0, -1)])
+
+    @property
+    def totals(self) -> IntArray:
+        """By pair, the cell that says how often it was counted."""
+        X, S = self.layout.blocks[0].shape
+        return X * S + np.arange(X)
+
+    def largest_cell(self) -> float:
+        """The most that one person adds to a cell."""
+        return float(self.often)
+
+    def add_people(
+        self,
+        lives: Lives,
+        publication: Publication,
+        coins: IntArray,
+        who: IntArray,
+        memory: Memory,
+        out: IntArray,
+        forget: bool = False,
+    ) -> None:
+        """First visits of pairs that the publication asks for."""
+        pairs, views, none = self.task.pairs, self.layout.views(out), np.zeros(0, dtype=np.int64)
+        wanted = published(publication, "wanted", pairs.action.shape).astype(np.int64)
+        add_first_visits(
+            *lives,
+            self.task.horizon,
+            pairs.first,
+            pairs.number,
+            wanted,
+            self.cap,
+            self.refresh,
+            self.often,
+            who,
+            memory.taught,
+            memory.spent,
+            forget,
+            views["transitions"],
+            views.get("gains", none),
+            views["totals"],
+            views.get("starts", none),
+        )
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """Jointly over all blocks; with weights 1, L2^2 = 3 c min(H, c m) + 2 for start states.
+
+        Two people count n and n' visits of a pair. Its transitions differ by at most n^2 + n'^2 in
+        squared L2, its gains by (n + n') / 2 and its totals by |n - n'| / 2: with equal weights the
+        squares of the last two add up to (n^2 + n'^2) / 2. Over all pairs n^2 <= c n, and the
+        visits of one person are at most min(H, c m).
+        """
+        w = block_weights(self.layout, norm, relation, scale)
+        replaced = relation is Relation.REPLACE_ONE
+        people, visits = (2 if replaced else 1), self.steps
+        count, total = w["transitions"], w["totals"]
+        gain, start = w.get("gains", 0.0), w.get("starts", 0.0)
+        if norm == "l1":
+            return people * (visits * (count + 0.5 * (gain + total)) + start)
+        apart = (gain**2 + total**2) / 4
+        if replaced:
+            apart = max(apart, gain**2 / 2)
+        return math.sqrt(people * (self.often * visits * (count**2 + apart) + start**2))
+
+    def worst_contexts(self) -> dict[str, dict[str, IntArray]]:
+        """Every pair is asked for, or every pair may be taught again."""
+        X = len(self.task.pairs.action)
+        return {
+            "pairs that are asked for": {"wanted": np.full(X, ASKED)},
+            "pairs that are taught again": {"wanted": np.full(X, AGAIN)},
+        }
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """Of a few trips through the pairs, the two that are farthest apart if all are asked for.
+
+        They attain the bound if c = 1 and there are three states with pairs, or twice as many pairs
+        as one person teaches.
+        """
+        pairs, m = self.task.pairs, max(1, self.steps // self.often)
+        orders = np.arange(len(pairs.action)), np.lexsort((pairs.state, pairs.action))
+        ways = [
+            (self._trip(order[:m], 1.0, end), self._trip(other[:m], 0.0, end))
+            for order in orders
+            for other in (order[::-1], order[:m][::-1], np.roll(order[:m][::-1], 1))
+            for end in (0, -1)
+        ]
+        return max(ways, key=self._apart)
+
+    def _trip(self, order: IntArray, reward: float, end: int) -> Trajectory:
+        """Round and round through these pairs, and to a state where that ends."""
+        pairs = self.task.pairs
+        x = np.resize(order, self.task.horizon)
+        states = np.append(pairs.state[x], np.arange(len(pairs.number))[end])
+        return Trajectory(states, pairs.action[x], np.full(len(x), reward))
+
+    def _apart(self, lives: tuple[Trajectory, Trajectory]) -> float:
+        """How far apart two contributions are if every pair is asked for."""
+        rows = np.zeros((2, self.layout.size), dtype=np.int64)
+        wanted = {"wanted": np.full(len(self.task.pairs.action), ASKED)}
+        entry = Publication(0, uniform_policy(*table_sizes(self.task)), wanted)
+        for life, row in zip(lives, rows, strict=True):
+            self.contribute(life, entry, 0, row)
+        return float(np.linalg.norm((rows[1] - rows[0]) * self.layout.units))

@@ -1,0 +1,93 @@
+"""A budget of norms for sums that have no cells to count in: what one person adds in a life."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arrays import IntArray
+from tacit.grid import GRID
+from tacit.publication import Publication
+from tacit.statistics.base import (
+    BatchStatistic,
+    LifelongStatistic,
+    Memory,
+    Norm,
+    Relation,
+    Statistic,
+    Steered,
+    block_weights,
+)
+from tacit.task import Task
+from tacit.trajectory import Lives, Trajectory
+
+HAIR = 1e-12
+"""Above the relative error of a norm in float64."""
+
+
+class NormBudget(LifelongStatistic):
+    """Another statistic, of which one person adds contributions of total L2 norm B at most.
+
+    B is the largest norm of one participation, so the first one always counts in full. What would
+    go beyond is scaled down to what is left, as a whole: directions stay, weights fall. The sums of
+    two lives are then at most 2 B |C| apart through any counter (proofs/lifetimes.md).
+
+    Args:
+        statistic: what one participation contributes.
+        task: the public task.
+    """
+
+    things = 0
+
+    def __init__(self, statistic: Statistic, task: Task) -> None:
+        assert isinstance(statistic, BatchStatistic)
+        self.inner, self.task = statistic, task
+        self.layout = statistic.layout
+        self.budget = math.ceil(statistic.sensitivity("l2", Relation.ADD_REMOVE_ONE) / GRID)
+        """B, in grid steps."""
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """Of whole lives 2 B, by the triangle inequality; weights of blocks at their largest."""
+        if not self.lifelong:
+            return self.inner.sensitivity(norm, relation, scale)
+        weights = block_weights(self.layout, norm, relation, scale)
+        lives = 2 if relation is Relation.REPLACE_ONE else 1
+        l2 = lives * self.budget * GRID * max(weights.values())
+        return l2 if norm == "l2" else math.sqrt(self.layout.size) * l2
+
+    def add_people(
+        self,
+        lives: Lives,
+        publication: Publication,
+        coins: IntArray,
+        who: IntArray,
+        memory: Memory,
+        out: IntArray,
+        forget: bool = False,
+    ) -> None:
+        """One contribution after the other, cut to what is left of its person's budget."""
+        units, one = self.layout.units, np.zeros(self.layout.size, dtype=np.int64)
+        for row, person in enumerate(who):
+            one[:] = 0
+            alone = Lives(*(part[row : row + 1] for part in lives))
+            self.inner.add_many(alone, publication, coins[row : row + 1], one)
+            norm = float(np.linalg.norm(one * units)) / GRID * (1.0 + HAIR)
+            left = self.budget - int(memory.spent[person])
+            if norm > left:
+                one[:] = np.trunc(one * (left / norm * (1.0 - HAIR))).astype(np.int64)
+            out += one
+            if not forget:
+                memory.spent[person] += min(math.ceil(norm), left)
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """Of one participation."""
+        return self.inner.worst_pair()
+
+    def worst_contexts(self) -> Mapping[str, Mapping[str, npt.NDArray[np.float64]]]:
+        """Of one participation."""
+        return self.inner.worst_contexts() if isinstance(self.inner, Steered) else {"": {}}

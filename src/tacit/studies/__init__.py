@@ -1,0 +1,1 @@
+"""Two worlds that people care about, and what privacy costs in them."""

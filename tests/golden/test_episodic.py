@@ -1,0 +1,10 @@
+"""Searches: as recorded, to the last bit. ``record.py`` says what that means."""
+
+import pytest
+
+from golden.record import check, names
+
+
+@pytest.mark.parametrize("name", names("episodic"))
+def test_as_recorded(name: str) -> None:
+    check(name)

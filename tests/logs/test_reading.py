@@ -1,0 +1,246 @@
+"""Files become rows, and rows are cut by rule, whatever they hold and however they lie."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from logs.worlds import chain, mapping, uniform
+from tacit.errors import InvalidInput
+from tacit.logs.mapping import make_mapping
+from tacit.logs.reading import read_log
+from tacit.logs.simulated import simulate_log, write_log
+from tacit.statistics.logged import LoggedVisits
+
+RAW = {
+    "data": {"name": "raw"},
+    "columns": {"person": "who", "episode": "stay", "step": "day", "reward": "score"},
+    "state": [
+        {"column": "mood", "values": ["calm", "tense"], "other": "unknown"},
+        {"column": "age", "bins": [30, 60]},
+    ],
+    "action": {"column": "did", "values": ["rest", "walk"]},
+    "reward": {"range": [0, 10], "missing": 5},
+    "task": {"horizon": 3, "first_step": 1},
+}
+
+
+def raw(**changes):
+    data = {name: dict(part) if isinstance(part, dict) else part for name, part in RAW.items()}
+    for table, keys in changes.items():
+        data[table] = keys if isinstance(keys, list) else {**data.get(table, {}), **keys}
+    return make_mapping(data)
+
+
+def rows(tmp_path, table, mapped, ending="parquet"):
+    path = tmp_path / f"log.{ending}"
+    made = pa.table(table)
+    if ending == "csv":
+        pyarrow.csv.write_csv(made, path)
+    else:
+        pyarrow.parquet.write_table(made, path)
+    return read_log(path, mapped).log
+
+
+def table(**columns):
+    n = len(next(iter(columns.values())))
+    usual = {"who": ["a"] * n, "stay": [1] * n, "day": list(range(1, n + 1)), "score": [0.0] * n}
+    usual |= {"mood": ["calm"] * n, "age": [20.0] * n, "did": ["rest"] * n}
+    return usual | columns
+
+
+def kept(log):
+    last = log.begin[-1]
+    return [column[:last].tolist() for column in (log.step, log.state, log.action, log.after)]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_become_cells_and_steps(tmp_path, ending) -> None:
+    found = rows(
+        tmp_path,
+        table(
+            mood=["calm", "odd", "tense", None],
+            age=[20.0, 30.0, 59.9, 60.0],
+            did=["rest", "walk", "rest", None],
+            score=[0.0, 20.0, None, None],
+        ),
+        raw(),
+        ending,
+    )
+    assert kept(found) == [[0, 1, 2], [0, 7, 4], [0, 1, 0], [7, 4, 8]]
+    assert found.reward[:3].tolist() == [0.0, 1.0, 0.5]
+    assert found.begin.tolist() == [0, 3] and found.opens[:3].tolist() == [1, 0, 0]
+
+
+def test_duplicates_gaps_and_what_lies_outside_are_cut(tmp_path) -> None:
+    found = rows(
+        tmp_path,
+        table(
+            day=[2, 1, 1, 0, 4, 9],
+            mood=["calm", "tense", "calm", "calm", "calm", "calm"],
+            did=["walk", "rest", "walk", "rest", "rest", "rest"],
+        ),
+        raw(),
+    )
+    # day 1: the first of two rows; day 0 and 9 outside; day 4 is where day 3 would have led
+    assert kept(found) == [[0, 1], [3, 0], [0, 1], [0, -1]]
+
+
+def test_a_row_of_an_unknown_state_or_person_is_left_out(tmp_path) -> None:
+    ages = [20.0, None, 20.0]
+    found = rows(tmp_path, table(age=ages), raw())
+    assert kept(found) == [[0, 2], [0, 0], [0, 0], [-1, -1]]
+    nobody = rows(tmp_path, table(who=["a", None, "b"], day=[1, 1, 1]), raw())
+    assert nobody.people == 2
+
+
+def test_an_unknown_action_teaches_nothing_but_where_the_step_before_led(tmp_path) -> None:
+    moods = ["calm", "tense", "calm"]
+    found = rows(tmp_path, table(did=["rest", "fly", "walk"], mood=moods), raw())
+    assert kept(found) == [[0, 2], [0, 0], [0, 1], [3, -1]]
+    other = rows(tmp_path, table(did=["rest", "fly", "walk"]), raw(action={"other": "walk"}))
+    assert other.action[:3].tolist() == [0, 1, 1]
+
+
+def test_episodes_end_where_the_log_says_so(tmp_path) -> None:
+    columns = {**RAW["columns"], "ends": "quit"}
+    for quits in ([False, True, False], ["no", "Yes", "no"], [0, 1, None]):
+        found = rows(tmp_path, table(quit=quits, did=["rest"] * 3), raw(columns=columns))
+        assert kept(found) == [[0, 1], [0, 0], [0, 0], [0, 9]]
+
+
+def test_steps_may_be_dates_or_only_ordered(tmp_path) -> None:
+    days = ["2026-03-01", "2026-02-27", "2026-03-04"]
+    acts = ["walk", "rest", "walk"]
+    found = rows(tmp_path, table(day=days, did=acts), raw(task={"steps": "dated"}), "csv")
+    assert found.step[:3].tolist() == [0, 1, 2] and found.action[:3].tolist() == [0, 1, 1]
+    ordered = rows(tmp_path, table(day=[5, 2, 70], did=acts), raw(task={"steps": "ordered"}))
+    assert ordered.step[:3].tolist() == [0, 1, 2] and ordered.action[:3].tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("steps", ["numbered", "ordered", "dated"])
+def test_a_row_without_a_step_is_left_out(tmp_path, steps) -> None:
+    days = ["2026-03-01", None] if steps == "dated" else [1, None]
+    found = rows(tmp_path, table(day=days, did=["rest", "walk"]), raw(task={"steps": steps}))
+    assert found.action[: found.begin[-1]].tolist() == [0]
+
+
+def test_people_are_told_apart_in_every_piece_of_a_file(tmp_path, monkeypatch) -> None:
+    """Ids that look like numbers in one piece and not in another still are the same people."""
+    from tacit.logs import reading
+
+    monkeypatch.setattr(reading, "PIECE", 2)
+    who = ["7", "7", "x", "7", "x", "08", "8", "8.0"]
+    found = rows(tmp_path, table(who=who, stay=list(range(8)), day=[1] * 8), raw(), "csv")
+    assert found.people == 5
+    assert sorted(np.diff(found.begin).tolist()) == [1, 1, 1, 2, 3]
+
+
+def test_people_beyond_the_declared_number_are_left_out(tmp_path) -> None:
+    found = rows(tmp_path, table(who=list("abcd"), day=[1] * 4), raw(data={"people": 3}))
+    assert found.people == 3
+
+
+def test_order_and_format_of_the_file_do_not_matter(tmp_path) -> None:
+    problem = chain()
+    made = simulate_log(problem, uniform(problem), 300, np.random.default_rng(0))
+    mapped = mapping(problem)
+    statistic = LoggedVisits(mapped.task, 6, mapped.top)
+    sums = []
+    for name in ("log.parquet", "log.csv"):
+        path = write_log(made, tmp_path / name)
+        sums.append(counted(statistic, read_log(path, mapped).log))
+    shuffled = pyarrow.parquet.read_table(tmp_path / "log.parquet")
+    order = np.random.default_rng(1).permutation(shuffled.num_rows)
+    pyarrow.parquet.write_table(shuffled.take(pa.array(order)), tmp_path / "shuffled.parquet")
+    sums.append(counted(statistic, read_log(tmp_path / "shuffled.parquet", mapped).log))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    half = shuffled.num_rows // 2
+    for i, part in enumerate((shuffled.slice(0, half), shuffled.slice(half))):
+        pyarrow.parquet.write_table(part, folder / f"{i}.parquet")
+    sums.append(counted(statistic, read_log(folder, mapped).log))
+    for other in sums:
+        assert np.array_equal(other, counted(statistic, made))
+
+
+def counted(statistic, log):
+    out = np.zeros(statistic.layout.size, dtype=np.int64)
+    statistic.add(log, out)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"columns": {"step": "d"}}, "no column 'd'.*did you mean|known"),
+        ({"colums": {}}, "no key 'colums'.*columns"),
+        ({"action": {"size": 3}}, "exactly one of values"),
+        ({"state": []}, r"at least one table \[\[state\]\]"),
+        ({"task": {"horizon": 0}}, "horizon"),
+        ({"reward": {"range": [1, 0]}}, "range"),
+        ({"data": {"name": ""}}, "name"),
+        ({"budget": {"epsilon": 0}}, "epsilon"),
+        ({"task": {"terminal": ["tired"]}}, "tired"),
+        ({"task": {"terminal": 3}}, "terminal = 3, but it must be a list"),
+        ({"task": {"allowed": "rest"}}, "it must be a list"),
+        ({"reward": {"range": [0, 1, 2]}}, "least and the largest"),
+    ],
+)
+def test_mistakes_in_the_mapping_are_told(tmp_path, change, said) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        rows(tmp_path, table(did=["rest"]), raw(**change))
+
+
+def test_a_log_that_is_not_there_or_empty_is_told(tmp_path) -> None:
+    for path, said in (("none.csv", "no log"), ("x.txt", "must be")):
+        if path == "x.txt":
+            (tmp_path / path).write_text("x")
+        with pytest.raises(InvalidInput, match=said):
+            read_log(tmp_path / path, raw())
+    with pytest.raises(InvalidInput, match="no rows"):
+        rows(tmp_path, table(who=pa.array([None, None], pa.string())), raw())
+    (tmp_path / "bad.parquet").write_bytes(b"nothing")
+    with pytest.raises(InvalidInput, match="cannot be read as a log"):
+        read_log(tmp_path / "bad.parquet", raw())
+
+
+def test_a_minari_data_set_is_a_log(tmp_path, monkeypatch) -> None:
+    minari = pytest.importorskip("minari")
+    from types import SimpleNamespace
+
+    episode = SimpleNamespace(
+        id=4,
+        observations=np.array([0, 1, 2]),
+        actions=np.array([1, 0]),
+        rewards=np.array([0.0, 1.0]),
+        terminations=np.array([False, True]),
+    )
+    held = SimpleNamespace(iterate_episodes=lambda: iter([episode]))
+    monkeypatch.setattr(minari, "load_dataset", lambda name: held)
+    mapped = make_mapping(
+        {
+            "data": {"name": "m"},
+            "columns": {"person": "person", "step": "step", "reward": "reward", "ends": "ends"},
+            "state": [{"column": "observation", "size": 3}],
+            "action": {"column": "action", "size": 2},
+            "task": {"horizon": 5},
+        }
+    )
+    found = read_log("minari:any", mapped).log
+    assert kept(found) == [[0, 1], [0, 1], [1, 0], [1, 3]]
+
+
+def test_a_label_between_whole_numbers_is_not_the_one_below(tmp_path) -> None:
+    mapped = raw(state=[{"column": "mood", "values": [1, 2.5], "other": "unknown"}])
+    moods = [1.0, 1.5, 2.5]
+    found = rows(tmp_path, table(mood=moods), mapped)
+    assert kept(found)[1] == [0, 2, 1]
+
+
+def test_a_mapping_without_rewards_says_what_they_count_as() -> None:
+    assert mapping(chain()).notes == ()
+    bare = {**RAW, "columns": {"person": "who"}, "reward": {}}
+    (said,) = make_mapping(bare).notes
+    assert "all of them count as 0" in said

@@ -1,0 +1,198 @@
+"""What one person moves in sums over a log: against hand-written counts and random lives."""
+
+import numpy as np
+import pytest
+
+from logs.worlds import garnet, mapping
+from tacit.logs.mapping import make_mapping
+from tacit.logs.reading import arranged
+from tacit.statistics.base import Relation
+from tacit.statistics.logged import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
+
+STATES, ACTIONS, HORIZON = 4, 2, 5
+
+
+def small(ends: bool = False):
+    columns = {"person": "p", "episode": "e", "step": "t", "reward": "r", "propensity": "c"}
+    if ends:
+        columns["ends"] = "d"
+    return make_mapping(
+        {
+            "data": {"name": "small", "people": 50},
+            "columns": columns,
+            "state": [{"column": "s", "size": STATES}],
+            "action": {"column": "a", "size": ACTIONS},
+            "task": {"horizon": HORIZON},
+            "reward": {"range": [-0.5, 1.0]} if ends else {},
+        }
+    )
+
+
+def life(rng: np.random.Generator, extreme: bool) -> dict[str, np.ndarray]:
+    """Rows of one person, in disorder and with nonsense in them."""
+    rows = int(rng.integers(0, 40))
+    reward = rng.integers(0, 2, rows) if extreme else rng.random(rows)
+    return {
+        "episode": rng.integers(0, 6, rows),
+        "step": rng.integers(-1, HORIZON + 3, rows),
+        "state": rng.integers(-1, STATES + 1, rows),
+        "action": rng.integers(-1, ACTIONS + 1, rows),
+        "reward": reward.astype(np.float32),
+        "chance": rng.choice([0.0, 0.1, 0.5, 1.0], rows).astype(np.float32),
+        "ends": (rng.random(rows) < 0.1).astype(np.int8),
+    }
+
+
+def log_of(lives, mapped):
+    parts = {name: np.concatenate([one[name] for one in lives]) for name in lives[0]}
+    if "ends" not in mapped.columns:
+        del parts["ends"]
+    parts["person"] = np.repeat(np.arange(len(lives)), [len(one["step"]) for one in lives])
+    for name, kind in (("state", np.int16), ("action", np.int8), ("step", np.int16)):
+        parts[name] = parts[name].astype(kind)
+    return arranged(parts, mapped).log
+
+
+def summed(statistic, log):
+    out = np.zeros(statistic.layout.size, dtype=np.int64)
+    statistic.add(log, out)
+    return out * statistic.layout.units
+
+
+def statistics(mapped):
+    task = mapped.task
+    rng = np.random.default_rng(0)
+    S = task.sizes["states"]
+    policy = rng.dirichlet(np.ones(ACTIONS), size=(HORIZON, S))
+    return {
+        "visits": LoggedVisits(task, 3, mapped.top),
+        "all visits": LoggedVisits(task, 100, mapped.top),
+        "stages": LoggedStages(task, mapped.top),
+        "outcomes": LoggedOutcomes(task, 2, mapped.top),
+        "all outcomes": LoggedOutcomes(task, 100, mapped.top),
+        "weights": WeightedReturns(task, policy, 3.0, mapped.top),
+    }
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("kind", list(statistics(small())))
+def test_no_two_lives_are_farther_apart_than_the_declared_bound(kind, ends) -> None:
+    mapped = small(ends)
+    statistic = statistics(mapped)[kind]
+    rng = np.random.default_rng(3)
+    bounds = {norm: statistic.sensitivity(norm, Relation.REPLACE_ONE) for norm in ("l1", "l2")}
+    alone = {norm: statistic.sensitivity(norm, Relation.ADD_REMOVE_ONE) for norm in ("l1", "l2")}
+    largest, order = 0.0, {"l1": 1, "l2": 2}
+    for trial in range(400):
+        pair = [life(rng, extreme=trial % 2 == 0) for _ in range(2)]
+        while not all(len(one["step"]) for one in pair):
+            pair = [life(rng, extreme=True) for _ in range(2)]
+        one, two = (summed(statistic, log_of([each], mapped)) for each in pair)
+        for norm, power in order.items():
+            assert np.linalg.norm(two - one, power) <= bounds[norm] * (1 + 1e-6) + 1e-4
+            assert np.linalg.norm(one, power) <= alone[norm] * (1 + 1e-6) + 1e-4
+        largest = max(largest, float(np.linalg.norm(two - one)) / bounds["l2"])
+    if kind != "weights":  # hardly a random episode is recorded from its first step to its end
+        assert largest > 0.5, "random lives come near the bound, or it is far too large"
+
+
+def test_a_person_moves_the_sums_by_their_own_contribution_only() -> None:
+    mapped, rng = small(), np.random.default_rng(5)
+    for statistic in statistics(mapped).values():
+        lives = [life(rng, extreme=False) for _ in range(6)]
+        lives = [one for one in lives if len(one["step"])]
+        together = summed(statistic, log_of(lives, mapped))
+        apart = sum(summed(statistic, log_of([one], mapped)) for one in lives)
+        assert np.allclose(together, apart, atol=1e-6)
+
+
+def test_the_worst_pair_of_first_visits_attains_the_bound() -> None:
+    """Two lives through the same pairs, to other states with other rewards and starts."""
+    mapped = small()
+    statistic = LoggedVisits(mapped.task, 3, mapped.top)
+
+    def trip(states, reward):
+        n = len(states)
+        filled = {"episode": np.zeros(n), "step": np.arange(n), "state": np.array(states)}
+        filled |= {"action": np.zeros(n), "reward": np.full(n, reward, dtype=np.float32)}
+        return filled | {"chance": np.ones(n, dtype=np.float32), "ends": np.zeros(n, np.int8)}
+
+    one, two = trip([0, 1, 2, 0, 1, 2], 1.0), trip([2, 1, 0, 2, 1, 0], 0.0)
+    apart = summed(statistic, log_of([one], mapped)) - summed(statistic, log_of([two], mapped))
+    views = statistic.layout.views(apart)
+    counted = sum(float((views[name] ** 2).sum()) for name in views if name != "returns")
+    assert counted == pytest.approx(3 * 3 + 2)
+    assert statistic.sensitivity("l2", Relation.REPLACE_ONE) ** 2 == pytest.approx(3 * 3 + 4)
+
+
+def test_weighted_returns_attain_their_bound() -> None:
+    mapped = small()
+    policy = np.eye(ACTIONS)[np.zeros((HORIZON, STATES), dtype=np.int64)]
+    statistic = WeightedReturns(mapped.task, policy, 2.0, mapped.top)
+    sums = []
+    for reward in (1.0, 0.0):
+        n = HORIZON
+        rows = {"episode": np.zeros(n), "step": np.arange(n), "state": np.zeros(n)}
+        rows |= {"action": np.zeros(n), "reward": np.full(n, reward, dtype=np.float32)}
+        rows |= {"chance": np.full(n, 0.5, dtype=np.float32), "ends": np.zeros(n)}
+        sums.append(summed(statistic, log_of([rows], mapped)))
+    assert np.allclose(sums, [[1, 1, 0, 1, 0], [1, 0, 1, 0, 1]])
+    bound = statistic.sensitivity("l2", Relation.REPLACE_ONE)
+    assert np.linalg.norm(sums[1] - sums[0]) == pytest.approx(bound)
+
+
+def test_tiny_chances_do_not_make_infinite_weights() -> None:
+    mapped = small()
+    policy = np.eye(ACTIONS)[np.zeros((HORIZON, STATES), dtype=np.int64)]
+    statistic = WeightedReturns(mapped.task, policy, 2.0, mapped.top)
+    n = HORIZON
+    for last, expected in ((0, 1.0), (1, 0.0)):
+        action = np.append(np.zeros(n - 1), last)
+        rows = {"episode": np.zeros(n), "step": np.arange(n), "state": np.zeros(n)}
+        rows |= {"action": action, "reward": np.ones(n, dtype=np.float32), "ends": np.zeros(n)}
+        rows["chance"] = np.full(n, 1e-45, dtype=np.float32)
+        assert summed(statistic, log_of([rows], mapped))[1] == pytest.approx(expected)
+
+
+def test_first_visits_are_those_that_a_person_would_count_by_hand() -> None:
+    mapped, rng = small(), np.random.default_rng(8)
+    statistic = LoggedVisits(mapped.task, 3, mapped.top)
+    for _ in range(200):
+        rows = life(rng, extreme=False)
+        if not len(rows["step"]):
+            continue
+        views = statistic.layout.views(summed(statistic, log_of([rows], mapped)))
+        seen, expected = set(), np.zeros_like(views["transitions"])
+        order = sorted(
+            range(len(rows["step"])), key=lambda i: (rows["episode"][i], rows["step"][i], i)
+        )
+        for i in order:
+            e, t, s, a = (rows[name][i] for name in ("episode", "step", "state", "action"))
+            if not (0 <= t < HORIZON and 0 <= s < STATES and 0 <= a < ACTIONS):
+                continue
+            at = {
+                step: next(
+                    (
+                        j
+                        for j in order
+                        if rows["episode"][j] == e
+                        and rows["step"][j] == step
+                        and 0 <= rows["state"][j] < STATES
+                    ),
+                    None,
+                )
+                for step in (t, t + 1)
+            }
+            if at[t] != i or at[t + 1] is None or (s, a) in seen or len(seen) == 3:
+                continue
+            seen.add((s, a))
+            expected[mapped.task.pairs.number[s, a], rows["state"][at[t + 1]]] += 1
+        assert np.array_equal(views["transitions"], expected)
+        assert np.allclose(views["totals"], expected.sum(axis=1) / 2)
+
+
+def test_noise_does_not_grow_with_episodes_or_horizon() -> None:
+    problem = garnet()
+    task = mapping(problem).task
+    assert LoggedVisits(task, 5, 1.0).sensitivity("l2", Relation.REPLACE_ONE) == np.sqrt(19)
+    assert LoggedOutcomes(task, 5, 1.0).sensitivity("l2", Relation.REPLACE_ONE) == np.sqrt(7)
