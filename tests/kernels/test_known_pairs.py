@@ -26,11 +26,13 @@ def test_a_weak_next_state_is_drawn_when_exploring_and_not_in_the_mean() -> None
     ptr, _, count = listed(0.0)
     sure, known = (count > 15.0).astype(np.int64), np.ones(2, dtype=np.int64)
     rng, prob = np.random.default_rng(3), np.zeros(len(count))
-    draw_next_states(ptr, count, sure, known, -1.0, rng, prob)
+    draw_next_states(ptr, count, sure, known, -1.0, False, rng, prob)
     assert prob == pytest.approx([4 / 7, 3 / 7, 25 / 60, 0.0, 35 / 60])
     draws = np.zeros((2000, len(count)))
     for row in draws:
-        draw_next_states(ptr, count, sure, known, 0.3 * STD, rng, row)
+        draw_next_states(ptr, count, sure, known, 0.3 * STD, True, rng, row)
     assert draws[:, :2].sum(axis=1) == pytest.approx(1.0)
     assert draws[:, 2:].sum(axis=1) == pytest.approx(1.0)
     assert draws[:, 3].mean() == pytest.approx(7 / 67, abs=0.01)
+    draw_next_states(ptr, count, sure, known, 0.3 * STD, False, rng, prob)
+    assert prob[3] == 0.0 < prob[2] < 1.0

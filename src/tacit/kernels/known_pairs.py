@@ -56,13 +56,15 @@ def draw_next_states(
     sure: IntArray,
     known: IntArray,
     std: float,
+    doubt: bool,
     rng: np.random.Generator,
     prob: Array,
 ) -> None:
     """Laws of next states that counts allow: noise of ``std`` drawn again, then Dirichlet draws.
 
-    Next states that are not ``sure`` have what their drawn count says; the others half a visit
-    more. With std < 0 the shares of the sure counts themselves, and nothing is drawn.
+    With ``doubt`` next states that are not ``sure`` have what their drawn count says, else nothing;
+    the sure ones half a visit more. With std < 0 the shares of the sure counts themselves, and
+    nothing is drawn.
     """
     for x in range(ptr.shape[0] - 1):
         if known[x] == 0:
@@ -70,7 +72,7 @@ def draw_next_states(
         total = 0.0
         for i in range(ptr[x], ptr[x + 1]):
             g = count[i] * sure[i]
-            if std >= 0.0:
+            if std >= 0.0 and (doubt or sure[i] != 0):
                 drawn = max(count[i] + std * rng.standard_normal(), 0.0)
                 g = rng.standard_gamma(drawn + 0.5 * sure[i])
             prob[i] = g

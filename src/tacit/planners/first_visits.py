@@ -36,13 +36,14 @@ LUCK = 0.3
 plan a lucky draw, up to this much more."""
 
 NEIGHBOUR = 1.5
-"""Standard deviations at which a next state is believed that another action of the state has.
-Exploring plans allow for it from a count of 0 on where noise is small, except in vast tables: where
-few have been, one next state that is missed makes the best action look bad, and nobody would try it
-again."""
+"""Standard deviations at which a next state is believed that another action of the state has. Draws
+allow for it from a count of 0 on where noise is small or rewards are rare, except in vast tables:
+where few have been, one next state that is missed makes the best action look bad, and nobody would
+try it again."""
 
-QUIET = 16.0
-"""Visits up to which the standard deviation of the noise is small."""
+QUIET, RARE = 16.0, 0.25
+"""Visits up to which the standard deviation of the noise is small, and what an unknown pair may
+promise per step where rewards are rare."""
 
 KNOWN = 1.5
 """Standard deviations of its number of visits above which a pair is known."""
@@ -62,6 +63,12 @@ CALM = 100.0
 EXPLORE, EXPLOIT, GIVE_UP = 0.1, 0.6, 0.8
 """Shares of the users: all plans explore until the first; half of them after it, falling to none
 at the second; where nothing was found, all of them until the third."""
+
+DOUBT = 0.3, 0.1
+"""Share of the plans that would exploit and, where rewards are rare, doubt what is known instead
+(the second where noise is small), from twice the share of the users at which exploiting begins on
+until that of giving up. One pair that looks worse than it is can cost all there is to win, and who
+exploits does not meet it again."""
 
 BOLDLY = 0.35, 0.8
 """The first two of them in a table that has very many pairs, but not too many to look for them."""
@@ -135,16 +142,19 @@ class FirstVisitPlanner:
             policy = uniform_policy(H, S, A, pairs)
             return Publication(next_version(previous), policy, context)
         if release not in self._models:
-            quiet = release.law.scale("transitions") <= QUIET
-            self._models[release] = read_model(task, release, self.vast, quiet and not self.vast)
+            self._models[release] = read_model(task, release, self.vast, not self.vast)
         model = self._models[release]
         found, rate = self._outlook(task, model)
         until = BOLDLY if self.vast and self.bold else (EXPLORE, EXPLOIT)
-        share = _exploring(release.users / task.users, found, *until)
+        done = release.users / task.users
+        share, width = _exploring(done, found, *until), 0.0
         if streams.draws != 1:
-            share = 0.0
-        explore = bool((turn + streams.posterior.random()) / self.plans < share)
-        table, prob = self._choose(task, model, explore, rate, streams)
+            share, done = 0.0, 1.0
+        if (turn + streams.posterior.random()) / self.plans < share:
+            width = WIDTH
+        elif rate < RARE and not self.vast and 2.0 * EXPLORE <= done <= GIVE_UP:
+            width = float(streams.posterior.random() < DOUBT[model.std <= QUIET])
+        table, prob = self._choose(task, model, width, rate, streams)
         if self.capped:
             seen = np.empty(len(pairs.action))
             chances = model.ptr, model.succ, prob, model.known
@@ -168,22 +178,27 @@ class FirstVisitPlanner:
         return True, min(1.0, HOPE * value / (H * largest))
 
     def _choose(
-        self, task: Task, model: Model, explore: bool, rate: float, streams: Streams
+        self, task: Task, model: Model, width: float, rate: float, streams: Streams
     ) -> tuple[IntArray, Array]:
-        """The best pairs [H, S] of a model, drawn if exploring, and its next states' chances."""
+        """The best pairs [H, S] of a model, and its next states' chances.
+
+        With a ``width`` that share of the noise is drawn again: ``WIDTH`` explores, 1 doubts.
+        """
         H, S, _ = table_sizes(task)
-        X = len(model.known)
+        X, explore = len(model.known), width == WIDTH
         reward, prob = _mean(task, model)
         bonus, luck = np.zeros(X), np.zeros(X)
         if explore:
             luck = LUCK * streams.posterior.random(X) ** 2
-            counts = model.ptr, model.seen, model.sure, model.known
-            draw_next_states(*counts, WIDTH * model.std, streams.posterior, prob)
-            if len(model.posterior):
-                drawn = model.atoms, model.posterior, model.known
-                draw_rewards(*drawn, streams.posterior, reward)
             calm = min(1.0, task.users / (CALM * X * model.std))
             bonus = calm * model.std / np.maximum(model.visits, model.std)
+        if width > 0.0:
+            counts = model.ptr, model.seen, model.sure, model.known
+            weak = model.std <= QUIET or rate < RARE
+            draw_next_states(*counts, width * model.std, weak, streams.posterior, prob)
+            if len(model.posterior):
+                chances = model.posterior if explore else _flatter(model.posterior)
+                draw_rewards(model.atoms, chances, model.known, streams.posterior, reward)
         V, table = np.empty((H + 1, S)), np.empty((H, S), dtype=np.int64)
         rows = task.pairs.first, model.ptr, model.succ, prob, reward, model.known, bonus
         jitter = 1e-7 * streams.ties.random(X)
@@ -204,8 +219,14 @@ def _mean(task: Task, model: Model) -> tuple[Array, Array]:
     """Mean rewards of pairs, and chances of next states by their counts."""
     prob = np.zeros(len(model.succ))
     nothing = np.random.default_rng(0)
-    draw_next_states(model.ptr, model.seen, model.sure, model.known, -1.0, nothing, prob)
+    draw_next_states(model.ptr, model.seen, model.sure, model.known, -1.0, False, nothing, prob)
     return model.mean.copy(), prob
+
+
+def _flatter(chances: Array) -> Array:
+    """Chances [X, J] in proportion to their roots: as if half as much had been seen."""
+    roots = np.sqrt(chances)
+    return roots / np.maximum(roots.sum(axis=1, keepdims=True), 1e-300)
 
 
 def _exploring(share: float, found: bool, first: float, last: float) -> float:

@@ -33,7 +33,7 @@ def pessimistic_policy(task: Task, release: Release) -> Policy:
     H, S, _ = table_sizes(task)
     model = read_model(task, release, vast=False, weak=False)
     prob = np.zeros(len(model.succ))
-    chances = model.ptr, model.seen, model.sure, model.known, -1.0
+    chances = model.ptr, model.seen, model.sure, model.known, -1.0, False
     draw_next_states(*chances, np.random.default_rng(0), prob)
     visits = np.maximum(model.visits, model.std)
     V, table = np.empty((H + 1, S)), np.empty((H, S), dtype=np.int64)
