@@ -305,7 +305,7 @@ class RenewsAnyTime(CountedSums):
 
     def renew(self, secret: Any) -> None:
         """Without looking at the batch."""
-        self.strategy.renew(secret.counter.secret, secret.counter.public)
+        self.strategy.renew(secret.counter)
 
 
 def batch_is_in_two_periods(kind: type[CountedSums]) -> bool:

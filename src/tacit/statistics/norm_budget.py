@@ -31,9 +31,10 @@ HAIR = 1e-12
 class NormBudget(LifelongStatistic):
     """Another statistic, of which one person adds contributions of total L2 norm B at most.
 
-    B is the largest norm of one participation, so the first one always counts in full. What would
-    go beyond is scaled down to what is left, as a whole: directions stay, weights fall. The sums of
-    two lives are then at most 2 B |C| apart through any counter (proofs/lifetimes.md).
+    B is the largest norm of one participation, so the first one always counts in full; ``often``
+    times that, where the rule of the task says so. What would go beyond is scaled down to what is
+    left, as a whole: directions stay, weights fall. The sums of two lives are then at most 2 B |C|
+    apart through any counter (proofs/lifetimes.md).
 
     Args:
         statistic: what one participation contributes.
@@ -46,7 +47,9 @@ class NormBudget(LifelongStatistic):
         assert isinstance(statistic, BatchStatistic)
         self.inner, self.task = statistic, task
         self.layout = statistic.layout
-        self.budget = math.ceil(statistic.sensitivity("l2", Relation.ADD_REMOVE_ONE) / GRID)
+        often = 1 if task.rule is None else task.rule.often
+        largest = often * statistic.sensitivity("l2", Relation.ADD_REMOVE_ONE)
+        self.budget = math.ceil(largest / GRID)
         """B, in grid steps."""
 
     def sensitivity(
@@ -59,6 +62,10 @@ class NormBudget(LifelongStatistic):
         lives = 2 if relation is Relation.REPLACE_ONE else 1
         l2 = lives * self.budget * GRID * max(weights.values())
         return l2 if norm == "l2" else math.sqrt(self.layout.size) * l2
+
+    def largest_cell(self) -> float:
+        """What one participation adds to a cell at most: its norm."""
+        return self.budget * GRID
 
     def add_people(
         self,

@@ -136,6 +136,14 @@ class NoisySums(base.Privatizer[B]):
         secret.last = (query.id, release)
         return release
 
+    def renew(self, secret: B) -> None:
+        """Between two releases only; batches themselves have noise of their own."""
+        if secret.open:
+            raise InvalidInput(
+                f"a batch is in one period, and {secret.open} users are in the open one; release "
+                "first"
+            )
+
     @abstractmethod
     def _next(self, secret: B, number: int, noise: Noise) -> Release:
         """The release of that number, if it is its turn."""
@@ -215,6 +223,7 @@ class BatchSums(NoisySums[BatchSecret]):
             noise={"batch std": self.noise_std},
             assumptions=base.TRUSTED,
             lifelong=lifelong(statistic),
+            renews=True,
         )
 
     served: Literal["local", "joint"] | None = "joint"
