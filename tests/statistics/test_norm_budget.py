@@ -238,9 +238,10 @@ def test_without_a_rule_nothing_changes() -> None:
     )
 
 
+@pytest.mark.parametrize("period", [0, "4d"])
 @pytest.mark.parametrize("name", list(PROBLEMS))
-def test_compiled_runs_equal_the_driver(name: str) -> None:
-    rule, agent = Participation(10, "lifetime"), tacit.agent(name, epsilon=1.0)
+def test_compiled_runs_equal_the_driver(name: str, period: object) -> None:
+    rule, agent = Participation(10, "lifetime", period=period), tacit.agent(name, epsilon=1.0)
     runs = [
         tacit.simulate(PROBLEMS[name], agent, 300, participations=rule, compiled=how)
         for how in (True, False)

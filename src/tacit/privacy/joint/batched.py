@@ -213,16 +213,18 @@ class BatchSums(NoisySums[BatchSecret]):
         super().__init__(statistic, noise_std)
         base.require_room(statistic, task, GRID, self.noise_std)
         self.event = GaussianEvent.of(moved, self.noise_std)
+        lives = lifelong(statistic)
+        each = "participation" if lives or task.participations > 1 else "user"
         self.guarantee = guaranteed(
             self.event,
             task,
             model="joint",
-            mechanism="gaussian noise on the sum of every batch, each user in one batch",
-            accountant="one release per user",
+            mechanism=f"gaussian noise on the sum of every batch, each {each} in one batch",
+            accountant=f"one release per {each}",
             requested=(requested_epsilon, requested_delta),
             noise={"batch std": self.noise_std},
             assumptions=base.TRUSTED,
-            lifelong=lifelong(statistic),
+            lifelong=lives,
             renews=True,
         )
 

@@ -89,11 +89,15 @@ def _shift(statistic: Statistic, strategy: Strategy, largest: int, kind: SumsKin
     return strategy.shift(steps, statistic.layout.size, largest) * GRID
 
 
-def _largest(statistic: Statistic, batch: int) -> int:
+def _largest(statistic: Statistic, task: Task, batch: int) -> int:
     """Bound on one cell of one item: a full batch of users, each with all its mass there.
 
     A statistic that knows a better bound on what one user adds to a cell says ``largest_cell()``.
+    A batch that closes by the clock may be everybody: what is beyond the bound is cut off, and
+    bounds on lives do not hold for cells that are (proofs/lifetimes.md).
     """
+    if task.rule is not None and task.rule.attendance == "private":
+        batch = task.users
     own = getattr(statistic, "largest_cell", None)
     per_user = own() if own else statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE)
     return math.ceil(batch * per_user / GRID)
@@ -111,7 +115,7 @@ def counted_noise(
     """The least scale of a node's noise for (epsilon, delta) over the whole stream."""
     most = epsilon if kind == "laplace" else accounting.gaussian_mu(epsilon, delta)
     most /= task.participations
-    shift = _shift(statistic, strategy, _largest(statistic, batch), kind)
+    shift = _shift(statistic, strategy, _largest(statistic, task, batch), kind)
     return least_scale(shift / most, lambda scale: shift / scale <= most)
 
 
@@ -151,7 +155,7 @@ class CountedSums(NoisySums[CountedSecret]):
         self.strategy = strategy
         self.batch = integer(batch, "batch", low=1)
         self._precisions: dict[int, Array] = {}
-        self._largest = _largest(statistic, self.batch)
+        self._largest = _largest(statistic, task, self.batch)
         self.rounding = strategy.rounding_sensitivity(self.layout.size, self._largest) * GRID
         shift = _shift(statistic, strategy, self._largest, kind)
         shift *= task.participations  # columns of C may overlap in every row
