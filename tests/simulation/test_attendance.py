@@ -1,5 +1,6 @@
 """Populations that come back: every law keeps to the rule; attendance may be private."""
 
+import dataclasses
 import threading
 
 import numpy as np
@@ -11,14 +12,15 @@ from tacit.driver import Learner
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.participation import Participation
-from tacit.policy import uniform_policy
-from tacit.privacy import Query
+from tacit.policy import LinearPolicy, uniform_policy
+from tacit.privacy import Query, SimulatedNoise
 from tacit.privacy.counters.fading import Fading
 from tacit.privacy.joint.counted import CountedSums
 from tacit.publication import Publication
 from tacit.simulation.api import new_run
 from tacit.simulation.attendance import LAWS, Attendance, attend
 from tacit.simulation.checkpoints import checkpoints
+from tacit.simulation.streams import planner_streams
 from tacit.statistics.base import Relation
 from tacit.statistics.first_visits import FirstVisits
 from tacit.task import Task
@@ -143,8 +145,26 @@ def test_a_batch_by_the_clock_may_hold_everybody() -> None:
 
 
 def test_who_acts_by_their_place_in_the_order_is_not_hidden() -> None:
-    """Pushes of tacit-control follow from the number of whoever came before."""
+    """Pushes of tacit-control follow from the number of those before: if it is one less, the sums
+    of 2,000 people move by more than the life of one person may move them."""
     rule = Participation("any", "lifetime", attendance="private")
+    problem = tacit.problem("lq-double-integrator")
     control = tacit.agent("tacit-control", epsilon=1.0)
     with pytest.raises(InvalidInput, match="place in the order of all who come"):
-        tacit.guarantee("lq-scalar", control, 1000, participations=rule)
+        tacit.guarantee(problem, control, 1000, participations=rule)
+    public = dataclasses.replace(rule, attendance="public")
+    statistic = bind(problem, control, 2000, (), public).statistic
+    learner = Learner(bind(problem, control, 2000, (), public), SimulatedNoise(_rng(0)))
+    entry = learner.publish(planner_streams(0, 0))
+    entry = dataclasses.replace(entry, policy=LinearPolicy(entry.policy.gains, amplitude=0.2))
+    sums = np.zeros((2, statistic.layout.size), dtype=np.int64)
+    for fewer, out in enumerate(sums):
+        for k in range(2000):
+            life = problem.rollout(entry.for_user(k - fewer).policy, _rng([1, k]))
+            statistic.add_many(together([life]), entry, np.array([k - fewer]), out)
+    moved = np.linalg.norm((sums[1] - sums[0]) * statistic.layout.units)
+    assert moved > 1.2 * statistic.sensitivity("l2", Relation.REPLACE_ONE)
+
+
+def _rng(seed: object) -> np.random.Generator:
+    return np.random.default_rng(seed)
