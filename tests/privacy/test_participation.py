@@ -121,6 +121,13 @@ def test_lives_cost_what_one_participation_costs() -> None:
     assert often.noise["node std"] < 1.1 * math.sqrt(pairs / horizon) * once.noise["node std"]
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_private_attendance_rests_on_a_clock(times: int) -> None:
+    """Also of people who come once: who stays away is what it is about."""
+    found = stated(times=times, teaches="lifetime", attendance="private")
+    assert any("close by a public clock" in said for said in found.assumptions)
+
+
 def test_the_stated_mu_is_that_of_the_proof() -> None:
     for rule in ({"times": 7}, {"times": None}, {"times": 3, "period": MONTH}):
         bound = bind(TABLE, agent(), 1000, participations=Participation(**rule))
