@@ -1,11 +1,13 @@
 """Agents of docs/papers/linear_jdp.md: true guarantees, and what must show in a run."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
 import tacit
+from tacit import Participation
 from tacit.errors import InvalidInput
 
 SYNTHETIC = tacit.problem("synthetic-linear")
@@ -159,3 +161,9 @@ def test_with_many_states_it_asks_instead_and_says_so() -> None:
     )  # fmt: skip
     assert "uses answered queries" in agent.notes(wide)[0]
     assert type(agent.bind(wide).privatizer).__name__ == "Curator"
+    assert agent.teaches(wide) == "every" and agent.teaches(problem.task(1000)) == "lifetime"
+    lives = dataclasses.replace(wide, rule=Participation(3, "lifetime"))
+    assert type(agent.bind(lives).privatizer).__name__ == "CountedSums"
+    assert agent.notes(lives) == (
+        "uses additive sums: answered queries do not bound what a person adds in all",
+    )

@@ -1,6 +1,7 @@
 """tacit-joint: guarantee, schedule, learning, and bit-equal runs in segments."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tacit.driver import Every, Geometric, Learner, Several
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.grid import STEPS
+from tacit.participation import Participation
 from tacit.privacy.local.shaped import LocalShaped
 from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.simulation.compiled import compiled_run
@@ -176,8 +178,8 @@ def test_public_sizes_choose_what_a_table_is_learned_by() -> None:
     """More cells than users and noise can fill, and a small range of returns: returns."""
     declared, silent = clinic(returns=(0.0, 1.0)), clinic()
 
-    def learned_by(problem: tacit.TabularMDP, users: int, epsilon: float) -> str:
-        bound = bind(problem, tacit.agent("tacit-joint", epsilon=epsilon), users)
+    def learned_by(problem: tacit.TabularMDP, users: int, epsilon: float, rule: Any = 1) -> str:
+        bound = bind(problem, tacit.agent("tacit-joint", epsilon=epsilon), users, (), rule)
         return type(bound.statistic).__name__
 
     assert learned_by(declared, 10_000, 1.0) == "FirstReturns"
@@ -185,6 +187,9 @@ def test_public_sizes_choose_what_a_table_is_learned_by() -> None:
     assert learned_by(declared, 10_000_000, 1.0) == "FirstVisits"
     assert learned_by(declared, 40_000, 20.0) == "FirstVisits"
     assert learned_by(clinic(returns=(0.0, 2.0)), 10_000, 1.0) == "FirstVisits"
+    assert learned_by(declared, 10_000, 1.0, Participation(3)) == "FirstReturns"
+    twice = Participation(3, "lifetime", often=2)  # a state counts once, a pair may count twice
+    assert learned_by(declared, 10_000, 1.0, twice) == "FirstVisits"
 
 
 def test_it_learns_by_returns() -> None:

@@ -65,6 +65,19 @@ def test_most_of_the_claim_is_seen_and_it_is_not_refuted() -> None:
     assert "3 of them one person's, at different steps" in report.target
 
 
+def test_most_of_the_claim_is_seen_where_norms_are_bounded() -> None:
+    """Of tacit-linear too, through a counter of prefixes; its last batch is not released."""
+    (report,) = audit(tacit.agent("tacit-linear", epsilon=8.0, delta=1e-5)).reports
+    assert report.verdict == "consistent" and (report.distance or 0.0) > 0.999
+    assert 0.8 * 8.0 <= report.lower_bound <= report.claimed_epsilon == pytest.approx(8.0)
+
+
+def test_lives_whose_batches_a_planner_chooses_are_refused() -> None:
+    control = tacit.agent("tacit-control", epsilon=1.0)
+    with pytest.raises(InvalidInput, match="audit one participation"):
+        tacit.audit("lq-scalar", control, participations=LIVES)
+
+
 def test_less_noise_is_refuted() -> None:
     """The same audit, with half the noise, and with four fifths (false alarms: below 0.001)."""
     for factor in (0.5, 0.8):

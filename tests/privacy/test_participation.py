@@ -121,6 +121,13 @@ def test_lives_cost_what_one_participation_costs() -> None:
     assert often.noise["node std"] < 1.1 * math.sqrt(pairs / horizon) * once.noise["node std"]
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_private_attendance_rests_on_a_clock(times: int) -> None:
+    """Also of people who come once: who stays away is what it is about."""
+    found = stated(times=times, teaches="lifetime", attendance="private")
+    assert any("close by a public clock" in said for said in found.assumptions)
+
+
 def test_the_stated_mu_is_that_of_the_proof() -> None:
     for rule in ({"times": 7}, {"times": None}, {"times": 3, "period": MONTH}):
         bound = bind(TABLE, agent(), 1000, participations=Participation(**rule))
@@ -152,20 +159,16 @@ def test_what_no_proof_covers_is_refused(name: str, rule: dict, sentence: str) -
 
 
 @pytest.mark.parametrize("name", ["tree", "honaker", "toeplitz", "normalised", "blt"])
-def test_a_period_needs_a_counter_that_can_begin_again(name: str) -> None:
-    """Their rows hold all items before them; lives without periods go through them."""
+def test_a_period_needs_lives_that_are_bounded(name: str) -> None:
+    """Whatever the counter: it begins again."""
     asked: Any = {"batch": 9, "requested_epsilon": 1.0, "requested_delta": 1e-5}
-    rule, counter = Participation(None, "lifetime"), strategy(name, 8)
-    for period in (0.0, DAY):
-        rule = dataclasses.replace(rule, period=period)
-        task = Task("tabular", 3, {"states": 2, "actions": 2}, True, 100, rule=rule)
-        if period == 0.0:
-            assert CountedSums(FirstVisits(task, 4, 4), task, counter, **asked).guarantee.rule
-            continue
-        with pytest.raises(InvalidInput, match="leave the period out"):
-            CountedSums(FirstVisits(task, 4, 4), task, counter, **asked)
-    with pytest.raises(InvalidInput, match="budgets cannot be renewed"):
-        counter.renew({}, {})
+    counter = strategy(name, 8)
+    task = Task("tabular", 3, {"states": 2, "actions": 2}, True, 100)
+    lives = dataclasses.replace(task, rule=Participation(None, "lifetime", period=DAY))
+    assert CountedSums(FirstVisits(lives, 4, 4), lives, counter, **asked).guarantee.rule
+    first = dataclasses.replace(task, rule=Participation(None, "first", period=DAY))
+    with pytest.raises(InvalidInput, match="leave the period out"):
+        CountedSums(FirstVisits(first, 4, 4), first, counter, **asked)
 
 
 def test_a_pair_is_not_taught_more_often_than_a_memory_can_count() -> None:

@@ -399,10 +399,43 @@ def test_verification_finds_a_person_beyond_the_rule(tmp_path, opened, monkeypat
     assert verdict.problem == "a person taught more in a period than a life may"
 
 
-def test_sums_without_cells_have_a_budget_of_norms(tmp_path, opened, monkeypatch) -> None:
+def with_features(folder) -> str:
     phi = np.random.default_rng(1).dirichlet(np.ones(3), size=(3, 2, 2)).swapaxes(2, 3)
-    np.save(tmp_path / "phi.npy", phi)
-    text = LIFETIME.replace("horizon = 4", 'horizon = 4\nfeatures = "phi.npy"\ntheta_norm = 1.0')
+    np.save(folder / "phi.npy", phi)
+    return LIFETIME.replace("horizon = 4", 'horizon = 4\nfeatures = "phi.npy"\ntheta_norm = 1.0')
+
+
+def test_prefixes_go_on_over_periods_whatever_crashes(tmp_path, opened, clock, monkeypatch) -> None:
+    """A counter that sums up begins anew once, from the prefix that is published."""
+    rule = 'renews = "10d"'
+    collector = opened(write(with_features(tmp_path), tmp_path, rule=rule, keep="true", users=200))
+    planner, rng = PlannerLoop(collector), np.random.default_rng(4)
+    (anna,), times = crowd(collector, 1), collector.deployment.bound.schedule.times(200)
+    clock.now = 105 * DAY
+    come(collector, rng, anna, times[0])
+    stepping(planner.step)
+    clock.now = 120 * DAY
+    come(collector, rng, anna, times[1] - times[0])
+
+    def crash(*args, **kwargs):
+        raise Crash
+
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr(Billboard, "put", crash)
+            with pytest.raises(Crash):
+                stepping(planner.step)
+        collector, planner = restarted(collector, opened)
+    assert stepping(planner.step) and collector.status().users == times[1]
+    assert collector.verify().sound
+    with collector._store.read() as connection:
+        secret = collector._mode.load(connection)
+    assert secret.past == [1] and secret.counter.steps == 1
+    assert secret.begun.any() and not np.array_equal(secret.begun, secret.prefix)
+
+
+def test_sums_without_cells_have_a_budget_of_norms(tmp_path, opened, monkeypatch) -> None:
+    text = with_features(tmp_path)
     collector = opened(write(text, tmp_path, keep="true", users=100))
     assert collector.deployment.task.lifetime
     (anna, ben), rng, reference = (

@@ -1,19 +1,31 @@
 """Populations that come back: every law keeps to the rule; attendance may be private."""
 
+import dataclasses
 import threading
 
 import numpy as np
 import pytest
 
 import tacit
+from contracts.replay import ReplayNoise
 from tacit.driver import Learner
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.participation import Participation
+from tacit.policy import LinearPolicy, uniform_policy
+from tacit.privacy import Query, SimulatedNoise
+from tacit.privacy.counters.fading import Fading
+from tacit.privacy.joint.counted import CountedSums
+from tacit.publication import Publication
 from tacit.simulation.api import new_run
 from tacit.simulation.attendance import LAWS, Attendance, attend
 from tacit.simulation.checkpoints import checkpoints
+from tacit.simulation.streams import planner_streams
+from tacit.statistics.base import Relation
+from tacit.statistics.first_visits import FirstVisits
+from tacit.task import Task
 from tacit.timing import DAY
+from tacit.trajectory import Trajectory, together
 
 PROBLEM = tacit.problem("river-swim", states=3, horizon=6)
 AGENT = tacit.agent("tacit-joint", epsilon=4.0)
@@ -94,3 +106,65 @@ def test_numbers_and_periods_are_planned_ones_where_attendance_is_private(monkey
         seen.append((*numbers, renewed))
     assert seen[0] == seen[1] == seen[2]
     assert seen[0][0] == 1000 and len(seen[0][3]) == 3
+
+
+def test_a_batch_by_the_clock_may_hold_everybody() -> None:
+    """A crowd fills the total of a pair but not its gains. If what is beyond a planned batch were
+    cut off, totals could not pay for gains, and two lives would be 4% farther apart than paid."""
+    rule, S, steps = Participation("any", "lifetime", attendance="private"), 12, 60
+    known = {"initial": np.eye(S)[0]}
+    task = Task("tabular", 1, {"states": S, "actions": 1}, True, 480, known=known, rule=rule)
+    visits = FirstVisits(task, 1, 1)
+    counter = Fading(steps, 0.95, 1.0, visits.groups, visits.totals)
+    asked = {"requested_epsilon": 1.0, "requested_delta": 1e-5}
+    mechanism = CountedSums(visits, task, counter, batch=8, **asked)
+    entry = Publication(0, uniform_policy(1, S, 1), {"wanted": np.full(S, 2)})
+
+    def trip(after: int, reward: float) -> Trajectory:
+        return Trajectory(np.array([0, after]), np.zeros(1, dtype=np.int64), np.array([reward]))
+
+    def rows(at: int, own: Trajectory) -> np.ndarray:
+        size, found = visits.layout.size, []
+        quiet = ReplayNoise([np.zeros(size, dtype=np.int64)] * steps)
+        secret, memory = mechanism.init(), visits.memory(41)
+        for t in range(steps):
+            crowd = [trip(1 + k % (S - 2), float(k % 2)) for k in range(40)] if t == 1 else []
+            lived = [*enumerate(crowd, 1), *([(0, own)] if t == at else [])]
+            total = np.zeros(size, dtype=np.int64)
+            for person, one in lived:
+                who = np.array([person])
+                visits.add_people(together([one]), entry, who, who, memory, total)
+            mechanism.absorb_sums(secret, total, 8, entry, quiet)
+            mechanism.release(secret, Query(t + 1), quiet)
+            found.append(secret.counter.public["row"] * visits.layout.units)
+        return np.array(found)
+
+    moved = np.linalg.norm(rows(0, trip(S - 1, 1.0)) - rows(1, trip(0, 0.0)))
+    paid = counter.column_norm() * visits.sensitivity("l2", Relation.REPLACE_ONE)
+    assert 0.95 * paid < moved <= paid + mechanism.rounding
+
+
+def test_who_acts_by_their_place_in_the_order_is_not_hidden() -> None:
+    """Pushes of tacit-control follow from the number of those before: if it is one less, the sums
+    of 2,000 people move by more than the life of one person may move them."""
+    rule = Participation("any", "lifetime", attendance="private")
+    problem = tacit.problem("lq-double-integrator")
+    control = tacit.agent("tacit-control", epsilon=1.0)
+    with pytest.raises(InvalidInput, match="place in the order of all who come"):
+        tacit.guarantee(problem, control, 1000, participations=rule)
+    public = dataclasses.replace(rule, attendance="public")
+    statistic = bind(problem, control, 2000, (), public).statistic
+    learner = Learner(bind(problem, control, 2000, (), public), SimulatedNoise(_rng(0)))
+    entry = learner.publish(planner_streams(0, 0))
+    entry = dataclasses.replace(entry, policy=LinearPolicy(entry.policy.gains, amplitude=0.2))
+    sums = np.zeros((2, statistic.layout.size), dtype=np.int64)
+    for fewer, out in enumerate(sums):
+        for k in range(2000):
+            life = problem.rollout(entry.for_user(k - fewer).policy, _rng([1, k]))
+            statistic.add_many(together([life]), entry, np.array([k - fewer]), out)
+    moved = np.linalg.norm((sums[1] - sums[0]) * statistic.layout.units)
+    assert moved > 1.2 * statistic.sensitivity("l2", Relation.REPLACE_ONE)
+
+
+def _rng(seed: object) -> np.random.Generator:
+    return np.random.default_rng(seed)

@@ -1,6 +1,7 @@
 """Norm budgets: what one person adds in a life stays within B, whatever they send and how often."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit
+from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.grid import GRID
 from tacit.participation import Participation
@@ -16,12 +18,13 @@ from tacit.privacy.counters.fading import Fading
 from tacit.problems.base import Problem
 from tacit.statistics.base import Relation
 from tacit.statistics.norm_budget import NormBudget
-from tacit.trajectory import Lives, Trajectory, VectorTrajectory
+from tacit.trajectory import Lives, Trajectory, VectorTrajectory, together
 
 RULE = Participation("any", "lifetime")
 PROBLEMS = {
     "tacit-joint": tacit.problem("remap-walk"),
     "tacit-control": tacit.problem("lq-double-integrator"),
+    "tacit-linear": tacit.problem("low-rank", states=6, actions=3, dimension=4, horizon=3),
 }
 
 
@@ -109,6 +112,118 @@ def test_two_lives_are_within_the_sensitivity_through_a_counter(seed: int) -> No
         assert moved <= most * (1 + 1e-9)
 
 
+# ---- linear MDPs: contributions that are hardly opposed ----
+
+LINEAR: dict[str, tuple[str, dict[str, int], tuple[str, ...]]] = {
+    "one table": ("random-mdp", {"states": 2, "actions": 2, "horizon": 2}, ()),
+    "one table, known rewards": ("random-mdp", {"states": 3, "horizon": 2}, ("reward",)),
+    "tables": ("river-swim", {"states": 3, "horizon": 2, "inhomogeneous": True}, ()),
+    "features": ("synthetic-linear", {"actions": 4, "horizon": 2}, ()),
+    "features, known rewards": ("synthetic-linear", {"actions": 4, "horizon": 2}, ("reward",)),
+    "rank": ("low-rank", {"states": 3, "actions": 2, "dimension": 4, "horizon": 2}, ()),
+}
+
+
+def linear(name: str, rule: Participation = RULE):  # noqa: ANN201
+    problem, parameters, reveal = LINEAR[name]
+    agent = tacit.agent("tacit-linear", epsilon=1.0)
+    return bind(tacit.problem(problem, **parameters), agent, 1000, reveal, rule)
+
+
+def every_trip(sizes: tuple[int, int], H: int) -> list[Trajectory]:
+    """All trajectories whose rewards are 0, 1/2 or 1, and those that break off."""
+    S, A = sizes
+    return [
+        Trajectory(np.array(s), np.array(a), np.array(r))
+        for length in range(H + 1)
+        for s in itertools.product(range(S), repeat=length + (length == H or length == 0))
+        for a in itertools.product(range(A), repeat=length)
+        for r in itertools.product((0.0, 0.5, 1.0), repeat=length)
+    ]
+
+
+def contributions(statistic, entry, trips: list[Trajectory]) -> np.ndarray:  # noqa: ANN001
+    out = np.zeros((len(trips), statistic.layout.size), dtype=np.int64)
+    for row, trip in zip(out, trips, strict=True):
+        statistic.contribute(trip, entry, 0, row)
+    return out * statistic.layout.units
+
+
+@pytest.mark.parametrize("name", list(LINEAR))
+def test_no_two_contributions_are_more_opposed_than_declared(name: str) -> None:
+    """All pairs of trajectories; nor is one longer than B."""
+    agent = linear(name)
+    inner, entry = agent.statistic.inner, first_publication(agent)
+    found = contributions(inner, entry, every_trip(inner.phi.shape[:2], inner.horizon))
+    lengths = np.linalg.norm(found, axis=1)
+    B = inner.sensitivity("l2", Relation.ADD_REMOVE_ONE)
+    assert 0.9 * B < lengths.max() <= B
+    found = found[lengths > 0] / lengths[lengths > 0, None]
+    declared = inner.opposed()
+    assert -float((found @ found.T).min()) <= declared < 1.0
+    if "table" in name:
+        assert declared < 1e-5
+
+
+@pytest.mark.parametrize("name", list(LINEAR))
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_no_two_lives_are_farther_apart_than_declared(name: str, seed: int) -> None:
+    """Greedy lives that come at any moments, in either world at others, through two counters."""
+    rng, agent = np.random.default_rng(seed), linear(name)
+    statistic, entry = agent.statistic, first_publication(agent)
+    trips = every_trip(statistic.inner.phi.shape[:2], statistic.inner.horizon)
+    steps, size, who = 4, statistic.layout.size, np.zeros(1, dtype=np.int64)
+    groups, totals = np.full(size, -1), np.zeros(0, dtype=np.int64)
+    for counter in (strategy("toeplitz", steps), Fading(steps, 0.8, 1.0, groups, totals)):
+        C, rows = counter.factors()[1], np.zeros((2, steps, size))
+        memories = statistic.memory(1), statistic.memory(1)
+        for t in range(steps):
+            for _ in range(int(rng.integers(3))):
+                world, best = int(rng.integers(2)), (-1.0, rows[0], 0)
+                for trip in (trips[i] for i in rng.integers(len(trips), size=8)):
+                    tried, spent = rows[world].copy(), int(memories[world].spent[0])
+                    out, here = np.zeros(size, dtype=np.int64), statistic.memory(1)
+                    here.spent[0] = spent
+                    statistic.add_people(together([trip]), entry, who, who, here, out)
+                    tried[t] += out * statistic.layout.units
+                    far = float(np.linalg.norm(C @ (tried - rows[1 - world])))
+                    best = max(best, (far, tried, int(here.spent[0])), key=lambda b: b[0])
+                rows[world], memories[world].spent[0] = best[1], best[2]
+        moved = float(np.linalg.norm(C @ (rows[1] - rows[0])))
+        most = statistic.sensitivity("l2", Relation.REPLACE_ONE) * counter.column_norm()
+        assert moved <= most * (1 + 1e-9)
+
+
+def test_lives_on_tables_cost_what_one_participation_costs() -> None:
+    """And two lives attain it: each teaches all of its budget at the first step."""
+    agent = linear("one table")
+    statistic, entry = agent.statistic, first_publication(agent)
+    once = statistic.inner.sensitivity("l2", Relation.REPLACE_ONE)
+    lives = statistic.sensitivity("l2", Relation.REPLACE_ONE)
+    assert lives == pytest.approx(once, rel=1e-5)
+    found = contributions(statistic.inner, entry, list(statistic.worst_pair()))
+    assert np.linalg.norm(found[1] - found[0]) > 0.999 * lives
+    assert agent.guarantee.epsilon == pytest.approx(1.0, rel=1e-5)
+
+
+def test_a_rule_may_let_a_person_teach_more_than_once() -> None:
+    """B is ``often`` times as large, and so is the noise."""
+    one, three = linear("one table"), linear("one table", Participation("any", often=3))
+    assert three.statistic.budget == pytest.approx(3 * one.statistic.budget, rel=1e-6)
+    noise = [agent.guarantee.noise["node std"] for agent in (one, three)]
+    assert noise[1] == pytest.approx(3 * noise[0], rel=1e-5)
+
+
+def test_answered_queries_bound_no_lives() -> None:
+    """They pay for every participation, and are refused where lives must be bounded."""
+    problem, reveal = PROBLEMS["tacit-linear"], ()
+    asked = tacit.agent("tacit-linear", epsilon=1.0, sums="answered")
+    assert not bind(problem, asked, 1000, reveal, 3).task.lifetime
+    with pytest.raises(InvalidInput, match="nothing here bounds what one person teaches"):
+        bind(problem, asked, 1000, reveal, RULE)
+
+
 def test_without_a_rule_nothing_changes() -> None:
     agent = tacit.agent("tacit-control", epsilon=1.0)
     task = bind(PROBLEMS["tacit-control"], agent, 1000).task
@@ -123,9 +238,10 @@ def test_without_a_rule_nothing_changes() -> None:
     )
 
 
+@pytest.mark.parametrize("period", [0, "4d"])
 @pytest.mark.parametrize("name", list(PROBLEMS))
-def test_compiled_runs_equal_the_driver(name: str) -> None:
-    rule, agent = Participation(10, "lifetime"), tacit.agent(name, epsilon=1.0)
+def test_compiled_runs_equal_the_driver(name: str, period: object) -> None:
+    rule, agent = Participation(10, "lifetime", period=period), tacit.agent(name, epsilon=1.0)
     runs = [
         tacit.simulate(PROBLEMS[name], agent, 300, participations=rule, compiled=how)
         for how in (True, False)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from tacit.agents.base import CheckedAgent
 from tacit.driver import BoundAgent
+from tacit.errors import InvalidInput
 from tacit.participation import Teaches
 from tacit.planners.tacit_control import TacitControlPlanner
 from tacit.privacy.joint.batched import BatchSums
@@ -40,6 +41,11 @@ class TacitControl(CheckedAgent):
     def bind(self, task: Task) -> BoundAgent:
         """Batches whose length the planner decides."""
         self.require_family(task, "lq")
+        if task.rule is not None and task.rule.attendance == "private":
+            raise InvalidInput(
+                "what somebody tries here follows from their place in the order of all who come, "
+                "so whoever stays away moves everybody after them: let attendance be public"
+            )
         statistic: Statistic = InstrumentedResponses(task)
         if task.lifetime:
             statistic = NormBudget(statistic, task)

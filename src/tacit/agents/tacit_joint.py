@@ -174,7 +174,8 @@ class TacitJoint(CheckedAgent):
         often = task.rule.often if task.rule is not None else 1
         visits = FirstVisits(task, cap, REFRESH, often)
         users = task.users / (X * _noise(visits, growth, mu))
-        if users < FEW * task.sizes["states"] and task.returns[1] <= task.horizon / SHORT:
+        small = task.returns[1] <= task.horizon / SHORT
+        if often == 1 and small and users < FEW * task.sizes["states"]:  # a state counts once
             return self._returns(task)
         if users < AFFORDABLE:
             visits, growth = FirstVisits(task, X, X, often), self.growth or GROWTH["vast"]

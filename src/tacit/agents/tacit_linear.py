@@ -12,11 +12,14 @@ from tacit.agents.base import CheckedAgent
 from tacit.agents.lsvi_calibration import Shares, Targets, tight_shares
 from tacit.driver import BoundAgent, Geometric
 from tacit.kernels.linear_sums import Weights
+from tacit.participation import Teaches
 from tacit.planners.ridge import Blocks, RidgePlanner
 from tacit.privacy.counters.toeplitz import Toeplitz
 from tacit.privacy.curator.curator import Curator
 from tacit.privacy.joint.counted import CountedSums, counted_noise
+from tacit.statistics import Statistic
 from tacit.statistics.linear import CuratedTransitions, LinearSums
+from tacit.statistics.norm_budget import NormBudget
 from tacit.task import Task
 
 WEIGHTS = Weights(gram=1.0, next=1.0, reward=1.4)
@@ -39,7 +42,9 @@ class TacitLinear(CheckedAgent):
     and B4 of docs/papers/linear_jdp.md#beyond). Tables are pooled where the task is declared
     homogeneous. The noise in a prediction grows with sqrt(S): where it is expected to exceed that
     of answered queries on a coarser schedule (docs/papers/linear_jdp.md#b3), those are used
-    instead, and the notes say so. Regret has no proof; privacy does not depend on it.
+    instead, and the notes say so. Where people come back additive sums bound what one of them adds
+    in a life; answered queries do not, and pay for every participation. Regret has no proof;
+    privacy does not depend on it.
 
     Attributes:
         epsilon: privacy asked for.
@@ -55,8 +60,12 @@ class TacitLinear(CheckedAgent):
     delta: float = 1e-5
     sums: Literal["auto", "additive", "answered"] = "auto"
 
+    def teaches(self, task: Task) -> Teaches:
+        """Additive sums up to a norm in a life; answered queries are paid for as a group."""
+        return "lifetime" if self._adds(task) else "every"
+
     def bind(self, task: Task) -> BoundAgent:
-        """The pipeline with less noise."""
+        """The pipeline with less noise; where lives are bounded, the one that can bound them."""
         self.require_family(task, "tabular")
         return self._additive(task) if self._adds(task) else self._answered(task)
 
@@ -64,6 +73,8 @@ class TacitLinear(CheckedAgent):
         """Which sums are used, and why."""
         if self.sums != "auto":
             return ()
+        if task.lifetime:
+            return ("uses additive sums: answered queries do not bound what a person adds in all",)
         ours, other = self._forecast(task)
         used = "additive sums" if ours <= other else "answered queries"
         return (
@@ -72,10 +83,10 @@ class TacitLinear(CheckedAgent):
         )
 
     def _adds(self, task: Task) -> bool:
-        if self.sums == "auto":
-            ours, other = self._forecast(task)
-            return ours <= other
-        return self.sums == "additive"
+        if self.sums != "auto" or task.lifetime:
+            return self.sums != "answered"
+        ours, other = self._forecast(task)
+        return ours <= other
 
     def _forecast(self, task: Task) -> tuple[float, float]:
         """Noise of a sum of values with range 1 over one stage's data, in either way."""
@@ -83,16 +94,19 @@ class TacitLinear(CheckedAgent):
         std = counted_noise(statistic, task, counter, batch, self.epsilon, self.delta)
         additive = std * counter.error_std(counter.length) / WEIGHTS.next
         additive *= SPREAD * math.sqrt(task.sizes["states"])
-        if statistic.pooled:
+        if task.homogeneous:
             additive /= task.horizon
         shares, rounds = self._shares(task, CuratedTransitions(task, diagonal=True))[:2]
         return additive, shares.answer_unit * math.sqrt(rounds)
 
-    def _additive_parts(self, task: Task) -> tuple[LinearSums, Toeplitz, Geometric, int]:
+    def _additive_parts(self, task: Task) -> tuple[Statistic, Toeplitz, Geometric, int]:
         schedule = Geometric(1, RATIO, whole=round)
         times = schedule.times(task.users)
         batch = max(schedule(t) for t in [0, *times])
-        return LinearSums(task, WEIGHTS), Toeplitz(max(len(times), 1)), schedule, batch
+        statistic: Statistic = LinearSums(task, WEIGHTS)
+        if task.lifetime:
+            statistic = NormBudget(statistic, task)
+        return statistic, Toeplitz(max(len(times), 1)), schedule, batch
 
     def _additive(self, task: Task) -> BoundAgent:
         statistic, counter, schedule, batch = self._additive_parts(task)

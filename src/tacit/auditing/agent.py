@@ -250,6 +250,11 @@ def _life_plans(
     rng: np.random.Generator,
 ) -> Plans:
     """Whole lives, and where budgets are renewed those of two periods against twice the claim."""
+    if problem.task(OTHER_USERS).family != "tabular":
+        raise InvalidInput(
+            "audits of people who come back know the batches beforehand, and here the planner "
+            "chooses them; audit one participation: leave participations out"
+        )
     plans: Plans = []
     for periods in (1, 2) if rule.period else (1,):
         bound = _with_steps(problem, agent, rule, periods)

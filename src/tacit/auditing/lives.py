@@ -87,13 +87,16 @@ def visits_of(bound: BoundAgent) -> int:
 
 
 def batches_of(bound: BoundAgent) -> list[int]:
-    """How many participations came before each batch, which is one step of the counter."""
+    """How many participations came before each batch, which is one step of the counter.
+
+    The last one is left out where nothing is released after it.
+    """
     begins, served = [], 0
     while served < bound.task.users:
         if not bound.plans_again(served):
             begins.append(served)
         served += bound.schedule(served)
-    return begins
+    return begins if bound.counts_everybody else begins[:-1]
 
 
 def steps_needed(bound: BoundAgent, periods: int) -> int:
@@ -146,8 +149,11 @@ def _written(bound: BoundAgent, visits: int) -> list[LifePair]:
     """Through all pairs of the table, in some order, and in another one at later moments.
 
     One life begins at once, and has the time to do again what it did; the other one begins as late
-    as it can, with nothing at all before.
+    as it can, with nothing at all before. Where nothing is told apart in a life, the worst pair.
     """
+    if not _lifelong(bound).things:
+        one, two = bound.statistic.worst_pair()
+        return [((one,) * visits, (two,) * visits)]
     pairs, found = bound.task.pairs, []
     for order in (np.arange(len(pairs.action)), np.lexsort((pairs.state, pairs.action))):
         for other in (order[::-1], np.roll(order, 1), np.roll(order[::-1], 1)):

@@ -221,7 +221,7 @@ def rests_on(model: str, rule: Participation, assumptions: tuple[str, ...] = ())
     said, found = _COUNTED.get((who, rule.teaches or "every")), assumptions
     if said is not None:
         found = (*(text for text in found if text != ONE_REPORT), said.format(period=period))
-    if model != "none" and rule.times != 1:
+    if model != "none" and (rule.times != 1 or rule.attendance == "private"):
         found += (_ATTENDANCE[rule.attendance],)
     if model == "joint" and rule.period:
         found += (_BATCHES,)

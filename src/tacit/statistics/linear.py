@@ -158,20 +158,60 @@ class LinearSums(base.BatchStatistic):
     def _stages(self) -> int:
         return max(block.shape[0] for block in self.layout.blocks)
 
-    def _step(self, h: int, relation: base.Relation, factors: Mapping[str, float]) -> float:
-        """Squared distance that one replaced (or removed) step can make at stage h."""
-        S, pairs = self.phi.shape[0], self._pairs
+    def _squares(self, h: int, factors: Mapping[str, float]) -> tuple[float, ...]:
+        """Squared weights of Gram matrices, next states and rewards at stage h."""
         shape = {block.name: block.shape[0] for block in self.layout.blocks}
-        gram, follow, reward = (
+        return tuple(
             (factors[name] * weight) ** 2 if h < shape[name] else 0.0
             for name, weight in zip(("gram", "next", "reward"), self.weights, strict=True)
         )
+
+    def _step(self, h: int, relation: base.Relation, factors: Mapping[str, float]) -> float:
+        """Squared distance that one replaced (or removed) step can make at stage h."""
+        S, pairs = self.phi.shape[0], self._pairs
+        gram, follow, reward = self._squares(h, factors)
         length2 = follow * (1 - 1 / S) + reward / 4
         if relation is base.Relation.ADD_REMOVE_ONE:
             norm2 = float(pairs.one.max())
             return float(gram * norm2**2 + length2 * norm2)
         least = (-follow / S if S > 1 else 0.0) - reward / 4
         return pairs.worst(gram * pairs.gram + pairs.vector(length2, least, length2))
+
+    def opposed(self) -> float:
+        """k: no two contributions x, x' have an inner product below -k |x| |x'|; at most 1.
+
+        Of two steps, (phi . phi')^2 of the Gram matrices speaks against what next states and
+        rewards can oppose, and one-hot features give 0. Exact over pairs of features, plus
+        rounding; in a pooled table steps may cancel, so that x is shorter than they are together
+        (proofs/lifetimes.md).
+        """
+        if self._pairs.bounded_only:
+            return 1.0
+        k = max((self._opposed_steps(h) for h in range(self._stages)), default=0.0)
+        if self.pooled:
+            left = 1.0 + k - k * self.horizon
+            k = k * self.horizon / left if left > 0.0 else 1.0
+        return min(k, 1.0)
+
+    def _opposed_steps(self, h: int) -> float:
+        """The same of two steps at stage h, a step without a next state among them."""
+        S, pairs = self.phi.shape[0], self._pairs
+        gram, follow, reward = self._squares(h, {"gram": 1.0, "next": 1.0, "reward": 1.0})
+        some = pairs.one * pairs.two > 0.0
+        one, two, inner = pairs.one[some], pairs.two[some], np.abs(pairs.inner[some])
+        if gram == 0.0 or not some.any():
+            return 1.0 if some.any() else 0.0
+        away = np.where(pairs.inner[some] > 0.0, follow / S if S > 1 else 0.0, follow * (1 - 1 / S))
+        worst = 0.0
+        for length2, against in ((0.0, 0.0), (follow * (1 - 1 / S), away)):
+            rest = gram * inner**2 - inner * against  # falls with rewards; lengths may not
+            known = length2 + np.where(rest >= 0.0, reward / 4, 0.0)
+            lengths2 = (gram * one**2 + known * one) * (gram * two**2 + known * two)
+            worst = max(worst, float(((inner * reward / 4 - rest) / np.sqrt(lengths2)).max()))
+        cells = sum(math.prod(block.shape[1:]) for block in self.layout.blocks)
+        least = math.sqrt(gram) * float(min(one.min(), two.min()))
+        off = 0.5 / STEPS * math.sqrt(cells) / least
+        return (worst + 2 * off + off**2) / (1 - off) ** 2 if off < 1.0 else 1.0
 
     def largest_cell(self) -> float:
         """What one user can add to a cell at most."""

@@ -31,9 +31,11 @@ HAIR = 1e-12
 class NormBudget(LifelongStatistic):
     """Another statistic, of which one person adds contributions of total L2 norm B at most.
 
-    B is the largest norm of one participation, so the first one always counts in full. What would
-    go beyond is scaled down to what is left, as a whole: directions stay, weights fall. The sums of
-    two lives are then at most 2 B |C| apart through any counter (proofs/lifetimes.md).
+    B is the largest norm of one participation, so the first one always counts in full; ``often``
+    times that, where the rule of the task says so. What would go beyond is scaled down to what is
+    left, as a whole: directions stay, weights fall. The sums of two lives are then at most 2 B |C|
+    apart through any counter, and less through one with non-negative columns if the statistic says
+    how far two contributions may be ``opposed`` (proofs/lifetimes.md).
 
     Args:
         statistic: what one participation contributes.
@@ -46,19 +48,31 @@ class NormBudget(LifelongStatistic):
         assert isinstance(statistic, BatchStatistic)
         self.inner, self.task = statistic, task
         self.layout = statistic.layout
-        self.budget = math.ceil(statistic.sensitivity("l2", Relation.ADD_REMOVE_ONE) / GRID)
+        often = 1 if task.rule is None else task.rule.often
+        largest = often * statistic.sensitivity("l2", Relation.ADD_REMOVE_ONE)
+        self.budget = math.ceil(largest / GRID)
         """B, in grid steps."""
+        own = getattr(statistic, "opposed", None)
+        apart = math.sqrt(2.0 * (1.0 + own())) if own else 2.0
+        cut = 2.0 * float(np.linalg.norm(self.layout.units))  # one contribution of a life is cut
+        self._lives = min(apart * self.budget * GRID + cut, 2.0 * self.budget * GRID)
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
     ) -> float:
-        """Of whole lives 2 B, by the triangle inequality; weights of blocks at their largest."""
+        """Of whole lives at most 2 B, the triangle inequality; weights at their largest."""
         if not self.lifelong:
             return self.inner.sensitivity(norm, relation, scale)
         weights = block_weights(self.layout, norm, relation, scale)
         lives = 2 if relation is Relation.REPLACE_ONE else 1
         l2 = lives * self.budget * GRID * max(weights.values())
+        if relation is Relation.REPLACE_ONE and scale is None:
+            l2 = self._lives
         return l2 if norm == "l2" else math.sqrt(self.layout.size) * l2
+
+    def largest_cell(self) -> float:
+        """What one participation adds to a cell at most: its norm."""
+        return self.budget * GRID
 
     def add_people(
         self,

@@ -247,6 +247,7 @@ def test_every_release_has_its_declared_variance(kind: str, source: str) -> None
     mechanism = counted(statistic, kind, releases=5)
     noise = SecureNoise() if source == "secure" else SimulatedNoise(np.random.default_rng(1))
     squares: dict[int, list[float]] = {}
+    laws = {}
     for _ in range(25):
         secret: Secret = mechanism.init()
         for node in range(1, 6):
@@ -254,9 +255,10 @@ def test_every_release_has_its_declared_variance(kind: str, source: str) -> None
             flat = np.concatenate([block.ravel() for block in release.blocks.values()])
             squares.setdefault(node, []).append(np.mean(flat**2))
             assert release.source == source
+            laws[node] = release.law
     draws = 25 * statistic.layout.size
     for node, values in squares.items():
-        declared = mechanism._law(node).variance("visits")
+        declared = laws[node].variance("visits")
         ratio = np.mean(values) / declared
         spread = 6 * math.sqrt(2 / draws)
         assert abs(ratio - 1) < spread < 1 / 3
@@ -279,6 +281,65 @@ def test_without_noise_every_release_is_the_exact_prefix(kind: str) -> None:
         assert np.allclose(flat, exact, rtol=0, atol=1e-6)
 
 
+# ---- periods ----
+
+
+def lived_through(
+    mechanism: CountedSums, noise: Noise, items: np.ndarray, renewed: tuple[int, ...], saved: bool
+) -> list[tuple[np.ndarray, float, np.ndarray]]:
+    """All releases of these items, as numbers, with their law and with what an audit reads."""
+    secret, found = mechanism.init(), []
+    for node, item in enumerate(items, 1):
+        if node in renewed:
+            mechanism.renew(secret)
+            mechanism.renew(secret)  # once more changes nothing
+        if saved:
+            secret = mechanism.restore(mechanism.state(secret))
+        secret = mechanism.absorb(secret, mechanism.encode(item, None, noise), node)
+        release = mechanism.release(secret, Query(node), noise)
+        flat = np.concatenate([block.ravel() for block in release.blocks.values()])
+        found.append((flat, release.law.scale("visits"), mechanism.shown(secret, release)))
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_renewed_counter_goes_on_with_its_sums_and_forgets_their_items(kind: str) -> None:
+    """Prefixes are of everybody; what rests on items is of the period. Stops change no bit."""
+    statistic, rng = VisitCounts(TASK), np.random.default_rng(0)
+    mechanism = counted(statistic, kind, releases=6)
+    items = rng.integers(0, 3, (7, statistic.layout.size))
+    quiet = ReplayNoise([np.zeros(statistic.layout.size, dtype=np.int64)] * 99)
+    shown = lived_through(mechanism, quiet, items, (3, 5), False)
+    for t, (flat, _, own) in enumerate(shown, 1):
+        begin = max(b for b in (0, 2, 4) if b < t)
+        units = statistic.layout.units
+        assert np.allclose(flat, items[:t].sum(axis=0) * units, rtol=0, atol=1e-6)
+        assert np.allclose(own, items[begin:t].sum(axis=0) * units, rtol=0, atol=1e-6)
+    runs = [
+        lived_through(mechanism, SimulatedNoise(np.random.default_rng(3)), items, (3, 5), saved)
+        for saved in (False, True)
+    ]
+    for one, two in zip(*runs, strict=True):
+        assert np.array_equal(one[0], two[0]) and one[1] == two[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_after_renewals_every_release_has_its_declared_variance(kind: str) -> None:
+    """Mean square of the noise within 6 standard errors, and more than without a renewal."""
+    statistic = VisitCounts(Task("tabular", 2, {"states": 4, "actions": 3}, True, 100))
+    mechanism, noise = (
+        counted(statistic, kind, releases=5),
+        SimulatedNoise(np.random.default_rng(1)),
+    )
+    items = np.zeros((5, statistic.layout.size), dtype=np.int64)
+    runs = [lived_through(mechanism, noise, items, (3, 4), False) for _ in range(25)]
+    draws = 25 * statistic.layout.size
+    for node in range(5):
+        square = np.mean([run[node][0] ** 2 for run in runs])
+        assert abs(square / runs[0][node][1] ** 2 - 1) < 6 * math.sqrt(2 / draws) < 1 / 3
+    assert runs[0][4][1] > 1.05 * mechanism._noise(mechanism._units(5)).std
+
+
 def test_a_full_batch_takes_nobody_else() -> None:
     mechanism = counted(VisitCounts(TASK), "tree", batch=2)
     noise, secret = SimulatedNoise(np.random.default_rng(0)), mechanism.init()
@@ -295,7 +356,7 @@ def test_a_full_batch_takes_nobody_else() -> None:
 @pytest.mark.parametrize("releases", [1, 4, 6, 20, 100])
 def test_the_forecast_law_is_the_noisiest_release(kind: str, releases: int) -> None:
     mechanism = counted(VisitCounts(TASK), kind, releases=releases)
-    worst = max(mechanism._law(t).std for t in range(1, releases + 1))
+    worst = max(mechanism._noise(mechanism._units(t)).std for t in range(1, releases + 1))
     assert mechanism.law(1).std == pytest.approx(worst)
 
 

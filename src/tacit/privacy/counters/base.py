@@ -152,19 +152,14 @@ class Strategy(ABC):
         nodes = self.nodes(steps + 1)
         return nodes if steps < self.length else range(nodes.start, nodes.start + 1)
 
-    renews: ClassVar[bool] = False
-    """Whether it can begin again with noise that is independent of all before."""
-
-    def renew(self, secret: Buffers, public: Buffers) -> None:
+    def renew(self, state: State) -> State:
         """Forget the items so far: later rows hold none of them, which everybody knows.
 
         So C is made of blocks, one per period, and whoever is in one item of each moves y by at
-        most a Delta in each, over independent noise.
+        most a Delta in each, over independent noise. A counter of prefixes begins anew, and its
+        prefixes are those of the period.
         """
-        raise InvalidInput(
-            f"the rows of a {self.name} counter hold all items before them, so budgets cannot be "
-            "renewed while it runs: leave the period out"
-        )
+        return self.init(state.size, state.largest)
 
     def from_arrays(self, arrays: Mapping[str, npt.NDArray[Any]], size: int, largest: int) -> State:
         """The state that :meth:`State.to_arrays` saved; goes on bit for bit as if never stopped."""

@@ -82,7 +82,6 @@ class Fading(RoundedRows):
     """
 
     name: ClassVar[str] = "fading"
-    renews: ClassVar[bool] = True
     alpha: float
     noise: float
     groups: IntArray = field(repr=False, compare=False)
@@ -122,10 +121,11 @@ class Fading(RoundedRows):
         fade(self.alpha, item, secret["faded"], row)
         return row[None]
 
-    def renew(self, secret: Buffers, public: Buffers) -> None:
+    def renew(self, state: State) -> State:
         """Nothing of what was is left in the next row; the weighted sums go on."""
-        secret["faded"][:] = 0.0
-        public["level"][:] = 0.0
+        state.secret["faded"][:] = 0.0
+        state.public["level"][:] = 0.0
+        return state
 
     def decode(self, public: Buffers, t: int, published: IntArray) -> Array:
         """The weighted sum of all rows so far."""

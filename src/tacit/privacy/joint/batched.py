@@ -136,6 +136,14 @@ class NoisySums(base.Privatizer[B]):
         secret.last = (query.id, release)
         return release
 
+    def renew(self, secret: B) -> None:
+        """Between two releases only; batches themselves have noise of their own."""
+        if secret.open:
+            raise InvalidInput(
+                f"a batch is in one period, and {secret.open} users are in the open one; release "
+                "first"
+            )
+
     @abstractmethod
     def _next(self, secret: B, number: int, noise: Noise) -> Release:
         """The release of that number, if it is its turn."""
@@ -205,16 +213,19 @@ class BatchSums(NoisySums[BatchSecret]):
         super().__init__(statistic, noise_std)
         base.require_room(statistic, task, GRID, self.noise_std)
         self.event = GaussianEvent.of(moved, self.noise_std)
+        lives = lifelong(statistic)
+        each = "participation" if lives or task.participations > 1 else "user"
         self.guarantee = guaranteed(
             self.event,
             task,
             model="joint",
-            mechanism="gaussian noise on the sum of every batch, each user in one batch",
-            accountant="one release per user",
+            mechanism=f"gaussian noise on the sum of every batch, each {each} in one batch",
+            accountant=f"one release per {each}",
             requested=(requested_epsilon, requested_delta),
             noise={"batch std": self.noise_std},
             assumptions=base.TRUSTED,
-            lifelong=lifelong(statistic),
+            lifelong=lives,
+            renews=True,
         )
 
     served: Literal["local", "joint"] | None = "joint"

@@ -35,14 +35,28 @@ from tacit.validate import integer
 
 
 class CountedSecret(BatchSecret):
-    """The open batch, the counter's state, and the newest prefix in grid steps (it is public)."""
+    """The open batch, the counter's state, and what is public besides.
 
-    __slots__ = ("counter", "prefix")
+    Attributes:
+        counter: where the counter stands.
+        prefix: the newest one, in grid steps.
+        begun: the prefix with which the counter began anew, and so the period.
+        past: by counter that ended before, its steps.
+    """
+
+    __slots__ = ("begun", "counter", "past", "prefix")
 
     def __init__(self, sums: IntArray, counter: State) -> None:
         super().__init__(sums)
         self.counter = counter
         self.prefix: Array = np.zeros(len(sums))
+        self.begun: Array = np.zeros(len(sums))
+        self.past: list[int] = []
+
+    @property
+    def steps(self) -> int:
+        """Releases so far."""
+        return sum(self.past) + self.counter.steps
 
 
 @dataclass(frozen=True)
@@ -75,11 +89,15 @@ def _shift(statistic: Statistic, strategy: Strategy, largest: int, kind: SumsKin
     return strategy.shift(steps, statistic.layout.size, largest) * GRID
 
 
-def _largest(statistic: Statistic, batch: int) -> int:
+def _largest(statistic: Statistic, task: Task, batch: int) -> int:
     """Bound on one cell of one item: a full batch of users, each with all its mass there.
 
     A statistic that knows a better bound on what one user adds to a cell says ``largest_cell()``.
+    A batch that closes by the clock may be everybody: what is beyond the bound is cut off, and
+    bounds on lives do not hold for cells that are (proofs/lifetimes.md).
     """
+    if task.rule is not None and task.rule.attendance == "private":
+        batch = task.users
     own = getattr(statistic, "largest_cell", None)
     per_user = own() if own else statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE)
     return math.ceil(batch * per_user / GRID)
@@ -97,7 +115,7 @@ def counted_noise(
     """The least scale of a node's noise for (epsilon, delta) over the whole stream."""
     most = epsilon if kind == "laplace" else accounting.gaussian_mu(epsilon, delta)
     most /= task.participations
-    shift = _shift(statistic, strategy, _largest(statistic, batch), kind)
+    shift = _shift(statistic, strategy, _largest(statistic, task, batch), kind)
     return least_scale(shift / most, lambda scale: shift / scale <= most)
 
 
@@ -137,7 +155,7 @@ class CountedSums(NoisySums[CountedSecret]):
         self.strategy = strategy
         self.batch = integer(batch, "batch", low=1)
         self._precisions: dict[int, Array] = {}
-        self._largest = _largest(statistic, self.batch)
+        self._largest = _largest(statistic, task, self.batch)
         self.rounding = strategy.rounding_sensitivity(self.layout.size, self._largest) * GRID
         shift = _shift(statistic, strategy, self._largest, kind)
         shift *= task.participations  # columns of C may overlap in every row
@@ -159,17 +177,16 @@ class CountedSums(NoisySums[CountedSecret]):
             },
             assumptions=TRUSTED,
             lifelong=lifelong(statistic),
-            renews=strategy.renews,
+            renews=True,
         )
 
     def renew(self, secret: CountedSecret) -> None:
-        """Between two releases, the counter begins again."""
-        if secret.open:
-            raise InvalidInput(
-                f"a batch is in one period, and {secret.open} users are in the open one; release "
-                "first"
-            )
-        self.strategy.renew(secret.counter.secret, secret.counter.public)
+        """The counter begins again; where it is a new one, prefixes go on from the last."""
+        super().renew(secret)
+        counter = self.strategy.renew(secret.counter)
+        if counter is not secret.counter and secret.counter.steps:
+            secret.past.append(secret.counter.steps)
+            secret.counter, secret.begun = counter, secret.prefix
 
     def _norm(self) -> dict[str, float]:
         """What one item's place in the counter costs, by name."""
@@ -181,11 +198,15 @@ class CountedSums(NoisySums[CountedSecret]):
         """The law of the noisiest release; it does not depend on users."""
         return self._noise(self.strategy.worst_std())
 
-    def _law(self, release: int) -> GaussianLaw | LaplaceLaw:
-        units = self.strategy.error_std(release) if 0 < release <= self.strategy.length else 0.0
-        if release > self.strategy.length:
-            units = self.strategy.closing_std()
-        return self._noise(units)
+    def _law(self, secret: CountedSecret) -> GaussianLaw | LaplaceLaw:
+        """Of the newest prefix: counters that began anew have independent noise."""
+        return self._noise(math.hypot(*map(self._units, [*secret.past, secret.counter.steps])))
+
+    def _units(self, steps: int) -> float:
+        """Standard deviation of what one counter shows after so many steps, for unit nodes."""
+        if steps > self.strategy.length:
+            return self.strategy.closing_std()
+        return self.strategy.error_std(steps) if steps else 0.0
 
     def _noise(self, units: float) -> GaussianLaw | LaplaceLaw:
         """The law of noise that has this many standard deviations of a node."""
@@ -203,18 +224,18 @@ class CountedSums(NoisySums[CountedSecret]):
         One release more than the counter has steps closes it. The newest one is public and may be
         asked for again, also after a restart: users of the open batch are not in it.
         """
-        done = secret.counter.steps
+        done = secret.steps
         if number == 0 and done == 0 and secret.users == 0:
             values = np.zeros(self.layout.size)
         elif number == done > 0:
             values = secret.prefix * GRID
         elif number == done + 1:
             item = secret.counter, secret.sums, lambda node: self._draw(noise)
-            if done < self.strategy.length:
-                values, _ = self.strategy.step(*item)
+            if secret.counter.steps < self.strategy.length:
+                own, _ = self.strategy.step(*item)
             else:
-                values = self.strategy.close(item[0], secret.prefix, *item[1:])
-            secret.prefix = values
+                own = self.strategy.close(item[0], secret.prefix - secret.begun, *item[1:])
+            secret.prefix = values = secret.begun + own
             secret.sums[:] = 0
             secret.open = 0
             secret.source = weakest(secret.source, noise.source)
@@ -224,13 +245,14 @@ class CountedSums(NoisySums[CountedSecret]):
                 f"release {number} was asked for, but the next one is {done + 1}; a release is "
                 "made once, in order"
             )
-        law = self._law(number)
+        law = self._law(secret)
         users = secret.users - secret.open
         return Release(users, self.layout.views(values), law, secret.source)
 
     def shown(self, secret: CountedSecret, release: Release) -> Array:
-        """What the counter has published with it."""
-        return self.strategy.shown(secret.counter.public, secret.prefix) * GRID
+        """What the counter has published with it, of its own period."""
+        own = secret.prefix - secret.begun
+        return self.strategy.shown(secret.counter.public, own) * GRID
 
     def _exact(self, batches: IntArray) -> IntArray:
         """What the counter shows of them."""
@@ -279,9 +301,11 @@ class CountedSums(NoisySums[CountedSecret]):
         return drawn
 
     def state(self, secret: CountedSecret) -> dict[str, npt.NDArray[Any]]:
-        """The open batch, the counter and its newest prefix."""
+        """The open batch, the counter and its newest prefix; what was before it, if there was."""
         counter = secret.counter.to_arrays()
         own = {f"counter.{name}": a for name, a in counter.items()}
+        if secret.past:
+            own |= {"begun": secret.begun, "past": np.array(secret.past)}
         return {**own, **super().state(secret), "prefix": secret.prefix}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> CountedSecret:
@@ -290,4 +314,6 @@ class CountedSums(NoisySums[CountedSecret]):
         saved = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
         secret.counter = self.strategy.from_arrays(saved, self.layout.size, self._largest)
         secret.prefix = np.array(arrays["prefix"])
+        if "past" in arrays:
+            secret.begun, secret.past = np.array(arrays["begun"]), arrays["past"].tolist()
         return secret
