@@ -3,7 +3,9 @@
 A pair of a large table has few next states, and its counts have noise in all of them: drawn as they
 are, most of a law lies where nobody can go. So the next states of a pair are those whose counts
 stand out of the noise, or stand out at another action of the same state; a pair without enough of
-them is not known, and may lead anywhere. Rewards are those of ``rewards``.
+them is not known, and may lead anywhere. A few visits that all went one way do not say that there
+is no other: a draw allows for every next state that another action of the state has. Rewards are
+those of ``rewards``, those of one state being alike.
 """
 
 from __future__ import annotations
@@ -27,15 +29,15 @@ KNOWN = 3.0
 MET = 1.5
 """Standard deviations of one cell above which a pair's reward counts as seen."""
 
-PRIOR = 0.1
-"""Visits that every believed next state has besides."""
+PRIOR = 0.5
+"""Visits that every listed next state has besides."""
 
 ATOMS, FITS = 21, 9
 """Values that rewards of a table may take, and steps of their fit."""
 
 STRAY = 0.2
-"""Squared visits that a count of rewards may be off besides: at large epsilon one stray report is
-far more than a standard deviation."""
+"""Squared visits that a count may be off besides: at large epsilon one stray report is far more
+than a standard deviation."""
 
 EXPLOIT, SETTLE = 0.3, 0.6
 """Share of the users after which some plans take the model as it is, and after which all do."""
@@ -51,6 +53,7 @@ def settled(share: float, rng: np.random.Generator) -> bool:
 def list_next(
     counts: NoisyCounts,
     first: IntArray,
+    mean: bool,
     begin: IntArray,
     end: IntArray,
     succ: IndexArray,
@@ -58,10 +61,11 @@ def list_next(
 ) -> None:
     """List the next states of every pair, from ``begin`` [G, X] on, where there is room for all.
 
-    ``known`` [G, X] says whether they are believed; else all are listed. ``first`` [N + 1] as in
-    ``tacit.pairs``.
+    Those that are believed, and but for the mean those that another action of the state surely has,
+    whatever their count. ``known`` [G, X] says whether any are believed; else all are listed.
+    ``first`` [N + 1] as in ``tacit.pairs``.
     """
-    moves, variance = counts.moves, counts.moves_variance
+    moves, variance = counts.moves, counts.moves_variance + STRAY * counts.moves_unit**2
     G, _, N = moves.shape
     mark = np.zeros(N, dtype=np.int64)
     turn = 0
@@ -78,11 +82,13 @@ def list_next(
                 total = 0.0
                 place = begin[g, x]
                 for n in range(N):
-                    count = moves[g, x, n]
-                    if count > LISTED * std or (count > NEIGHBOUR * std and mark[n] == turn):
+                    near = mark[n] == turn
+                    believed = moves[g, x, n] > (NEIGHBOUR if near else LISTED) * std
+                    if believed:
+                        total += moves[g, x, n]
+                    if believed or (near and not mean):
                         succ[place] = n
                         place += 1
-                        total += count
                 known[g, x] = 1 if total > KNOWN * std else 0
                 if known[g, x] == 0:
                     place = begin[g, x]
@@ -108,12 +114,13 @@ def listed_model(
 
     A draw is as in ``sample_noisy_model``, over what is listed: noise of the released law is added
     to the counts, then Dirichlet. Of a pair that is not known every law is as likely as another; of
-    one whose reward was not seen every reward, and none in the mean.
+    one whose reward was not seen every reward, and none in the mean. Where an action of a state
+    pays, others are likelier to.
     """
     moves, rewards, moves_variance, rewards_variance, moves_unit, rewards_unit = counts
     G, X = begin.shape
     known = np.zeros((G, X), dtype=np.int64)
-    list_next(counts, first, begin, end, succ, known)
+    list_next(counts, first, mean, begin, end, succ, known)
     full = not mean and rng.random() < FULL
     share = 0.0 if mean else (1.0 if full else LESS_NOISE)
     repeat = 1.0 if full else MORE_VISITS
@@ -136,22 +143,24 @@ def listed_model(
             for i in range(begin[g, x], end[g, x]):
                 P[i] /= total
     stages = R.shape[0]
-    seen = np.zeros(stages * X, dtype=np.int64)
+    seen, state = np.zeros(stages * X, dtype=np.int64), np.zeros(stages * X, dtype=np.int64)
     good, n = np.zeros(stages * X), np.zeros(stages * X)
     gain, off = np.ones(stages * X), np.ones(stages * X)
     for g in range(stages):
-        for x in range(X):
-            at = g * X + x
-            total = rewards[g, x, 0] + rewards[g, x, 1]
-            unit, variance = rewards_unit[g, x], rewards_variance[g, x]
-            if total > MET * np.sqrt(variance) and total > 0.0:
-                seen[at] = 1
-                good[at], n[at] = rewards[g, x, 1] / unit, total / unit
-                gain[at] = 0.5 * variance / unit**2 + STRAY
-                off[at] = 2.0 * variance / unit**2
-            R[g, x] = 0.0 if mean else rng.random()
+        for s in range(first.shape[0] - 1):
+            for x in range(first[s], first[s + 1]):
+                at = g * X + x
+                state[at] = s
+                total = rewards[g, x, 0] + rewards[g, x, 1]
+                unit, variance = rewards_unit[g, x], rewards_variance[g, x]
+                if total > MET * np.sqrt(variance) and total > 0.0:
+                    seen[at] = 1
+                    good[at], n[at] = rewards[g, x, 1] / unit, total / unit
+                    gain[at] = 0.5 * variance / unit**2 + STRAY
+                    off[at] = 2.0 * variance / unit**2
+                R[g, x] = 0.0 if mean else rng.random()
     atoms, posterior = np.zeros(ATOMS), np.zeros((stages * X, ATOMS))
-    fit_rewards(good, n, gain, off, seen, np.zeros_like(seen), FITS, atoms, posterior)
+    fit_rewards(good, n, gain, off, seen, state, FITS, atoms, posterior)
     if not mean:
         draw_rewards(atoms, posterior, seen, rng, R.reshape(-1))
         return
