@@ -76,6 +76,12 @@ def test_a_search_is_scored_by_the_table_that_its_policy_is() -> None:
     assert found.values == (problem.value(found.policy),)
 
 
+@pytest.mark.parametrize("model", ["joint", "local", "shuffle"])
+def test_a_search_that_sees_what_the_app_sees_beats_every_fixed_message(model: str) -> None:
+    found = online(coach(), "tacit-search", 3000, 8.0, 2, 0, model=model)
+    assert found.beats(12.22) == 2
+
+
 def test_the_clinic_command_needs_few_patients_to_run(tmp_path) -> None:
     pytest.importorskip("icu_sepsis")
     shown = run("clinic", "--people", "3000", "--epsilon", "4", "--runs", "2", "--json")
