@@ -105,10 +105,11 @@ class TabularMDP:
         self.coordinates: Array | None = None
         if coordinates is not None:
             self.coordinates = frozen(validate.finite_array(coordinates, "coordinates"))
-            if self.coordinates.ndim != 2 or len(self.coordinates) != self.states:
+            shape = self.coordinates.shape
+            if len(shape) != 2 or shape[0] != self.states or shape[1] < 1:
                 raise InvalidInput(
-                    f"coordinates have shape {list(self.coordinates.shape)}, but there must be a "
-                    f"row for each of the {self.states} states"
+                    f"coordinates have shape {list(shape)}, but there must be a row of numbers for "
+                    f"each of the {self.states} states"
                 )
         validate.table_fits(f"a policy of {name}", self.horizon, self.states, self.actions)
         self.declared: dict[str, npt.NDArray[Any]] = {}
