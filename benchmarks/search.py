@@ -8,6 +8,7 @@ agents for tables.
 """
 
 import argparse
+import functools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -32,6 +33,8 @@ WANTED = (
 )
 PLAIN = (("cart-pole", 5_000), ("acrobot", 50_000), ("pendulum", 120_000))
 HONEST = ("mountain-car", "mountain-car-continuous", "gym:FrozenLake-v1")
+LARGE = {"states": 400, "actions": 4, "horizon": 20}
+"""Of a random table: 1,200 parameters."""
 
 
 def searched(problem: Any, users: int, agent: Any, seeds: int) -> tuple[np.ndarray, float]:
@@ -97,25 +100,33 @@ def _honest(one: Any, seeds: int) -> Iterator[tuple[str, Any]]:
             agent = tacit.agent("tacit-search", epsilon=epsilon, model=model)
             yield one(name, 20_000, f"{model} {epsilon:g}", agent, "", problem)
         yield one(name, 20_000, "not private", tacit.agent("policy-search"), "", problem)
+    large = tacit.problem("random-mdp", **LARGE)
+    world = table_episodes(large)
+    agent = tacit.agent("tacit-search", epsilon=1.0)
+    yield one("random-mdp", 100_000, "joint 1", agent, "", world)
+    yield one("random-mdp", 100_000, "not private", tacit.agent("policy-search"), "", world)
     lake = tacit.problem("gym:FrozenLake-v1", horizon=100)
-    for who, parameters in (
-        ("psrl", {}),
-        ("tacit-joint", {"epsilon": 1.0}),
-        ("tacit-local", {"epsilon": 2.0}),
+    for table, users, unit, who, parameters in (
+        (lake, 20_000, 100.0, "psrl", {}),
+        (lake, 20_000, 100.0, "tacit-joint", {"epsilon": 1.0}),
+        (lake, 20_000, 100.0, "tacit-local", {"epsilon": 2.0}),
+        (large, 100_000, 1.0, "psrl", {"every": 500}),
+        (large, 100_000, 1.0, "tacit-joint", {"epsilon": 1.0}),
     ):
-        yield (
-            f"lake {who}",
-            lambda who=who, parameters=parameters: tables(lake, who, parameters, seeds),
-        )
+        run = functools.partial(tables, table, users, unit, who, parameters, seeds)
+        yield f"{table.name} {who}", run
 
 
-def tables(lake: Any, who: str, parameters: dict[str, float], seeds: int) -> str:
-    """An agent for tables on the same lake."""
-    result = tacit.simulate(lake, tacit.agent(who, **parameters), 20_000, seeds)
-    values = np.array([lake.value(policy.policy) for policy in result.policies])
-    played = lake.optimal_value() - result.regret[:, -1].mean() / 20_000
+def tables(
+    table: Any, users: int, unit: float, who: str, parameters: dict[str, Any], seeds: int
+) -> str:
+    """An agent for tables on the same table; values in these units."""
+    result = tacit.simulate(table, tacit.agent(who, **parameters), users, seeds)
+    values = np.array([table.value(policy.policy) for policy in result.policies])
+    played = table.optimal_value() - result.regret[:, -1].mean() / users
     said = f"{who} {parameters.get('epsilon', '')}".strip()
-    return line(lake.name, 20_000, said, 100 * values, 100 * played, "in % of the goal")
+    best = f"optimum {unit * table.optimal_value():.4g}"
+    return line(table.name, users, said, unit * values, unit * played, best)
 
 
 def main() -> None:

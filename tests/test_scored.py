@@ -7,7 +7,7 @@ import pytest
 
 from tacit import wire
 from tacit.errors import InvalidInput
-from tacit.kernels.scores import features_of
+from tacit.kernels.scores import features_of, search_directions
 from tacit.scored import TILINGS, ScoredPolicy, declared, parameters, scoring
 
 SIZES = {"states": 2, "actions": 3}
@@ -84,3 +84,27 @@ def test_a_policy_travels_whole(features: str) -> None:
     assert again == policy and hash(again) == hash(policy)
     assert again.act([0.3, -0.2], 0) == policy.act([0.3, -0.2], 0)
     assert ScoredPolicy(form, theta, 7, sigma=0.5, key=11) != policy
+
+
+@pytest.mark.parametrize("shared", [0, 6])
+def test_directions_do_not_depend_on_who_else_is_asked_for(shared: int) -> None:
+    form = scoring({"states": 3, "actions": 2}, declared([1.0, 1.0, 1.0]))
+    policy = ScoredPolicy(form, np.ones(3), 7, sigma=0.5, key=11, shared=shared)
+    people = np.arange(20)
+    z = np.empty((20, 3), dtype=np.int64)
+    search_directions(11, people % shared if shared else people, z)
+    assert (policy.directions(people) == z).all()
+    for k in (0, 13, 5, 12, 19, 1):  # blocks of six, back and forth
+        assert (policy.directions(people[k : k + 1]) == z[k]).all()
+        assert policy.for_user(k).theta == pytest.approx(1.0 + 0.5 * z[k] / 2**24)
+
+
+@pytest.mark.parametrize("hidden", [0, 2])
+def test_of_one_hot_features_the_one_that_is_seen_counts(hidden: int) -> None:
+    form = scoring({"states": 5, "actions": 3}, declared((), features="one-hot", hidden=hidden))
+    theta = np.random.default_rng(1).normal(size=parameters(form))
+    policy = ScoredPolicy(form, theta, 7)
+    first, *last = policy.layers()
+    for state in range(5):
+        v = last[0] @ np.tanh(first[:, state]) if last else first[:, state]
+        assert policy.act(state, 0) == int((form.corners @ v).argmax())

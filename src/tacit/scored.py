@@ -195,7 +195,7 @@ class ScoredPolicy:
             one.
     """
 
-    __slots__ = ("form", "horizon", "key", "shared", "sigma", "theta")
+    __slots__ = ("_block", "form", "horizon", "key", "shared", "sigma", "theta")
 
     def __init__(
         self,
@@ -218,6 +218,7 @@ class ScoredPolicy:
         self.sigma = number(sigma, "sigma", low=0.0)
         self.key = integer(key, "key", low=0, high=2**62 - 1)
         self.shared = integer(shared, "shared", low=0)
+        self._block: tuple[int, IntArray] | None = None
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -267,7 +268,7 @@ class ScoredPolicy:
         phi, units = np.empty(form.size), np.empty(max(form.hidden, 1))
         features_of(form, seen, np.empty(len(seen)), phi)
         action = np.zeros(form.outputs)
-        scored_action(form, self.theta, phi, drawn, units, np.empty(form.outputs), action)
+        scored_action(form, self.theta, seen, phi, drawn, units, np.empty(form.outputs), action)
         if not form.box.size:
             return int(action[0])
         low, high = form.box
@@ -290,10 +291,23 @@ class ScoredPolicy:
         return found.assign(weight=self.theta)
 
     def directions(self, users: IntArray) -> IntArray:
-        """The public directions z [n, d] of these users, in steps of the grid."""
-        z = np.empty((len(users), len(self.theta)), dtype=np.int64)
-        search_directions(self.key, users % self.shared if self.shared else users, z)
-        return z
+        """The public directions z [n, d] of these users, in steps of the grid.
+
+        A block of 2 d directions is made all at once, so that of the last one is kept for users who
+        come one by one, or share it.
+        """
+        people, d = users % self.shared if self.shared else users, len(self.theta)
+        blocks = people // (2 * d)
+        if len(people) == 0 or blocks.min() < blocks.max():
+            z = np.empty((len(people), d), dtype=np.int64)
+            search_directions(self.key, people, z)
+            return z
+        block, known = int(blocks[0]), self._block
+        if known is None or known[0] != block:
+            known = block, np.empty((2 * d, d), dtype=np.int64)
+            search_directions(self.key, 2 * d * block + np.arange(2 * d), known[1])
+            self._block = known
+        return np.asarray(known[1][people - 2 * d * block])
 
     def for_user(self, user: int) -> ScoredPolicy:
         """The policy as this user plays it: parameters moved along the user's direction."""

@@ -108,22 +108,35 @@ def test_uniform_actions_and_a_batch_are_what_single_episodes_are() -> None:
     assert returns.tolist() == alone
 
 
-@pytest.mark.parametrize("name", ["river-swim", "random-mdp"])
+@pytest.mark.parametrize("name", ["river-swim", "random-mdp", "coach"])
 def test_a_table_as_episodes_is_worth_what_the_table_says(name: str) -> None:
     table = make_problem(name, horizon=8)
     world = table_episodes(table)
     rng = np.random.default_rng(5)
     theta = rng.normal(size=parameters(world.form))
     policy = ScoredPolicy(world.form, theta, table.horizon)
-    actions = [policy.act(s, 0) for s in range(table.states)]
+    seen = range(table.states) if table.coordinates is None else table.coordinates
+    actions = [policy.act(s, 0) for s in seen]
     exact = table.value(TabularPolicy(np.tile(actions, (table.horizon, 1))))
     found = np.empty(4000)
     world.live(policy, 0, np.arange(4000), found)
     assert found.mean() == pytest.approx(exact, abs=5 * found.std() / 63 + 1e-9)
 
 
+def test_a_table_that_says_what_is_seen_is_scored_by_it() -> None:
+    world = make_problem("episodes", of="coach")
+    assert world.task(10).sizes == {"states": 3, "actions": 4} and parameters(world.form) == 12
+    assert world.form.shift.tolist() == world.form.scale.tolist() == [0.5, 0.5, 0.5]
+    seen: list[list[float]] = []
+    world.through(1, lambda o: (seen.append(o.tolist()), 1)[1], lambda reward, ended: None)
+    assert seen[0][1:] == [0.0, 0.0], "nobody is used to messages yet, or annoyed"
+    assert {context for context, _, _ in seen} == {0.0, 1.0}
+    assert seen[-1][1] > 0.9, "a message every day wears people out"
+
+
 def test_an_episode_step_by_step_is_the_compiled_one() -> None:
-    for world in (cart_pole(), pendulum(), table_episodes(make_problem("river-swim"))):
+    tables = [table_episodes(make_problem(name)) for name in ("river-swim", "coach")]
+    for world in (cart_pole(), pendulum(), *tables):
         theta = np.random.default_rng(3).normal(size=parameters(world.form))
         policy = ScoredPolicy(world.form, theta, world.horizon)
         for key in (1, 2):

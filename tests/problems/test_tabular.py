@@ -91,6 +91,9 @@ BAD_TABLES = {
         dict(rewards="bernouli"),
         "rewards = 'bernouli', but it must be one of deterministic, bernoulli",
     ),
+    "flat coordinates": (dict(coordinates=[0.0, 1.0]), "coordinates have shape [2], but there"),
+    "no coordinates": (dict(coordinates=np.zeros((2, 0))), "coordinates have shape [2, 0], but"),
+    "coordinates of others": (dict(coordinates=np.zeros((3, 1))), "each of the 2 states"),
     "rewards not a word": (dict(rewards=1), "rewards = 1, but it must be one of deterministic"),
 }
 

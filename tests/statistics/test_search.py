@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
+from tacit.kernels.excitation import uniform_at
 from tacit.kernels.scores import search_coins, search_directions
 from tacit.kernels.windowed import add_windowed
 from tacit.policy import uniform_policy
@@ -144,6 +145,8 @@ def test_other_publications_are_refused() -> None:
             contributed(statistic, person(1.0), Publication(0, uniform_policy(2, 2, 2), window))
         with pytest.raises(InvalidInput, match="must carry 'window'"):
             contributed(statistic, person(1.0), Publication(0, publication(task).policy))
+        with pytest.raises(InvalidInput, match="has 2 parameters, but the published policy 3"):
+            contributed(statistic, person(1.0), publication(task_of(3)))
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 7])
@@ -161,6 +164,28 @@ def test_directions_are_balanced_and_never_too_long(d: int) -> None:
         assert (alone[0] == z[k]).all()
         search_directions.py_func(9, people[k : k + 1], alone)
         assert (alone[0] == z[k]).all()
+
+
+def test_directions_are_those_of_the_wire_page_one_row_after_the_other() -> None:
+    d, key, block = 70, 2**61 + 12345, 3  # more rows than are made side by side
+    g = [[0.0] * d for _ in range(d)]
+    for i in range(d):
+        for j in range(d):
+            u, v = (uniform_at(key, block, 2 * (i * d + j) + k) for k in (0, 1))
+            g[i][j] = math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
+        for before in g[:i]:
+            along = 0.0
+            for j in range(d):
+                along += g[i][j] * before[j]
+            g[i] = [mine - along * its for mine, its in zip(g[i], before, strict=True)]
+        size = 0.0
+        for entry in g[i]:
+            size += entry * entry
+        g[i] = [entry / math.sqrt(size) for entry in g[i]]
+    expected = [[int(x * math.sqrt(d) * (1 - 2**-32) * 2**24) for x in row] for row in g]
+    z = np.empty((2 * d, d), dtype=np.int64)
+    search_directions(key, 2 * d * block + np.arange(2 * d), z)
+    assert z[::2].tolist() == expected
 
 
 def test_rounding_by_the_public_coin_has_the_right_mean() -> None:

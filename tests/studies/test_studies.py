@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from tacit.cli.main import app
 from tacit.policy import TabularPolicy
 from tacit.problems.coach import coach
-from tacit.studies.coach import habituation_bias
+from tacit.studies.coach import habituation_bias, references
 from tacit.studies.outcome import Outcome, needed, online
 
 
@@ -74,6 +74,12 @@ def test_a_search_is_scored_by_the_table_that_its_policy_is() -> None:
     found = online(problem, "tacit-search", 10, 8.0, 1, 0, model="joint")
     assert isinstance(found.policy, TabularPolicy)
     assert found.values == (problem.value(found.policy),)
+
+
+@pytest.mark.parametrize("model", ["joint", "local", "shuffle"])
+def test_a_search_that_sees_what_the_app_sees_beats_every_fixed_message(model: str) -> None:
+    found = online(coach(), "tacit-search", 3000, 8.0, 2, 0, model=model)
+    assert found.beats(references(coach())["best fixed message"]) == 2
 
 
 def test_the_clinic_command_needs_few_patients_to_run(tmp_path) -> None:

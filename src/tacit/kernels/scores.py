@@ -23,6 +23,9 @@ ARGMAX, SOFTMAX, TANH, CLIPPED, UNIFORM = 0, 1, 2, 3, 4
 SHORTER = 1.0 - 2.0**-32
 """Directions are this much shorter than sqrt(d): rounding errors cannot make them longer."""
 
+TOGETHER = 64
+"""Rows of a block that are made orthogonal side by side; any number gives the same bits."""
+
 COINS = 1 << 62
 """Added to the key of directions, it is the key of the coins that round a return."""
 
@@ -110,14 +113,19 @@ def features_of(scoring: Scoring, o: Array, x: Array, out: Array) -> None:
 
 @kernel
 def scored_action(
-    scoring: Scoring, theta: Array, phi: Array, u: Array, units: Array, v: Array, a: Array
+    scoring: Scoring, theta: Array, o: Array, phi: Array, u: Array, units: Array, v: Array, a: Array
 ) -> None:
     """Fill the action [outputs] from features; ``u`` [outputs] are the uniforms of heads that draw.
 
-    A choice leaves its number in a[0], a box a point of [-1, 1]^outputs.
+    A choice leaves its number in a[0], a box a point of [-1, 1]^outputs. Of one-hot features only
+    the one of the observation ``o`` is looked at.
     """
     head, outputs, hidden = scoring.head, scoring.outputs, scoring.hidden
     F, at = phi.shape[0], 0
+    low, high = 0, F
+    if scoring.kind == ONE_HOT:
+        low = int(o[0])
+        high = low + 1
     if head == UNIFORM:
         A = scoring.corners.shape[0]
         if A > 0:
@@ -130,13 +138,13 @@ def scored_action(
     if hidden > 0:
         for k in range(hidden):
             total = 0.0
-            for f in range(F):
+            for f in range(low, high):
                 total += theta[k * F + f] * phi[f]
             units[k] = math.tanh(total)
-        at, layer, width = hidden * F, units, hidden
+        at, layer, width, low, high = hidden * F, units, hidden, 0, hidden
     for i in range(outputs):
         v[i] = 0.0
-        for f in range(width):
+        for f in range(low, high):
             v[i] += theta[at + i * width + f] * layer[f]
     if head == TANH:
         for i in range(outputs):
@@ -183,28 +191,47 @@ def _choose(soft: bool, corners: Array, v: Array, u: float) -> int:
 def _block(key: int, block: int, out: Array) -> None:
     """d orthogonal directions of norm sqrt(d), rows of ``out`` [d, d], each uniform on the sphere.
 
-    Modified Gram-Schmidt of normal vectors that are functions of key and block.
+    Modified Gram-Schmidt of normal vectors that are functions of key and block. Some rows at a time
+    lose what the rows before them have, so that a compiler does their sums side by side; each sum
+    is in the order of one row alone, and so to the last bit the same.
     """
     d = out.shape[1]
-    for i in range(d):
-        for j in range(d):
-            cell = 2 * (i * d + j)
-            radius = math.sqrt(-2.0 * math.log(uniform_at(key, block, cell)))
-            out[i, j] = radius * math.cos(2.0 * math.pi * uniform_at(key, block, cell + 1))
-        for before in range(i):
-            along = 0.0
+    for first in range(0, d, TOGETHER):
+        width = min(TOGETHER, d - first)
+        rows, along = np.empty((d, width)), np.empty(width)  # rows[:, t] is row first + t
+        for t in range(width):
             for j in range(d):
-                along += out[i, j] * out[before, j]
-            for j in range(d):
-                out[i, j] -= along * out[before, j]
-        size = 0.0
-        for j in range(d):
-            size += out[i, j] * out[i, j]
-        for j in range(d):
-            out[i, j] /= math.sqrt(size)
+                cell = 2 * ((first + t) * d + j)
+                radius = math.sqrt(-2.0 * math.log(uniform_at(key, block, cell)))
+                rows[j, t] = radius * math.cos(2.0 * math.pi * uniform_at(key, block, cell + 1))
+        for before in range(first + width):
+            mine = before - first
+            if mine >= 0:  # one of these rows, free of all that come before it
+                size = 0.0
+                for j in range(d):
+                    size += rows[j, mine] * rows[j, mine]
+                for j in range(d):
+                    out[before, j] = rows[j, mine] / math.sqrt(size)
+            _lose(rows, out[before], max(mine + 1, 0), along)
     for i in range(d):
         for j in range(d):
             out[i, j] *= math.sqrt(d)
+
+
+@kernel
+def _lose(rows: Array, unit: Array, since: int, along: Array) -> None:
+    """Take what is along ``unit`` [d] out of the columns of ``rows`` [d, n] from ``since`` on."""
+    n = along.shape[0]
+    along[:] = 0.0
+    for j in range(rows.shape[0]):
+        row, u = rows[j], unit[j]
+        for t in range(n):
+            along[t] += row[t] * u
+    along[:since] = 0.0
+    for j in range(rows.shape[0]):
+        row, u = rows[j], unit[j]
+        for t in range(n):
+            row[t] -= along[t] * u
 
 
 @kernel

@@ -22,8 +22,9 @@ from tacit.kernels.scores import SOFTMAX, UNIFORM, Scoring, features_of, scored_
 CART_POLE, ACROBOT, MOUNTAIN_CAR, MOUNTAIN_CAR_CONTINUOUS, PENDULUM, LINEAR = 0, 1, 2, 3, 4, 5
 TABLE = 6
 
-TABLE_HEAD = 5
-"""Numbers before the start law of a table: states, stages, 0/1 rewards, offset and scale."""
+TABLE_HEAD = 6
+"""Numbers before the start law of a table: states, stages, 0/1 rewards, offset, scale, and how many
+coordinates of a state are seen (0 if its number is)."""
 
 STEP_CELLS = 16
 """Numbers that a step may use; the first ones belong to the start."""
@@ -78,7 +79,13 @@ def observe(world: World, s: Array, out: Array) -> None:
         out[0], out[1] = np.float32(math.cos(s[0])), np.float32(math.sin(s[0]))
         out[2] = np.float32(s[1])
     elif world.kind == TABLE:
-        out[0] = s[0]
+        p = world.p
+        n = int(p[5])
+        first = p.shape[0] + (int(s[0]) - int(p[0])) * n
+        for i in range(n):
+            out[i] = p[first + i]
+        if n == 0:
+            out[0] = s[0]
     else:
         for i in range(world.states):
             out[i] = np.float32(s[i])
@@ -246,8 +253,8 @@ def _linear(world: World, key: int, h: int, s: Array, a: Array, free: Array) -> 
 def _table(world: World, key: int, h: int, s: Array, a: float) -> tuple[float, bool]:
     """A table, stages and all.
 
-    After head and start law p = chances up to s' [G, S, A, S], rewards [G, S, A], and flags of the
-    states that end an episode [S].
+    After head and start law p = chances up to s' [G, S, A, S], rewards [G, S, A], flags of the
+    states that end an episode [S], and what is seen of a state [S, n].
     """
     p = world.p
     S, G, A = int(p[0]), int(p[1]), world.actions
@@ -304,7 +311,7 @@ def play(world: World, form: Scoring, theta: Array, key: int) -> float:
         if draws:
             for i in range(form.outputs):
                 u[i] = uniform_at(key, 1, h * form.outputs + i)
-        scored_action(form, theta, phi, u, units, v, a)
+        scored_action(form, theta, o, phi, u, units, v, a)
         reward, done = step(world, key, h, s, a, spare)
         total += reward
         if done:

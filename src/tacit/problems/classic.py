@@ -135,10 +135,11 @@ def linear_episodes(system: LQSystem) -> CompiledEpisodes:
 def table_episodes(
     table: TabularMDP, returns: tuple[float, float] | None = None
 ) -> CompiledEpisodes:
-    """A table of which a search is told nothing but the number of states and what episodes return.
+    """A table of which a search is told nothing but what is seen of states and episodes return.
 
     Rewards are in their natural units, and an episode is over in a terminal state. The policy has
-    one score for each state and action, whatever the step.
+    one score for each state and action, whatever the step; where the table declares coordinates of
+    its states, scores are linear in them (and 1), scaled by their least and largest.
     """
     S, A, H = table.states, table.actions, table.horizon
     table_fits("the world of a table", len(table.P), S, A, S)
@@ -146,17 +147,23 @@ def table_episodes(
     if not (table.pairs.number[~ends] >= 0).all():
         raise InvalidInput(f"{table.name} forbids actions, which a search could not follow")
     scaled = table.describe().get("rescaling", {"offset": 0.0, "scale": 1.0})
-    offset, scale = float(scaled["offset"]), float(scaled["scale"])
+    offset, unit = float(scaled["offset"]), float(scaled["scale"])
+    form, seen = declared((), features="one-hot"), np.zeros((S, 0))
+    if table.coordinates is not None:
+        seen = table.coordinates
+        low, high = seen.min(axis=0), seen.max(axis=0)
+        scale = np.where(high > low, (high - low) / 2, 1.0)
+        form = declared(scale, shift=(low + high) / 2, features="affine")
     p = [float(S), float(max(len(table.P), len(table.R))), float(table.rewards == "bernoulli")]
     stages = (int(p[1]), S, A)
     laws = cumulative(np.broadcast_to(table.P, (*stages, S)))
     rewards = np.broadcast_to(table.R, stages)
-    parts = [p, [offset, scale], cumulative(table.initial), laws.ravel(), rewards.ravel(), ends]
-    low, high = (H * min(offset, 0.0), H * (offset + scale)) if returns is None else returns
+    p += [offset, unit, float(seen.shape[1])]
+    parts = [p, cumulative(table.initial), laws.ravel(), rewards.ravel(), ends, seen.ravel()]
     return CompiledEpisodes(
-        World(worlds.TABLE, np.concatenate(parts), H, 1, S, A, True),
-        returns=(low, high),
-        form=declared((), features="one-hot"),
+        World(worlds.TABLE, np.concatenate(parts), H, 1, seen.shape[1] or S, A, True),
+        returns=returns or (H * min(offset, 0.0), H * (offset + unit)),
+        form=form,
         name=table.name,
         parameters=table.parameters,
     )

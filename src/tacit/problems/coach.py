@@ -38,6 +38,8 @@ one that fits or fits any day; beyond the third a person quits."""
 HABITUATION = np.linspace(0.0, 1.0, 10)
 RISK = np.linspace(0.0, 0.9, 6)
 """Public grids; what lies between is rounded, at random in the table, to the nearest in the app."""
+QUITTER = (0.0, 0.0, 1.0)
+"""Context, habituation and risk of somebody who quit: the risk alone means something."""
 
 
 class Kind(NamedTuple):
@@ -111,6 +113,7 @@ def coach(horizon: int = DAYS, uncertainty: float = 0.2, habituation: bool = Tru
         rewards="bernoulli",
         terminal=[quit_],
         labels={"states": [*names, "quit"], "actions": MESSAGES},
+        coordinates=[*itertools.product(range(len(CONTEXTS)), HABITUATION, RISK), QUITTER],
         name="coach",
         parameters={"horizon": horizon, "uncertainty": wrong, "habituation": habituation},
     )

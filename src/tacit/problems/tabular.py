@@ -66,6 +66,8 @@ class TabularMDP:
         returns: the least and the largest return of an episode, where that is public.
         start_known: whether the start law is public.
         labels: names of the "states" and "actions".
+        coordinates: numbers that describe each state [S, n], public: what a search looks at in
+            place of a state's number.
         name: shown in results.
         parameters: what made this instance, shown in results.
         facts: further facts for reports, such as how rewards were rescaled.
@@ -87,6 +89,7 @@ class TabularMDP:
         returns: tuple[float, float] | None = None,
         start_known: bool = False,
         labels: Mapping[str, Iterable[str]] | None = None,
+        coordinates: npt.ArrayLike | None = None,
         name: str = "tabular",
         parameters: Mapping[str, Any] | None = None,
         facts: Mapping[str, Any] | None = None,
@@ -99,6 +102,15 @@ class TabularMDP:
         self.states, self.actions = table_shape(P, R, self.horizon)
         sizes = {"states": self.states, "actions": self.actions}
         self.labels = checked_labels(labels or {}, sizes)
+        self.coordinates: Array | None = None
+        if coordinates is not None:
+            self.coordinates = frozen(validate.finite_array(coordinates, "coordinates"))
+            shape = self.coordinates.shape
+            if len(shape) != 2 or shape[0] != self.states or shape[1] < 1:
+                raise InvalidInput(
+                    f"coordinates have shape {list(shape)}, but there must be a row of numbers for "
+                    f"each of the {self.states} states"
+                )
         validate.table_fits(f"a policy of {name}", self.horizon, self.states, self.actions)
         self.declared: dict[str, npt.NDArray[Any]] = {}
         ends = terminals(terminal, self.states, self.labels.get("states"))

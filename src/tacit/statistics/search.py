@@ -13,7 +13,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.scores import search_coins, search_directions
+from tacit.kernels.scores import search_coins
 from tacit.kernels.windowed import add_windowed, shifts_of, through_window
 from tacit.publication import Publication
 from tacit.scored import ScoredPolicy, parameters, scoring
@@ -39,11 +39,15 @@ def _windowed(lives: Lives, publication: Publication) -> IntArray:
     return x
 
 
-def _key(publication: Publication) -> int:
+def _scored(publication: Publication, dimension: int) -> ScoredPolicy:
     policy = publication.policy
     if not isinstance(policy, ScoredPolicy):
         raise InvalidInput(f"a search publishes a ScoredPolicy, got {type(policy).__name__}")
-    return policy.key
+    if len(policy.theta) != dimension:
+        raise InvalidInput(
+            f"this search has {dimension} parameters, but the published policy {len(policy.theta)}"
+        )
+    return policy
 
 
 class _Returns:
@@ -93,8 +97,7 @@ class WindowedReturn(_Returns, base.BatchStatistic):
         self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add what many users contribute."""
-        z = np.empty((len(coins), self.dimension), dtype=np.int64)
-        search_directions(_key(publication), coins, z)
+        z = _scored(publication, self.dimension).directions(coins)
         add_windowed(_windowed(lives, publication), z, self.weight, out)
 
     def sensitivity(
@@ -147,7 +150,7 @@ class RoundedReturn(_Returns):
     def shifts(self, lives: Lives, publication: Publication, people: IntArray) -> IntArray:
         """The rounded returns of many users."""
         coins, found = np.empty(len(people)), np.empty(len(people), dtype=np.int64)
-        search_coins(_key(publication), people, coins)
+        search_coins(_scored(publication, self.dimension).key, people, coins)
         shifts_of(_windowed(lives, publication), coins, self.largest, found)
         return found
 

@@ -34,8 +34,13 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Who can be tried, by the model of trust."""
 
-USUAL = ("tacit-joint (joint)", "tacit-local (local)")
-"""Who is, unless others are named: a search takes a tenth of a second per person here."""
+USUAL = (
+    "tacit-joint (joint)",
+    "tacit-search (joint)",
+    "tacit-local (local)",
+    "tacit-search (local)",
+)
+"""Who is, unless others are named: a curator or nobody is trusted."""
 
 PLANS = 200
 """Policies of the learner that promises nothing; more cost time only."""

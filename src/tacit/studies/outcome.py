@@ -88,7 +88,8 @@ def online(
     """Values of the policies that an agent leaves after so many people.
 
     Args:
-        problem: the table; a search is told nothing about it but what episodes return.
+        problem: the table; a search is told nothing about it but what is seen of states and what
+            episodes return.
         agent: its name.
         people: how many.
         epsilon: privacy asked for; None for an agent that promises nothing.
@@ -112,7 +113,8 @@ def tabled(policy: Policy, problem: TabularMDP) -> Policy:
     """A policy of a search as a table of actions; others as they are."""
     if not isinstance(policy, ScoredPolicy):
         return policy
-    row = [int(policy.act(state, 0, None)) for state in range(problem.states)]
+    seen = range(problem.states) if problem.coordinates is None else problem.coordinates
+    row = [int(policy.act(one, 0, None)) for one in seen]
     return TabularPolicy(np.tile(row, (problem.horizon, 1)))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import GRID, STEPS
-from tacit.kernels.scores import search_coins, search_directions
+from tacit.kernels.scores import search_coins
 from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret
 from tacit.privacy.events import FiniteEvent, guaranteed
 from tacit.privacy.finite.channel import Pair
@@ -214,8 +214,7 @@ class OneNumber(LocalPrivatizer[Secret]):
                 f"these reports need a ScoredPolicy of {self.dimension} parameters that they were "
                 "made under"
             )
-        z, coins = np.empty((len(people), self.dimension), dtype=np.int64), np.empty(len(people))
-        search_directions(policy.key, people, z)
+        z, coins = policy.directions(people), np.empty(len(people))
         search_coins(policy.key, people, coins)
         odd = 2 * outputs - (self.randomizer.outputs - 1)
         squares = self._squares(outputs, coins)
