@@ -18,8 +18,8 @@ MOST_STATES = 200
 
 RULES = (
     "Of rows with the same person, episode and step the first counts.",
-    "Rows without a person, with a state that was not declared, before the first step, after the "
-    "horizon or after the end of an episode are left out.",
+    "Rows without a person or a readable step, with an undeclared state, before the first step, "
+    "after the horizon or after the end of an episode are left out.",
     "A value that was not declared goes to the cell called other, where there is one.",
     "Rewards are cut to their declared range; a missing one counts as declared.",
     "A step after which no row follows teaches nothing about next states.",
