@@ -1,9 +1,12 @@
 """The noise of a release against its guarantee: halve it, and these tests fail."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from logs.worlds import chain, mapping, uniform
+from tacit.errors import InvalidInput
 from tacit.logs.agents import TacitOffline
 from tacit.logs.charging import Account
 from tacit.logs.mapping import Mapped
@@ -53,6 +56,17 @@ def measured_mu(mapped: Mapped, epsilon: float) -> tuple[float, float]:
 @pytest.fixture
 def mapped() -> Mapped:
     return mapping(chain(4, 6))
+
+
+def test_people_of_a_log_in_memory_are_told_apart_and_cut(mapped) -> None:
+    log = neighbours(mapped)[0]
+    few = replace(mapped, task=replace(mapped.task, users=10))
+    found = offline(log, few, epsilon=1.0, ledger="never written", noise="simulated")
+    assert found.told == {"rows that count": 60, "people": 10}
+    for begin in ([0, 6, 3, 12], [0, 10**6], [-1, 6], [0]):
+        wrong = log._replace(begin=np.array(begin))
+        with pytest.raises(InvalidInput, match="person by person"):
+            offline(wrong, mapped, epsilon=1.0, ledger="never written", noise="simulated")
 
 
 # The spread of 2 x 250 draws is off by 3% (one standard deviation), so 15% is 5 of them; the worst

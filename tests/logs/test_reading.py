@@ -200,6 +200,7 @@ def counted(statistic, log):
         ({"task": {"terminal": 3}}, "terminal = 3, but it must be a list"),
         ({"task": {"allowed": "rest"}}, "it must be a list"),
         ({"reward": {"range": [0, 1, 2]}}, "least and the largest"),
+        ({"reward": {"range": [-1.7e308, 1.7e308]}}, "a finite width apart"),
         ({"task": {"steps": "dated", "date_format": "%Q"}}, "date_format cannot be used"),
         ({"task": {"date_format": "%Y"}}, 'date_format is for steps = "dated"'),
     ],

@@ -292,8 +292,11 @@ def _date_format(given: Any, steps: str) -> str:
 
 def _span(given: Any) -> tuple[float, float]:
     ends = [number(x, "[reward] range") for x in _listed(given, "[reward] range")]
-    if len(ends) != 2 or not ends[0] < ends[1]:
-        raise InvalidInput("[reward] range must be the least and the largest reward of one step")
+    if len(ends) != 2 or not 0.0 < ends[1] - ends[0] < math.inf:
+        raise InvalidInput(
+            "[reward] range must be the least and the largest reward of one step, a finite width "
+            "apart"
+        )
     return ends[0], ends[1]
 
 

@@ -239,6 +239,7 @@ def released(
     told = {}
     if not isinstance(log, Log):
         log, told["rows"] = read_log(log, mapped)
+    log = _cut(log, mapped.task.users)
     told |= {"rows that count": int(log.begin[-1]), "people": log.people}
     total = np.zeros(statistic.layout.size, dtype=np.int64)
     statistic.add(log, total)
@@ -256,6 +257,18 @@ def released(
         assumptions=ASSUMES,
     )
     return release, guarantee.as_simulated() if simulated else guarantee, told
+
+
+def _cut(log: Log, most: int) -> Log:
+    """The log without people beyond the declared number; rows must be those of one person each."""
+    begin = np.asarray(log.begin, dtype=np.int64)
+    rows = min(len(column) for column in log[1:])
+    if len(begin) < 2 or begin[0] < 0 or begin[-1] > rows or (np.diff(begin) < 0).any():
+        raise InvalidInput(
+            "the rows of a log in memory must lie person by person: begin must not decrease, and "
+            "must end within the rows"
+        )
+    return log._replace(begin=begin[: most + 1])
 
 
 _NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))
