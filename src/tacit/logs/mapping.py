@@ -103,7 +103,7 @@ class Mapped:
 
     Attributes:
         name: of the data set; its ledger is kept under this name.
-        budget: epsilon and delta that all runs on this data set together may spend.
+        budget: epsilon and delta that all runs with its ledger file together may spend.
         columns: by role, the name of the column.
         states: cells of the state; with several columns, every combination is a state.
         action: cells of the action.

@@ -109,14 +109,16 @@ def offline(
         agent: "tacit-offline", "dp-apvi" or "dp-vapvi".
         epsilon: privacy asked for, of a person over all their episodes.
         delta: likewise.
-        ledger: file in which the charge is recorded; by default NAME.ledger in the mapping's
-            folder. Simulated noise charges nothing: it protects nobody.
+        ledger: file in which the charge is recorded; by default NAME.ledger in the folder of the
+            mapping file. One data set must have one ledger: a copy of the mapping elsewhere would
+            begin another, and nobody checks that. Simulated noise charges nothing: it protects
+            nobody.
         noise: "secure", or "simulated" for studies.
         seed: of simulated noise.
         parameters: of the agent.
     """
     mapped, recipe = _mapping(task), offline_agent(agent, parameters)
-    account = Account(ledger or _beside(task, mapped), mapped)
+    account = _account(ledger, task, mapped, noise)
     release, guarantee, told = released(
         log, mapped, recipe.statistic(mapped), (epsilon, delta), agent, account, noise, seed
     )
@@ -199,7 +201,7 @@ def evaluate(
     most = (mapped.task.users * gaussian_mu(epsilon, delta)) ** CLIP
     most = min(max(most, LEAST), MOST)
     statistic = WeightedReturns(mapped.task, table, most, mapped.top)
-    account = Account(ledger or _beside(task, mapped), mapped)
+    account = _account(ledger, task, mapped, noise)
     release, guarantee, told = released(
         log, mapped, statistic, (epsilon, delta), "evaluation", account, noise, seed
     )
@@ -308,11 +310,18 @@ def _mapping(task: str | Path | Mapped) -> Mapped:
     return task if isinstance(task, Mapped) else read_mapping(task)
 
 
-def _beside(task: str | Path | Mapped, mapped: Mapped) -> Path:
-    """Where the ledger of a data set lies unless it is said."""
-    folder = Path() if isinstance(task, Mapped) else Path(task).parent
+def _account(
+    ledger: str | Path | None, task: str | Path | Mapped, mapped: Mapped, noise: str
+) -> Account:
+    """The account of a data set: its ledger lies beside the mapping file unless it is said."""
+    if ledger is None and isinstance(task, Mapped) and noise != "simulated":
+        raise InvalidInput(
+            "say ledger=FILE: a mapping that is not a file has no folder for its ledger, and what "
+            "is released about a data set must be charged to one and the same file"
+        )
     safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in mapped.name)
-    return folder / f"{safe}.ledger"
+    folder = Path() if isinstance(task, Mapped) else Path(task).parent
+    return Account(ledger or folder / f"{safe}.ledger", mapped)
 
 
 def _original(mapped: Mapped, interval: Interval) -> Interval:
