@@ -63,6 +63,7 @@ def test_people_of_a_log_in_memory_are_told_apart_and_cut(mapped) -> None:
     few = replace(mapped, task=replace(mapped.task, users=10))
     found = offline(log, few, epsilon=1.0, ledger="never written", noise="simulated")
     assert found.told == {"rows that count": 60, "people": 10}
+    assert "one person does in all their participations by" in found.guarantee.statement()
     for begin in ([0, 6, 3, 12], [0, 10**6], [-1, 6], [0]):
         wrong = log._replace(begin=np.array(begin))
         with pytest.raises(InvalidInput, match="person by person"):

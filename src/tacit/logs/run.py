@@ -19,6 +19,7 @@ from tacit.logs.agents import offline_agent
 from tacit.logs.charging import Account
 from tacit.logs.mapping import Mapped, read_mapping
 from tacit.logs.reading import read_log
+from tacit.participation import Participation
 from tacit.planners.offline import people_of
 from tacit.planners.worth import behaviour_worth, model_worth, weighted_worth
 from tacit.policy import Policy, StochasticPolicy, TabularPolicy, check_allowed
@@ -257,6 +258,8 @@ def released(
         mechanism="gaussian noise on sums over all people of a log, released once",
         noise={"std": privatizer.noise_std},
         assumptions=ASSUMES,
+        participations=None,
+        rule=Participation(times=None),  # all rows of a person, however many
     )
     return release, guarantee.as_simulated() if simulated else guarantee, told
 
