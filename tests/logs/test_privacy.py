@@ -1,5 +1,6 @@
 """The noise of a release against its guarantee: halve it, and these tests fail."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,9 @@ from tacit.logs.charging import Account
 from tacit.logs.mapping import Mapped
 from tacit.logs.run import offline, released
 from tacit.logs.simulated import simulate_log
+from tacit.logs.storing import VALUES, save
 from tacit.privacy.noise import SimulatedNoise
+from tacit.report.log_page import render_page
 from tacit.trajectory import Log
 
 SEEDS = 250
@@ -101,6 +104,16 @@ def test_secure_noise_has_the_declared_spread(mapped, tmp_path) -> None:
     assert made.release.source == "secure" and not made.guarantee.simulated
     # of n differences the spread is off by 1 / sqrt(2 n); n = 59
     assert np.sqrt(np.mean(apart**2) / 2) == pytest.approx(std, rel=0.45)
+
+
+def test_files_of_simulated_noise_are_not_for_others(tmp_path, mapped) -> None:
+    log, path = neighbours(mapped)[0], tmp_path / "made_up.ledger"
+    for noise, warned in (("simulated", True), ("secure", False)):
+        made = offline(log, mapped, epsilon=1.0, ledger=path, noise=noise)
+        save(made, tmp_path / noise)
+        values = json.loads((tmp_path / noise / VALUES).read_text())
+        assert ("do not pass these files on" in values.get("note", "")) is warned
+        assert ("do not pass these files on" in render_page(made)) is warned
 
 
 def test_simulated_noise_says_so(mapped) -> None:

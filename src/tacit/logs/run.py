@@ -43,6 +43,12 @@ ASSUMES = (
 )
 """What the guarantee of a release about a log rests on."""
 
+NOT_FOR_OTHERS = (
+    "The noise was simulated: it protects nobody, whoever knows the seed takes it away. If the "
+    "people of the log are real, do not pass these files on."
+)
+"""What files with simulated noise say."""
+
 CLIP, LEAST, MOST = 0.4, 2.0, 50.0
 """Importance weights are cut at (people times mu) to this power, between these."""
 

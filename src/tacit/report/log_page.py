@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit._version import __version__
 from tacit.intervals import Interval
-from tacit.logs.run import OfflineResult
+from tacit.logs.run import NOT_FOR_OTHERS, OfflineResult
 from tacit.policy import StochasticPolicy, TabularPolicy
 from tacit.report.page import asset, templates
 from tacit.report.sections import number
@@ -78,7 +78,7 @@ def _headlines(result: OfflineResult) -> list[str]:
     else:
         said.append("It is not shown that the policy is better than what was done before.")
     if result.guarantee.simulated:
-        said.append("The noise was simulated: nobody is protected by it.")
+        said.append(NOT_FOR_OTHERS)
     return said
 
 
