@@ -23,6 +23,9 @@ ARGMAX, SOFTMAX, TANH, CLIPPED, UNIFORM = 0, 1, 2, 3, 4
 SHORTER = 1.0 - 2.0**-32
 """Directions are this much shorter than sqrt(d): rounding errors cannot make them longer."""
 
+FLAT = 1e-290
+"""What is left of a vector whose squares sum to no more has no direction, and counts as 0."""
+
 COINS = 1 << 62
 """Added to the key of directions, it is the key of the coins that round a return."""
 
@@ -201,7 +204,7 @@ def _block(key: int, block: int, out: Array) -> None:
         for j in range(d):
             size += out[i, j] * out[i, j]
         for j in range(d):
-            out[i, j] /= math.sqrt(size)
+            out[i, j] = out[i, j] / math.sqrt(size) if size > FLAT else 0.0
     for i in range(d):
         for j in range(d):
             out[i, j] *= math.sqrt(d)
