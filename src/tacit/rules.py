@@ -31,8 +31,11 @@ VERSION = 1
 KINDS = {"step": STEP, "move": MOVE, "reward": REWARD}
 """Questions by the names that rules give them."""
 
-NEAR = 2**24
-"""In units of 2^-64: thresholds of one epsilon that two machines work out differ by less."""
+NEAR = 2**40
+"""Thresholds of one epsilon that two machines work out differ by less than so small a part: of 1 if
+they are chances, in units of 2^-64, and of themselves if they are weights."""
+
+_WEIGHTS = ("likely", "unlikely")
 
 _EVERY = ("version", "report", "horizon", "states", "actions")
 
@@ -89,10 +92,10 @@ def oracles_of(rules: Mapping[str, Any], places: Places) -> dict[int, Oracle]:
 
 def sliding_of(rules: Mapping[str, Any]) -> Sliding:
     """The randomizer of rules about one number."""
-    given = fields(rules, "rules", (*_EVERY, "outputs", "run", "likely", "unlikely"))
+    given = fields(rules, "rules", (*_EVERY, "outputs", "run", *_WEIGHTS))
     outputs = whole(given["outputs"], "outputs", 2, MOST_OUTPUTS)
     run = whole(given["run"], "run", 1, outputs - 1)
-    return Sliding(outputs, run, *(_threshold(given[name], 40) for name in ("likely", "unlikely")))
+    return Sliding(outputs, run, *(_threshold(given[name], 40) for name in _WEIGHTS))
 
 
 def _oracle(value: object, what: str) -> Oracle:
@@ -119,12 +122,13 @@ def _threshold(value: object, longest: int = 20) -> int:
     return int(digits)
 
 
-def same_rules(first: object, second: object) -> bool:
+def same_rules(first: object, second: object, weight: bool = False) -> bool:
     """Whether rules are the same but for how machines round a logarithm in their thresholds."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         return first.keys() == second.keys() and all(
-            same_rules(first[name], second[name]) for name in first
+            same_rules(first[name], second[name], name in _WEIGHTS) for name in first
         )
     if isinstance(first, str) and isinstance(second, str) and (first + second).isdecimal():
-        return abs(int(first) - int(second)) < NEAR
+        a, b = int(first), int(second)
+        return a == b or abs(a - b) * NEAR < (max(a, b) if weight else 1 << 64)
     return first == second

@@ -63,6 +63,16 @@ def test_a_release_beyond_the_budget_is_refused_and_a_cheaper_one_is_not(
     assert path.read_bytes() != before
 
 
+def test_a_mapping_that_is_no_file_needs_a_ledger(tmp_path, monkeypatch, log, mapped) -> None:
+    monkeypatch.chdir(tmp_path)
+    policy = offline(log, mapped, epsilon=1.0, noise="simulated").policy
+    with pytest.raises(InvalidInput, match="say ledger=FILE"):
+        offline(log, mapped, epsilon=1.0)
+    with pytest.raises(InvalidInput, match="say ledger=FILE"):
+        evaluate(log, policy, mapped, epsilon=1.0)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_log_that_cannot_be_read_costs_nothing(tmp_path, mapped) -> None:
     path = tmp_path / "made_up.ledger"
     with pytest.raises(InvalidInput, match="no log"):

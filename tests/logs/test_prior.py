@@ -172,7 +172,9 @@ def test_the_statement_is_the_online_one_and_the_sum_beside_it(swum) -> None:
     (both,) = found.guarantee.also
     assert both.mu**2 == pytest.approx(plain.mu**2 + swum.guarantee.mu**2)
     assert both.epsilon > plain.epsilon
-    assert "for a person who is in the log 'made up'" in found.guarantee.statement()
+    said = found.guarantee.statement()
+    assert "for a person who is in the log 'made up'" in said
+    assert "other releases about that log are not in this sum" in said
     assert found.policy.guarantee == found.guarantee
     said = found.to_json()["prior"]
     assert said["data"] == "made up" and said["guarantee"]["epsilon"] == swum.guarantee.epsilon

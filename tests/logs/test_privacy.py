@@ -1,15 +1,21 @@
 """The noise of a release against its guarantee: halve it, and these tests fail."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from logs.worlds import chain, mapping, uniform
+from tacit.errors import InvalidInput
 from tacit.logs.agents import TacitOffline
 from tacit.logs.charging import Account
 from tacit.logs.mapping import Mapped
 from tacit.logs.run import offline, released
 from tacit.logs.simulated import simulate_log
+from tacit.logs.storing import VALUES, save
 from tacit.privacy.noise import SimulatedNoise
+from tacit.report.log_page import render_page
 from tacit.trajectory import Log
 
 SEEDS = 250
@@ -55,6 +61,18 @@ def mapped() -> Mapped:
     return mapping(chain(4, 6))
 
 
+def test_people_of_a_log_in_memory_are_told_apart_and_cut(mapped) -> None:
+    log = neighbours(mapped)[0]
+    few = replace(mapped, task=replace(mapped.task, users=10))
+    found = offline(log, few, epsilon=1.0, ledger="never written", noise="simulated")
+    assert found.told == {"rows that count": 60, "people": 10}
+    assert "one person does in all their participations by" in found.guarantee.statement()
+    for begin in ([0, 6, 3, 12], [0, 10**6], [-1, 6], [0]):
+        wrong = log._replace(begin=np.array(begin))
+        with pytest.raises(InvalidInput, match="person by person"):
+            offline(wrong, mapped, epsilon=1.0, ledger="never written", noise="simulated")
+
+
 # The spread of 2 x 250 draws is off by 3% (one standard deviation), so 15% is 5 of them; the worst
 # pair of this table is not the worst of all tables, so the measured distance may be smaller.
 
@@ -86,6 +104,16 @@ def test_secure_noise_has_the_declared_spread(mapped, tmp_path) -> None:
     assert made.release.source == "secure" and not made.guarantee.simulated
     # of n differences the spread is off by 1 / sqrt(2 n); n = 59
     assert np.sqrt(np.mean(apart**2) / 2) == pytest.approx(std, rel=0.45)
+
+
+def test_files_of_simulated_noise_are_not_for_others(tmp_path, mapped) -> None:
+    log, path = neighbours(mapped)[0], tmp_path / "made_up.ledger"
+    for noise, warned in (("simulated", True), ("secure", False)):
+        made = offline(log, mapped, epsilon=1.0, ledger=path, noise=noise)
+        save(made, tmp_path / noise)
+        values = json.loads((tmp_path / noise / VALUES).read_text())
+        assert ("do not pass these files on" in values.get("note", "")) is warned
+        assert ("do not pass these files on" in render_page(made)) is warned
 
 
 def test_simulated_noise_says_so(mapped) -> None:

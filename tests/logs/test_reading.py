@@ -1,5 +1,7 @@
 """Files become rows, and rows are cut by rule, whatever they hold and however they lie."""
 
+from datetime import datetime
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -119,6 +121,18 @@ def test_steps_may_be_dates_or_only_ordered(tmp_path) -> None:
     assert ordered.step[:3].tolist() == [0, 1, 2] and ordered.action[:3].tolist() == [0, 1, 1]
 
 
+def test_dates_come_in_a_declared_form_or_as_dates(tmp_path) -> None:
+    acts = ["walk", "rest", "walk", "rest"]
+    german = raw(task={"steps": "dated", "date_format": "%d.%m.%Y"})
+    days = ["01.03.2026", "27.02.2026", "04.03.2026", "2026-03-05"]
+    found = rows(tmp_path, table(day=days, did=acts), german, "csv")
+    assert found.action[: found.begin[-1]].tolist() == [0, 1, 1]
+    for kind in (pa.date32(), pa.date64(), pa.timestamp("s"), pa.timestamp("ns", tz="UTC")):
+        days = pa.array([datetime(2026, 3, d) for d in (2, 1, 4)] + [None]).cast(kind)
+        found = rows(tmp_path, table(day=days, did=acts), german)
+        assert found.action[: found.begin[-1]].tolist() == [0, 1, 1]
+
+
 @pytest.mark.parametrize("steps", ["numbered", "ordered", "dated"])
 def test_a_row_without_a_step_is_left_out(tmp_path, steps) -> None:
     days = ["2026-03-01", None] if steps == "dated" else [1, None]
@@ -186,6 +200,9 @@ def counted(statistic, log):
         ({"task": {"terminal": 3}}, "terminal = 3, but it must be a list"),
         ({"task": {"allowed": "rest"}}, "it must be a list"),
         ({"reward": {"range": [0, 1, 2]}}, "least and the largest"),
+        ({"reward": {"range": [-1.7e308, 1.7e308]}}, "a finite width apart"),
+        ({"task": {"steps": "dated", "date_format": "%Q"}}, "date_format cannot be used"),
+        ({"task": {"date_format": "%Y"}}, 'date_format is for steps = "dated"'),
     ],
 )
 def test_mistakes_in_the_mapping_are_told(tmp_path, change, said) -> None:
@@ -244,3 +261,66 @@ def test_a_mapping_without_rewards_says_what_they_count_as() -> None:
     bare = {**RAW, "columns": {"person": "who"}, "reward": {}}
     (said,) = make_mapping(bare).notes
     assert "all of them count as 0" in said
+
+
+GARBAGE = (
+    *("", "NA", "null", "abc", "now", "today", "NaT", "nan", "-inf", "1e400", "0x10", "1_000"),
+    *("٣", "0.30000000000000004", "-1", "2.5", "18446744073709551616", "1704067200", "20260301"),
+    *("01/02/2026", "2026-02-31", "9999-12-31", "0001-01-01T00:00+14:00", "2026-03-01T00:00-23:59"),
+    *("2026-03-01T00:00:00.123456789", "2026-03-01 10:00:00Z", "2026-W10-7", "true", "calm", "7"),
+)
+
+
+DAYS = {
+    "numbered": ["1", "2", "3", "2.5"],
+    "ordered": ["1", "2", "+6E50", "6.0000000000000005e+50"],
+    "dated": ["2026-03-01", "2026-02-27T08:00", "2026-03-01T00:00:00.000001+02:00", "20260228"],
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("steps", list(DAYS))
+def test_what_one_person_did_never_changes_how_others_are_read(tmp_path, steps, ending) -> None:
+    """Any texts in the rows of one person, in any place: no bit of the others' rows moves."""
+    mapped = raw(
+        columns={**RAW["columns"], "propensity": "odds", "ends": "quit"}, task={"steps": steps}
+    )
+    usual = {
+        "stay": ["1", "2"],
+        "day": DAYS[steps],
+        "mood": ["calm", "tense"],
+        "age": ["29", "30", "59.9"],
+        "did": ["rest", "walk"],
+        "score": ["1", "0.3"],
+        "odds": ["0.5", "0.1234567890123456789"],
+        "quit": ["0", "0", "yes"],
+    }
+    rng = np.random.default_rng(0)
+
+    def life(who, clean):
+        return [
+            (
+                who,
+                *(str(rng.choice(x if rng.random() < clean else GARBAGE)) for x in usual.values()),
+            )
+            for _ in range(rng.integers(1, 9))
+        ]
+
+    def lives(rows):
+        made = dict(zip(("who", *usual), map(pa.array, zip(*rows, strict=True)), strict=True))
+        path = tmp_path / f"log.{ending}"
+        write = pyarrow.csv.write_csv if ending == "csv" else pyarrow.parquet.write_table
+        write(pa.table(made), path)
+        log = read_log(path, mapped).log
+        cut = [np.split(column, log.begin[1:]) for column in log[1:]]
+        return [b"".join(part.tobytes() for part in person) for person in zip(*cut, strict=True)]
+
+    for _ in range(40):
+        others = [row for who in "abcd" for row in life(who, clean=0.9)]
+        found = []
+        for clean in (1.0, 0.2):
+            rows = list(others)
+            for row in life("x", clean):
+                rows.insert(int(rng.integers(len(rows) + 1)) if rng.random() < 0.7 else 0, row)
+            found.append(lives(rows)[:5])
+        assert sum(one != other for one, other in zip(*found, strict=True)) <= 1

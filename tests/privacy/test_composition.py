@@ -15,9 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
+from tacit.participation import Participation
 from tacit.privacy import Guarantee
 from tacit.privacy.accounting import gaussian_delta, gaussian_epsilon, mixed_delta
 from tacit.privacy.forms import FORMS, form, unfilled
+from tacit.privacy.sentences import at_most
 from tacit.privacy.statements import compare_statements, read_statement
 
 
@@ -112,6 +114,22 @@ def test_rules() -> None:
     point = made(epsilon=1.0, delta=1e-3) + pure(1.0)
     assert (point.epsilon, point.delta) == (2.0, 1e-3) and math.isinf(point.epsilon_at(1e-4))
     assert math.isinf(mixed.epsilon_at(0.0))
+
+
+def test_a_sum_with_renewed_budgets_is_of_one_period_and_says_what_several_cost() -> None:
+    monthly = dataclasses.replace(gaussian(0.3), rule=Participation(times=5, period=86400.0))
+    for total, several in (
+        (monthly + gaussian(0.4), monthly.compose(12) + gaussian(0.4)),
+        (monthly + gaussian(0.4) + monthly, monthly.compose(24) + gaussian(0.4)),
+        (monthly.compose(12), monthly.compose(144)),
+    ):
+        said = total.statement().split("\n")
+        assert "whatever one person does in one period in each of" in said[1]
+        assert "a user in one period" in said[2] and "in one period only" in said[4]
+        assert f"renewed, the sum costs ({at_most(several.epsilon, 6)}, 1e-05)" in said[5]
+    assert "period" not in (gaussian(0.3) + gaussian(0.4)).statement()
+    endless = made(epsilon=0.1, delta=0.1, rule=monthly.rule)
+    assert "the sum costs (inf, 1)" in endless.compose(2).statement()
 
 
 def test_too_many_answers_are_covered_not_dropped() -> None:

@@ -8,6 +8,7 @@ from tacit.logs.mapping import make_mapping
 from tacit.logs.reading import arranged
 from tacit.statistics.base import Relation
 from tacit.statistics.logged import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
+from tacit.trajectory import Log
 
 STATES, ACTIONS, HORIZON = 4, 2, 5
 
@@ -94,6 +95,35 @@ def test_no_two_lives_are_farther_apart_than_the_declared_bound(kind, ends) -> N
         largest = max(largest, float(np.linalg.norm(two - one)) / bounds["l2"])
     if kind != "weights":  # hardly a random episode is recorded from its first step to its end
         assert largest > 0.5, "random lives come near the bound, or it is far too large"
+
+
+def garbage(rng: np.random.Generator) -> Log:
+    """Rows of one person as nobody arranged them: any step, state, action and reward."""
+    rows = int(rng.integers(0, 40))
+
+    def some(low: int, high: int) -> np.ndarray:
+        column = rng.integers(low, high + 1, rows)
+        return column if rng.random() < 0.6 else np.full(rows, rng.integers(0, high))
+
+    step = np.arange(rows) if rng.random() < 0.3 else some(-2, HORIZON + 2)
+    odd = [np.nan, np.inf, -np.inf, -3.0, 1e300, 0.0, 0.5, 1.0]
+    reward, chance = (rng.choice(odd, rows) for _ in range(2))
+    state, action, after = some(-2, STATES + 2), some(-2, ACTIONS + 2), some(-2, STATES + 2)
+    if rng.random() < 0.3:
+        reward, chance = np.full(rows, float(rng.random() < 0.5)), np.full(rows, 0.3)
+    return Log(np.array([0, rows]), some(0, 1), step, state, action, reward, after, chance)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("kind", list(statistics(small())))
+def test_the_bound_holds_for_rows_that_nobody_arranged(kind, ends) -> None:
+    statistic, rng = statistics(small(ends))[kind], np.random.default_rng(4)
+    sums = [summed(statistic, garbage(rng)) for _ in range(300)]
+    assert max(float(np.abs(one).max()) for one in sums) > 0.5
+    for norm, power in (("l1", 1), ("l2", 2)):
+        bound = statistic.sensitivity(norm, Relation.REPLACE_ONE)
+        for one, two in zip(sums, sums[1:], strict=False):
+            assert np.linalg.norm(two - one, power) <= bound * (1 + 1e-6) + 1e-4
 
 
 def test_a_person_moves_the_sums_by_their_own_contribution_only() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
+from tacit.kernels import scores
 from tacit.kernels.excitation import uniform_at
 from tacit.kernels.scores import search_coins, search_directions
 from tacit.kernels.windowed import add_windowed
@@ -74,6 +75,15 @@ def test_the_sensitivity_is_attained_and_never_passed(d: int) -> None:
         sums = np.abs(found[:, None] - found[None]).sum(axis=2).max()
         assert sums <= statistic.sensitivity("l1", REPLACE)
         assert np.abs(found).sum(axis=1).max() <= statistic.sensitivity("l1", REMOVE)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4, 16])
+def test_a_vector_without_a_direction_moves_nothing(d: int, monkeypatch) -> None:
+    """Were all normal vectors of a block the same, nothing would be left of the later ones."""
+    monkeypatch.setattr(scores, "uniform_at", lambda *_: 0.5)
+    block = np.empty((d, d))
+    getattr(scores._block, "py_func", scores._block)(0, 0, block)
+    assert ((block**2).sum(axis=1) <= d * (1 + 1e-12)).all()
 
 
 @pytest.mark.parametrize("d", [1, 4, 40])

@@ -16,6 +16,7 @@ from tacit import wire, written
 from tacit.errors import InvalidInput
 from tacit.policy import LinearPolicy, StochasticPolicy, TabularPolicy, uniform_policy
 from tacit.publication import Publication
+from tacit.rules import same_rules
 from tacit.task import Task
 from tacit.trajectory import Trajectory
 
@@ -267,3 +268,15 @@ def test_trajectories_have_one_length_and_are_judged_by_it_alone() -> None:
     for horizon in (1, 3):
         with pytest.raises(InvalidInput, match="characters"):
             wire.unpack_trajectory(text, horizon)
+
+
+def test_rules_are_the_same_up_to_rounding_only() -> None:
+    """Chances in units of 2^-64 may differ by 2^-40, weights by 2^-40 of themselves."""
+    weighed = {"report": "sliding", "likely": str(3 << 40), "unlikely": str(1 << 40)}
+    assert same_rules(weighed, {**weighed, "likely": str((3 << 40) + 2)})
+    for name, off in (("likely", 4), ("unlikely", 2), ("unlikely", 1 << 23)):
+        assert not same_rules(weighed, {**weighed, name: str(int(weighed[name]) + off)})
+    chances = {"cells": {"step": {"own": str(1 << 62)}}}
+    for off, same in (((1 << 24) - 1, True), (1 << 24, False)):
+        other = {"cells": {"step": {"own": str((1 << 62) + off)}}}
+        assert same_rules(chances, other) is same

@@ -11,6 +11,8 @@ import type { Terms } from "./terms.js";
 const STEPS = 2 ** 24;
 const WORDS = 2 ** 32;
 const SHORTER = 1 - 2 ** -32;
+/** What is left of a vector whose squares sum to no more has no direction, and counts as 0. */
+const FLAT = 1e-290;
 const COINS = 1n << 62n;
 
 /** A bijection of 32-bit words. */
@@ -54,8 +56,8 @@ export function directionOf(key: bigint, number: number, d: number): number[] {
       const share = along(before);
       before.forEach((one, j) => (row[j]! -= share * one));
     }
-    const size = Math.sqrt(along(row));
-    rows.push(row.map((one) => one / size));
+    const size = along(row);
+    rows.push(row.map((one) => (size > FLAT ? one / Math.sqrt(size) : 0)));
   }
   const sign = number % 2 === 0 ? 1 : -1;
   return Array.from(rows.at(-1)!, (one) => Math.trunc(sign * (one * Math.sqrt(d) * SHORTER * STEPS)) + 0);

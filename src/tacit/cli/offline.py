@@ -31,7 +31,7 @@ LedgerFile = Annotated[
     typer.Option(metavar="FILE", help="Where charges are kept (default: NAME.ledger by the task)."),
 ]
 Simulated = Annotated[
-    bool, typer.Option("--simulated", help="Seeded noise, for studies: protects nobody, is free.")
+    bool, typer.Option("--simulated", help="Seeded noise, for studies: protects nobody.")
 ]
 
 

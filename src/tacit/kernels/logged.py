@@ -1,7 +1,9 @@
 """Rows of a log -> first visits, outcomes and weighted returns of people, on the grid, clipped.
 
 A log has one row per step, all rows of a person together and in order (``trajectory.Log``). What is
-not known is -1: a next state that nobody recorded, an action that was not declared.
+not known is -1: a next state that nobody recorded, an action that was not declared. The bounds hold
+whatever the rows of a person say, also where :func:`arrange` never saw them: a row whose state or
+action is none of the task is not counted, and rewards are clipped.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy.typing as npt
 from tacit.arrays import Array, IntArray
 from tacit.grid import STEPS
 from tacit.kernels import kernel
+from tacit.kernels.counts import clip_reward
 
 LARGEST = 1e150
 """Weights are cut here before they could become infinite; a smaller weight is still a bound."""
@@ -90,6 +93,16 @@ def arrange(
 
 
 @kernel
+def _pair(state: Whole, action: Whole, number: IntArray, i: int) -> int:
+    """The pair of row i, -1 if it has none."""
+    s, a = state[i], action[i]
+    if s < 0 or s >= number.shape[0] or a < 0 or a >= number.shape[1]:
+        return -1
+    x: int = number[s, a]
+    return x
+
+
+@kernel
 def add_logged_visits(
     begin: IntArray,
     opens: Whole,
@@ -110,20 +123,23 @@ def add_logged_visits(
     A counted visit adds 1 to transitions [X, S], r - 1/2 to gains [X] and 1/2 to totals [X]. A step
     whose next state was not recorded is not counted. Starts [S] get the first state of a person.
     """
-    seen = np.full(transitions.shape[0], -1, dtype=np.int64)
+    X, S = transitions.shape
+    seen = np.full(X, -1, dtype=np.int64)
     for p in range(begin.shape[0] - 1):
         taught = 0
         for i in range(begin[p], begin[p + 1]):
+            x = _pair(state, action, number, i)
+            if x < 0:
+                continue
             if i == begin[p] and step[i] == 0:
                 starts[state[i]] += STEPS
-            x = number[state[i], action[i]]
-            if after[i] < 0 or seen[x] == p or taught == cap:
+            if after[i] < 0 or after[i] >= S or seen[x] == p or taught == cap:
                 continue
             seen[x] = p
             taught += 1
             transitions[x, after[i]] += STEPS
             totals[x] += STEPS // 2
-            gains[x] += np.int64(np.rint(STEPS * (min(max(reward[i], 0.0), 1.0) - 0.5)))
+            gains[x] += np.int64(np.rint(STEPS * (clip_reward(reward[i]) - 0.5)))
 
 
 @kernel
@@ -143,21 +159,26 @@ def add_logged_stages(
 ) -> None:
     """Add the steps of everybody's first episode to tables [H, X, S], [H, X], [H, X] and [S].
 
-    What is added is as in :func:`add_logged_visits`.
+    What is added is as in :func:`add_logged_visits`; a step that is not later than the one counted
+    before it is left out.
     """
+    H, _, S = transitions.shape
     for p in range(begin.shape[0] - 1):
         if begin[p] == begin[p + 1]:
             continue
+        last = -1
         for i in range(begin[p], _end(opens, begin[p], begin[p + 1])):
-            h = step[i]
+            h, x = step[i], _pair(state, action, number, i)
+            if x < 0 or h <= last or h >= H:
+                continue
+            last = h
             if h == 0:
                 starts[state[i]] += STEPS
-            if after[i] < 0:
+            if after[i] < 0 or after[i] >= S:
                 continue
-            x = number[state[i], action[i]]
             transitions[h, x, after[i]] += STEPS
             totals[h, x] += STEPS // 2
-            gains[h, x] += np.int64(np.rint(STEPS * (min(max(reward[i], 0.0), 1.0) - 0.5)))
+            gains[h, x] += np.int64(np.rint(STEPS * (clip_reward(reward[i]) - 0.5)))
 
 
 @kernel
@@ -189,15 +210,13 @@ def add_logged_outcomes(
             end = _end(opens, i, begin[p + 1])
             left = earned(step, reward, after, number, i, end, horizon, end_reward)
             for j in range(i, end):
-                s = state[j]
-                if seen[s] != p and taught < cap:
-                    seen[s] = p
+                x = _pair(state, action, number, j)
+                if x >= 0 and seen[state[j]] != p and taught < cap:
+                    seen[state[j]] = p
                     taught += 1
-                    x = number[s, action[j]]
                     visits[x] += STEPS // 2
-                    share = min(max(left / top, 0.0), 1.0)
-                    outcomes[x] += np.int64(np.rint(STEPS * (share - 0.5)))
-                left -= min(max(reward[j], 0.0), 1.0)
+                    outcomes[x] += np.int64(np.rint(STEPS * (clip_reward(left / top) - 0.5)))
+                left -= clip_reward(reward[j])
             i = end
 
 
@@ -224,7 +243,7 @@ def earned(
     """Rewards of the rows i to end of an episode, and of what follows its end if it has ended."""
     total = 0.0
     for j in range(i, end):
-        total += min(max(reward[j], 0.0), 1.0)
+        total += clip_reward(reward[j])
     if end_reward > 0.0 and _over(after, number, end):
         total += end_reward * (horizon - 1 - step[end - 1])
     return total
@@ -234,7 +253,7 @@ def earned(
 def _over(after: Whole, number: IntArray, end: int) -> bool:
     """Whether the last row of an episode leads to a terminal state."""
     s = after[end - 1]
-    if s < 0:
+    if s < 0 or s >= number.shape[0]:
         return False
     for a in range(number.shape[1]):
         if number[s, a] >= 0:
@@ -268,7 +287,7 @@ def add_logged_returns(
         if begin[p] < begin[p + 1]:
             end = _end(opens, begin[p], begin[p + 1])
             total = earned(step, reward, after, number, begin[p], end, horizon, end_reward)
-        share = min(max(total / top, 0.0), 1.0)
+        share = clip_reward(total / top)
         returns[0] += np.int64(np.rint(STEPS * (share - 0.5)))
         returns[1] += np.int64(np.rint(STEPS * (share * share - 0.5)))
 
@@ -306,13 +325,14 @@ def add_weighted_returns(
         i, end = begin[p], _end(opens, begin[p], begin[p + 1])
         weight = 1.0
         for j in range(i, end):
-            good = step[j] == j - i and chance[j] > 0.0 and chance[j] <= 1.0
+            good = step[j] == j - i and j - i < H and chance[j] > 0.0 and chance[j] <= 1.0
+            good = good and _pair(state, action, number, j) >= 0
             ratio = policy[step[j], state[j], action[j]] / chance[j] if good else 0.0
             weight = min(weight * ratio, LARGEST)
         if step[end - 1] < H - 1 and not _over(after, number, end):
             weight = 0.0
         total = earned(step, reward, after, number, i, end, H, end_reward)
-        u = min(max(total / top, 0.0), 1.0)
+        u = clip_reward(total / top)
         won = min(weight, most) / most * u
         lost = min(weight, most) / most * (1.0 - u)
         sums[0] += np.int64(STEPS * won)

@@ -26,6 +26,9 @@ SHORTER = 1.0 - 2.0**-32
 TOGETHER = 64
 """Rows of a block that are made orthogonal side by side; any number gives the same bits."""
 
+FLAT = 1e-290
+"""What is left of a vector whose squares sum to no more has no direction, and counts as 0."""
+
 COINS = 1 << 62
 """Added to the key of directions, it is the key of the coins that round a return."""
 
@@ -211,7 +214,7 @@ def _block(key: int, block: int, out: Array) -> None:
                 for j in range(d):
                     size += rows[j, mine] * rows[j, mine]
                 for j in range(d):
-                    out[before, j] = rows[j, mine] / math.sqrt(size)
+                    out[before, j] = rows[j, mine] / math.sqrt(size) if size > FLAT else 0.0
             _lose(rows, out[before], max(mine + 1, 0), along)
     for i in range(d):
         for j in range(d):

@@ -1,4 +1,8 @@
-"""The account of a data set: charged before noise is drawn, and never beyond its budget."""
+"""The account of a data set: charged before noise is drawn, and never beyond its budget.
+
+An account is a file. That all releases about a data set are charged to one and the same file is
+owed by whoever holds the data: nobody can see that a log or a mapping is a copy.
+"""
 
 from __future__ import annotations
 

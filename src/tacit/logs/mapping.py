@@ -11,6 +11,7 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +37,7 @@ _TABLES: dict[str, tuple[str, ...]] = {
     "columns": ROLES,
     "action": ("column", "values", "bins", "size", "other"),
     "reward": ("range", "most", "missing"),
-    "task": ("horizon", "terminal", "allowed", "steps", "first_step"),
+    "task": ("horizon", "terminal", "allowed", "steps", "first_step", "date_format"),
 }
 
 
@@ -102,13 +103,14 @@ class Mapped:
 
     Attributes:
         name: of the data set; its ledger is kept under this name.
-        budget: epsilon and delta that all runs on this data set together may spend.
+        budget: epsilon and delta that all runs with its ledger file together may spend.
         columns: by role, the name of the column.
         states: cells of the state; with several columns, every combination is a state.
         action: cells of the action.
         task: sizes, horizon and declared facts.
         steps: "numbered" from ``first_step`` without gaps, else "ordered" by number or "dated".
         first_step: number of the first step.
+        date_format: of dates that are texts, as ``datetime.strptime`` takes it; "" for ISO 8601.
         reward_range: least and largest reward of one step.
         missing_reward: what a reward that is missing counts as.
         top: the most that one episode earns, in rewards rescaled to [0, 1].
@@ -122,6 +124,7 @@ class Mapped:
     task: Task
     steps: Steps = "numbered"
     first_step: int = 0
+    date_format: str = ""
     reward_range: tuple[float, float] = (0.0, 1.0)
     missing_reward: float = 0.0
     top: float = field(default=math.nan)
@@ -227,6 +230,7 @@ def make_mapping(data: Mapping[str, Any]) -> Mapped:
         task=task,
         steps=steps,  # type: ignore[arg-type]
         first_step=integer(about.get("first_step", 0), "first_step"),
+        date_format=_date_format(about.get("date_format", ""), steps),
         reward_range=(low, high),
         missing_reward=number(paid.get("missing", 0.0), "[reward] missing"),
         top=top,
@@ -273,10 +277,26 @@ def _task(
     )
 
 
+def _date_format(given: Any, steps: str) -> str:
+    if given == "":
+        return ""
+    form, date = printable(given, "[task] date_format"), datetime(2001, 2, 3, 4, 5, 6)
+    try:
+        datetime.strptime(date.strftime(form), form)
+    except ValueError as error:
+        raise InvalidInput(f"[task] date_format cannot be used: {error}") from None
+    if steps != "dated":
+        raise InvalidInput('[task] date_format is for steps = "dated"')
+    return form
+
+
 def _span(given: Any) -> tuple[float, float]:
     ends = [number(x, "[reward] range") for x in _listed(given, "[reward] range")]
-    if len(ends) != 2 or not ends[0] < ends[1]:
-        raise InvalidInput("[reward] range must be the least and the largest reward of one step")
+    if len(ends) != 2 or not 0.0 < ends[1] - ends[0] < math.inf:
+        raise InvalidInput(
+            "[reward] range must be the least and the largest reward of one step, a finite width "
+            "apart"
+        )
     return ends[0], ends[1]
 
 

@@ -127,7 +127,10 @@ class Prior:
         """The online statement, and beside it the one for a person who is in the log too."""
         own = self.guarantee.as_simulated() if online.simulated else self.guarantee
         both = online + own
-        said = f"for a person who is in the log {self.name!r} of the prior too; {both.accountant}"
+        said = (
+            f"for a person who is in the log {self.name!r} of the prior too; other releases about "
+            f"that log are not in this sum, its ledger has them; {both.accountant}"
+        )
         return dataclasses.replace(
             online, also=(*online.also, dataclasses.replace(both, accountant=said))
         )

@@ -6,7 +6,9 @@ No message from here says what a cell of the log holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +26,8 @@ MINARI = "minari:"
 
 PIECE = 1 << 17
 """Rows of a piece."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Column = npt.NDArray[Any]
 
@@ -71,20 +75,18 @@ def arranged(columns: dict[str, Column], mapped: Mapped) -> Read:
     """
     person, task = columns.pop("person"), mapped.task
     rows = len(person)
-    absent = np.zeros(1, dtype=np.int8)
-    episode = columns.pop("episode", np.broadcast_to(absent, rows))
-    step = columns.pop("step", np.broadcast_to(absent, rows))
+    episode, step = (columns.pop(x, np.zeros(rows, dtype=np.int8)) for x in ("episode", "step"))
     numbered = mapped.steps == "numbered" and "step" in mapped.columns
-    if not _sorted(person, episode, step):
-        order = np.lexsort((step, episode, person))
+    order = None if _sorted(person, episode, step) else np.lexsort((step, episode, person))
+    if not numbered:  # their order was all that counts
+        step = np.zeros(rows, dtype=_narrow(task.horizon + 2))
+    if order is not None:
         person = person[order]
         episode = episode[order]  # one after the other: each frees the one before
         step = step[order]
         for name in list(columns):
             columns[name] = columns[name][order]
         del order
-    if not numbered:
-        step = np.zeros(rows, dtype=_narrow(task.horizon + 2))
     fill = {"reward": np.float32, "chance": np.float32, "ends": np.int8}
     for name, kind in fill.items():
         if name not in columns:
@@ -93,7 +95,7 @@ def arranged(columns: dict[str, Column], mapped: Mapped) -> Read:
     opens, after = np.zeros(rows, dtype=np.int8), np.full(rows, -1, dtype=columns["state"].dtype)
     people = arrange(
         person,
-        np.ascontiguousarray(episode),
+        episode,
         step,
         columns["state"],
         columns["action"],
@@ -223,7 +225,8 @@ def _encoded(batch: Any, mapped: Mapped) -> dict[str, Column]:
         elif role == "reward":
             found["reward"] = _paid(_numbers(column), mapped).astype(np.float32)
         elif role == "propensity":
-            found["chance"] = np.nan_to_num(_numbers(column), nan=0.0).astype(np.float32)
+            chances = np.clip(np.nan_to_num(_numbers(column), nan=0.0), 0.0, 2.0)  # 2 is none
+            found["chance"] = chances.astype(np.float32)
         else:
             found["ends"] = _flags(column)
     state = np.zeros(batch.num_rows, dtype=np.int64)
@@ -244,6 +247,21 @@ def _narrow(size: int) -> type[np.signedinteger[Any]]:
     return next(kind for kind in (np.int8, np.int16, np.int32) if size <= np.iinfo(kind).max)
 
 
+def _by_text(column: Any, read: Callable[[Column], Column], missing: float) -> Column:
+    """What ``read`` makes of different texts, row by row.
+
+    It takes every text by itself, so that the rows of one person never decide how those of another
+    are read.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    coded = pc.cast(column, pa.string()).dictionary_encode()
+    known = np.append(read(coded.dictionary.to_numpy(zero_copy_only=False)), missing)
+    found: Column = known[np.asarray(pc.fill_null(coded.indices, len(known) - 1))]
+    return found
+
+
 def _keys(column: Any) -> Column:
     """Whole numbers as they are, anything else by a hash of its text; missing is one key."""
     import pyarrow as pa
@@ -253,21 +271,18 @@ def _keys(column: Any) -> Column:
     if pa.types.is_integer(column.type):
         whole: Column = np.asarray(pc.fill_null(column, 0)).astype(np.int64)
         return whole
-    coded = pc.cast(column, pa.string()).dictionary_encode()
-    texts = np.asarray(coded.dictionary.to_numpy(zero_copy_only=False), dtype=object)
-    keys: Column = np.append(hash_array(texts, categorize=False).view(np.int64), 0)
-    found: Column = keys[np.asarray(pc.fill_null(coded.indices, len(texts)))]
-    return found
+    return _by_text(column, lambda t: hash_array(t, categorize=False).view(np.int64), 0)
+
+
+NEVER = np.iinfo(np.int64).min
+"""The moment of a row whose date is missing or none."""
 
 
 def _step(column: Any, mapped: Mapped) -> tuple[Column, Column]:
     """Places in the order of an episode, and which rows have one."""
     if mapped.steps == "dated":
-        import pandas as pd
-
-        dates = pd.to_datetime(pd.Series(column.to_pandas()), errors="coerce", utc=True)
-        filled = dates.fillna(pd.Timestamp(0, tz="UTC"))
-        return np.asarray(filled.astype("int64")), np.asarray(dates.notna())
+        moments = _moments(column, mapped.date_format)
+        return moments, moments != NEVER
     steps = _numbers(column)
     if mapped.steps == "ordered":
         return np.nan_to_num(steps, nan=-np.inf), ~np.isnan(steps)
@@ -277,11 +292,30 @@ def _step(column: Any, mapped: Mapped) -> tuple[Column, Column]:
     return place.astype(_narrow(last + 1)), whole
 
 
+def _moments(column: Any, form: str) -> Column:
+    """Dates as whole numbers in their order: in the unit of the column, or of texts in us."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        found: Column = column.to_numpy(zero_copy_only=False).astype(np.int64)  # NaT is NEVER
+        return found
+
+    def moment(text: str) -> int:
+        try:
+            date = datetime.strptime(text, form) if form else datetime.fromisoformat(text)
+        except (ValueError, OverflowError):
+            return NEVER
+        since = (date if date.tzinfo else date.replace(tzinfo=UTC)) - EPOCH
+        return since // timedelta(microseconds=1)
+
+    return _by_text(column, lambda t: np.array([*map(moment, t)], dtype=np.int64), NEVER)
+
+
 def _paid(rewards: Array, mapped: Mapped) -> Array:
     """Rewards rescaled to [0, 1], clipped."""
     low, high = mapped.reward_range
-    filled = np.nan_to_num(rewards, nan=mapped.missing_reward, posinf=high, neginf=low)
-    return np.clip((filled - low) / (high - low), 0.0, 1.0)
+    filled = np.where(np.isnan(rewards), mapped.missing_reward, rewards)
+    return (np.clip(filled, low, high) - low) / (high - low)
 
 
 def _flags(column: Any) -> Column:
@@ -305,14 +339,18 @@ def _numbers(column: Any) -> Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    try:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    if any(kind(column.type) for kind in kinds):
         cast = pc.cast(column, pa.float64(), safe=False)
-    except pa.ArrowInvalid:
-        import pandas as pd
+        return np.asarray(pc.fill_null(cast, np.nan), dtype=np.float64)
+    return _by_text(column, lambda t: np.array([*map(_number, t)], dtype=np.float64), np.nan)
 
-        texts = pd.Series(column.to_pandas())
-        return np.asarray(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
-    return np.asarray(pc.fill_null(cast, np.nan), dtype=np.float64)
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _cells(column: Any, cells: Cells) -> Column:

@@ -19,6 +19,7 @@ from tacit.logs.agents import offline_agent
 from tacit.logs.charging import Account
 from tacit.logs.mapping import Mapped, read_mapping
 from tacit.logs.reading import read_log
+from tacit.participation import Participation
 from tacit.planners.offline import people_of
 from tacit.planners.worth import behaviour_worth, model_worth, weighted_worth
 from tacit.policy import Policy, StochasticPolicy, TabularPolicy, check_allowed
@@ -41,6 +42,12 @@ ASSUMES = (
     "the mapping was written without looking at what people did",
 )
 """What the guarantee of a release about a log rests on."""
+
+NOT_FOR_OTHERS = (
+    "The noise was simulated: it protects nobody, whoever knows the seed takes it away. If the "
+    "people of the log are real, do not pass these files on."
+)
+"""What files with simulated noise say."""
 
 CLIP, LEAST, MOST = 0.4, 2.0, 50.0
 """Importance weights are cut at (people times mu) to this power, between these."""
@@ -109,14 +116,16 @@ def offline(
         agent: "tacit-offline", "dp-apvi" or "dp-vapvi".
         epsilon: privacy asked for, of a person over all their episodes.
         delta: likewise.
-        ledger: file in which the charge is recorded; by default NAME.ledger in the mapping's
-            folder. Simulated noise charges nothing: it protects nobody.
+        ledger: file in which the charge is recorded; by default NAME.ledger in the folder of the
+            mapping file. One data set must have one ledger: a copy of the mapping elsewhere would
+            begin another, and nobody checks that. Simulated noise charges nothing: it protects
+            nobody.
         noise: "secure", or "simulated" for studies.
         seed: of simulated noise.
         parameters: of the agent.
     """
     mapped, recipe = _mapping(task), offline_agent(agent, parameters)
-    account = Account(ledger or _beside(task, mapped), mapped)
+    account = _account(ledger, task, mapped, noise)
     release, guarantee, told = released(
         log, mapped, recipe.statistic(mapped), (epsilon, delta), agent, account, noise, seed
     )
@@ -199,7 +208,7 @@ def evaluate(
     most = (mapped.task.users * gaussian_mu(epsilon, delta)) ** CLIP
     most = min(max(most, LEAST), MOST)
     statistic = WeightedReturns(mapped.task, table, most, mapped.top)
-    account = Account(ledger or _beside(task, mapped), mapped)
+    account = _account(ledger, task, mapped, noise)
     release, guarantee, told = released(
         log, mapped, statistic, (epsilon, delta), "evaluation", account, noise, seed
     )
@@ -239,6 +248,7 @@ def released(
     told = {}
     if not isinstance(log, Log):
         log, told["rows"] = read_log(log, mapped)
+    log = _cut(log, mapped.task.users)
     told |= {"rows that count": int(log.begin[-1]), "people": log.people}
     total = np.zeros(statistic.layout.size, dtype=np.int64)
     statistic.add(log, total)
@@ -254,8 +264,22 @@ def released(
         mechanism="gaussian noise on sums over all people of a log, released once",
         noise={"std": privatizer.noise_std},
         assumptions=ASSUMES,
+        participations=None,
+        rule=Participation(times=None),  # all rows of a person, however many
     )
     return release, guarantee.as_simulated() if simulated else guarantee, told
+
+
+def _cut(log: Log, most: int) -> Log:
+    """The log without people beyond the declared number; rows must be those of one person each."""
+    begin = np.asarray(log.begin, dtype=np.int64)
+    rows = min(len(column) for column in log[1:])
+    if len(begin) < 2 or begin[0] < 0 or begin[-1] > rows or (np.diff(begin) < 0).any():
+        raise InvalidInput(
+            "the rows of a log in memory must lie person by person: begin must not decrease, and "
+            "must end within the rows"
+        )
+    return log._replace(begin=begin[: most + 1])
 
 
 _NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))
@@ -295,11 +319,18 @@ def _mapping(task: str | Path | Mapped) -> Mapped:
     return task if isinstance(task, Mapped) else read_mapping(task)
 
 
-def _beside(task: str | Path | Mapped, mapped: Mapped) -> Path:
-    """Where the ledger of a data set lies unless it is said."""
-    folder = Path() if isinstance(task, Mapped) else Path(task).parent
+def _account(
+    ledger: str | Path | None, task: str | Path | Mapped, mapped: Mapped, noise: str
+) -> Account:
+    """The account of a data set: its ledger lies beside the mapping file unless it is said."""
+    if ledger is None and isinstance(task, Mapped) and noise != "simulated":
+        raise InvalidInput(
+            "say ledger=FILE: a mapping that is not a file has no folder for its ledger, and what "
+            "is released about a data set must be charged to one and the same file"
+        )
     safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in mapped.name)
-    return folder / f"{safe}.ledger"
+    folder = Path() if isinstance(task, Mapped) else Path(task).parent
+    return Account(ledger or folder / f"{safe}.ledger", mapped)
 
 
 def _original(mapped: Mapped, interval: Interval) -> Interval:

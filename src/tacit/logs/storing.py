@@ -1,4 +1,8 @@
-"""The files of a result: policy, release and values. All of them are public."""
+"""The files of a result: policy, release and values. All of them are public if noise was secure.
+
+Those of simulated noise say so, and are not for passing on where the log is of real people: whoever
+knows the seed takes the noise away, and nothing was charged.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from tacit.errors import InvalidInput
 from tacit.folders import make_folder, read_json, write_json
 from tacit.learned import load_policy
 from tacit.logs.mapping import Mapped
-from tacit.logs.run import OfflineResult
+from tacit.logs.run import NOT_FOR_OTHERS, OfflineResult
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.batched import reread
 from tacit.release import Release
@@ -35,6 +39,8 @@ def save(result: OfflineResult, folder: str | Path) -> list[Path]:
     folder, release = make_room(folder), result.release
     mapped = result.mapped
     public = {"task": task_to_json(mapped.task), "top": mapped.top, "source": release.source}
+    if result.guarantee.simulated:
+        public["note"] = NOT_FOR_OTHERS
     write_json(folder / VALUES, {**result.to_json(), **public})
     with (folder / RELEASE).open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **release.blocks)

@@ -225,8 +225,9 @@ def _mean(task: Task, model: Model) -> tuple[Array, Array]:
 
 def _flatter(chances: Array) -> Array:
     """Chances [X, J] in proportion to their roots: as if half as much had been seen."""
-    roots = np.sqrt(chances)
-    return roots / np.maximum(roots.sum(axis=1, keepdims=True), 1e-300)
+    roots: Array = np.sqrt(chances)
+    roots /= np.maximum(roots.sum(axis=1, keepdims=True), 1e-300)
+    return roots
 
 
 def _exploring(share: float, found: bool, first: float, last: float) -> float:

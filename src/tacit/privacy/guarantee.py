@@ -193,7 +193,10 @@ class Guarantee:
         return self.tradeoff.epsilon(delta)
 
     def compose(self, times: int) -> Guarantee:
-        """The statement for one person in this many tasks that are each guaranteed like this."""
+        """The statement for one person in this many tasks that are each guaranteed like this.
+
+        Periods of one task whose budgets are renewed count as tasks.
+        """
         times = integer(times, "times", low=1, high=composition.MOST_TIMES)
         return self if times == 1 else composition.added([(times, self)])
 

@@ -12,6 +12,8 @@ import textwrap
 from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING
 
+from tacit.errors import InvalidInput
+from tacit.privacy.composition import added
 from tacit.timing import in_words
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ def meaning(guarantee: Guarantee) -> str:
     seen = _SEEN[guarantee.model][guarantee.unit]
     if guarantee.unit == "participation":
         whom, many = "a participation", "participations of which"
-    if guarantee.rule is not None and guarantee.rule.period:
+    if _renewed(guarantee):
         whom = "a user in one period"
         seen += " in one period" if guarantee.model == "local" else ""
     if guarantee.parts:
@@ -137,9 +139,11 @@ def _headline(guarantee: Guarantee) -> list[str]:
         trajectory = f"whatever one person does in all their participations{_within(guarantee)}"
     if guarantee.unit == "participation":
         trajectory = "the trajectory of any single participation"
-    if guarantee.parts:
-        trajectory += f" in each of {_tasks(guarantee):,} tasks"
     other = "any other" if guarantee.rule is None else "anything else"
+    if guarantee.parts:
+        if _renewed(guarantee):
+            trajectory, other = "whatever one person does in one period", "anything else"
+        trajectory += f" in each of {_tasks(guarantee):,} tasks"
     epsilon, delta = at_most(guarantee.epsilon, 6), at_most(guarantee.delta)
     lines = [
         f"({epsilon}, {delta})-differential privacy, {guarantee.model} model: "
@@ -150,7 +154,7 @@ def _headline(guarantee: Guarantee) -> list[str]:
         _how(guarantee),
     ]
     if guarantee.parts:
-        lines.append(_in_each(guarantee))
+        lines += _in_each(guarantee)
     elif guarantee.rule is not None:
         lines += _by_rule(guarantee, guarantee.rule)
     elif guarantee.participations != 1:
@@ -158,9 +162,16 @@ def _headline(guarantee: Guarantee) -> list[str]:
     return lines + _beside_the_request(guarantee)
 
 
+def _renewed(guarantee: Guarantee) -> bool:
+    """Whether it holds for one period, after which a budget is renewed."""
+    if guarantee.rule is not None and guarantee.rule.period:
+        return True
+    return any(_renewed(part) for _, part in guarantee.parts)
+
+
 def _within(guarantee: Guarantee) -> str:
     """In what the participations are that are covered together."""
-    return " of a period" if guarantee.rule is not None and guarantee.rule.period else ""
+    return " of a period" if _renewed(guarantee) else ""
 
 
 SEVERAL = 12
@@ -172,21 +183,24 @@ def _by_rule(guarantee: Guarantee, rule: Participation) -> list[str]:
     covered = "those of a period are" if rule.period else "all of them are"
     lines = [f"One person may take part {rule.in_words()}; {covered} covered together."]
     if rule.period:
-        epsilon, delta = _several(guarantee)
         lines.append(
             f"Budgets are renewed after {in_words(rule.period)}: {SEVERAL} periods together cost "
-            f"({at_most(epsilon, 6)}, {at_most(delta)})."
+            f"{_several(guarantee)}."
         )
     return lines
 
 
-def _several(guarantee: Guarantee) -> tuple[float, float]:
+def _several(guarantee: Guarantee) -> str:
     """What several periods cost together; a device without an accountant adds them up plainly."""
+    parts = guarantee.parts or ((1, guarantee),)
     try:
-        total = guarantee.compose(SEVERAL)
+        total = added([(times * (SEVERAL if _renewed(x) else 1), x) for times, x in parts])
+        epsilon, delta = total.epsilon, float(total.delta)
     except ModuleNotFoundError:  # the distribution tacit-client
-        return SEVERAL * guarantee.epsilon, min(1.0, SEVERAL * guarantee.delta)
-    return total.epsilon, float(total.delta)
+        epsilon, delta = SEVERAL * guarantee.epsilon, min(1.0, SEVERAL * guarantee.delta)
+    except InvalidInput:  # a delta of 1, or more statements than are added up
+        epsilon, delta = math.inf, 1.0
+    return f"({at_most(epsilon, 6)}, {at_most(delta)})"
 
 
 ONE_REPORT = "every participation sends exactly one report, and a retry resends the same bytes"
@@ -232,8 +246,8 @@ def _tasks(guarantee: Guarantee) -> int:
     return sum(times for times, _ in guarantee.parts)
 
 
-def _in_each(guarantee: Guarantee) -> str:
-    """How often one person may take part in the tasks of a sum."""
+def _in_each(guarantee: Guarantee) -> list[str]:
+    """How often one person may take part in the tasks of a sum, and what several periods cost."""
     times = {part.participations or 0 for _, part in guarantee.parts}
     least, most = min(times), max(times)
     said = f"{most:,} times"
@@ -241,10 +255,19 @@ def _in_each(guarantee: Guarantee) -> str:
         said = "as often as is stated for each,"
     elif least < most:
         said = f"{least:,} to {most:,} times, as stated for each,"
-    return (
+    if _renewed(guarantee):
+        said = "as often as is stated for each, where budgets are renewed in one period only,"
+    lines = [
         f"A sum over {_tasks(guarantee):,} tasks: it covers one person who takes part in each of "
         f"them {'once' if said == '1 times' else said} and in no other."
-    )
+    ]
+    if _renewed(guarantee):
+        lines.append(
+            "Several periods of one task count as several tasks. Over "
+            f"{SEVERAL} periods of each whose budgets are renewed, the sum costs "
+            f"{_several(guarantee)}."
+        )
+    return lines
 
 
 def _no_privacy(guarantee: Guarantee) -> list[str]:

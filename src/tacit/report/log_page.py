@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit._version import __version__
 from tacit.intervals import Interval
-from tacit.logs.run import OfflineResult
+from tacit.logs.run import NOT_FOR_OTHERS, OfflineResult
 from tacit.policy import StochasticPolicy, TabularPolicy
 from tacit.report.page import asset, templates
 from tacit.report.sections import number
@@ -18,8 +18,8 @@ MOST_STATES = 200
 
 RULES = (
     "Of rows with the same person, episode and step the first counts.",
-    "Rows without a person, with a state that was not declared, before the first step, after the "
-    "horizon or after the end of an episode are left out.",
+    "Rows without a person or a readable step, with an undeclared state, before the first step, "
+    "after the horizon or after the end of an episode are left out.",
     "A value that was not declared goes to the cell called other, where there is one.",
     "Rewards are cut to their declared range; a missing one counts as declared.",
     "A step after which no row follows teaches nothing about next states.",
@@ -78,7 +78,7 @@ def _headlines(result: OfflineResult) -> list[str]:
     else:
         said.append("It is not shown that the policy is better than what was done before.")
     if result.guarantee.simulated:
-        said.append("The noise was simulated: nobody is protected by it.")
+        said.append(NOT_FOR_OTHERS)
     return said
 
 

@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from tacit.privacy import (
     SimulatedNoise,
 )
 from tacit.privacy.accounting import gaussian_mu
+from tacit.privacy.charges import exact
 from tacit.privacy.counters import KINDS, strategy
 from tacit.privacy.joint.counted import CountedSums, counted_noise
 from tacit.statistics import Relation, Statistic
@@ -150,6 +152,17 @@ def test_laplace_noise_is_the_least_for_the_whole_stream(releases: int) -> None:
         flat = np.concatenate([block.ravel() for block in release.blocks.values()])
         squares.append(np.mean(flat**2) / release.law.variance("visits"))
     assert 0.5 < np.mean(squares) < 2.0
+
+
+@pytest.mark.parametrize("times", [1, 3, 7])
+def test_what_laplace_noise_costs_is_rounded_up(times: int) -> None:
+    task, statistic, counter = taking_part(times), VisitCounts(TASK), strategy("tree", 20)
+    moved = times * Fraction(counts_l1(3)) * int(counter.column_sum())
+    for epsilon in np.random.default_rng(0).random(40):
+        asked = {"requested_epsilon": float(epsilon), "requested_delta": 0.0}
+        mechanism = CountedSums(statistic, task, counter, kind="laplace", batch=10, **asked)
+        assert moved / Fraction(mechanism.scale) <= exact(mechanism.guarantee.epsilon)
+        assert mechanism.guarantee.epsilon <= epsilon
 
 
 @pytest.mark.parametrize(("factor", "violated"), [(1.0, False), (0.05, True)])

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -113,10 +114,21 @@ def counted_noise(
     kind: SumsKind = "gaussian",
 ) -> float:
     """The least scale of a node's noise for (epsilon, delta) over the whole stream."""
-    most = epsilon if kind == "laplace" else accounting.gaussian_mu(epsilon, delta)
-    most /= task.participations
     shift = _shift(statistic, strategy, _largest(statistic, task, batch), kind)
+    times = task.participations
+    if kind == "laplace":
+        return least_scale(
+            times * shift / epsilon, lambda scale: _pure(times * shift, scale) <= epsilon
+        )
+    most = accounting.gaussian_mu(epsilon, delta) / times
     return least_scale(shift / most, lambda scale: shift / scale <= most)
+
+
+def _pure(shift: float, scale: float) -> float:
+    """What Laplace noise costs, rounded up."""
+    from tacit.privacy.charges import rounded_up  # needs SciPy, which devices lack
+
+    return rounded_up(Fraction(shift) / Fraction(scale))
 
 
 class CountedSums(NoisySums[CountedSecret]):
@@ -161,7 +173,7 @@ class CountedSums(NoisySums[CountedSecret]):
         shift *= task.participations  # columns of C may overlap in every row
         pure = kind == "laplace"
         self.event: Event = (
-            PureEvent(shift / self.scale) if pure else GaussianEvent.of(shift, self.scale)
+            PureEvent(_pure(shift, self.scale)) if pure else GaussianEvent.of(shift, self.scale)
         )
         self.guarantee = guaranteed(
             self.event,
