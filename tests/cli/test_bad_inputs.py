@@ -144,6 +144,10 @@ TYPED = [
     ("guarantee --diff a.json b.json", "a.json"),
     ("guarantee lq-scalar psrl", "psrl learns tabular problems, but this problem is lq"),
     ("guarantee river-swim ofu-rl", "ofu-rl learns control problems and must be told start"),
+    (
+        "guarantee cart-pole tacit-search -A model=shuffle --epsilon 1 --episodes 5",
+        "5 people are fewer than the 2 d = 8 directions of a batch",
+    ),
     ("report nowhere", "nowhere"),
     ("sweep nowhere.toml", "nowhere.toml"),
     ("serve nowhere.toml", "nowhere.toml"),
