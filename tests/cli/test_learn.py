@@ -27,7 +27,24 @@ def play(policy, rng):
     return [(0, policy.act(0, 0, rng), 1.0, None)]
 
 number = 3
+
+def fails():
+    raise ValueError("cannot be built")
+
+class Broken(Coin):
+    def step(self, action):
+        raise RuntimeError("out of coins")
+
+class Unpaid(Coin):
+    episodes = 0
+    def reset(self, **given):
+        self.episodes += 1
+        return super().reset(**given)
+    def step(self, action):
+        return 0, float("nan") if self.episodes > 9 else 1.0, True, False, {}
 """
+
+SEARCH = ("--epsilon", "1", "--module", "my_env.py", "--returns", "0,4", "--horizon", "4")
 
 
 @pytest.fixture
@@ -150,6 +167,9 @@ def test_bins(call) -> None:
         (("coin", "psrl", "--module", "my_env.py"), "Coin has no time limit"),
         (("coin", "psrl", "--module", "my_env.py", "-P", "a=1"), "-P is for gym:ID"),
         (("coin", "psrl", "--module", "broken.py"), "broken.py could not be read: ZeroDivision"),
+        (("fails", "psrl", "--module", "my_env.py"), "could not be made: ValueError: cannot be"),
+        (("Broken", "tacit-search", *SEARCH), "Broken failed while an .*RuntimeError: out of coi"),
+        (("Unpaid", "tacit-search", *SEARCH), "Unpaid returned nan, but the return of an episode"),
     ],
 )
 def test_a_mistake_is_one_line(call, file, tmp_path, words, message: str) -> None:

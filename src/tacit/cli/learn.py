@@ -238,8 +238,13 @@ def _named(module: Any, name: str) -> Any:
         names = [known for known in vars(module) if not known.startswith("_")]
         raise InvalidInput(f"{module.__file__} has no {name!r}{suggestion(name, names)}")
     found = getattr(module, name)
-    makes = callable(found) and not inspect.signature(found).parameters
-    return found() if makes else found
+    try:
+        makes = callable(found) and not inspect.signature(found).parameters
+        return found() if makes else found
+    except Exception as error:
+        raise InvalidInput(
+            f"{name} of {module.__file__} could not be made: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _range(text: str, option: str, what: str) -> tuple[float, float]:
