@@ -62,6 +62,13 @@ def test_the_coach_command_writes_numbers_and_a_page(tmp_path) -> None:
     assert "best fixed message" in page and "promise too much" in page and "simulated" in page
 
 
+def test_one_run_has_no_interval_in_words_and_null_in_json() -> None:
+    few = ("coach", "--people", "300", "--epsilon", "8", "--runs", "1", "--agents", "tacit-joint")
+    (found,) = json.loads(run(*few, "--json"), parse_constant=pytest.fail)["outcomes"]
+    assert found["value"]["ci95"] == [None, None]
+    assert "one run, no interval" in run(*few)
+
+
 def test_agents_and_returns_are_checked() -> None:
     refused = CliRunner().invoke(app, ["study", "coach", "--agents", "tacit-jiont"])
     assert "the coach has no 'tacit-jiont'" in str(refused.exception)

@@ -12,6 +12,7 @@ import typer
 from tacit.cli import options as given
 from tacit.cli.display import speaker
 from tacit.errors import InvalidInput
+from tacit.written import finite
 
 if TYPE_CHECKING:
     from tacit.studies.outcome import Rule
@@ -136,13 +137,13 @@ def study(
         from tacit.report.study_page import write_study
 
         make_folder(out)
-        write_json(out / "study.json", found)
+        write_json(out / "study.json", finite(found))
         page = write_study(
             out / "page.html", f"The {what}", outcomes, references, limit, rule, notes, tables
         )
         say(f"wrote {page}")
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(finite(found), allow_nan=False))
         return
     for name, value in references.items():
         say(f"  {name}: {value:.4g}")
@@ -170,9 +171,10 @@ def _chosen(asked: str, known: list[str]) -> list[str]:
 def _shown(say: Callable[..., None]) -> Callable[[Any], None]:
     def watch(one: Any) -> None:
         mean = one.mean
+        several = f"95% interval {mean.low:.4g} to {mean.high:.4g}"
         say(
             f"  {one.agent}, {one.people:,} people, epsilon {one.epsilon:g}: {mean.value:.4g} "
-            f"(95% interval {mean.low:.4g} to {mean.high:.4g})"
+            f"({several if len(one.values) > 1 else 'one run, no interval'})"
         )
 
     return watch
