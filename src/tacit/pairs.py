@@ -241,14 +241,24 @@ def _several(given: Any, what: str) -> list[Any]:
     return list(given)
 
 
-def start_law(given: int | str | npt.ArrayLike, states: int, names: Sequence[str] | None) -> Array:
+def start_law(
+    given: int | str | npt.ArrayLike, terminal: Flags, names: Sequence[str] | None
+) -> Array:
     """Chances of all states [S], given as such or as the one start state."""
+    states = len(terminal)
     if isinstance(given, str) or np.ndim(given) == 0:
-        return _marked([given], "initial", states, names).astype(np.float64)  # type: ignore[list-item]
-    law = unit_array(given, "initial", rows=True)
-    if law.shape != (states,):
+        law = _marked([given], "initial", states, names).astype(np.float64)  # type: ignore[list-item]
+    else:
+        law = unit_array(given, "initial", rows=True)
+        if law.shape != (states,):
+            raise InvalidInput(
+                f"initial has shape {list(law.shape)}, but it must be a state or {states} "
+                "probabilities"
+            )
+        distributions(law, "initial")
+    if terminal[law > 0.0].all() and not terminal.all():
         raise InvalidInput(
-            f"initial has shape {list(law.shape)}, but it must be a state or {states} probabilities"
+            "every episode would begin in a terminal state, where it is over; let one begin "
+            "elsewhere, or do not declare that state terminal"
         )
-    distributions(law, "initial")
     return law

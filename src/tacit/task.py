@@ -107,6 +107,12 @@ class Task:
         return make_pairs(declared_flags(self.sizes, self.known))
 
     @property
+    def counted(self) -> str:
+        """What makes one report, in words: a user, unless people may come back."""
+        once = self.rule is None and self.participations == 1
+        return "user" if once else "participation that counts"
+
+    @property
     def lifetime(self) -> bool:
         """Whether what one person teaches is bounded over all their participations together."""
         return self.rule is not None and self.rule.teaches == "lifetime"

@@ -195,6 +195,10 @@ CALLED: list[tuple[str, Callable[[], object], str]] = [
     ("delta above 1", lambda: guaranteed().epsilon_at(2), "delta = 2, but it must be a finite"),
     ("no times", lambda: guaranteed().compose(0), "times = 0, but it must be a whole number >= 1"),
     ("too few points", lambda: guaranteed().curve(1), "points = 1, but it must be a whole number"),
+    ("over at once", lambda: tacit.TabularMDP(P, R, 3, 1, terminal=[1]), "begin in a terminal"),
+    ("returns", lambda: tacit.TabularMDP(P, R + 1, 3, returns=(0, 2)), "best policy of this table"),
+    ("low returns", lambda: tacit.TabularMDP(P, R, 3, returns=(1, 2)), "returns 0 on average"),
+    ("text returns", lambda: tacit.TabularMDP(P, R, 3, returns="0,1"), "the least and the largest"),
     ("few trials", lambda: tacit.audit(RIVER, PRIVATE, trials=10), "trials = 10, but it must be"),
 ]
 

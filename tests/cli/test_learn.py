@@ -137,7 +137,10 @@ def test_a_search_takes_what_has_no_table(call) -> None:
     own = (*words, "--seeds", "1", "--horizon", "20")
     assert "returns=(0, 500)" in call(*own).err
     report = json.loads(call(*own, "--returns", "0,20", "--json").out)
-    assert report["problem"]["returns"] == [0.0, 20.0]
+    assert report["problem"]["returns"] == [0.0, 20.0] and report["problem"]["horizon"] == 20
+    assert report["problem"]["policy parameters"] == 4, "the known form stays"
+    cells = ("--returns", "0,20", "--bins", "[1, 1, [0], 1]", "--json")
+    assert json.loads(call(*own, *cells).out)["problem"]["states"] == 2
     assert "largest return of an episode" in call(*own, "--returns", "0").err
 
 

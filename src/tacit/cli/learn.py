@@ -112,7 +112,8 @@ def learn(
         found = _environment(case, None if file is None else Path(file), cuts)
         agent = case.agent()
         known = "episodic" in agent.families and case.problem_name.removeprefix("gym:") in CLASSIC
-        environment = case.problem_name if known and not case.problem_parameters else found
+        known = known and not case.problem_parameters and cuts is None
+        environment = case.problem_name if known else found
         if plot is not None:
             check_target(plot)
         if out is not None and resume is None:

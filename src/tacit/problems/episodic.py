@@ -59,13 +59,7 @@ class Episodes:
     ) -> None:
         self.sizes = dict(sizes)
         self.horizon = validate.integer(horizon, "horizon", low=1)
-        low, high = (validate.number(end, "returns") for end in returns)
-        if low >= high:
-            raise InvalidInput(
-                f"returns = ({low:g}, {high:g}), but it must be the least and the largest return "
-                "of an episode, for example (0, 500)"
-            )
-        self.returns = (low, high)
+        self.returns = validate.bounds(returns, "returns", "return of an episode", "(0, 500)")
         self.arrays = dict(form)
         self.form = scoring(self.sizes, self.arrays)
         self.name = name

@@ -222,10 +222,4 @@ def playing(name: str) -> Iterator[None]:
 
 def reward_range(rewards: object) -> tuple[float, float]:
     """Least and largest reward of a step, as a person declared them."""
-    wanted = "it must be the least and the largest reward of one step, for example (0, 1)"
-    if not isinstance(rewards, Sequence) or isinstance(rewards, str) or len(rewards) != 2:
-        raise InvalidInput(f"rewards = {rewards!r}, but {wanted}")
-    low, high = (validate.number(bound, "rewards") for bound in rewards)
-    if low >= high:
-        raise InvalidInput(f"rewards = ({low:g}, {high:g}), but {wanted}")
-    return low, high
+    return validate.bounds(rewards, "rewards", "reward of one step", "(0, 1)")

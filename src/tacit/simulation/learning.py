@@ -21,7 +21,7 @@ from tacit.participation import Participation
 from tacit.policy import Policy
 from tacit.privacy.noise import SecureNoise
 from tacit.problems.classic import CLASSIC
-from tacit.problems.episodic import Episodes, PlayedEpisodes
+from tacit.problems.episodic import CompiledEpisodes, Episodes, PlayedEpisodes
 from tacit.problems.from_gymnasium import make_environment
 from tacit.problems.played import Play, Played
 from tacit.simulation.api import (
@@ -216,8 +216,8 @@ def searched(
     """What a person calls an environment, as an episodic problem."""
     if isinstance(environment, str):
         id = environment.removeprefix("gym:")
-        if id in CLASSIC and (returns, form, horizon) == (None, None, None):
-            return CLASSIC[id]()
+        if id in CLASSIC and form is None and (horizon is None or returns is not None):
+            return _narrowed(CLASSIC[id](), returns, horizon)
         environment = make_environment(id, {})
     if isinstance(environment, Episodes):
         return environment
@@ -242,6 +242,18 @@ def searched(
     sizes: dict[str, Any] = {"states": states, inputs: actions}
     declared: dict[str, Any] = {"returns": returns, "form": form, "horizon": horizon}
     return PlayedEpisodes(environment, sizes, name=name, **declared)
+
+
+def _narrowed(
+    known: CompiledEpisodes, returns: tuple[float, float] | None, horizon: int | None
+) -> CompiledEpisodes:
+    """A compiled problem with another range or fewer steps: how it is scored stays the same."""
+    if returns is None:
+        return known
+    steps = known.horizon if horizon is None else horizon
+    steps = integer(steps, "horizon", low=1, high=known.horizon)
+    world = known.world._replace(horizon=steps)
+    return CompiledEpisodes(world, returns=returns, form=known.arrays, name=known.name)
 
 
 def _tests(
