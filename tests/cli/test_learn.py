@@ -26,6 +26,9 @@ coin = Coin()
 def play(policy, rng):
     return [(0, policy.act(0, 0, rng), 1.0, None)]
 
+def guess(policy, rng):
+    return float(policy.act([rng.uniform(-1, 1)], 0, rng))
+
 number = 3
 
 def fails():
@@ -128,6 +131,9 @@ def test_a_function_of_a_file(call, file) -> None:
     words = ("learn", "play", "psrl", "--users", "5", "--module", file, "--noise", "secure")
     report = json.loads(call(*words, *sizes, "--json").out)
     assert report["tests"]["policy"]["mean"] == 1.0
+    words = ("learn", "guess", "policy-search", "--users", "9", "--module", file, *sizes)
+    report = json.loads(call(*words, "--returns", "0,1", "--json").out)
+    assert report["problem"]["policy parameters"] == 2, "the number that is seen, and 1"
 
 
 def test_a_search_takes_what_has_no_table(call) -> None:
@@ -167,6 +173,8 @@ def test_bins(call) -> None:
         (("play", "psrl", "--module", "my_env.py"), "give states, actions, horizon"),
         (("plau", "psrl", "--module", "my_env.py"), "has no 'plau'; did you mean 'play'"),
         (("number", "psrl", "--module", "my_env.py"), "got int"),
+        (("number", "tacit-search", *SEARCH), "got int"),
+        (("guess", "tacit-search", *SEARCH), "does not say its sizes: give states, actions"),
         (("coin", "psrl", "--module", "my_env.py"), "Coin has no time limit"),
         (("coin", "psrl", "--module", "my_env.py", "-P", "a=1"), "-P is for gym:ID"),
         (("coin", "psrl", "--module", "broken.py"), "broken.py could not be read: ZeroDivision"),

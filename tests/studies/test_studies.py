@@ -83,6 +83,12 @@ def test_a_search_is_scored_by_the_table_that_its_policy_is() -> None:
     assert found.values == (problem.value(found.policy),)
 
 
+def test_the_clinic_says_what_to_install(monkeypatch) -> None:
+    monkeypatch.setattr("tacit.errors._installed", lambda module: module != "icu_sepsis")
+    refused = CliRunner().invoke(app, ["study", "clinic", "--people", "300"])
+    assert "pip install 'tacit[sepsis]'" in str(refused.exception)
+
+
 def test_the_clinic_command_needs_few_patients_to_run(tmp_path) -> None:
     pytest.importorskip("icu_sepsis")
     shown = run("clinic", "--people", "3000", "--epsilon", "4", "--runs", "2", "--json")
