@@ -187,6 +187,7 @@ def terminals(
     given: Iterable[int | str] | Flags, states: int, names: Sequence[str] | None
 ) -> Flags:
     """Flags [S] of the states that end an episode."""
+    given = _as_flags(given)
     if isinstance(given, np.ndarray) and given.dtype == np.bool_:
         if given.shape != (states,):
             raise InvalidInput(
@@ -206,6 +207,7 @@ def allowed_flags(
     """Flags [S, A] of what may be played; whatever is said of terminal states is left out."""
     if given is None:
         return np.repeat(~terminal[:, np.newaxis], shape[1], axis=1)
+    given = _as_flags(given)
     if isinstance(given, np.ndarray) and given.dtype == np.bool_:
         if given.shape != shape:
             raise InvalidInput(
@@ -224,12 +226,26 @@ def allowed_flags(
     return flags
 
 
+def _as_flags(given: Any) -> Any:
+    """Lists of true and false as an array; anything else as it is."""
+    try:
+        array = np.asarray(given)
+    except ValueError:  # lists of several lengths
+        return given
+    return array if array.dtype == np.bool_ and array.size else given
+
+
 def _marked(given: Iterable[int | str], what: str, size: int, names: Sequence[str] | None) -> Flags:
     flags = np.zeros(size, dtype=bool)
     for one in _several(given, what):
         if isinstance(one, str):
-            if names is None or one not in names:
-                raise InvalidInput(f"{what} names {one!r}{suggestion(one, names or ())}")
+            if names is None:
+                raise InvalidInput(
+                    f"{what} names {one!r}, but nothing here has names: give numbers from 0 to "
+                    f"{size - 1}, or names for all {size}"
+                )
+            if one not in names:
+                raise InvalidInput(f"{what} names {one!r}{suggestion(one, names)}")
             one = names.index(one)
         flags[integer(one, what, low=0, high=size - 1)] = True
     return flags

@@ -162,6 +162,11 @@ def checked_labels(
     labels: Mapping[str, Iterable[str]], sizes: Mapping[str, int]
 ) -> Mapping[str, tuple[str, ...]]:
     """Names of states and actions, as many as there are and each once."""
+    if not isinstance(labels, Mapping):
+        raise InvalidInput(
+            f"labels = {labels!r}, but it must be names by kind, as in {{'actions': ['left', "
+            "'right']}"
+        )
     found = {kind: tuple(names) for kind, names in labels.items()}
     for kind, names in found.items():
         if kind not in sizes:
