@@ -173,7 +173,7 @@ class _Named:
         """The epsilons to try."""
         if self.epsilon is None:
             return None
-        return [given.real(text) for text in self.epsilon.split(",")]
+        return given.several(self.epsilon, "--epsilon", given.real)
 
     def read(self, what: str, agent: str | None, sizes: dict[str, int]) -> _Asked:
         """A file, a problem, or sizes."""

@@ -12,6 +12,7 @@ import typer
 from tacit.cli import options as given
 from tacit.cli.display import speaker
 from tacit.errors import InvalidInput
+from tacit.validate import integer
 from tacit.written import finite
 
 if TYPE_CHECKING:
@@ -69,11 +70,12 @@ def study(
     """
     options: dict[str, Any] = {"runs": runs, "seed": seed}
     if people is not None:
-        options["people"] = [given.whole(text) for text in people.split(",")]
+        each = given.several(people, "--people", given.whole)
+        options["people"] = [integer(n, "--people", low=1) for n in each]
     if epsilon is not None:
-        options["epsilons"] = [given.real(text) for text in epsilon.split(",")]
-    if runs < 1:
-        raise InvalidInput("--runs must be at least 1")
+        options["epsilons"] = given.several(epsilon, "--epsilon", given.real)
+    integer(runs, "--runs", low=1)
+    integer(returns, "--returns", low=1)
     say = speaker(quiet=as_json)
     tables: dict[str, Any] = {}
     rule: Rule = "surely" if what == "clinic" else "mostly"
