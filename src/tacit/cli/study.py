@@ -12,8 +12,6 @@ import typer
 from tacit.cli import options as given
 from tacit.cli.display import speaker
 from tacit.errors import InvalidInput
-from tacit.validate import integer
-from tacit.written import finite
 
 if TYPE_CHECKING:
     from tacit.studies.outcome import Rule
@@ -68,6 +66,9 @@ def study(
 
     Example: tacit study coach --people 1e4 --epsilon 8 --runs 2 --out coach
     """
+    from tacit.validate import integer
+    from tacit.written import finite
+
     options: dict[str, Any] = {"runs": runs, "seed": seed}
     if people is not None:
         each = given.several(people, "--people", given.whole)
