@@ -130,6 +130,8 @@ def test_what_is_no_policy_of_this_version_is_refused_in_a_sentence(tmp_path) ->
         load_policy(tmp_path / "nothing.json")
     with pytest.raises(InvalidInput, match="is a folder"):
         load_policy(tmp_path)
+    with pytest.raises(InvalidInput, match="is a folder; name the policy file"):
+        made.save(".")
     with pytest.raises(InvalidInput, match="cannot write"):
         made.save(tmp_path / "nowhere" / "policy.json")
     path.write_text(json.dumps(made.to_json(), indent=4))  # spelling is free, content is not

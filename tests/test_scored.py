@@ -58,16 +58,22 @@ def test_one_tile_of_every_tiling_and_neighbours_share_most() -> None:
         ({"features": "tiles", "order": 1}, "order"),
         ({"features": "rbf", "table": [[0.0, 0.0]], "width": 0.0}, "width"),
         ({"features": "waves"}, "waves"),
+        ({"scale": [0.0, 1.0]}, "one positive number for each"),
+        ({"scale": []}, "one positive number for each"),
+        ({"hidden": -1}, "hidden = -1"),
+        ({"shift": [0.0]}, "shift has 1 numbers, but scale has 2"),
+        ({"features": "projection", "table": [[1.0, 2.0, 3.0]]}, "table has shape"),
+        ({"box": [[1.0], [0.0]], "head": "tanh"}, "the least and the largest action"),
     ],
 )
 def test_what_does_not_go_together_is_refused(given, problem) -> None:
     with pytest.raises(InvalidInput, match=problem):
-        declared([1.0, 1.0], **given)
+        declared(**{"scale": [1.0, 1.0], **given})
 
 
 def test_tables_that_do_not_fit_are_refused() -> None:
-    arrays = declared([1.0, 1.0], features="projection", table=[[1.0, 2.0, 3.0]])
-    with pytest.raises(InvalidInput, match="table has shape"):
+    arrays = declared([1.0, 1.0, 1.0], features="projection", table=[[1.0, 2.0, 3.0]])
+    with pytest.raises(InvalidInput, match="scale has shape .3., but it must be .2."):
         scoring(SIZES, arrays)
     tiles = declared([1.0, 1.0], features="tiles", order=3)
     with pytest.raises(InvalidInput, match="less than one tile"):

@@ -40,6 +40,7 @@ EXTRAS = {
     "client": ("httpx",),
     "cluster": ("ray",),
     "minari": ("minari",),
+    "sepsis": ("icu_sepsis",),
     "service": (
         "alembic",
         "cryptography",

@@ -163,6 +163,8 @@ class LearnedPolicy:
     def save(self, path: str | Path) -> Path:
         """Write the file; it appears complete or not at all."""
         target = Path(path)
+        if target.is_dir():
+            raise InvalidInput(f"{target} is a folder; name the policy file in it")
         part = target.with_name(target.name + ".part")
         try:
             part.write_bytes(written.canonical(self.to_json()))

@@ -187,6 +187,7 @@ def terminals(
     given: Iterable[int | str] | Flags, states: int, names: Sequence[str] | None
 ) -> Flags:
     """Flags [S] of the states that end an episode."""
+    given = _as_flags(given)
     if isinstance(given, np.ndarray) and given.dtype == np.bool_:
         if given.shape != (states,):
             raise InvalidInput(
@@ -206,6 +207,7 @@ def allowed_flags(
     """Flags [S, A] of what may be played; whatever is said of terminal states is left out."""
     if given is None:
         return np.repeat(~terminal[:, np.newaxis], shape[1], axis=1)
+    given = _as_flags(given)
     if isinstance(given, np.ndarray) and given.dtype == np.bool_:
         if given.shape != shape:
             raise InvalidInput(
@@ -224,12 +226,26 @@ def allowed_flags(
     return flags
 
 
+def _as_flags(given: Any) -> Any:
+    """Lists of true and false as an array; anything else as it is."""
+    try:
+        array = np.asarray(given)
+    except ValueError:  # lists of several lengths
+        return given
+    return array if array.dtype == np.bool_ and array.size else given
+
+
 def _marked(given: Iterable[int | str], what: str, size: int, names: Sequence[str] | None) -> Flags:
     flags = np.zeros(size, dtype=bool)
     for one in _several(given, what):
         if isinstance(one, str):
-            if names is None or one not in names:
-                raise InvalidInput(f"{what} names {one!r}{suggestion(one, names or ())}")
+            if names is None:
+                raise InvalidInput(
+                    f"{what} names {one!r}, but nothing here has names: give numbers from 0 to "
+                    f"{size - 1}, or names for all {size}"
+                )
+            if one not in names:
+                raise InvalidInput(f"{what} names {one!r}{suggestion(one, names)}")
             one = names.index(one)
         flags[integer(one, what, low=0, high=size - 1)] = True
     return flags
@@ -241,14 +257,24 @@ def _several(given: Any, what: str) -> list[Any]:
     return list(given)
 
 
-def start_law(given: int | str | npt.ArrayLike, states: int, names: Sequence[str] | None) -> Array:
+def start_law(
+    given: int | str | npt.ArrayLike, terminal: Flags, names: Sequence[str] | None
+) -> Array:
     """Chances of all states [S], given as such or as the one start state."""
+    states = len(terminal)
     if isinstance(given, str) or np.ndim(given) == 0:
-        return _marked([given], "initial", states, names).astype(np.float64)  # type: ignore[list-item]
-    law = unit_array(given, "initial", rows=True)
-    if law.shape != (states,):
+        law = _marked([given], "initial", states, names).astype(np.float64)  # type: ignore[list-item]
+    else:
+        law = unit_array(given, "initial", rows=True)
+        if law.shape != (states,):
+            raise InvalidInput(
+                f"initial has shape {list(law.shape)}, but it must be a state or {states} "
+                "probabilities"
+            )
+        distributions(law, "initial")
+    if terminal[law > 0.0].all() and not terminal.all():
         raise InvalidInput(
-            f"initial has shape {list(law.shape)}, but it must be a state or {states} probabilities"
+            "every episode would begin in a terminal state, where it is over; let one begin "
+            "elsewhere, or do not declare that state terminal"
         )
-    distributions(law, "initial")
     return law

@@ -84,11 +84,21 @@ def declared(
     scales = np.atleast_1d(finite_array(scale, "scale"))
     if kind == scores.ONE_HOT:
         scales = np.zeros(0)
+    elif scales.ndim != 1 or not scales.size or (scales <= 0.0).any():
+        raise InvalidInput(
+            f"scale = {scales.tolist()}, but it must be one positive number for each number of an "
+            "observation"
+        )
     n, rows, wide = len(scales), np.zeros((0, 0)), 1.0
     if table is not None:
         if kind not in PLACED:
             raise InvalidInput("a table goes with the features fourier, rbf or projection")
         rows = finite_array(table, "table")
+        if rows.ndim != 2 or rows.shape[1] != n:
+            raise InvalidInput(
+                f"table has shape {list(rows.shape)}, but scale has {n} numbers: it must be "
+                f"[rows, {n}]"
+            )
         wide = 1.0 if width is None else number(width, "width", low=0.0, low_open=True)
     elif kind == scores.PROJECTION:
         raise InvalidInput("projection needs a table: the matrix that observations are mapped by")
@@ -103,13 +113,23 @@ def declared(
         table_fits("the table of features", TILINGS, *[int(wide)] * n)
         odd = 2.0 * np.arange(n) + 1.0  # shifts that differ from number to number
         rows = (np.arange(TILINGS)[:, None] * odd / TILINGS) % 1.0
+    units = integer(hidden, "hidden", low=0, high=WIDEST)
+    middle = np.zeros(n) if shift is None else np.atleast_1d(finite_array(shift, "shift"))
+    if middle.shape != (n,):
+        raise InvalidInput(f"shift has {middle.size} numbers, but scale has {n}: give as many")
+    sides = np.zeros((2, 0)) if box is None else finite_array(box, "box")
+    if sides.ndim != 2 or len(sides) != 2 or (sides[0] >= sides[1]).any():
+        raise InvalidInput(
+            f"box = {sides.tolist()}, but it must be the least and the largest action, as in "
+            "[[-1, -1], [1, 1]]"
+        )
     return {
-        "form": np.array([kind, HEADS.index(choice(head, "head", HEADS)), hidden], dtype=np.int64),
-        "shift": np.zeros(n) if shift is None else np.atleast_1d(finite_array(shift, "shift")),
+        "form": np.array([kind, HEADS.index(choice(head, "head", HEADS)), units], dtype=np.int64),
+        "shift": middle,
         "scale": scales,
         "table": rows,
         "width": np.array(wide),
-        "box": np.zeros((2, 0)) if box is None else finite_array(box, "box"),
+        "box": sides,
     }
 
 
@@ -125,7 +145,7 @@ def scoring(sizes: Mapping[str, int], arrays: Mapping[str, npt.NDArray[Any]]) ->
     head = integer(form[1], "head", low=0, high=len(HEADS) - 1)
     hidden = integer(form[2], "hidden", low=0, high=WIDEST)
     n = 0 if kind == scores.ONE_HOT else sizes["states"]
-    shift, scale = _shaped(arrays, "shift", (n,)), _shaped(arrays, "scale", (n,))
+    scale, shift = _shaped(arrays, "scale", (n,)), _shaped(arrays, "shift", (n,))
     if (scale <= 0.0).any():
         raise InvalidInput("every scale of an observation must be positive")
     size = {

@@ -107,6 +107,12 @@ class Task:
         return make_pairs(declared_flags(self.sizes, self.known))
 
     @property
+    def counted(self) -> str:
+        """What makes one report, in words: a user, unless people may come back."""
+        once = self.rule is None and self.participations == 1
+        return "user" if once else "participation that counts"
+
+    @property
     def lifetime(self) -> bool:
         """Whether what one person teaches is bounded over all their participations together."""
         return self.rule is not None and self.rule.teaches == "lifetime"
@@ -156,6 +162,11 @@ def checked_labels(
     labels: Mapping[str, Iterable[str]], sizes: Mapping[str, int]
 ) -> Mapping[str, tuple[str, ...]]:
     """Names of states and actions, as many as there are and each once."""
+    if not isinstance(labels, Mapping):
+        raise InvalidInput(
+            f"labels = {labels!r}, but it must be names by kind, as in {{'actions': ['left', "
+            "'right']}"
+        )
     found = {kind: tuple(names) for kind, names in labels.items()}
     for kind, names in found.items():
         if kind not in sizes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -71,6 +71,17 @@ def number(
     if not math.isfinite(x) or too_low or too_high:
         raise InvalidInput(f"{name} = {x:g}, but it must be {expected}")
     return x
+
+
+def bounds(value: object, name: str, what: str, usual: str) -> tuple[float, float]:
+    """The least and the largest ``what``, two finite numbers that rise; ``usual`` shows some."""
+    wanted = f"it must be the least and the largest {what}, for example {usual}"
+    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or len(value) != 2:
+        raise InvalidInput(f"{name} = {value!r}, but {wanted}")
+    low, high = (number(end, name) for end in value)
+    if low >= high:
+        raise InvalidInput(f"{name} = ({low:g}, {high:g}), but {wanted}")
+    return low, high
 
 
 def choice(value: object, name: str, options: Iterable[str]) -> str:

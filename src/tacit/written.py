@@ -129,6 +129,15 @@ def array_from_json(
     return np.frombuffer(raw, dtype=kind).reshape(found).astype(kind.newbyteorder("="))
 
 
+def finite(value: Any) -> Any:
+    """The same with null in place of numbers that JSON has no spelling for: infinite ones, NaN."""
+    if isinstance(value, Mapping):
+        return {name: finite(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def spelt(value: Any) -> bytes:
     """JSON as RFC 8785 spells it, the same in every language."""
     try:

@@ -65,3 +65,4 @@ def test_epsilon_is_kept_over_all_participations(name: str, more: dict) -> None:
         assert said.participations == times
         assert 0.99 * once.epsilon < said.epsilon <= 1.0 + 1e-9
         assert said.noise != once.noise
+        assert " per user" not in str(said) and "each user in one" not in str(said)

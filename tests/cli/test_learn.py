@@ -26,8 +26,28 @@ coin = Coin()
 def play(policy, rng):
     return [(0, policy.act(0, 0, rng), 1.0, None)]
 
+def guess(policy, rng):
+    return float(policy.act([rng.uniform(-1, 1)], 0, rng))
+
 number = 3
+
+def fails():
+    raise ValueError("cannot be built")
+
+class Broken(Coin):
+    def step(self, action):
+        raise RuntimeError("out of coins")
+
+class Unpaid(Coin):
+    episodes = 0
+    def reset(self, **given):
+        self.episodes += 1
+        return super().reset(**given)
+    def step(self, action):
+        return 0, float("nan") if self.episodes > 9 else 1.0, True, False, {}
 """
+
+SEARCH = ("--epsilon", "1", "--module", "my_env.py", "--returns", "0,4", "--horizon", "4")
 
 
 @pytest.fixture
@@ -111,6 +131,9 @@ def test_a_function_of_a_file(call, file) -> None:
     words = ("learn", "play", "psrl", "--users", "5", "--module", file, "--noise", "secure")
     report = json.loads(call(*words, *sizes, "--json").out)
     assert report["tests"]["policy"]["mean"] == 1.0
+    words = ("learn", "guess", "policy-search", "--users", "9", "--module", file, *sizes)
+    report = json.loads(call(*words, "--returns", "0,1", "--json").out)
+    assert report["problem"]["policy parameters"] == 2, "the number that is seen, and 1"
 
 
 def test_a_search_takes_what_has_no_table(call) -> None:
@@ -120,7 +143,10 @@ def test_a_search_takes_what_has_no_table(call) -> None:
     own = (*words, "--seeds", "1", "--horizon", "20")
     assert "returns=(0, 500)" in call(*own).err
     report = json.loads(call(*own, "--returns", "0,20", "--json").out)
-    assert report["problem"]["returns"] == [0.0, 20.0]
+    assert report["problem"]["returns"] == [0.0, 20.0] and report["problem"]["horizon"] == 20
+    assert report["problem"]["policy parameters"] == 4, "the known form stays"
+    cells = ("--returns", "0,20", "--bins", "[1, 1, [0], 1]", "--json")
+    assert json.loads(call(*own, *cells).out)["problem"]["states"] == 2
     assert "largest return of an episode" in call(*own, "--returns", "0").err
 
 
@@ -147,9 +173,14 @@ def test_bins(call) -> None:
         (("play", "psrl", "--module", "my_env.py"), "give states, actions, horizon"),
         (("plau", "psrl", "--module", "my_env.py"), "has no 'plau'; did you mean 'play'"),
         (("number", "psrl", "--module", "my_env.py"), "got int"),
+        (("number", "tacit-search", *SEARCH), "got int"),
+        (("guess", "tacit-search", *SEARCH), "does not say its sizes: give states, actions"),
         (("coin", "psrl", "--module", "my_env.py"), "Coin has no time limit"),
         (("coin", "psrl", "--module", "my_env.py", "-P", "a=1"), "-P is for gym:ID"),
         (("coin", "psrl", "--module", "broken.py"), "broken.py could not be read: ZeroDivision"),
+        (("fails", "psrl", "--module", "my_env.py"), "could not be made: ValueError: cannot be"),
+        (("Broken", "tacit-search", *SEARCH), "Broken failed while an .*RuntimeError: out of coi"),
+        (("Unpaid", "tacit-search", *SEARCH), "Unpaid returned nan, but the return of an episode"),
     ],
 )
 def test_a_mistake_is_one_line(call, file, tmp_path, words, message: str) -> None:

@@ -353,3 +353,12 @@ def test_audits_say_what_is_exact_and_what_cannot_be_audited(call) -> None:
         in call(*audit, *BITS).out
     )
     assert "not audited: this noise has no exact sampler" in call(*audit, *BOUNDED).out
+
+
+def test_mean_returns_of_a_search_stay_within_the_declared_range(call) -> None:
+    done = call("run", "cart-pole", "policy-search", "--episodes", "60", "--seeds", "2")
+    said = [line for line in done.out.splitlines() if "mean return" in line]
+    assert said
+    for line in said:
+        low, high = (float(word.strip("()")) for word in line.split("interval")[1].split(" to "))
+        assert 0.0 <= low <= high <= 500.0

@@ -35,6 +35,15 @@ def test_a_file_without_a_problem_is_planned_on_random_ones(call, tmp_path: Path
     assert [answer["epsilon"] for answer in report["answers"]] == [4.0, 0.1]
     sizes = [size["users"] for size in report["answers"][1]["measured"]]
     assert sizes and sizes == [50, 100][: len(sizes)]  # it ends where the share is closed
+    often = ("--participations", "3", "--epsilon", "4")
+    assert "a task says itself" in call("plan", "coach.toml", *QUICK, *often).err
+    Path("any.toml").write_text(
+        Path("coach.toml").read_text().replace("participations = 1 ", 'participations = "any" ')
+    )
+    assert "--participations 5" in call("plan", "any.toml", *QUICK).err
+    report = json.loads(call("plan", "any.toml", *QUICK, *often, "--json").out)
+    assert "everybody comes 3 times" in report["simulated"]
+    Path("any.toml").unlink()
     other = json.loads(call("plan", "coach.toml", "optimal", *QUICK, "--json").out)
     assert other["agent"] == "optimal" and other["answers"][0]["enough"] == 50
     assert [path.name for path in tmp_path.iterdir()] == ["coach.toml"]

@@ -1,5 +1,7 @@
 """Simulated people: exact values over several types, and problems named by a deployment."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,11 @@ def test_a_deployment_names_its_people(tmp_path) -> None:
     with pytest.raises(InvalidInput, match="from step to step"):
         fleet_population(changing, tmp_path, task(6, 4))
     assert not fleet_population(changing, tmp_path, task(6, 4, homogeneous=False)).homogeneous
+
+
+def test_people_who_end_elsewhere_are_refused_by_the_state() -> None:
+    ends = {"terminal": np.array([False, True])}
+    task = Task("tabular", 3, {"states": 2, "actions": 2}, homogeneous=True, users=9, known=ends)
+    section = {"problem": "random-mdp", "states": 2, "actions": 2, "horizon": 3}
+    with pytest.raises(InvalidInput, match=r"in state 1 they may play 0, 1, by \[task\] none"):
+        fleet_population(section, Path(), task)

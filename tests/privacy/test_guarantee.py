@@ -85,6 +85,8 @@ def test_the_statement_says_who_is_trusted_what_is_protected_and_how_well() -> N
     assert "(1.25, 1e-06)-differential privacy, local model" in text
     assert "any user's whole trajectory" in text
     assert "users report once" in text and "told in advance: reward" in text
+    thrice = str(dataclasses.replace(LOCAL, participations=3))
+    assert "any user's trajectories (" in thrice and "by any others" in thrice
     visits = dataclasses.replace(LOCAL, unit="participation")
     assert "single participation" in str(visits) and "any user's" not in str(visits)
 

@@ -338,6 +338,12 @@ def test_bad_facts_are_refused_with_their_place_and_value(change, message):
         TabularMDP(**given)
 
 
+def test_flags_may_be_plain_lists():
+    given = {"P": STEPS, "R": [[0.0], [1.0]], "horizon": 2}
+    by_flags = TabularMDP(**given, terminal=[False, True], allowed=[[True], [False]])
+    assert by_flags.task(1) == TabularMDP(**given, terminal=[1]).task(1)
+
+
 @pytest.mark.parametrize(
     ("known", "message"),
     [

@@ -85,6 +85,8 @@ def test_what_a_device_agrees_to_makes_the_id() -> None:
         ),
         ("horizon = 4", "horizon = 4\nallowed = [[0], [], [0]]", "no action is allowed in state 1"),
         ("horizon = 4", "horizon = 4\nstart = [0.5, 0.5]", "initial has shape .2., but it must"),
+        ("horizon = 4", "horizon = 4\nterminal = [2]\nstart = 2", "begin in a terminal state"),
+        ("[population]", "[population]\nparticipations = 'lots'", '>= 1, or "any"'),
         (
             "horizon = 4",
             "horizon = 4\nterminal = [2]\nreward_range = [1.0, 5.0]",

@@ -278,10 +278,14 @@ def test_a_search_to_its_end_and_what_the_dashboard_shows(people, clock) -> None
         (('duration = "10m"\n', ""), "a search needs duration"),
         (("states = 4", 'states = ["a", "b"]'), "say how many there are"),
         (("[search]", "reward_range = [0, 2]\n[search]"), "said of tables"),
-        (("scale = [2.4, 3.0, 0.21, 3.0]", "scale = [1, 1]"), "must be \\[4\\]"),
+        (
+            ("scale = [2.4, 3.0, 0.21, 3.0]", "scale = [1, 1]"),
+            "scale has shape \\[2\\], but it must be \\[4\\]",
+        ),
         (("minimum_batch = 2", "minimum_batch = 40"), "lower that"),
         (("returns = [0, 500]", ""), "needs the key 'returns'"),
         (("scale = ", "scales = "), "did you mean 'scale'"),
+        (('model = "joint"', 'model = "shuffle"'), "in the shuffle model: the service has no"),
     ],
 )
 def test_what_a_file_gets_wrong_is_said(deploy, change, problem) -> None:

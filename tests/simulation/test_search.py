@@ -49,6 +49,13 @@ def stop():
     return threading.Event()
 
 
+@pytest.mark.parametrize("returned", [None, "4", [(0, 1, 1.0, None)], np.inf, 1 / 3j])
+def test_what_an_episode_returned_is_a_finite_number(returned) -> None:
+    said = {"returns": (0, 1), "form": declared([1.0]), "horizon": 2, "states": 1, "actions": 2}
+    with pytest.raises(InvalidInput, match="returned .*, but the return of an episode is a finite"):
+        tacit.learn(lambda policy, rng: returned, agent("joint"), users=20, **said)
+
+
 @pytest.mark.parametrize(("model", "epsilon"), [("joint", 1.0), ("local", 2.0)])
 def test_a_pole_is_balanced_from_five_thousand_people(model: str, epsilon: float, tmp_path) -> None:
     found = tacit.learn("gym:CartPole-v1", agent(model, epsilon), users=5000)

@@ -62,6 +62,13 @@ def test_the_coach_command_writes_numbers_and_a_page(tmp_path) -> None:
     assert "best fixed message" in page and "promise too much" in page and "simulated" in page
 
 
+def test_one_run_has_no_interval_in_words_and_null_in_json() -> None:
+    few = ("coach", "--people", "300", "--epsilon", "8", "--runs", "1", "--agents", "tacit-joint")
+    (found,) = json.loads(run(*few, "--json"), parse_constant=pytest.fail)["outcomes"]
+    assert found["value"]["ci95"] == [None, None]
+    assert "one run, no interval" in run(*few)
+
+
 def test_agents_and_returns_are_checked() -> None:
     refused = CliRunner().invoke(app, ["study", "coach", "--agents", "tacit-jiont"])
     assert "the coach has no 'tacit-jiont'" in str(refused.exception)
@@ -80,6 +87,12 @@ def test_a_search_is_scored_by_the_table_that_its_policy_is() -> None:
 def test_a_search_that_sees_what_the_app_sees_beats_every_fixed_message(model: str) -> None:
     found = online(coach(), "tacit-search", 3000, 8.0, 2, 0, model=model)
     assert found.beats(references(coach())["best fixed message"]) == 2
+
+
+def test_the_clinic_says_what_to_install(monkeypatch) -> None:
+    monkeypatch.setattr("tacit.errors._installed", lambda module: module != "icu_sepsis")
+    refused = CliRunner().invoke(app, ["study", "clinic", "--people", "300"])
+    assert "pip install 'tacit[sepsis]'" in str(refused.exception)
 
 
 def test_the_clinic_command_needs_few_patients_to_run(tmp_path) -> None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from tacit.agents.base import CheckedAgent
 from tacit.driver import BoundAgent, Every
+from tacit.errors import InvalidInput
 from tacit.planners.search import TUNING, Errors, SearchPlanner, batch_size
 from tacit.privacy import Exact, Privatizer
 from tacit.privacy.finite.sliding import USUAL_SQUARE, Sliding
@@ -76,6 +77,11 @@ class TacitSearch(CheckedAgent):
         """As many batches as leave crowds that hide enough for a gradient with the wanted error."""
         statistic = SharedReturn(task)
         d, c, asked = statistic.dimension, TUNING, (float(self.epsilon), float(self.delta))
+        if task.users < 2 * d:
+            raise InvalidInput(
+                f"{task.users} people are fewer than the 2 d = {2 * d} directions of a batch, so "
+                f"none would ever be opened; take at least {2 * d}"
+            )
         crowd = max(task.users // (c.fewest * 2 * d), 1)
         for batches in (100, 60, 40, 25, 16):
             fewer = task.users // (batches * 2 * d)

@@ -112,7 +112,8 @@ def learn(
         found = _environment(case, None if file is None else Path(file), cuts)
         agent = case.agent()
         known = "episodic" in agent.families and case.problem_name.removeprefix("gym:") in CLASSIC
-        environment = case.problem_name if known and not case.problem_parameters else found
+        known = known and not case.problem_parameters and cuts is None
+        environment = case.problem_name if known else found
         if plot is not None:
             check_target(plot)
         if out is not None and resume is None:
@@ -238,8 +239,13 @@ def _named(module: Any, name: str) -> Any:
         names = [known for known in vars(module) if not known.startswith("_")]
         raise InvalidInput(f"{module.__file__} has no {name!r}{suggestion(name, names)}")
     found = getattr(module, name)
-    makes = callable(found) and not inspect.signature(found).parameters
-    return found() if makes else found
+    try:
+        makes = callable(found) and not inspect.signature(found).parameters
+        return found() if makes else found
+    except Exception as error:
+        raise InvalidInput(
+            f"{name} of {module.__file__} could not be made: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _range(text: str, option: str, what: str) -> tuple[float, float]:

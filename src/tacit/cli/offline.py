@@ -159,6 +159,10 @@ def evaluate(
         say(f"value of the policy: {said(interval)}")
         say("  by the release; nothing was charged")
         return
+    if not log.startswith("minari:") and not Path(log).exists():
+        raise InvalidInput(
+            f"there is no {log}: name a log, or the folder that tacit offline --out wrote"
+        )
     if epsilon is None:
         raise InvalidInput(
             "weighing a log is a release of its own, which is charged: say --epsilon; or name the "

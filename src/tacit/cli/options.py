@@ -53,6 +53,14 @@ def real(text: str | float) -> float:
     return _attempt(text, _fraction, "a number")
 
 
+def several(text: str, option: str, read: Callable[[str], N]) -> list[N]:
+    """Values after an option, with commas between them."""
+    try:
+        return [read(part) for part in text.split(",")]
+    except Unreadable as error:
+        raise InvalidInput(f"{option} = {error.message}") from None
+
+
 def _attempt(text: Any, convert: Callable[[str], N], expected: str) -> N:
     try:
         return convert(str(text))

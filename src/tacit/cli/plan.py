@@ -107,7 +107,7 @@ def plan(
             seconds=seconds,
             workers=workers,
             reveal=reveal or (),
-            participations=1 if sizes_given else named.rule,
+            participations=asked.rule,
             progress=progress,
         )
     files = [] if plot is None else [found.plot(plot)]
@@ -147,6 +147,7 @@ class _Asked:
     agent: Agent | str
     task: Task | None = None
     users: int | None = None
+    rule: Participation | int = 1  # besides what a task says itself
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ class _Named:
         """The epsilons to try."""
         if self.epsilon is None:
             return None
-        return [given.real(text) for text in self.epsilon.split(",")]
+        return given.several(self.epsilon, "--epsilon", given.real)
 
     def read(self, what: str, agent: str | None, sizes: dict[str, int]) -> _Asked:
         """A file, a problem, or sizes."""
@@ -185,7 +186,8 @@ class _Named:
                 f"tacit plan {what} needs an agent, as in tacit plan river-swim tacit-joint; "
                 "a deployment file (.toml) names its own"
             )
-        return _Asked(self._case(what, agent).problem(), self._agent(what, agent))
+        problem = self._case(what, agent).problem()
+        return _Asked(problem, self._agent(what, agent), rule=self.rule)
 
     def _case(self, problem: str, agent: str) -> given.Case:
         from tacit.agents.catalogue import agents
@@ -217,18 +219,24 @@ class _Named:
         return _Asked(self.told(task, learner), learner)
 
     def _file(self, path: Path, agent: str | None, sizes: dict[str, int]) -> _Asked:
+        from tacit.participation import Participation
         from tacit.service.deployment import Deployment
 
         if sizes or self.problem_parameters:
             raise InvalidInput(f"{path} says the sizes itself: leave them and -P out")
-        deployment = Deployment.load(path)
+        deployment = Deployment.load(path, stored=False)
         if agent is None and (self.agent_parameters or self.delta is not None):
             raise InvalidInput(f"{path} says the agent itself: change it there, or name an agent")
-        asked = of_deployment(deployment)
+        rule, own, again = deployment.task.rule, self.rule, self.rule
+        counts = own != Participation() and own == Participation(own.times)
+        if rule is not None and rule.times is None and counts:  # "any" cannot be simulated
+            rule, again = dataclasses.replace(rule, times=own.times), Participation()
+            task = dataclasses.replace(deployment.task, rule=rule)
+            deployment = dataclasses.replace(deployment, task=task)
+        asked = dataclasses.replace(of_deployment(deployment), rule=again)
         if agent is None:
             return asked
-        other = self._agent("random-mdp", agent)
-        return _Asked(asked.problem, other, asked.task, asked.users)
+        return dataclasses.replace(asked, agent=self._agent("random-mdp", agent))
 
 
 def of_deployment(deployment: Deployment) -> _Asked:

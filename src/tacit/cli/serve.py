@@ -90,7 +90,7 @@ def serve(
         configure(log)
         serve_folder(deployment, host, port, workers, role)
         return
-    read = Deployment.load(deployment)
+    read = Deployment.load(deployment, stored=not consent)
     if check:
         _check(deployment, read, as_json=as_json)
     elif verify:

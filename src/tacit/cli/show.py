@@ -60,7 +60,8 @@ def _head(say: Callable[..., None], learned: LearnedPolicy) -> None:
     say(f"Policy{', ' + by if by else ''}", style="bold", soft_wrap=False)
     sizes = ", ".join(f"{size:,} {name}" for name, size in sorted(learned.sizes.items()))
     say(f"  {sizes}, {learned.horizon:,} steps")
-    say(f"  learned from {learned.users:,} users; version {learned.publication.version:,}")
+    noisy = " (a released number, with noise)" if "data" in about else ""
+    say(f"  learned from {learned.users:,} users{noisy}; version {learned.publication.version:,}")
     say(f"  SHA-256 {learned.digest}")
 
 

@@ -66,13 +66,17 @@ def study(
 
     Example: tacit study coach --people 1e4 --epsilon 8 --runs 2 --out coach
     """
+    from tacit.validate import integer
+    from tacit.written import finite
+
     options: dict[str, Any] = {"runs": runs, "seed": seed}
     if people is not None:
-        options["people"] = [given.whole(text) for text in people.split(",")]
+        each = given.several(people, "--people", given.whole)
+        options["people"] = [integer(n, "--people", low=1) for n in each]
     if epsilon is not None:
-        options["epsilons"] = [given.real(text) for text in epsilon.split(",")]
-    if runs < 1:
-        raise InvalidInput("--runs must be at least 1")
+        options["epsilons"] = given.several(epsilon, "--epsilon", given.real)
+    integer(runs, "--runs", low=1)
+    integer(returns, "--returns", low=1)
     say = speaker(quiet=as_json)
     tables: dict[str, Any] = {}
     rule: Rule = "surely" if what == "clinic" else "mostly"
@@ -136,13 +140,13 @@ def study(
         from tacit.report.study_page import write_study
 
         make_folder(out)
-        write_json(out / "study.json", found)
+        write_json(out / "study.json", finite(found))
         page = write_study(
             out / "page.html", f"The {what}", outcomes, references, limit, rule, notes, tables
         )
         say(f"wrote {page}")
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(finite(found), allow_nan=False))
         return
     for name, value in references.items():
         say(f"  {name}: {value:.4g}")
@@ -170,9 +174,10 @@ def _chosen(asked: str, known: list[str]) -> list[str]:
 def _shown(say: Callable[..., None]) -> Callable[[Any], None]:
     def watch(one: Any) -> None:
         mean = one.mean
+        several = f"95% interval {mean.low:.4g} to {mean.high:.4g}"
         say(
             f"  {one.agent}, {one.people:,} people, epsilon {one.epsilon:g}: {mean.value:.4g} "
-            f"(95% interval {mean.low:.4g} to {mean.high:.4g})"
+            f"({several if len(one.values) > 1 else 'one run, no interval'})"
         )
 
     return watch

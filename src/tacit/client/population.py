@@ -192,9 +192,15 @@ def fleet_population(
             f"the people of [fleet] have horizon {people.horizon}, {people.states} states and "
             f"{people.actions} actions, but [task] says {wanted[0]}, {wanted[1]} and {wanted[2]}"
         )
-    if not np.array_equal(people.problems[0].pairs.number, task.pairs.number):
+    theirs, said = people.problems[0].pairs.number >= 0, task.pairs.number >= 0
+    if not np.array_equal(theirs, said):
+        s = int(np.argmax((theirs != said).any(axis=1)))
+        what = [", ".join(map(str, np.flatnonzero(row[s]))) or "none" for row in (theirs, said)]
         raise InvalidInput(
-            "the people of [fleet] have other terminal states or allowed actions than [task] says"
+            f"the people of [fleet] have other terminal states or allowed actions than [task] "
+            f"says: in state {s} they may play {what[0]}, by [task] {what[1]} (none: it is "
+            'terminal); let [fleet] python = "file.py:function" make a TabularMDP with the same '
+            "terminal and allowed"
         )
     if task.homogeneous and not people.homogeneous:
         raise InvalidInput(

@@ -91,6 +91,7 @@ class OfflineResult:
             "data": self.mapped.to_json(),
             "agent": dict(self.policy.about),
             "people": self.policy.users,
+            "note": "people is a released number, with noise",
             "values": values_json(self.values),
             "guarantee": self.guarantee.to_json(),
         }

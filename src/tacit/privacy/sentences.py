@@ -144,6 +144,9 @@ def _headline(guarantee: Guarantee) -> list[str]:
         if _renewed(guarantee):
             trajectory, other = "whatever one person does in one period", "anything else"
         trajectory += f" in each of {_tasks(guarantee):,} tasks"
+    several = guarantee.participations != 1 and not guarantee.parts
+    if several and guarantee.rule is None and guarantee.unit == "user":
+        trajectory, other = "any user's trajectories (states, actions and rewards)", "any others"
     epsilon, delta = at_most(guarantee.epsilon, 6), at_most(guarantee.delta)
     lines = [
         f"({epsilon}, {delta})-differential privacy, {guarantee.model} model: "

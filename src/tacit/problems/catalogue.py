@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from tacit.errors import InvalidInput
 from tacit.registry import Registered, Registry
 
 if TYPE_CHECKING:
@@ -86,6 +87,19 @@ def problem_entry(name: str) -> Registered[Problem]:
 def make_problem(name: str, **parameters: Any) -> Problem:
     """The problem of that name."""
     if name.startswith("gym:"):
+        from tacit.problems.classic import CLASSIC
+
+        known = CLASSIC.get(name.removeprefix("gym:"))
+        if known is not None:
+            raise InvalidInput(
+                f"{name} has no table; it is the problem {known().name}, for agents that search "
+                f"(tacit-search), and tacit learn {name} plays it"
+            )
+        if "horizon" not in parameters:
+            raise InvalidInput(
+                f"{name} needs the parameter 'horizon', the steps of an episode: -P horizon=100, "
+                "or horizon=100 in Python"
+            )
         problem_entry(name).check(parameters)
         from tacit.problems.from_gymnasium import gymnasium_problem
 

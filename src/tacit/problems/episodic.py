@@ -7,6 +7,7 @@ played as it is (:class:`PlayedEpisodes`).
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, NoReturn
@@ -20,6 +21,7 @@ from tacit.errors import InvalidInput
 from tacit.kernels import scores, worlds
 from tacit.kernels.worlds import World
 from tacit.policy import Policy
+from tacit.problems.played import playing
 from tacit.scored import ScoredPolicy, parameters, scoring
 from tacit.task import Task
 from tacit.trajectory import VectorTrajectory
@@ -57,13 +59,7 @@ class Episodes:
     ) -> None:
         self.sizes = dict(sizes)
         self.horizon = validate.integer(horizon, "horizon", low=1)
-        low, high = (validate.number(end, "returns") for end in returns)
-        if low >= high:
-            raise InvalidInput(
-                f"returns = ({low:g}, {high:g}), but it must be the least and the largest return "
-                "of an episode, for example (0, 500)"
-            )
-        self.returns = (low, high)
+        self.returns = validate.bounds(returns, "returns", "return of an episode", "(0, 500)")
         self.arrays = dict(form)
         self.form = scoring(self.sizes, self.arrays)
         self.name = name
@@ -221,4 +217,13 @@ class PlayedEpisodes(Episodes):
         self._episode = play
 
     def _play(self, policy: ScoredPolicy, key: int) -> float:
-        return float(self._episode(policy, np.random.default_rng(key)))
+        with playing(self.name):
+            found = self._episode(policy, np.random.default_rng(key))
+        if not isinstance(found, int | float | np.integer | np.floating) or not math.isfinite(
+            found
+        ):
+            raise InvalidInput(
+                f"{self.name} returned {reprlib.repr(found)}, but the return of an episode is a "
+                "finite number, the sum of its rewards"
+            )
+        return float(found)

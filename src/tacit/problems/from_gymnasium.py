@@ -13,12 +13,12 @@ import numpy as np
 
 from tacit import validate
 from tacit.arrays import Array, IntArray
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, need
 from tacit.pairs import Flags
 from tacit.problems.tabular import Rewards, TabularMDP
 
-PACKAGES = {"Sepsis": "icu_sepsis"}
-"""Namespaces of ids whose package registers them only when it is imported."""
+PACKAGES = {"Sepsis": ("icu_sepsis", "sepsis")}
+"""Namespaces of ids whose package registers them only when it is imported, and its extra."""
 
 DYNAMICS = {"tx_mat", "r_mat", "d_0", "admissible_actions"}
 """What ICU-Sepsis tells of itself."""
@@ -118,10 +118,12 @@ def make_environment(id: str, options: dict[str, Any]) -> Any:
     import gymnasium
     from gymnasium.error import Error
 
+    package, extra = PACKAGES.get(id.partition("/")[0], (None, ""))
+    if package is not None:
+        need(f"gym:{id}", extra)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")  # Gymnasium repeats its errors as warnings
-            package = PACKAGES.get(id.partition("/")[0])
             if package is not None:
                 importlib.import_module(package)
             return gymnasium.make(id, **{"disable_env_checker": True, **options})

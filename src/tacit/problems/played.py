@@ -8,7 +8,8 @@ agent for tables learns such a problem as it learns any other.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -170,14 +171,8 @@ class Played:
         self, policy: Policy, rng: np.random.Generator
     ) -> tuple[IntArray, IntArray, Array, int | None]:
         """States, actions, rewards and the last next state; what does not fit is refused."""
-        try:
+        with playing(self.name):
             played = list(self._play(policy, rng))
-        except TacitError:
-            raise
-        except Exception as error:
-            raise InvalidInput(
-                f"{self.name} failed while an episode was played: {type(error).__name__}: {error}"
-            ) from error
         if not 1 <= len(played) <= self.horizon:
             self._wrong(f"{len(played)} steps", f"an episode has 1 to {self.horizon}")
         for h, step in enumerate(played):
@@ -212,12 +207,19 @@ class Played:
         raise InvalidInput(f"{self.name} played {got}, but {expected}")
 
 
+@contextmanager
+def playing(name: str) -> Iterator[None]:
+    """Whatever a person's own code raises is one sentence."""
+    try:
+        yield
+    except TacitError:
+        raise
+    except Exception as error:
+        raise InvalidInput(
+            f"{name} failed while an episode was played: {type(error).__name__}: {error}"
+        ) from error
+
+
 def reward_range(rewards: object) -> tuple[float, float]:
     """Least and largest reward of a step, as a person declared them."""
-    wanted = "it must be the least and the largest reward of one step, for example (0, 1)"
-    if not isinstance(rewards, Sequence) or isinstance(rewards, str) or len(rewards) != 2:
-        raise InvalidInput(f"rewards = {rewards!r}, but {wanted}")
-    low, high = (validate.number(bound, "rewards") for bound in rewards)
-    if low >= high:
-        raise InvalidInput(f"rewards = ({low:g}, {high:g}), but {wanted}")
-    return low, high
+    return validate.bounds(rewards, "rewards", "reward of one step", "(0, 1)")

@@ -122,8 +122,9 @@ class TabularMDP:
         if validate.number(end_reward, "end_reward", low=0.0, high=1.0) and ends.any():
             self.declared["end_reward"] = np.asarray(float(end_reward))
         if returns is not None:
-            self.declared["returns"] = np.asarray(returns, dtype=np.float64)
-        self.initial: Array = frozen(start_law(initial, self.states, self.labels.get("states")))
+            ends_at = validate.bounds(returns, "returns", "return of an episode", "(0, 1)")
+            self.declared["returns"] = np.asarray(ends_at)
+        self.initial: Array = frozen(start_law(initial, ends, self.labels.get("states")))
         if validate.flag(start_known, "start_known"):
             self.declared["initial"] = self.initial
         described = Task("tabular", self.horizon, sizes, False, users=1, known=self.declared)
@@ -133,6 +134,19 @@ class TabularMDP:
         self.homogeneous = len(self._rows.begin) == len(means) == 1 or self.horizon == 1
         stages = 1 if self.homogeneous else self.horizon
         self.R: Array = frozen(np.broadcast_to(means, (stages, *means.shape[1:])))
+        if returns is not None:
+            self._check_returns()
+
+    def _check_returns(self) -> None:
+        """Refuse a declared range of returns that the mean return of some policy lies outside."""
+        low, high = self.declared["returns"]
+        for what, value in (("best policy", self.optimal_value()), self.baseline()):
+            if not low - 1e-6 <= value <= high + 1e-6:
+                raise InvalidInput(
+                    f"returns = ({low:g}, {high:g}), but the {what} of this table returns "
+                    f"{value:.4g} on average; declare what every episode returns at least and at "
+                    "most, or leave returns out"
+                )
 
     @cached_property
     def P(self) -> Array:

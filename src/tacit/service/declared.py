@@ -150,7 +150,7 @@ def _declared(named: TaskSection) -> dict[str, npt.NDArray[Any]]:
         ends_of = np.array(named.returns) - named.horizon * low
         found["returns"] = np.maximum(ends_of / (high - low), 0.0)
     if named.start is not None:
-        found["initial"] = start_law(named.start, S, names["states"])
+        found["initial"] = start_law(named.start, ends, names["states"])
     return found
 
 

@@ -82,10 +82,11 @@ class Deployment:
     form: int | None = None
 
     @classmethod
-    def load(cls, path: str | Path) -> Deployment:
+    def load(cls, path: str | Path, *, stored: bool = True) -> Deployment:
         """Read and check a file; ``TACIT_<SECTION>_<KEY>`` of the environment overrides it.
 
-        ``{task}`` in such a value is the file's name without its ending.
+        ``{task}`` in such a value is the file's name without its ending. Whoever only wants to know
+        what it says, and keeps nothing, says that nothing is ``stored``: no witness is needed then.
         """
         path = Path(path)
         try:
@@ -96,24 +97,29 @@ class Deployment:
             ) from None
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInput(f"{path} cannot be read: {error}") from None
-        return cls.parse(text, path, os.environ)
+        return cls.parse(text, path, os.environ, stored=stored)
 
     @classmethod
     def parse(
-        cls, text: str, path: str | Path, environ: Mapping[str, str] | None = None
+        cls,
+        text: str,
+        path: str | Path,
+        environ: Mapping[str, str] | None = None,
+        *,
+        stored: bool = True,
     ) -> Deployment:
         """The same from text; relative paths in it are relative to the folder of ``path``."""
         path, used = Path(path), []
         try:
             data = tomllib.loads(text)
             used = from_environment(data, environ or {}, path.stem)
-            return cls._build(read_settings(data), path)
+            return cls._build(read_settings(data), path, stored)
         except (tomllib.TOMLDecodeError, InvalidInput) as error:
             source = " with ".join((path.name, *used[:1])) + (" and others" if used[1:] else "")
             raise InvalidInput(f"{source}: {error}") from None
 
     @classmethod
-    def _build(cls, settings: Settings, path: Path) -> Deployment:
+    def _build(cls, settings: Settings, path: Path, stored: bool = True) -> Deployment:
         """What follows from several settings together, or from where the file lies."""
         folder, stem, storage = path.parent, path.stem, settings.storage
         task, rule = task_of(settings, folder), rule_of(settings)
@@ -135,7 +141,7 @@ class Deployment:
             key_file=folder / (storage.key_file or f"{stem}.key"),
             witness=folder / (storage.witness or f"{stem}.witness"),
         )
-        if deployment.same_disk and not storage.witness_on_same_disk:
+        if stored and deployment.same_disk and not storage.witness_on_same_disk:
             raise InvalidInput(
                 f"the witness {deployment.witness.name} would lie on the disk of the database: "
                 "whoever restores that disk turns back both, and noise is drawn twice unnoticed. "

@@ -29,6 +29,11 @@ def served_model(bound: BoundAgent, agent: Agent) -> Model:
     batches = agent.batch_parameter or bound.task.family == "episodic"
     if privatizer.served == "local" or (privatizer.served == "joint" and batches):
         return privatizer.served
+    if privatizer.guarantee.model == "shuffle" and "local" in getattr(agent, "models", ()):
+        raise InvalidInput(
+            f"{agent.name} cannot be served in the shuffle model: the service has no shuffler; let "
+            'model in [agent] be "joint" or "local"'
+        )
     raise InvalidInput(
         f"{agent.name} cannot be served: the service takes agents whose users send one randomized "
         "report each (tacit-local, ldp-obi, ldp-psrl, tacit-search) or whose curator publishes "

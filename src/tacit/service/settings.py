@@ -39,6 +39,8 @@ def labels(value: object, name: str) -> tuple[str, ...] | int:
 
 def times(value: object, name: str) -> int | None:
     """How often, at most; None for "any", as often as they like."""
+    if isinstance(value, str) and value != ANY:
+        raise InvalidInput(f'{name} = {value!r}, but it must be a whole number >= 1, or "{ANY}"')
     return None if value == ANY else integer(value, name, low=1, high=MOST)
 
 

@@ -105,6 +105,7 @@ def simulate(
     threads = integer(workers, "workers", low=1) if workers is not None else os.cpu_count() or 1
     rule, came = Participation.of(participations), None
     if rule != Participation():
+        rule.decided(agent.teaches(problem.task(users=K)))  # refuses before people are asked for
         rng = stream(root, 0, "attendance")
         came = attend(rule, K, people, attendance or "rounds", rng)
     elif people is not None or attendance is not None:

@@ -129,7 +129,10 @@ def attend(
     choice(law, "attendance", LAWS)
     if people is None:
         if rule.times is None:
-            raise InvalidInput("people must be given where they may come any number of times")
+            raise InvalidInput(
+                "people must be given where they may come any number of times: people=1000, or "
+                "--people 1000"
+            )
         people = math.ceil(participations / rule.times)
     people = integer(people, "people", low=1, high=participations)
     gap = max(1.0, rule.apart / DAY)

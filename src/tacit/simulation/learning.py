@@ -21,9 +21,10 @@ from tacit.participation import Participation
 from tacit.policy import Policy
 from tacit.privacy.noise import SecureNoise
 from tacit.problems.classic import CLASSIC
-from tacit.problems.episodic import Episodes, PlayedEpisodes
+from tacit.problems.episodic import CompiledEpisodes, Episodes, PlayedEpisodes
 from tacit.problems.from_gymnasium import make_environment
 from tacit.problems.played import Play, Played
+from tacit.scored import declared
 from tacit.simulation.api import (
     MOST_EPISODES,
     MOST_SEEDS,
@@ -91,7 +92,8 @@ def learn(
         returns: least and largest return of an episode, public, for tacit-search; likewise clipped.
             Gymnasium's classic control problems declare their own.
         form: how tacit-search scores observations (``tacit.scored.declared``), public; by default
-            the numbers of an observation and 1, scaled by the bounds of their space.
+            the numbers of an observation and 1, scaled by the bounds of their space, or not at all
+            for a function that plays.
         horizon: steps after which an episode is cut; by default the environment's time limit.
         states: how many there are, for a function that plays.
         actions: likewise.
@@ -188,20 +190,25 @@ def played(
                 "actions out"
             )
         return played_environment(environment, horizon=horizon, **declared)
+    sizes: dict[str, Any] = {"states": states, "actions": actions, "horizon": horizon}
+    name = _function(environment, sizes)
+    return Played(environment, name=name, **sizes, **declared)
+
+
+def _function(environment: Any, sizes: Mapping[str, Any]) -> str:
+    """The name of a function that plays, if it is one and all its sizes were given."""
     if not callable(environment):
         raise InvalidInput(
             "the environment must be a Gymnasium environment, the id of one (gym:FrozenLake-v1) or "
             f"a function that plays one episode, got {type(environment).__name__}; a problem with "
             "known tables is for tacit.simulate"
         )
-    sizes: dict[str, Any] = {"states": states, "actions": actions, "horizon": horizon}
     missing = [name for name, size in sizes.items() if size is None]
     if missing:
         raise InvalidInput(
             f"a function that plays does not say its sizes: give {', '.join(missing)}"
         )
-    name = getattr(environment, "__name__", type(environment).__name__)
-    return Played(environment, name=name, **sizes, **declared)
+    return str(getattr(environment, "__name__", type(environment).__name__))
 
 
 def searched(
@@ -214,10 +221,14 @@ def searched(
     actions: int | None = None,
 ) -> Episodes:
     """What a person calls an environment, as an episodic problem."""
+    if form is not None and not isinstance(form, Mapping):
+        raise InvalidInput(
+            f"form is {form!r}, but it must be what tacit.scored.declared(...) makes"
+        )
     if isinstance(environment, str):
         id = environment.removeprefix("gym:")
-        if id in CLASSIC and (returns, form, horizon) == (None, None, None):
-            return CLASSIC[id]()
+        if id in CLASSIC and form is None and (horizon is None or returns is not None):
+            return _narrowed(CLASSIC[id](), returns, horizon)
         environment = make_environment(id, {})
     if isinstance(environment, Episodes):
         return environment
@@ -232,16 +243,25 @@ def searched(
         from tacit.problems.from_environment import searched_environment
 
         return searched_environment(environment, returns=returns, form=form, horizon=horizon)
-    if not callable(environment) or form is None or None in (horizon, states, actions):
-        raise InvalidInput(
-            "a function that plays one episode and says its return needs horizon, states (numbers "
-            "of an observation), actions and form"
-        )
-    name = getattr(environment, "__name__", type(environment).__name__)
-    inputs = "inputs" if form["box"].size else "actions"
-    sizes: dict[str, Any] = {"states": states, inputs: actions}
-    declared: dict[str, Any] = {"returns": returns, "form": form, "horizon": horizon}
-    return PlayedEpisodes(environment, sizes, name=name, **declared)
+    given: Any = {"states": states, "actions": actions, "horizon": horizon}
+    name, steps = _function(environment, given), given.pop("horizon")
+    if form is None:
+        form = declared(np.ones(integer(states, "states", low=1)), features="affine")
+    if form["box"].size:
+        given["inputs"] = given.pop("actions")
+    return PlayedEpisodes(environment, given, horizon=steps, returns=returns, form=form, name=name)
+
+
+def _narrowed(
+    known: CompiledEpisodes, returns: tuple[float, float] | None, horizon: int | None
+) -> CompiledEpisodes:
+    """A compiled problem with another range or fewer steps: how it is scored stays the same."""
+    if returns is None:
+        return known
+    steps = known.horizon if horizon is None else horizon
+    steps = integer(steps, "horizon", low=1, high=known.horizon)
+    world = known.world._replace(horizon=steps)
+    return CompiledEpisodes(world, returns=returns, form=known.arrays, name=known.name)
 
 
 def _tests(

@@ -54,7 +54,7 @@ class Setting:
         if self.rule.times is None:
             raise InvalidInput(
                 "a plan lets everybody come as often as they may, so any number of times will not "
-                "do: say how often (participations)"
+                "do: say how often (participations=5, --participations 5)"
             )
         rng = stream(seed, 0, "attendance")
         return attend(self.rule, people * self.rule.times, people, "rounds", rng)

@@ -214,13 +214,12 @@ class BatchSums(NoisySums[BatchSecret]):
         base.require_room(statistic, task, GRID, self.noise_std)
         self.event = GaussianEvent.of(moved, self.noise_std)
         lives = lifelong(statistic)
-        each = "participation" if lives or task.participations > 1 else "user"
         self.guarantee = guaranteed(
             self.event,
             task,
             model="joint",
-            mechanism=f"gaussian noise on the sum of every batch, each {each} in one batch",
-            accountant=f"one release per {each}",
+            mechanism=f"gaussian noise on the sum of every batch, each {task.counted} in one batch",
+            accountant=f"one release per {task.counted}",
             requested=(requested_epsilon, requested_delta),
             noise={"batch std": self.noise_std},
             assumptions=base.TRUSTED,

@@ -174,7 +174,7 @@ class LocalAdditive(LocalPrivatizer[Secret]):
             self.event,
             task,
             model="local",
-            mechanism=f"{kind} noise on every cell of one report per user",
+            mechanism=f"{kind} noise on every cell of one report per {task.counted}",
             accountant=_SCOPES[kind],
             requested=(requested_epsilon, requested_delta),
             noise={f"{name} {_SCALE_NAMES[kind]}": s for name, s in self.scales.items()},

@@ -156,7 +156,7 @@ class LocalResponse(LocalPrivatizer[Secret]):
             self.event,
             task,
             model="local",
-            mechanism="randomized response on every step's cells, one report per user",
+            mechanism=f"randomized response on every step's cells, one report per {task.counted}",
             accountant=f"pure: {bits.differing} bits can differ, exact probabilities",
             requested=(epsilon, 0.0),
             noise={

@@ -114,7 +114,8 @@ class LocalShaped(LocalPrivatizer[ShapedSecret]):
             self.event,
             task,
             model="local",
-            mechanism="gaussian noise on one report per user, in proportion to public weights",
+            mechanism=f"gaussian noise on one report per {task.counted}, in proportion to public "
+            "weights",
             accountant="joint over all blocks",
             requested=(requested_epsilon, requested_delta),
             noise={"std at weight 1": self.noise_std, "sensitivity": self._sensitivity},
