@@ -37,7 +37,7 @@ GROWTH = {"mixture": 1.25, "table": 1.15, "vast": 1.3, "returns": 1.4, "stages":
 CAP, REFRESH = 10, 5
 """Pairs that one user teaches, and how many of them may be known ones."""
 
-LIFE = 20
+LIFE = 14
 """Pairs that one person teaches in all their participations, where these are bounded together."""
 
 EXPLORE = 0.5

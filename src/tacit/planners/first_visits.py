@@ -64,11 +64,11 @@ EXPLORE, EXPLOIT, GIVE_UP = 0.1, 0.6, 0.8
 """Shares of the users: all plans explore until the first; half of them after it, falling to none
 at the second; where nothing was found, all of them until the third."""
 
-DOUBT = 0.3, 0.1
-"""Share of the plans that would exploit and, where rewards are rare, doubt what is known instead
-(the second where noise is small), from twice the share of the users at which exploiting begins on
-until that of giving up. One pair that looks worse than it is can cost all there is to win, and who
-exploits does not meet it again."""
+DOUBT = 0.3
+"""Share of the plans that would exploit and, where rewards are rare, doubt what is known instead,
+from twice the share of the users at which exploiting begins on until that of giving up. One pair
+that looks worse than it is can cost all there is to win, and who exploits does not meet it
+again."""
 
 BOLDLY = 0.35, 0.8
 """The first two of them in a table that has very many pairs, but not too many to look for them."""
@@ -153,7 +153,7 @@ class FirstVisitPlanner:
         if (turn + streams.posterior.random()) / self.plans < share:
             width = WIDTH
         elif rate < RARE and not self.vast and 2.0 * EXPLORE <= done <= GIVE_UP:
-            width = float(streams.posterior.random() < DOUBT[model.std <= QUIET])
+            width = float(streams.posterior.random() < DOUBT)
         table, prob = self._choose(task, model, width, rate, streams)
         if self.capped:
             seen = np.empty(len(pairs.action))
