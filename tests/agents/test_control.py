@@ -180,22 +180,10 @@ def test_what_the_first_users_are_excited_with_does_not_grow_with_those_to_come(
     assert publication.context["spent"] > 0.0
 
 
-@pytest.mark.parametrize(
-    "epsilon",
-    [
-        20.0,
-        pytest.param(
-            1e5,
-            marks=pytest.mark.xfail(
-                strict=True, reason="too sure of its first batches without noise (proofs/lq.md)"
-            ),
-        ),
-    ],
-)
-def test_the_belief_finds_the_truth_with_little_noise(epsilon: float) -> None:
-    """The posterior's mean goes to Theta, its noise to W."""
+def test_the_belief_finds_the_truth_without_noise() -> None:
+    """Exact releases: the posterior's mean goes to Theta, its noise to W."""
     problem = small()
-    agent = tacit.agent("tacit-control", epsilon=epsilon)
+    agent = tacit.agent("tacit-control", epsilon=1e5, delta=0.1)
     bound = agent.bind(problem.task(4000, ["start"]))
     last = publications(bound, problem)[-1]
     assert np.allclose(last.context["reference"], problem.theta, atol=0.05)
