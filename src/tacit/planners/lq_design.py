@@ -44,7 +44,7 @@ class Tuning(NamedTuple):
     """
 
     caution: float = 1.0
-    budget: float = 0.1
+    budget: float = 0.15
     quantile: float = 0.97
     widening: float = 2.0
     growth: float = 2.0
