@@ -1,8 +1,8 @@
 """What released responses say about a linear system: a Gaussian posterior, on the billboard.
 
-Every batch adds linear equations in Theta whose coefficients are public functions of the model
-(``kernels.lq_learning.normal_equations``). They are taken at the newest estimate and solved again,
-a few times over: the equations are exact at the truth.
+What a batch is expected to release is a public function of the model
+(``kernels.lq_learning.misfits``). The model that fits all batches best is found by damped
+Gauss-Newton steps, with the noise covariance estimated anew after each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacit.publication import Publication
 from tacit.release import Release
 
 ROUNDS = 20
-"""How often the equations are taken at a new estimate."""
+"""Damped steps towards the best fit, kept or not."""
 
 
 class Belief(NamedTuple):
