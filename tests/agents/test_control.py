@@ -1,16 +1,20 @@
 """Agents for linear systems: golden facts of docs/papers/lq_jdp.md, calibration, learning."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
 import tacit
-from contracts.planner import publications
+from contracts.planner import noise, publications, streams
 from tacit.agents.paper import control_joint
+from tacit.driver import drive
 from tacit.errors import InvalidInput
+from tacit.planners import lq_design
 from tacit.planners.lq_model import linear_task
 from tacit.planners.lq_posterior import prior
+from tacit.planners.tacit_control import TUNING
 from tacit.problems import LQSystem
 from tacit.statistics import Relation
 
@@ -160,6 +164,20 @@ def test_weak_inputs_cost_little() -> None:
     lost = regret(problem, "tacit-control", 5000, epsilon=1.0).mean() - idle
     strong = small()
     assert lost < 0.02 * 5000 * (strong.optimal_value() - strong.baseline()[1])
+
+
+def test_what_the_first_users_are_excited_with_does_not_grow_with_those_to_come() -> None:
+    """A system that promises much and has little to give: early excitation is paid in vain."""
+    problem = tacit.problem("random-lq", states=3, inputs=2, seed=263)
+    bound = tacit.agent("tacit-control", epsilon=1.0).bind(problem.task(1_000_000, ["start"]))
+    rng, facts = np.random.default_rng(0), linear_task(bound.task)
+    gains = np.zeros((facts.H, facts.d, facts.n))
+    hoped = lq_design.prospect(facts, prior(facts), gains, TUNING, rng).worth
+    users = drive(bound, lambda p: problem.rollout(p.policy, rng), noise(), streams(7))
+    for publication in itertools.islice(users, 3):
+        met = int(publication.context["done"]) + publication.users
+        assert publication.context["spent"] <= 2.0 * TUNING.budget * met * hoped
+    assert publication.context["spent"] > 0.0
 
 
 def test_the_belief_finds_the_truth_without_noise() -> None:

@@ -105,32 +105,27 @@ def expected_moments(
 
 
 @kernel
-def _gather(
-    G: Array, target: Array, reference: Array, variance: float, info: Array, rhs: Array
+def _standardise(
+    G: Array, target: Array, theta: Array, reference: Array, variance: float, out: Array
 ) -> None:
-    """Add the equations G Theta = target + G Theta_ref, of that variance, to the normal ones."""
+    """What target has beyond G (Theta - Theta_ref), in standard deviations."""
     rows, D = G.shape
-    n = target.shape[1]
     for r in range(rows):
-        for j in range(n):
+        for j in range(target.shape[1]):
             total = target[r, j]
             for k in range(D):
-                total += G[r, k] * reference[k, j]
-            for k in range(D):
-                rhs[k, j] += G[r, k] * total / variance
-        for i in range(D):
-            for k in range(D):
-                info[i, k] += G[r, i] * G[r, k] / variance
+                total -= G[r, k] * (theta[k, j] - reference[k, j])
+            out[r, j] = total / np.sqrt(variance)
 
 
 @kernel
-def normal_equations(
-    theta: Array, served: Served, start: Start, W: Array, noise_std: float, info: Array, rhs: Array
+def misfits(
+    theta: Array, served: Served, start: Start, W: Array, noise_std: float, out: Array
 ) -> None:
-    """Add what all batches say about Theta to its normal matrix [D, D] and right side [D, n].
+    """What all batches released beyond what Theta predicts, in standard deviations [j, 2n + d, n].
 
     The expected sum of (instrument) e^T over a batch is G (Theta - Theta_ref), with G the expected
-    sum of (instrument) z^T: a public function of the model, here taken at ``theta``.
+    sum of (instrument) z^T: a public function of the model.
     """
     batches = served.users.shape[0]
     D, n = theta.shape
@@ -145,14 +140,16 @@ def normal_equations(
     crossed = np.empty((n, D))
     G = np.empty((n, D))
     Gq = np.empty((d, D))
+    out[:] = 0.0
     for b in range(batches):
         N = served.users[b]
         amplitude = served.amplitude[b]
-        gains = served.gains[b]
+        reference = served.reference[b]
         for h in range(H):
             for a in range(d):
                 pushes[h, a] = amplitude * served.pushes[b, h, a] / N
-        expected_moments(theta, gains, pushes, amplitude**2 / d, start, W, mean, spread)
+        variance = amplitude**2 / d
+        expected_moments(theta, served.gains[b], pushes, variance, start, W, mean, spread)
         noise = w + served.misfit[b]
         G[:] = 0.0
         Gq[:] = 0.0
@@ -169,22 +166,43 @@ def normal_equations(
                     Gq[a, k] += served.pushes[b, h, a] * mean[h, k]
                 for c in range(d):
                     Gq[a, n + c] += served.pushes[b, h, a] * (mean[h, n + c] - pushes[h, c])
-        privacy = (noise_std / served.weights[b, 0]) ** 2
-        _gather(G, served.response[b], served.reference[b], privacy + N * noise, info, rhs)
+        variance = (noise_std / served.weights[b, 0]) ** 2 + N * noise
+        _standardise(G, served.response[b], theta, reference, variance, out[b, :n])
         for i in range(n):
             for k in range(D):
                 G[i, k] = 0.0
                 for j in range(n):
                     G[i, k] += N * served.whitener[b, i, j] * crossed[j, k]
-        privacy = (noise_std / served.weights[b, 1]) ** 2
-        _gather(G, served.cross[b], served.reference[b], privacy + N * noise, info, rhs)
+        variance = (noise_std / served.weights[b, 1]) ** 2 + N * noise
+        _standardise(G, served.cross[b], theta, reference, variance, out[b, n : 2 * n])
         if amplitude > 0.0:
             for a in range(d):
                 for c in range(d):
                     Gq[a, n + c] += amplitude * served.squares[b, a, c]
-            privacy = (noise_std / served.weights[b, 2]) ** 2
-            variance = privacy + N * H / d * noise
-            _gather(Gq, served.excited[b], served.reference[b], variance, info, rhs)
+            variance = (noise_std / served.weights[b, 2]) ** 2 + N * H / d * noise
+            _standardise(Gq, served.excited[b], theta, reference, variance, out[b, 2 * n :])
+
+
+@kernel
+def misfit_slopes(
+    theta: Array,
+    served: Served,
+    start: Start,
+    W: Array,
+    noise_std: float,
+    step: float,
+    slopes: Array,
+) -> None:
+    """Difference quotients of the misfits in every entry of Theta [D, n, j, 2n + d, n]."""
+    here = np.empty(slopes.shape[2:])
+    misfits(theta, served, start, W, noise_std, here)
+    near = theta.copy()
+    for i in range(theta.shape[0]):
+        for j in range(theta.shape[1]):
+            near[i, j] = theta[i, j] + step
+            misfits(near, served, start, W, noise_std, slopes[i, j])
+            near[i, j] = theta[i, j]
+            slopes[i, j] = (slopes[i, j] - here) / step
 
 
 @kernel

@@ -19,7 +19,10 @@ MODELS, CURVED, USERS = 128, 32, 200
 """Models drawn to judge gains, to judge information, and imagined users to set clipping by."""
 
 SCALES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-AMPLITUDES = np.array([0.01, 0.014, 0.02, 0.03, 0.045, 0.06, 0.08, 0.1, 0.14, 0.2])
+AMPLITUDES = np.array(
+    [0.001, 0.0014, 0.002, 0.003, 0.0045, 0.0065]
+    + [0.01, 0.014, 0.02, 0.03, 0.045, 0.06, 0.08, 0.1, 0.14, 0.2]
+)
 LENGTHS = 10
 STILL = ((0.5, 0.5, 0.0), (0.9, 0.1, 0.0), (0.1, 0.9, 0.0))
 STIRRED = ((0.2, 0.2, 0.6), (0.4, 0.1, 0.5), (0.1, 0.4, 0.5), (0.1, 0.1, 0.8))
@@ -33,7 +36,7 @@ class Tuning(NamedTuple):
 
     Attributes:
         caution: standard deviations of predicted harm that gains must make up for.
-        budget: largest share of what acting is worth that excitation may cost.
+        budget: largest share of what doing nothing costs the users met that exciting them may cost.
         quantile: of imagined users who are not clipped.
         widening: factor on the belief's spread when users are imagined for clipping.
         growth: longest excited batch, in multiples of the users already served.
@@ -41,7 +44,7 @@ class Tuning(NamedTuple):
     """
 
     caution: float = 1.0
-    budget: float = 0.03
+    budget: float = 0.15
     quantile: float = 0.97
     widening: float = 2.0
     growth: float = 2.0

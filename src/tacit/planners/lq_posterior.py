@@ -1,8 +1,8 @@
 """What released responses say about a linear system: a Gaussian posterior, on the billboard.
 
-Every batch adds linear equations in Theta whose coefficients are public functions of the model
-(``kernels.lq_learning.normal_equations``). They are taken at the newest estimate and solved again,
-a few times over: the equations are exact at the truth.
+What a batch is expected to release is a public function of the model
+(``kernels.lq_learning.misfits``). The model that fits all batches best is found by damped
+Gauss-Newton steps, with the noise covariance estimated anew after each.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from tacit.arrays import Array
 from tacit.kernels.excitation import direction_sums
-from tacit.kernels.lq_learning import Served, Start, expected_moments, normal_equations
+from tacit.kernels.lq_learning import Served, Start, expected_moments, misfit_slopes, misfits
 from tacit.planners.lq_model import LinearTask, inverted, within_unit
 from tacit.policy import LinearPolicy
 from tacit.publication import Publication
 from tacit.release import Release
 
-ROUNDS = 4
-"""How often the equations are taken at a new estimate."""
+ROUNDS = 20
+"""Damped steps towards the best fit, kept or not."""
 
 
 class Belief(NamedTuple):
@@ -131,16 +131,40 @@ def as_context(served: Served | None) -> dict[str, npt.NDArray[Any]]:
 
 
 def posterior(facts: LinearTask, served: Served, before: Belief, noise_std: float) -> Belief:
-    """What all batches together say, starting the rounds at the belief before."""
-    first = prior(facts)
-    theta, sigma, W = before.theta, first.sigma, before.W
+    """What all batches together say, starting the rounds at the belief before.
+
+    Where the releases lie further from the best fit than their variances allow (users were clipped,
+    or a reference was far off), the covariance grows with them.
+    """
+    start, info = start_law(facts), np.repeat(1.0 / np.diag(prior(facts).sigma), facts.n)
+    theta, W, damping = before.theta, before.W, 1e-3
+    shape = (len(served.users), facts.n + facts.D, facts.n)
+    slopes = np.empty((facts.D, facts.n, *shape))
+
+    def released(model: Array) -> Array:
+        out = np.empty(shape)
+        misfits(model, served, start, W, noise_std, out)
+        return out.ravel()
+
     for _ in range(ROUNDS):
-        info, rhs = inverted(first.sigma), np.zeros((facts.D, facts.n))
-        normal_equations(theta, served, start_law(facts), W, noise_std, info, rhs)
-        sigma = inverted(info)
-        theta = within_unit(sigma @ rhs)
+        off = released(theta)
+        misfit_slopes(theta, served, start, W, noise_std, 1e-5, slopes)
+        J = slopes.reshape(theta.size, -1)
+        normal = J @ J.T + np.diag(info)
+        step = np.linalg.solve(
+            normal + damping * np.diag(np.diag(normal)), J @ off + info * theta.ravel()
+        )
+        moved = within_unit(theta - step.reshape(theta.shape))
+        new = released(moved)
+        if new @ new + info @ moved.ravel() ** 2 < off @ off + info @ theta.ravel() ** 2:
+            theta, damping = moved, damping / 10.0
+        else:
+            damping *= 10.0
         W = noise_covariance(facts, served, theta, W, noise_std)
-    return Belief(theta, sigma, W)
+    each = np.einsum("ikjk->ij", inverted(normal).reshape(facts.D, facts.n, facts.D, facts.n))
+    off = released(theta)
+    excess = max(1.0, float(off @ off) / off.size)
+    return Belief(theta, excess * each / facts.n, W)
 
 
 def noise_covariance(

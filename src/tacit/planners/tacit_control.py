@@ -100,7 +100,9 @@ class TacitControlPlanner:
     ) -> Batch:
         """The plan of least predicted regret over all remaining users, if nothing else is learned.
 
-        Excitation must be predicted to save 2% over not exciting, and keep within its budget.
+        Excitation must be predicted to save 2% over not exciting, and keep within its budget: a
+        share of what doing nothing costs the users met until the batch ends. What acting is worth
+        is a guess at first, and few users are met on it.
         """
         rest = max(task.users - done, 1)  # after the last user: as if one more would come
         tuning, collected = self.tuning, "noise" not in task.known
@@ -113,10 +115,10 @@ class TacitControlPlanner:
         longest = min(rest, max(calm, int(tuning.growth * done)))
         shortest = min(max(FEWEST, done // 4) if done else calm, longest)
         lengths = np.unique(np.geomspace(shortest, longest, lq_design.LENGTHS).astype(np.int64))
-        allowed = tuning.budget * task.users * outlook.worth - spent
+        allowed = tuning.budget * (done + lengths) * outlook.worth - spent
         for number, amplitude in enumerate(lq_design.AMPLITUDES, start=1):
             price = outlook.price * amplitude**2
-            affordable = [int(users) for users in lengths if users * price <= allowed]
+            affordable = [int(users) for users in lengths[lengths * price <= allowed]]
             if amplitude > facts.gain / 2.0 or not affordable:
                 continue
             for shares in lq_design.STIRRED:
