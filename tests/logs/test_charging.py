@@ -1,5 +1,6 @@
 """The ledger of a data set: charged before noise, refused beyond the budget."""
 
+import csv
 import json
 
 import numpy as np
@@ -87,6 +88,30 @@ state = [{column = "state", size = 4}]
 action = {column = "action", size = 2}
 task.horizon = 5
 """
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "said"),
+    [
+        ("step", "monday", "has no number"),
+        ("reward", "yes", "has no number"),
+        ("step", "99", "no row of the log counts"),
+    ],
+)
+def test_a_column_without_a_readable_value_costs_nothing(
+    tmp_path, log, mapped, column: str, text: str, said: str
+) -> None:
+    file, path = tmp_path / "log.csv", tmp_path / "made_up.ledger"
+    write_log(log, file)
+    with file.open(newline="") as lines:
+        rows = [{**row, column: text} for row in csv.DictReader(lines)]
+    with file.open("w", newline="") as lines:
+        writer = csv.DictWriter(lines, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    with pytest.raises(InvalidInput, match=said):
+        offline(file, mapped, epsilon=1.0, ledger=path)
+    assert not path.exists()
 
 
 def test_a_folder_that_is_taken_is_told_before_the_charge(tmp_path, log) -> None:

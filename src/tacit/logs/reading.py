@@ -43,9 +43,10 @@ def read_log(source: str | Path, mapped: Mapped) -> Read:
     """Read a parquet file, a CSV file, a folder of either, or ``minari:ID``."""
     need("reading a log", "tables")
     parts: dict[str, list[Column]] = {}
+    readable: set[str] = set()
     try:
         for batch in _batches(source, mapped):
-            for name, column in _encoded(batch, mapped).items():
+            for name, column in _encoded(batch, mapped, readable).items():
                 parts.setdefault(name, []).append(column)
     except (OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
         if isinstance(error, InvalidInput):
@@ -56,6 +57,13 @@ def read_log(source: str | Path, mapped: Mapped) -> Read:
         ) from None
     if not parts or not sum(map(len, parts["person"])):
         raise InvalidInput(f"{source} has no rows with a person")
+    for role in ("step", "reward", "propensity"):  # said before anything is charged
+        if role in mapped.columns and role not in readable:
+            kind = "date" if role == "step" and mapped.steps == "dated" else "number"
+            raise InvalidInput(
+                f"column {mapped.columns[role]!r}, which the mapping takes for the {role}, has no "
+                f"{kind} in any row of {source}; nothing was charged"
+            )
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
@@ -209,8 +217,8 @@ def _minari(name: str, mapped: Mapped) -> Iterator[Any]:
         yield pa.record_batch({name: pa.array(columns[name]) for name in mapped.read})
 
 
-def _encoded(batch: Any, mapped: Mapped) -> dict[str, Column]:
-    """The rows of a piece that say whose they are, as numbers."""
+def _encoded(batch: Any, mapped: Mapped, readable: set[str]) -> dict[str, Column]:
+    """The rows of a piece that say whose they are, as numbers; adds which columns had some."""
     import pyarrow.compute as pc
 
     batch = batch.filter(pc.is_valid(batch.column(mapped.columns["person"])))
@@ -222,11 +230,17 @@ def _encoded(batch: Any, mapped: Mapped) -> dict[str, Column]:
             found[role] = _keys(column)
         elif role == "step":
             found["step"], placed = _step(column, mapped)
-        elif role == "reward":
-            found["reward"] = _paid(_numbers(column), mapped).astype(np.float32)
-        elif role == "propensity":
-            chances = np.clip(np.nan_to_num(_numbers(column), nan=0.0), 0.0, 2.0)  # 2 is none
-            found["chance"] = chances.astype(np.float32)
+            if placed.any():
+                readable.add("step")
+        elif role in ("reward", "propensity"):
+            numbers = _numbers(column)
+            if not np.isnan(numbers).all():
+                readable.add(role)
+            if role == "reward":
+                found["reward"] = _paid(numbers, mapped).astype(np.float32)
+            else:
+                chances = np.clip(np.nan_to_num(numbers, nan=0.0), 0.0, 2.0)  # 2 is none
+                found["chance"] = chances.astype(np.float32)
         else:
             found["ends"] = _flags(column)
     state = np.zeros(batch.num_rows, dtype=np.int64)

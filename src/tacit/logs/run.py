@@ -251,6 +251,11 @@ def released(
         log, told["rows"] = read_log(log, mapped)
     log = _cut(log, mapped.task.users)
     told |= {"rows that count": int(log.begin[-1]), "people": log.people}
+    if told["rows that count"] == 0:
+        raise InvalidInput(
+            "no row of the log counts: states, actions or steps are none that the mapping "
+            "declares; nothing was charged"
+        )
     total = np.zeros(statistic.layout.size, dtype=np.int64)
     statistic.add(log, total)
     source: Noise = SimulatedNoise(np.random.default_rng(seed)) if simulated else SecureNoise()
