@@ -131,7 +131,7 @@ class TestFirstReturns(TestTransitions):
 
     def problem(self) -> Problem:
         table = make_problem("random-mdp", states=3, actions=2, horizon=8, seed=4)
-        return TabularMDP(table.P[0], table.R[0], 8, returns=(0.0, 1.0))
+        return TabularMDP(table.P[0], table.R[0] / 8.0, 8, returns=(0.0, 1.0))
 
     def other_problem(self) -> Problem:
         other = make_problem("random-mdp", states=3, actions=2, horizon=8, seed=5)

@@ -37,11 +37,6 @@ def test_compiled_runs_equal_the_driver_to_the_last_bit(model: str, kind: type, 
     assert fast.learner.publication.version == slow.learner.publication.version
 
 
-def test_too_few_people_for_one_shuffled_batch_leave_the_first_policy() -> None:
-    found = tacit.simulate(cart_pole(), agent("shuffle"), 5, seeds=1)
-    assert not found.policy.policy.theta.any()
-
-
 @pytest.fixture
 def stop():
     import threading

@@ -125,7 +125,7 @@ class SearchPlanner:
         form = scoring(task.sizes, task.known)
         low, high = (float(end) for end in task.known["returns"])
         size = batch_size(task.users, parameters(form), self.errors, self.tuning)
-        batches = max(task.users // self.whole, 1) if self.whole else math.ceil(task.users / size)
+        batches = task.users // self.whole if self.whole else math.ceil(task.users / size)
         if previous is None:
             key = int(streams.posterior.integers(KEYS))
             state = self._begin(parameters(form), Window((low + high) / 2, (high - low) / 2))

@@ -175,7 +175,7 @@ def test_regressions_show_the_optimistic_value_and_say_so() -> None:
 
 def test_of_returns_there_is_no_band() -> None:
     table = make_problem("random-mdp", states=3, actions=2, horizon=8, seed=4)
-    problem = TabularMDP(table.P[0], table.R[0], 8, returns=(0.0, 1.0))
+    problem = TabularMDP(table.P[0], table.R[0] / 8.0, 8, returns=(0.0, 1.0))
     bound, release, entry = joint_run(problem, TacitJoint(epsilon=0.1, delta=1e-5), 30, 0)
     assert "returns" in release.blocks
     assert estimate(bound.task, bound.planner, release, entry, 0) == Estimate("none")
