@@ -86,11 +86,15 @@ class Service:
 
 
 def _insist(start: Callable[[], Any]) -> Any:
-    """Start PostgreSQL, whose wheel gives it ten seconds: too few on a busy machine."""
+    """Start PostgreSQL, whose wheel gives it ten seconds: too few on a busy machine.
+
+    After a kill it also refuses to start while the memory of a process that is dying is still held.
+    """
     for _ in range(12):
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with contextlib.suppress(subprocess.TimeoutExpired, subprocess.CalledProcessError):
             return start()
-    raise RuntimeError("PostgreSQL did not start within two minutes")
+        time.sleep(1.0)
+    raise RuntimeError("PostgreSQL did not start in twelve tries")
 
 
 class Postgres:
