@@ -11,7 +11,7 @@ import pytest
 from logs.worlds import chain, mapping, uniform
 from tacit.errors import InvalidInput
 from tacit.logs.mapping import make_mapping
-from tacit.logs.reading import read_log
+from tacit.logs.reading import open_log
 from tacit.logs.simulated import simulate_log, write_log
 from tacit.statistics.logged import LoggedVisits
 
@@ -42,7 +42,7 @@ def rows(tmp_path, table, mapped, ending="parquet"):
         pyarrow.csv.write_csv(made, path)
     else:
         pyarrow.parquet.write_table(made, path)
-    return read_log(path, mapped).log
+    return open_log(path, mapped).read().log
 
 
 def table(**columns):
@@ -164,17 +164,17 @@ def test_order_and_format_of_the_file_do_not_matter(tmp_path) -> None:
     sums = []
     for name in ("log.parquet", "log.csv"):
         path = write_log(made, tmp_path / name)
-        sums.append(counted(statistic, read_log(path, mapped).log))
+        sums.append(counted(statistic, open_log(path, mapped).read().log))
     shuffled = pyarrow.parquet.read_table(tmp_path / "log.parquet")
     order = np.random.default_rng(1).permutation(shuffled.num_rows)
     pyarrow.parquet.write_table(shuffled.take(pa.array(order)), tmp_path / "shuffled.parquet")
-    sums.append(counted(statistic, read_log(tmp_path / "shuffled.parquet", mapped).log))
+    sums.append(counted(statistic, open_log(tmp_path / "shuffled.parquet", mapped).read().log))
     folder = tmp_path / "folder"
     folder.mkdir()
     half = shuffled.num_rows // 2
     for i, part in enumerate((shuffled.slice(0, half), shuffled.slice(half))):
         pyarrow.parquet.write_table(part, folder / f"{i}.parquet")
-    sums.append(counted(statistic, read_log(folder, mapped).log))
+    sums.append(counted(statistic, open_log(folder, mapped).read().log))
     for other in sums:
         assert np.array_equal(other, counted(statistic, made))
 
@@ -210,17 +210,20 @@ def test_mistakes_in_the_mapping_are_told(tmp_path, change, said) -> None:
         rows(tmp_path, table(did=["rest"]), raw(**change))
 
 
-def test_a_log_that_is_not_there_or_empty_is_told(tmp_path) -> None:
+def test_a_log_that_is_not_there_is_told_and_an_empty_one_is_read(tmp_path) -> None:
     for path, said in (("none.csv", "no log"), ("x.txt", "must be")):
         if path == "x.txt":
             (tmp_path / path).write_text("x")
         with pytest.raises(InvalidInput, match=said):
-            read_log(tmp_path / path, raw())
-    with pytest.raises(InvalidInput, match="no rows"):
-        rows(tmp_path, table(who=pa.array([None, None], pa.string())), raw())
+            open_log(tmp_path / path, raw())
+    nobody = table(who=pa.array([None, None], pa.string()))
+    for empty in (nobody, {name: column[:0] for name, column in nobody.items()}):
+        for ending in ("csv", "parquet"):
+            found = rows(tmp_path, empty, raw(), ending)
+            assert found.people == 0 and not any(map(len, found[1:]))
     (tmp_path / "bad.parquet").write_bytes(b"nothing")
     with pytest.raises(InvalidInput, match="cannot be read as a log"):
-        read_log(tmp_path / "bad.parquet", raw())
+        open_log(tmp_path / "bad.parquet", raw())
 
 
 def test_a_minari_data_set_is_a_log(tmp_path, monkeypatch) -> None:
@@ -234,7 +237,10 @@ def test_a_minari_data_set_is_a_log(tmp_path, monkeypatch) -> None:
         rewards=np.array([0.0, 1.0]),
         terminations=np.array([False, True]),
     )
-    held = SimpleNamespace(iterate_episodes=lambda: iter([episode]))
+    one = SimpleNamespace(shape=())
+    held = SimpleNamespace(
+        iterate_episodes=lambda: iter([episode]), observation_space=one, action_space=one
+    )
     monkeypatch.setattr(minari, "load_dataset", lambda name: held)
     mapped = make_mapping(
         {
@@ -245,7 +251,7 @@ def test_a_minari_data_set_is_a_log(tmp_path, monkeypatch) -> None:
             "task": {"horizon": 5},
         }
     )
-    found = read_log("minari:any", mapped).log
+    found = open_log("minari:any", mapped).read().log
     assert kept(found) == [[0, 1], [0, 1], [1, 0], [1, 3]]
 
 
@@ -311,7 +317,7 @@ def test_what_one_person_did_never_changes_how_others_are_read(tmp_path, steps, 
         path = tmp_path / f"log.{ending}"
         write = pyarrow.csv.write_csv if ending == "csv" else pyarrow.parquet.write_table
         write(pa.table(made), path)
-        log = read_log(path, mapped).log
+        log = open_log(path, mapped).read().log
         cut = [np.split(column, log.begin[1:]) for column in log[1:]]
         return [b"".join(part.tobytes() for part in person) for person in zip(*cut, strict=True)]
 

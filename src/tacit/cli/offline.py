@@ -59,9 +59,10 @@ def offline(
 ) -> None:
     """Learn a policy from a log, with one private release about all people in it.
 
-    The ledger of the data set is charged before noise is drawn, and a release beyond its budget is
-    refused. Exact numbers of rows and people appear on this screen only: they are in no file and
-    not in --json.
+    The ledger of the data set is charged before a row is read, and a release beyond its budget is
+    refused. Later nothing is: whatever the rows say, there is a release. How many rows and values
+    do not fit the mapping appears on this screen only, exactly: it is in no file and not in --json.
+    Try a mapping with --simulated first, which charges nothing.
 
     Example: tacit offline log.csv --task task.toml --init
 
@@ -105,8 +106,8 @@ def offline(
         return
     say = speaker()
     say(f"{agent} on {result.mapped.name}", style="bold")
-    for what, count in result.told.items():
-        say(f"  {what}: {count:,} (exact, on this screen only)")
+    for line in result.told.lines(result.mapped):
+        say(f"  {line}")
     for note in result.mapped.notes:
         say(f"  note: {note}")
     for name, interval in result.values.items():
@@ -176,8 +177,8 @@ def evaluate(
         return
     say(f"value of the policy: {said(made.interval)}")
     say(f"  by importance weights, cut at {made.most:.3g}")
-    for what, count in made.told.items():
-        say(f"  {what}: {count:,} (exact, on this screen only)")
+    for line in made.told.lines(read_mapping(task)):
+        say(f"  {line}")
     _privacy(say, made.guarantee)
 
 

@@ -18,7 +18,8 @@ from tacit.learned import LearnedPolicy, load_policy
 from tacit.logs.agents import offline_agent
 from tacit.logs.charging import Account
 from tacit.logs.mapping import Mapped, read_mapping
-from tacit.logs.reading import read_log
+from tacit.logs.reading import open_log
+from tacit.logs.screen import Exact
 from tacit.participation import Participation
 from tacit.planners.offline import people_of
 from tacit.planners.worth import behaviour_worth, model_worth, weighted_worth
@@ -52,8 +53,6 @@ NOT_FOR_OTHERS = (
 CLIP, LEAST, MOST = 0.4, 2.0, 50.0
 """Importance weights are cut at (people times mu) to this power, between these."""
 
-Told = Mapping[str, Any]
-
 
 @dataclass(frozen=True, eq=False)
 class OfflineResult:
@@ -65,15 +64,15 @@ class OfflineResult:
         mapped: the mapping.
         values: by name, what a policy is worth, in the log's own rewards; None where the release
             does not tell.
-        told: exact numbers of rows and people, for the screen of whoever holds the log only: they
-            are in no file.
+        told: exact numbers about the log, for the screen of whoever holds it only: they are in no
+            file.
     """
 
     policy: LearnedPolicy
     release: Release
     mapped: Mapped
     values: Mapping[str, Interval | None]
-    told: Told = field(default_factory=dict, repr=False)
+    told: Exact = field(default_factory=Exact, repr=False)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -160,7 +159,7 @@ class Evaluation:
     interval: Interval
     guarantee: Guarantee
     most: float
-    told: Told = field(default_factory=dict, repr=False)
+    told: Exact = field(default_factory=Exact, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """All that is public about it."""
@@ -226,8 +225,12 @@ def released(
     account: Account,
     noise: str,
     seed: int,
-) -> tuple[Release, Guarantee, Told]:
-    """The one way from a log to a release: read and add up, charge, noise, release.
+) -> tuple[Release, Guarantee, Exact]:
+    """The one way from a log to a release: check its form, charge, read, add up, noise, release.
+
+    What is refused before the charge is decided by the form of the log alone: whether it is there,
+    its columns and their types. After the charge nothing is refused, whatever the rows say: a log
+    of which no row counts is released as noise on zeros (proofs/logs.md).
 
     Args:
         log: as for :func:`offline`.
@@ -244,23 +247,17 @@ def released(
         statistic, mapped.task, requested_epsilon=asked[0], requested_delta=asked[1]
     )
     simulated = noise == "simulated"
-    if not simulated:
-        account.require(privatizer.event)
-    told = {}
-    if not isinstance(log, Log):
-        log, told["rows"] = read_log(log, mapped)
-    log = _cut(log, mapped.task.users)
-    told |= {"rows that count": int(log.begin[-1]), "people": log.people}
-    if told["rows that count"] == 0:
-        raise InvalidInput(
-            "no row of the log counts: states, actions or steps are none that the mapping "
-            "declares; nothing was charged"
-        )
-    total = np.zeros(statistic.layout.size, dtype=np.int64)
-    statistic.add(log, total)
-    source: Noise = SimulatedNoise(np.random.default_rng(seed)) if simulated else SecureNoise()
+    held = _cut(log, mapped.task.users) if isinstance(log, Log) else open_log(log, mapped)
     if not simulated:
         account.charge(privatizer.event, what)
+    if isinstance(held, Log):
+        assert isinstance(log, Log)
+        rows, told = held, Exact(int(log.begin[-1]), int(held.begin[-1]), log.people)
+    else:
+        rows, told = held.read()
+    total = np.zeros(statistic.layout.size, dtype=np.int64)
+    statistic.add(rows, total)
+    source: Noise = SimulatedNoise(np.random.default_rng(seed)) if simulated else SecureNoise()
     secret = privatizer.absorb_sums(
         privatizer.init(), total, mapped.task.users, Publication(0, _NOBODY, {}), source
     )
@@ -277,10 +274,20 @@ def released(
 
 
 def _cut(log: Log, most: int) -> Log:
-    """The log without people beyond the declared number; rows must be those of one person each."""
-    begin = np.asarray(log.begin, dtype=np.int64)
-    rows = min(len(column) for column in log[1:])
-    if len(begin) < 2 or begin[0] < 0 or begin[-1] > rows or (np.diff(begin) < 0).any():
+    """The log without people beyond the declared number; rows must be those of one person each.
+
+    That is a question about the arrays and where the rows of people begin, not about what is in
+    them.
+    """
+    columns = [np.asarray(column) for column in log]
+    for name, column in zip(Log._fields, columns, strict=True):
+        real = name in ("reward", "chance")
+        if column.ndim != 1 or column.dtype.kind not in ("iubf" if real else "iub"):
+            raise InvalidInput(
+                f"{name} of a log in memory must be a list of {'' if real else 'whole '}numbers"
+            )
+    begin, rows = columns[0].astype(np.int64), min(map(len, columns[1:]))
+    if not len(begin) or begin[0] < 0 or begin[-1] > rows or (np.diff(begin) < 0).any():
         raise InvalidInput(
             "the rows of a log in memory must lie person by person: begin must not decrease, and "
             "must end within the rows"
