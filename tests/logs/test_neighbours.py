@@ -72,7 +72,7 @@ for _name, _cell in [(text, text.encode()) for text in HOSTILE] + [
     WRITTEN[_name] = [b",".join([b"x", *[_cell] * (len(NAMES) - 1)])]
     WRITTEN[f"{_name}, one by one"] = [
         b",".join([*(cell.encode() for cell in USUAL[:i]), _cell, *map(str.encode, USUAL[i + 1 :])])
-        for i in range(len(NAMES))
+        for i in range(1, len(NAMES))
     ]
 
 TYPES = {"step": pa.float64(), "age": pa.float32(), "action": pa.int64(), "reward": pa.float64()}
