@@ -278,6 +278,31 @@ def test_whatever_has_the_right_length_is_accepted_and_clipped(deploy, opened, j
         assert natural <= 10 * H  # finite, and nothing near what garbage could be
 
 
+def test_tasks_that_differ_in_what_one_report_says_differ_in_nothing_but_the_noise(
+    deploy, opened, joint_text, caplog
+) -> None:
+    """Answers, status, log lines and the size of all that is stored, before and after a release."""
+    seen = []
+    for said in (None, b"\xff", b"\x7f", b"\x00"):
+        collector, shown = opened(deploy(joint_text, users=200, batch=40)), []
+        reports = trajectories(collector, np.random.default_rng(4), 40)
+        if said:
+            raw = said * (16 * collector.deployment.task.horizon + 4)
+            reports[3] = replace(reports[3], message=base64.b64encode(raw).decode())
+        caplog.clear()
+        shown.append(collector.upload(collector.deployment.task_id, reports, None))
+        for _ in range(2):
+            with collector._store.read() as connection:
+                secrets = connection.execute(sa.select(schema.secrets)).all()
+            sizes = [[x if isinstance(x, str) else len(x) for x in row] for row in secrets]
+            lines = [record.getMessage() for record in caplog.records]
+            shown += [sorted(sizes), lines, repr(collector.status())]
+            PlannerLoop(collector).step()
+        seen.append(shown)
+    for one in seen:
+        assert one == seen[0]
+
+
 def test_the_noise_in_a_release_is_what_the_guarantee_was_computed_from(
     deploy, opened, joint_text
 ) -> None:
