@@ -203,6 +203,10 @@ def counted(statistic, log):
         ({"reward": {"range": [-1.7e308, 1.7e308]}}, "a finite width apart"),
         ({"task": {"steps": "dated", "date_format": "%Q"}}, "date_format cannot be used"),
         ({"task": {"date_format": "%Y"}}, 'date_format is for steps = "dated"'),
+        ({"action": {"values": ["rest", "Rest"]}}, "differ at most in case or spaces"),
+        ({"action": {"values": ["rest", " rest"]}}, "differ at most in case or spaces"),
+        ({"action": {"values": ["rest", ""]}}, "a missing value goes to other"),
+        ({"reward": {"missing": 11}}, "missing = 11, but .* <= 10"),
     ],
 )
 def test_mistakes_in_the_mapping_are_told(tmp_path, change, said) -> None:
@@ -260,6 +264,13 @@ def test_a_label_between_whole_numbers_is_not_the_one_below(tmp_path) -> None:
     moods = [1.0, 1.5, 2.5]
     found = rows(tmp_path, table(mood=moods), mapped)
     assert kept(found)[1] == [0, 2, 1]
+
+
+def test_truth_in_a_mapping_is_that_of_a_log(tmp_path) -> None:
+    mapped = raw(state=[{"column": "mood", "values": [True, False]}])
+    for ending in ("parquet", "csv"):
+        found = rows(tmp_path, table(mood=[False, True, None]), mapped, ending)
+        assert kept(found)[1] == [1, 0]
 
 
 def test_a_mapping_without_rewards_says_what_they_count_as() -> None:
