@@ -18,7 +18,7 @@ from tacit.learned import LearnedPolicy, load_policy
 from tacit.logs.agents import offline_agent
 from tacit.logs.charging import Account
 from tacit.logs.mapping import Mapped, read_mapping
-from tacit.logs.reading import open_log
+from tacit.logs.reading import Column, open_log
 from tacit.logs.screen import Exact
 from tacit.participation import Participation
 from tacit.planners.offline import people_of
@@ -276,23 +276,31 @@ def released(
 def _cut(log: Log, most: int) -> Log:
     """The log without people beyond the declared number; rows must be those of one person each.
 
-    That is a question about the arrays and where the rows of people begin, not about what is in
-    them.
+    What it refuses for is the form of the columns and where people begin, not what rows say.
     """
-    columns = [np.asarray(column) for column in log]
-    for name, column in zip(Log._fields, columns, strict=True):
-        real = name in ("reward", "chance")
-        if column.ndim != 1 or column.dtype.kind not in ("iubf" if real else "iub"):
-            raise InvalidInput(
-                f"{name} of a log in memory must be a list of {'' if real else 'whole '}numbers"
-            )
-    begin, rows = columns[0].astype(np.int64), min(map(len, columns[1:]))
+    log = Log(*(_column(name, column) for name, column in log._asdict().items()))
+    begin = log.begin.astype(np.int64)
+    rows = min(len(column) for column in log[1:])
     if not len(begin) or begin[0] < 0 or begin[-1] > rows or (np.diff(begin) < 0).any():
         raise InvalidInput(
             "the rows of a log in memory must lie person by person: begin must not decrease, and "
             "must end within the rows"
         )
     return log._replace(begin=begin[: most + 1])
+
+
+def _column(name: str, column: Any) -> Column:
+    """A column of a log in memory, of a type that kernels read."""
+    column = np.asarray(column)
+    real, kind = name in ("reward", "chance"), column.dtype
+    if column.ndim != 1 or kind.kind not in ("biuf" if real else "biu") or kind.itemsize > 8:
+        raise InvalidInput(
+            f"the column {name!r} of a log in memory must be one row of "
+            f"{'numbers' if real else 'whole numbers'} of at most 64 bits, but it is {kind} of "
+            f"shape {list(column.shape)}"
+        )
+    plain = np.dtype({"?": "i1", "e": "f4"}.get(kind.char, kind)).newbyteorder("=")
+    return column.astype(plain, copy=False)
 
 
 _NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))
