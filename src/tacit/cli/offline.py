@@ -111,7 +111,14 @@ def offline(
     for note in result.mapped.notes:
         say(f"  note: {note}")
     for name, interval in result.values.items():
-        say(f"  value of the {name}: {said(interval)}")
+        say(f"  {TITLES[name]}: {said(interval)}")
+    if result.values["difference"] is None:
+        say(f"  {result.withheld}")
+    say(
+        f"  first episodes recorded whole: {100 * result.whole.value:.1f}% of the people (released)"
+    )
+    for sentence in result.assumes:
+        say(f"  {sentence}")
     _privacy(say, result.guarantee)
     for file in files:
         say(f"wrote {file}")
@@ -182,10 +189,17 @@ def evaluate(
     _privacy(say, made.guarantee)
 
 
+TITLES = {
+    "policy": "value of the policy",
+    "behaviour": "value of what was done before",
+    "difference": "the policy above what was done before",
+}
+
+
 def said(interval: Interval | None) -> str:
     """An interval in words."""
     if interval is None:
-        return "not told by this release; evaluate it by weights"
+        return "not told by this release"
     return f"{interval.value:.4g}, 95% interval {interval.low:.4g} to {interval.high:.4g}"
 
 

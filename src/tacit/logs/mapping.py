@@ -120,7 +120,8 @@ class Mapped:
         first_step: number of the first step.
         date_format: of dates that are texts, as ``datetime.strptime`` takes it; "" for ISO 8601.
         reward_range: least and largest reward of one step.
-        missing_reward: what a reward that is missing counts as.
+        missing_reward: what a reward that is missing counts as; NaN if nothing is declared: such a
+            row then teaches nothing.
         top: the most that one episode earns, in rewards rescaled to [0, 1].
     """
 
@@ -134,7 +135,7 @@ class Mapped:
     first_step: int = 0
     date_format: str = ""
     reward_range: tuple[float, float] = (0.0, 1.0)
-    missing_reward: float = 0.0
+    missing_reward: float = math.nan
     top: float = field(default=math.nan)
 
     @property
@@ -314,9 +315,9 @@ def _label(given: Any) -> str:
 
 
 def _missing(given: Any, span: tuple[float, float]) -> float:
-    """What a missing reward counts as; where it is said it must be a reward."""
+    """What a missing reward counts as, NaN if nothing is said; what is said must be a reward."""
     if given is None:
-        return 0.0
+        return math.nan
     return number(given, "[reward] missing", low=span[0], high=span[1])
 
 

@@ -20,7 +20,7 @@ from tacit.logs.run import OfflineResult
 from tacit.logs.storing import stored
 from tacit.planners.first_returns import FirstReturnPlanner
 from tacit.planners.first_visits import FirstVisitPlanner
-from tacit.planners.offline import people_of
+from tacit.planners.offline import completed, people_of
 from tacit.planners.prior import PriorPlanner, tried
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.merged import Merged
@@ -38,7 +38,7 @@ class Prior:
 
     Attributes:
         name: of the data set.
-        release: what was released about it.
+        release: what was released about it, completed where next states were not recorded.
         task: of its mapping.
         top: the most that one episode earns, in rewards of [0, 1] per step.
         guarantee: of everybody in the log.
@@ -54,14 +54,21 @@ class Prior:
     def of(cls, given: OfflineResult | str | Path) -> Prior:
         """The result of ``tacit.offline``, or the folder that ``tacit offline --out`` wrote."""
         if isinstance(given, OfflineResult):
-            mapped = given.mapped
-            return cls(mapped.name, given.release, mapped.task, mapped.top, given.guarantee)
+            mapped, release = given.mapped, completed(given.release, given.mapped.ended)
+            return cls(mapped.name, release, mapped.task, mapped.top, given.guarantee)
         if not isinstance(given, str | Path):
             raise InvalidInput(
                 "a prior is what tacit.offline returned, or the folder that tacit offline --out "
                 f"wrote, not {type(given).__name__}"
             )
-        return cls(*stored(given))
+        found = stored(given)
+        return cls(
+            found.name,
+            completed(found.release, found.ended),
+            found.task,
+            found.top,
+            found.guarantee,
+        )
 
     def begin(self, bound: BoundAgent, name: str) -> BoundAgent:
         """The same agent, whose planner sees the log's release merged with its own.

@@ -15,14 +15,14 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.intervals import Interval
 from tacit.learned import LearnedPolicy, load_policy
-from tacit.logs.agents import offline_agent
+from tacit.logs.agents import OfflineAgent, offline_agent
 from tacit.logs.charging import Account
 from tacit.logs.mapping import Mapped, read_mapping
 from tacit.logs.reading import Column, open_log
 from tacit.logs.screen import Exact
 from tacit.participation import Participation
-from tacit.planners.offline import people_of
-from tacit.planners.worth import behaviour_worth, model_worth, weighted_worth
+from tacit.planners.offline import completed, people_of
+from tacit.planners.worth import CUT, Models, recorded_value, weighted_worth, whole_share
 from tacit.policy import Policy, StochasticPolicy, TabularPolicy, check_allowed
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.base import Query
@@ -62,8 +62,11 @@ class OfflineResult:
         policy: the policy with its guarantee, as ``tacit.load_policy`` reads it.
         release: what was released about the log.
         mapped: the mapping.
-        values: by name, what a policy is worth, in the log's own rewards; None where the release
+        values: by name, in the log's own rewards, what the policy is worth, what was done before
+            ("behaviour"), and the first above the second ("difference"); None where the release
             does not tell.
+        whole: the share of the people whose first episode was recorded from its first step to its
+            end; the others' was cut.
         told: exact numbers about the log, for the screen of whoever holds it only: they are in no
             file.
     """
@@ -72,12 +75,46 @@ class OfflineResult:
     release: Release
     mapped: Mapped
     values: Mapping[str, Interval | None]
+    whole: Interval
     told: Exact = field(default_factory=Exact, repr=False)
 
     @property
     def guarantee(self) -> Guarantee:
         """What everybody in the log is guaranteed for this release."""
         return self.policy.guarantee
+
+    @property
+    def withheld(self) -> str:
+        """Why the policy is not compared with what was done before."""
+        if "transitions" not in self.release.blocks:
+            return (
+                "The release does not tell what the policy is worth, since it counts outcomes, not "
+                "next states; evaluate it by weights."
+            )
+        if self.release.blocks["transitions"].ndim != 2:
+            return (
+                "The release does not tell what the policy is worth, since it counts every stage "
+                "by itself; evaluate it by weights."
+            )
+        return (
+            "The policy is not compared with what was done before: by the declared states people "
+            "would have earned something else than they did, so something that matters is not in "
+            "them."
+        )
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the values are about, and what they take for granted, as sentences."""
+        cut = 1.0 - self.whole.value
+        about = "Values are about the rows that count: what the others say is not known."
+        if cut <= CUT:
+            return (about,)
+        return (
+            about,
+            f"The first episodes of about {100 * cut:.0f}% of the people are not recorded whole. "
+            "What followed is valued as for the others: those who were recorded no further are "
+            "taken to be like those who went on, in the same state after the same action.",
+        )
 
     def worth(self, policy: Policy | LearnedPolicy, *, beta: float = 0.05) -> Interval | None:
         """What another policy is worth by the same release: costs nothing more."""
@@ -92,6 +129,7 @@ class OfflineResult:
             "people": self.policy.users,
             "note": "people is a released number, with noise",
             "values": values_json(self.values),
+            "whole_first_episodes": values_json({"share": self.whole})["share"],
             "guarantee": self.guarantee.to_json(),
         }
 
@@ -129,7 +167,7 @@ def offline(
     release, guarantee, told = released(
         log, mapped, recipe.statistic(mapped), (epsilon, delta), agent, account, noise, seed
     )
-    policy = recipe.policy(mapped.task, release)
+    policy = recipe.policy(mapped.task, completed(release, mapped.ended))
     papers = LearnedPolicy.of(
         Publication(0, policy, {}),
         mapped.task,
@@ -138,11 +176,8 @@ def offline(
         names=mapped.task.labels,
         about={"agent": agent, "data": mapped.name, **(parameters or {})},
     )
-    values = {
-        "policy": worth_by_release(mapped, release, policy, 0.05),
-        "behaviour": _original(mapped, behaviour_worth(release, mapped.top)),
-    }
-    return OfflineResult(papers, release, mapped, values, told)
+    values = values_of(mapped, release, policy, recipe)
+    return OfflineResult(papers, release, mapped, values, whole_share(release), told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,16 +343,55 @@ _NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))
 """Nobody acted on what is learned here."""
 
 
+def values_of(
+    mapped: Mapped, release: Release, policy: Policy, recipe: OfflineAgent
+) -> dict[str, Interval | None]:
+    """What a policy is worth, what was done before, and the difference, by one release.
+
+    Both are valued in the same models, so that what is wrong with the models is wrong with both.
+    What people earned themselves is read off their returns where these were recorded whole.
+    """
+    recorded = recorded_value(release, mapped.top)
+    behaviour = None if recorded is None else _original(mapped, recorded)
+    models = _models(mapped, release)
+    if models is None:
+        return {"policy": None, "behaviour": behaviour, "difference": None}
+
+    def learn(other: Release) -> Array:
+        again = recipe.policy(mapped.task, completed(other, mapped.ended))
+        return table_of(again, mapped.task)
+
+    before = models.values(None)
+    learned = models.learned(table_of(policy, mapped.task), learn)
+    top, (low, high) = mapped.top, mapped.reward_range
+    difference = (learned - before).interval(-top, top)
+    by_models = before.interval(0.0, top)
+    if recorded is not None and not (
+        recorded.low <= by_models.high and by_models.low <= recorded.high
+    ):
+        return {"policy": None, "behaviour": behaviour, "difference": None}
+    return {
+        "policy": _original(mapped, learned.interval(0.0, top)),
+        "behaviour": behaviour or _original(mapped, by_models),
+        "difference": Interval(*((high - low) * x for x in vars(difference).values())),
+    }
+
+
 def worth_by_release(
     mapped: Mapped, release: Release, policy: Policy, beta: float
 ) -> Interval | None:
     """What a policy is worth by released transitions, in the log's rewards; None without them."""
-    table = table_of(policy, mapped.task)
+    table, models = table_of(policy, mapped.task), _models(mapped, release)
+    if models is None:
+        return None
+    return _original(mapped, models.values(table).interval(0.0, mapped.top, beta))
+
+
+def _models(mapped: Mapped, release: Release) -> Models | None:
+    """Models by released transitions that are alike in all stages; None without such."""
     if release.blocks.get("transitions", np.zeros(0)).ndim != 2:
         return None
-    found = model_worth(mapped.task, release, table, np.random.default_rng(0), beta).interval
-    ends = (min(x, mapped.top) for x in (found.value, found.low, found.high))
-    return _original(mapped, Interval(*ends))
+    return Models(mapped.task, release, mapped.ended, np.random.default_rng(0))
 
 
 def table_of(policy: Policy, task: Task) -> Array:

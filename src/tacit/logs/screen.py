@@ -122,6 +122,8 @@ def _fates(role: str, cells: Cells | None, mapped: Mapped) -> tuple[str, str]:
         return "are missing: their rows do not count", f"are {kind}: their rows do not count{more}"
     if role == "reward":
         worth = f"count as {mapped.missing_reward:g}, which [reward] missing says"
+        if math.isnan(mapped.missing_reward):
+            worth = "such rows teach nothing, unless [reward] missing says what they count as"
         return f"are missing: {worth}", f"are no number: {worth}"
     if role == "propensity":
         lost = "by weights, their episodes count for nothing"

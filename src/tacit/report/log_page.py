@@ -16,13 +16,21 @@ from tacit.report.sections import number
 MOST_STATES = 200
 """States of the policy's table that are shown."""
 
+TITLES = {
+    "policy": "the policy",
+    "behaviour": "what was done before",
+    "difference": "the policy above what was done before",
+}
+
 RULES = (
     "Of rows with the same person, episode and step the first counts.",
     "Rows without a person or a readable step, with an undeclared state, before the first step, "
     "after the horizon or after the end of an episode are left out.",
     "A value that was not declared goes to the cell called other, where there is one.",
-    "Rewards are cut to their declared range; a missing one counts as declared.",
-    "A step after which no row follows teaches nothing about next states.",
+    "Rewards are cut to their declared range; a row without one teaches nothing, unless it is "
+    "declared what that counts as.",
+    "A step after which no row follows, and which does not end the episode, teaches its reward and "
+    "no next state: it is taken to have led where the others did that went on.",
     "Of one person every pair of state and action is counted once, over all episodes, up to a "
     "fixed number of pairs.",
 )
@@ -41,6 +49,7 @@ def render_page(result: OfflineResult) -> str:
     """The page as text."""
     guarantee, data = result.guarantee, result.mapped.to_json()
     known = {name: found for name, found in result.values.items() if found is not None}
+    levels = {name: found for name, found in known.items() if name != "difference"}
     page = (
         templates()
         .get_template("log.html")
@@ -51,8 +60,12 @@ def render_page(result: OfflineResult) -> str:
             people=f"{result.policy.users:,}",
             facts=[[key.replace("_", " "), _shown(value)] for key, value in data.items()],
             headlines=_headlines(result),
-            bars=_bars(known),
-            values=[[name, known.get(name, "not told by this release")] for name in result.values],
+            bars=_bars(levels),
+            values=[
+                [TITLES[name], known.get(name, "not told by this release")]
+                for name in result.values
+            ],
+            whole=f"{100 * result.whole.value:.1f}%",
             rules=RULES,
             policy=_policy(result),
             more=max(0, data["states"] - MOST_STATES),
@@ -67,16 +80,17 @@ def render_page(result: OfflineResult) -> str:
 
 def _headlines(result: OfflineResult) -> list[str]:
     """What a reader in a hurry should know."""
-    policy, behaviour = result.values["policy"], result.values["behaviour"]
+    gain = result.values["difference"]
     said = [f"Privacy: {result.guarantee.brief()}, for each person over all their episodes."]
-    if policy is None or behaviour is None:
-        said.append("The release does not tell what the policy is worth; evaluate it by weights.")
-    elif policy.low > behaviour.high:
+    if gain is None:
+        said.append(result.withheld)
+    elif gain.low > 0.0:
         said.append("The policy is better than what was done before, with about 95% confidence.")
-    elif policy.high < behaviour.low:
+    elif gain.high < 0.0:
         said.append("The policy is worse than what was done before: do not use it.")
     else:
         said.append("It is not shown that the policy is better than what was done before.")
+    said += result.assumes
     if result.guarantee.simulated:
         said.append(NOT_FOR_OTHERS)
     return said
