@@ -23,7 +23,8 @@ from tacit.logs.reading import open_log
 from tacit.logs.screen import MARK
 from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.ledger import verify
-from tacit.statistics.logged import LoggedVisits
+from tacit.statistics.base import Relation
+from tacit.statistics.logged import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
 from tacit.trajectory import Log
 
 TASK = """
@@ -222,6 +223,20 @@ def test_nothing_that_one_person_writes_stops_the_reading_of_others(folder, kind
         assert (summed(life, True) == summed(life, False) + rest).all(), name
 
 
+def test_the_noise_of_replacing_a_person_covers_one_who_is_absent(folder) -> None:
+    mapped = read_mapping("task.toml")
+    policy = np.full((3, 5, 2), 0.5)
+    statistics = [
+        LoggedVisits(mapped.task, 3, mapped.top),
+        LoggedStages(mapped.task, mapped.top),
+        LoggedOutcomes(mapped.task, 3, mapped.top),
+        WeightedReturns(mapped.task, policy, 3.0, mapped.top),
+    ]
+    for one in statistics:
+        absent = one.sensitivity("l2", Relation.ADD_REMOVE_ONE)
+        assert absent <= one.sensitivity("l2", Relation.REPLACE_ONE)
+
+
 def called(make: Callable[[], object], folder: Path, log: Path) -> dict[str, object]:
     """Everything that a call shows and leaves behind, but the exact numbers."""
     with warnings.catch_warnings(record=True) as warned:
@@ -302,7 +317,7 @@ def test_a_row_is_read_only_when_all_is_charged(folder, monkeypatch) -> None:
 
 
 def test_a_file_that_breaks_off_is_released_as_far_as_it_was_read(folder, monkeypatch) -> None:
-    log, encoded = in_csv(WRITTEN["usual"], True, folder / "log"), reading._encoded
+    log, encoded = in_csv(WRITTEN["usual"], True, folder / "log"), reading.encoded
     whole = run.offline(log, "task.toml", epsilon=1.0)
     pieces = iter((False, True))
 
@@ -314,7 +329,7 @@ def test_a_file_that_breaks_off_is_released_as_far_as_it_was_read(folder, monkey
     twice = lambda file, *rest: (piece for _ in range(2) for piece in csv(file, *rest))  # noqa: E731
     csv = reading._csv
     monkeypatch.setattr(reading, "_csv", twice)
-    monkeypatch.setattr(reading, "_encoded", breaks)
+    monkeypatch.setattr(reading, "encoded", breaks)
     made = run.offline(log, "task.toml", epsilon=1.0)
     assert made.told.kept == whole.told.kept > 0 and made.told.stopped == "RuntimeError"
     assert "calm" not in "".join(made.told._totals(made.mapped))

@@ -12,6 +12,7 @@ from logs.worlds import chain, mapping, uniform
 from tacit.errors import InvalidInput
 from tacit.logs.mapping import make_mapping
 from tacit.logs.reading import open_log
+from tacit.logs.screen import MARK
 from tacit.logs.simulated import simulate_log, write_log
 from tacit.statistics.logged import LoggedVisits
 
@@ -278,6 +279,131 @@ def test_a_mapping_without_rewards_says_what_they_count_as() -> None:
     bare = {**RAW, "columns": {"person": "who"}, "reward": {}}
     (said,) = make_mapping(bare).notes
     assert "all of them count as 0" in said
+
+
+def folder_of(tmp_path, *parts):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for i, part in enumerate(parts):
+        pyarrow.parquet.write_table(pa.table(part), folder / f"{i}.parquet")
+    return folder
+
+
+def test_files_of_a_folder_may_have_types_of_their_own(tmp_path) -> None:
+    """One value that is no number makes a column of texts of its file, and of no other."""
+    typed = table(who=[7, 8], day=[1, 1], age=pa.array([20, 70], pa.float16()))
+    texts = table(who=["7", "x"], day=["2", "no"], age=["70", "old"], score=["0", "?"])
+    coded = table(who=[8], day=[2], mood=pa.array(["tense"]).dictionary_encode(), score=[None])
+    log, exact = open_log(folder_of(tmp_path, typed, texts, coded), raw()).read()
+    assert log.begin.tolist() == [0, 2, 4, 4]  # 7, 8 and x
+    assert kept(log) == [[0, 1, 0, 1], [2, 3, 0, 2], [0, 0, 0, 0], [3, -1, 2, -1]] or (
+        kept(log) == [[0, 1, 0, 1], [0, 2, 2, 3], [0, 0, 0, 0], [2, -1, 3, -1]]
+    )
+    assert exact.rows == 5 and exact.kept == 4 and not exact.stopped
+    csv_too = tmp_path / "parts" / "3.csv"
+    pyarrow.csv.write_csv(pa.table(table(who=["8"], day=[3])), csv_too)
+    assert open_log(tmp_path / "parts", raw()).read().log.people == 3
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_every_file_of_a_folder_has_the_columns(tmp_path, ending) -> None:
+    folder = folder_of(tmp_path, table(day=[1, 2]))
+    bare = pa.table({name: x for name, x in table(day=[1]).items() if name != "score"})
+    if ending == "csv":
+        pyarrow.csv.write_csv(bare, folder / "1.csv")
+    else:
+        pyarrow.parquet.write_table(bare, folder / "1.parquet")
+    with pytest.raises(InvalidInput, match=f"1.{ending} has no column 'score'"):
+        open_log(folder, raw())
+    (folder / f"1.{ending}").unlink()
+    (folder / "1.csv").write_text("who,who,stay,day,score,mood,age,did\n")
+    with pytest.raises(InvalidInput, match="several columns 'who'"):
+        open_log(folder, raw())
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ({"mood": [["calm"]]}, "cannot be read as a log"),
+        ({"who": [{"name": "a"}]}, "cannot be read as a log"),
+        ({"score": [datetime(2026, 3, 1)]}, "column 'score' holds dates"),
+        ({"day": [datetime(2026, 3, 1)]}, 'steps = "dated"'),
+        ({"age": pa.array([1], pa.duration("s"))}, "column 'age' holds dates or times"),
+    ],
+)
+def test_a_type_that_cannot_be_meant_is_refused_before_a_row_is_there(
+    tmp_path, column, said
+) -> None:
+    for rows in (1, 0):
+        made = pa.table(table(day=[1]) | column).slice(0, rows)
+        pyarrow.parquet.write_table(made, tmp_path / "log.parquet")
+        with pytest.raises(InvalidInput, match=said):
+            open_log(tmp_path / "log.parquet", raw())
+
+
+def test_values_that_are_all_missing_have_no_type_and_are_read(tmp_path) -> None:
+    nothing = {name: pa.nulls(2) for name in ("stay", "score", "mood", "age", "did")}
+    _, exact = open_log(folder_of(tmp_path, table(day=[1, 2]) | nothing), raw()).read()
+    assert exact.rows == 2 and exact.kept == 0 and not exact.stopped
+    assert exact.columns["reward", "score"]["missing"] == 2
+    nobody = table(day=[1, 2]) | {"who": pa.nulls(2)}
+    pyarrow.parquet.write_table(pa.table(nobody), tmp_path / "parts" / "0.parquet")
+    assert open_log(tmp_path / "parts", raw()).read().exact.left["have no person"] == 2
+
+
+def test_the_holder_is_told_what_does_not_fit_and_what_to_do(tmp_path) -> None:
+    made = table(
+        day=["1", "2", "3", "4", "x", None],
+        mood=["Calm", "calm ", "odd", None, "calm", "calm"],
+        age=["20", "old", "20", "20", "20", "20"],
+        did=["rest", "fly", None, "rest", "rest", "rest"],
+        score=["60", "-1", "?", None, "5", "0"],
+        odds=["0.5", "0", "2", None, "no", "1"],
+        quit=["maybe", "yes", None, "0", "no", "1"],
+        who=["a", "a", "a", "a", "a", "a"],
+    )
+    columns = {**RAW["columns"], "propensity": "odds", "ends": "quit"}
+    mapped = raw(columns=columns, task={"first_step": 0})
+    pyarrow.csv.write_csv(pa.table(made), tmp_path / "log.csv")
+    with (tmp_path / "log.csv").open("ab") as file:
+        file.write(b"1,2\n,1,1,0,calm,20,rest,0,1\n")
+    _, exact = open_log(tmp_path / "log.csv", mapped).read()
+    lines = exact.lines(mapped)
+    assert all(line.endswith(MARK) for line in lines)
+    assert [line.removesuffix(MARK).strip() for line in lines] == TOLD.strip().split("\n")
+
+
+TOLD = """
+rows: 8
+rows that count: 1
+people: 1
+rows that have too many or too few cells: 1
+rows that have no person: 1
+rows that have no readable step: 2
+rows that lie after the last step: 2
+rows that have an undeclared state: 1
+column 'day', step: 1 of 6 values are missing: their rows do not count
+column 'day', step: 1 of 6 values are no whole number: their rows do not count
+column 'day', step: no row has the number 0; let [task] first_step be the number of the first step
+column 'score', reward: 1 of 6 values are missing: count as 5, which [reward] missing says
+column 'score', reward: 1 of 6 values are no number: count as 5, which [reward] missing says
+column 'score', reward: 2 of 6 values lie outside of 0 to 10 and were cut; let [reward] range hold \
+every reward that can occur
+column 'odds', propensity: 1 of 6 values are missing: by weights, their episodes count for nothing
+column 'odds', propensity: 3 of 6 values are no chance above 0 and at most 1: by weights, their \
+episodes count for nothing
+column 'quit', ends: 1 of 6 values are missing: no end
+column 'quit', ends: 1 of 6 values are neither true nor false: no end
+column 'mood', [[state]] 1: 1 of 6 values are missing: count as 'unknown'
+column 'mood', [[state]] 1: 3 of 6 values are none of the declared labels (calm, tense, unknown): \
+count as 'unknown'; labels are compared letter by letter, so spell them as the log does
+column 'mood', [[state]] 1: 2 of them would be declared if case and spaces did not matter; they \
+do: spell labels as the log does
+column 'age', [[state]] 2: 1 of 6 values are no number: their rows do not count
+column 'did', [action]: 1 of 6 values are missing: their rows teach nothing
+column 'did', [action]: 1 of 6 values are none of the declared labels (rest, walk): their rows \
+teach nothing; labels are compared letter by letter, so spell them as the log does
+"""
 
 
 GARBAGE = (
