@@ -70,7 +70,7 @@ def test_people_of_a_log_in_memory_are_told_apart_and_cut(mapped) -> None:
     assert "one person does in all their participations by" in found.guarantee.statement()
     for begin in ([0, 6, 3, 12], [0, 10**6], [-1, 6], [], [0.0, 6.0], [[0, 6]], ["0", "6"]):
         wrong = log._replace(begin=np.array(begin))
-        with pytest.raises(InvalidInput, match="person by person|begin of a log in memory"):
+        with pytest.raises(InvalidInput, match="person by person|column 'begin'"):
             offline(wrong, mapped, epsilon=1.0, ledger="never written", noise="simulated")
 
 

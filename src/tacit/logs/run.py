@@ -17,8 +17,9 @@ from tacit.intervals import Interval
 from tacit.learned import LearnedPolicy, load_policy
 from tacit.logs.agents import OfflineAgent, offline_agent
 from tacit.logs.charging import Account
+from tacit.logs.encoding import Column
 from tacit.logs.mapping import Mapped, read_mapping
-from tacit.logs.reading import Column, open_log
+from tacit.logs.reading import open_log
 from tacit.logs.screen import Exact
 from tacit.participation import Participation
 from tacit.planners.offline import completed, people_of

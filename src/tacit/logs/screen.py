@@ -6,6 +6,7 @@ neither written anywhere nor part of ``--json``.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
