@@ -321,6 +321,15 @@ def test_every_file_of_a_folder_has_the_columns(tmp_path, ending) -> None:
         open_log(folder, raw())
 
 
+@pytest.mark.parametrize("first", ["a,1,1,calm", "who;stay;day;mood", "x" * 200_000, "", '"who'])
+def test_a_first_line_that_names_no_columns_is_not_quoted(tmp_path, first) -> None:
+    (tmp_path / "log.csv").write_text(f"{first}\nb,1,1,tense\n")
+    with pytest.raises(InvalidInput) as refused:
+        open_log(tmp_path / "log.csv", raw())
+    assert not {"calm", "tense", ";"} & set(str(refused.value).replace("'", " ").split())
+    assert "with commas between them" in str(refused.value) or first[0] in 'x"'
+
+
 @pytest.mark.parametrize(
     ("column", "said"),
     [

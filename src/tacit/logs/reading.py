@@ -111,7 +111,7 @@ def open_log(source: str | Path, mapped: Mapped) -> LogSource:
         else:
             found = _files(Path(source), mapped)
         found.nothing()
-    except (OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
+    except (OSError, ValueError, TypeError, KeyError, NotImplementedError, csv.Error) as error:
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(
@@ -195,8 +195,8 @@ def _files(path: Path, mapped: Mapped) -> LogSource:
 
     if not path.exists():
         raise InvalidInput(f"there is no log {path}")
-    inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-    files = [x for x in inside if x.suffix.lower() in ENDINGS and x.name[0] not in "._"]
+    inside = [x for x in sorted(path.rglob("*")) if x.is_file() and not _hidden(x, path)]
+    files = [x for x in inside or [path] if x.suffix.lower() in ENDINGS and x.is_file()]
     if not files:
         raise InvalidInput(f"{path} must be a .parquet or .csv file, or a folder of them")
     schemas = []
@@ -215,10 +215,15 @@ def _files(path: Path, mapped: Mapped) -> LogSource:
     return LogSource(mapped, pieces, tuple(schemas))
 
 
+def _hidden(file: Path, folder: Path) -> bool:
+    return any(part[0] in "._" for part in file.relative_to(folder).parts)
+
+
 def _header(file: Path) -> list[str]:
-    """The names of the columns of a CSV file."""
-    with file.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-        return next(csv.reader(lines), [])
+    """The names of the columns of a CSV file: its first line that is not empty, and no other."""
+    with file.open(encoding="utf-8-sig", errors="replace") as lines:
+        first = next((line for line in lines if line.strip()), "")
+    return next(csv.reader([first]), [])
 
 
 def _csv(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
@@ -259,6 +264,11 @@ def _parquet(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
 
 
 def _check_columns(names: list[str], mapped: Mapped, where: str) -> None:
+    if not set(names) & set(mapped.read):  # perhaps they are no names, so they are not quoted
+        raise InvalidInput(
+            f"{where} has none of the columns that the mapping names: a CSV file must begin with a "
+            "line of their names, with commas between them"
+        )
     for name in mapped.read:
         if name not in names:
             raise InvalidInput(
