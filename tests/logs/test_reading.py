@@ -274,6 +274,13 @@ def test_truth_in_a_mapping_is_that_of_a_log(tmp_path) -> None:
         assert kept(found)[1] == [1, 0]
 
 
+@pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64(), pa.int8()])
+def test_whole_numbers_are_labels_in_any_type(tmp_path, kind) -> None:
+    mapped = raw(state=[{"column": "mood", "values": [1, 2], "other": "unknown"}])
+    found = rows(tmp_path, table(mood=pa.array([1, 2, None], kind)), mapped)
+    assert kept(found)[1] == [0, 1, 2]
+
+
 def test_a_mapping_without_rewards_says_what_they_count_as() -> None:
     assert mapping(chain()).notes == ()
     bare = {**RAW, "columns": {"person": "who"}, "reward": {}}
@@ -294,6 +301,7 @@ def test_files_of_a_folder_may_have_types_of_their_own(tmp_path) -> None:
     typed = table(who=[7, 8], day=[1, 1], age=pa.array([20, 70], pa.float16()))
     texts = table(who=["7", "x"], day=["2", "no"], age=["70", "old"], score=["0", "?"])
     coded = table(who=[8], day=[2], mood=pa.array(["tense"]).dictionary_encode(), score=[None])
+    coded["age"] = pa.array([20.0]).dictionary_encode()
     log, exact = open_log(folder_of(tmp_path, typed, texts, coded), raw()).read()
     assert log.begin.tolist() == [0, 2, 4, 4]  # 7, 8 and x
     assert kept(log) == [[0, 1, 0, 1], [2, 3, 0, 2], [0, 0, 0, 0], [3, -1, 2, -1]] or (

@@ -28,22 +28,16 @@ def encoded(
     batch: Any, mapped: Mapped, numbered: frozenset[str], exact: Exact
 ) -> dict[str, Column]:
     """The rows of a piece that say whose they are, as numbers; counts what does not fit."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    read = {
-        name: column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
-    }
-    whose = pc.is_valid(read[mapped.columns["person"]])
-    read = {name: column.filter(whose) for name, column in read.items()}
-    rows = len(read[mapped.columns["person"]])
-    exact.rows += batch.num_rows
-    exact.left["have no person"] += batch.num_rows - rows
+    all_rows, batch = batch.num_rows, batch.filter(pc.is_valid(batch[mapped.columns["person"]]))
+    rows = batch.num_rows
+    exact.rows += all_rows
+    exact.left["have no person"] += all_rows - rows
     found: dict[str, Column] = {}
     placed = np.ones(rows, dtype=bool)
     for role, name in mapped.columns.items():
-        column, where = read[name], (role, name)
+        column, where = batch[name], (role, name)
         if role in ("person", "episode"):
             found[role] = _keys(column, role in numbered)
         elif role == "step":
@@ -66,12 +60,12 @@ def encoded(
     state = np.zeros(rows, dtype=np.int64)
     known = placed.copy()
     for i, cells in enumerate(mapped.states):
-        place = _placed(read[cells.column], cells, f"[[state]] {i + 1}", exact)
+        place = _placed(batch[cells.column], cells, f"[[state]] {i + 1}", exact)
         known &= place >= 0
         state = state * len(cells.names) + place
     sizes = mapped.task.sizes
     found["state"] = np.where(known, state, -1).astype(narrow(sizes["states"]))
-    action = _placed(read[mapped.action.column], mapped.action, "[action]", exact)
+    action = _placed(batch[mapped.action.column], mapped.action, "[action]", exact)
     found["action"] = action.astype(narrow(sizes["actions"]))
     _leave(found, placed, mapped, exact)
     return found
