@@ -161,7 +161,7 @@ def measure(name: str, people: int, epsilon: float, seed: int) -> dict[str, Any]
         policy = TacitOffline().policy(task, completed(release, mapped.ended))
         value["policy"] = truth.value(policy)
         value["difference"] = value["policy"] - value["behaviour"]
-        found = values_of(mapped, release, policy, TacitOffline())
+        found = values_of(mapped, release, policy)
         found["other"] = worth_by_release(mapped, release, other, 0.05)
         for what, interval in found.items():
             if interval is not None:

@@ -15,7 +15,7 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.intervals import Interval
 from tacit.learned import LearnedPolicy, load_policy
-from tacit.logs.agents import OfflineAgent, offline_agent
+from tacit.logs.agents import offline_agent
 from tacit.logs.charging import Account
 from tacit.logs.encoding import Column
 from tacit.logs.mapping import Mapped, read_mapping
@@ -177,7 +177,7 @@ def offline(
         names=mapped.task.labels,
         about={"agent": agent, "data": mapped.name, **(parameters or {})},
     )
-    values = values_of(mapped, release, policy, recipe)
+    values = values_of(mapped, release, policy)
     return OfflineResult(papers, release, mapped, values, whole_share(release), told)
 
 
@@ -344,9 +344,7 @@ _NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))
 """Nobody acted on what is learned here."""
 
 
-def values_of(
-    mapped: Mapped, release: Release, policy: Policy, recipe: OfflineAgent
-) -> dict[str, Interval | None]:
+def values_of(mapped: Mapped, release: Release, policy: Policy) -> dict[str, Interval | None]:
     """What a policy is worth, what was done before, and the difference, by one release.
 
     Both are valued in the same models, so that what is wrong with the models is wrong with both.
@@ -357,13 +355,7 @@ def values_of(
     models = _models(mapped, release)
     if models is None:
         return {"policy": None, "behaviour": behaviour, "difference": None}
-
-    def learn(other: Release) -> Array:
-        again = recipe.policy(mapped.task, completed(other, mapped.ended))
-        return table_of(again, mapped.task)
-
-    before = models.values(None)
-    learned = models.learned(table_of(policy, mapped.task), learn)
+    learned, before = models.values(table_of(policy, mapped.task)), models.values(None)
     top, (low, high) = mapped.top, mapped.reward_range
     difference = (learned - before).interval(-top, top)
     by_models = before.interval(0.0, top)

@@ -73,7 +73,7 @@ def completed(release: Release, ended: int) -> Release:
     return dataclasses.replace(release, blocks=blocks)
 
 
-def pessimistic_policy(task: Task, release: Release) -> Policy:
+def pessimistic_policy(task: Task, release: Release) -> TabularPolicy:
     """The policy with the best lower value in the model of the released transitions."""
     H, S, _ = table_sizes(task)
     model = read_model(task, release, vast=False, weak=False)

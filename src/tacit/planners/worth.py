@@ -11,7 +11,6 @@ both are judged by the same models. Nothing here is charged: it is post-processi
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from scipy.special import ndtri
 from tacit.arrays import Array
 from tacit.intervals import Interval
 from tacit.kernels.pessimism import signed_values
-from tacit.planners.offline import complete, people_of
+from tacit.planners.offline import complete, completed, people_of, pessimistic_policy
 from tacit.release import Release
 from tacit.task import Task, table_sizes
 
@@ -80,10 +79,10 @@ class Values:
         z = -WIDER * float(ndtri(beta / 2))
         low, high = self.low, self.high
         bias = low[1:].mean() - low[0], high[1:].mean() - high[0]
-        below = low[0] - max(bias[0], self.luck, 0.0) - z * low[1:].std()
+        below = low[0] - max(bias[0], self.luck) - z * low[1:].std()
         above = high[0] - min(bias[1], 0.0) + z * high[1:].std()
         below, above = (float(np.clip(x, least, most)) for x in (below, above))
-        middle = (low[0] + high[0]) / 2 - max(self.luck, 0.0)
+        middle = (low[0] + high[0]) / 2 - self.luck
         return Interval(float(np.clip(middle, below, above)), below, above)
 
 
@@ -119,21 +118,26 @@ class Models:
         self.uniform: Array = np.asarray(uniform, dtype=np.float64).reshape(-1, A)
 
     def values(self, policy: Array | None) -> Values:
-        """Of a policy [H, S, A]; of what was done before if there is none."""
-        ends = np.array([self._ends(counts, policy) for counts in self.counts])
-        return Values(ends.min(axis=1), ends.max(axis=1))
+        """Of a policy [H, S, A]; of what was done before if there is none.
 
-    def learned(self, policy: Array, learn: Callable[[Release], Array]) -> Values:
-        """Of a policy that was learned from this release.
-
-        Learned again from releases that might have come out as well, a policy looks better there
-        than it is in the model they were drawn from: by so much this one looks too good as well.
+        The policy that was learned from this release looks better than it is. Learned again from
+        releases that might have come out as well, policies look better there than they are in the
+        model that these were drawn from: by so much this one is taken to look too good as well.
         """
-        found, gain = self.values(policy), []
+        ends = np.array([self._ends(counts, policy) for counts in self.counts])
+        found = Values(ends.min(axis=1), ends.max(axis=1))
+        if policy is None or not np.array_equal(policy, self._learned(self.release)):
+            return found
+        gains = []
         for counts in self.counts[1 : AGAIN + 1]:
-            again = learn(self._released(counts))
-            gain.append(sum(self._ends(counts, again)) - sum(self._ends(self.counts[0], again)))
-        return Values(found.low, found.high, float(np.mean(gain)) / 2)
+            again = self._learned(self._released(counts))
+            gains.append(sum(self._ends(counts, again)) - sum(self._ends(self.counts[0], again)))
+        return dataclasses.replace(found, luck=max(float(np.mean(gains)) / 2, 0.0))
+
+    def _learned(self, release: Release) -> Array:
+        """The policy [H, S, A] that ``tacit-offline`` learns from a release."""
+        policy = pessimistic_policy(self.task, completed(release, self.ended))
+        return np.eye(self.task.sizes["actions"])[policy.actions]
 
     def _released(self, counts: _Counts) -> Release:
         """The release that would have had these counts."""
