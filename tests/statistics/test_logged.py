@@ -226,3 +226,24 @@ def test_noise_does_not_grow_with_episodes_or_horizon() -> None:
     task = mapping(problem).task
     assert LoggedVisits(task, 5, 1.0).sensitivity("l2", Relation.REPLACE_ONE) == np.sqrt(19)
     assert LoggedOutcomes(task, 5, 1.0).sensitivity("l2", Relation.REPLACE_ONE) == np.sqrt(7)
+
+
+@pytest.mark.parametrize("first", [1.0, 1e-5])
+def test_a_chance_of_almost_nothing_moves_the_sums_by_no_more_than_declared(first) -> None:
+    """0 times an infinite ratio is no number: one person must not move 100,000 by it."""
+    mapped = small()
+    policy = np.zeros((HORIZON, STATES, ACTIONS))
+    policy[0, :, 1], policy[1:, :, 0] = 1.0, 1.0
+    statistic = WeightedReturns(mapped.task, policy, 50.0, mapped.top)
+    people, H = 100_000, HORIZON
+    rows = people * H
+    zeros = np.zeros(rows, dtype=np.int64)
+    opens, step = (np.arange(rows) % H == 0).astype(np.int8), np.arange(rows) % H
+    chance = np.where(step == 0, 1.0, 1e-5)
+    columns = zeros.copy(), np.where(step == 0, 1, 0), np.ones(rows), zeros - 1, chance
+    log = Log(np.arange(people + 1) * H, opens, step, *columns)
+    before = summed(statistic, log)
+    log.action[0], log.chance[0], log.chance[1] = 0, first, 5e-324  # never chosen; then 1 / 5e-324
+    moved = summed(statistic, log) - before
+    assert np.abs(moved).max() <= 2 and (moved**2).sum() <= 4
+    assert (moved == [0, -1, 0, -1, 0]).all()

@@ -18,8 +18,9 @@ from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.counts import clip_reward
 
-LARGEST = 1e150
-"""Weights are cut here before they could become infinite; a smaller weight is still a bound."""
+LARGEST, LEAST = 1e150, 1e-150
+"""Weights and ratios above the first are cut to it, and weights below the other to 0: so products
+are neither infinite nor rounded coarsely, and a smaller weight is still a bound."""
 
 Whole = npt.NDArray[Any]
 """Whole numbers of any width: a log may be long."""
@@ -293,6 +294,15 @@ def add_logged_returns(
 
 
 @kernel
+def _product(weight: float, ratio: float) -> float:
+    """A weight times a ratio or less, whatever the ratio: never infinite, 0 if it is no number."""
+    if not ratio > 0.0:
+        return 0.0
+    product = weight * min(ratio, LARGEST)
+    return min(product, LARGEST) if product >= LEAST else 0.0
+
+
+@kernel
 def add_weighted_returns(
     begin: IntArray,
     opens: Whole,
@@ -328,13 +338,13 @@ def add_weighted_returns(
             good = step[j] == j - i and j - i < H and chance[j] > 0.0 and chance[j] <= 1.0
             good = good and _pair(state, action, number, j) >= 0
             ratio = policy[step[j], state[j], action[j]] / chance[j] if good else 0.0
-            weight = min(weight * ratio, LARGEST)
+            weight = _product(weight, ratio)
         if step[end - 1] < H - 1 and not _over(after, number, end):
             weight = 0.0
         total = earned(step, reward, after, number, i, end, H, end_reward)
         u = clip_reward(total / top)
-        won = min(weight, most) / most * u
-        lost = min(weight, most) / most * (1.0 - u)
+        share = clip_reward(weight / most)
+        won, lost = share * u, share * (1.0 - u)
         sums[0] += np.int64(STEPS * won)
         sums[1] += np.int64(STEPS * lost)
         sums[2] += np.int64(STEPS * won * won)

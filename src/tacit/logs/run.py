@@ -18,7 +18,7 @@ from tacit.learned import LearnedPolicy, load_policy
 from tacit.logs.agents import offline_agent
 from tacit.logs.charging import Account
 from tacit.logs.mapping import Mapped, read_mapping
-from tacit.logs.reading import read_log
+from tacit.logs.reading import Column, read_log
 from tacit.participation import Participation
 from tacit.planners.offline import people_of
 from tacit.planners.worth import behaviour_worth, model_worth, weighted_worth
@@ -277,8 +277,12 @@ def released(
 
 
 def _cut(log: Log, most: int) -> Log:
-    """The log without people beyond the declared number; rows must be those of one person each."""
-    begin = np.asarray(log.begin, dtype=np.int64)
+    """The log without people beyond the declared number; rows must be those of one person each.
+
+    What it refuses for is the form of the columns and where people begin, not what rows say.
+    """
+    log = Log(*(_column(name, column) for name, column in log._asdict().items()))
+    begin = log.begin.astype(np.int64)
     rows = min(len(column) for column in log[1:])
     if len(begin) < 2 or begin[0] < 0 or begin[-1] > rows or (np.diff(begin) < 0).any():
         raise InvalidInput(
@@ -286,6 +290,20 @@ def _cut(log: Log, most: int) -> Log:
             "must end within the rows"
         )
     return log._replace(begin=begin[: most + 1])
+
+
+def _column(name: str, column: Any) -> Column:
+    """A column of a log in memory, of a type that kernels read."""
+    column = np.asarray(column)
+    real, kind = name in ("reward", "chance"), column.dtype
+    if column.ndim != 1 or kind.kind not in ("biuf" if real else "biu") or kind.itemsize > 8:
+        raise InvalidInput(
+            f"the column {name!r} of a log in memory must be one row of "
+            f"{'numbers' if real else 'whole numbers'} of at most 64 bits, but it is {kind} of "
+            f"shape {list(column.shape)}"
+        )
+    plain = np.dtype({"?": "i1", "e": "f4"}.get(kind.char, kind)).newbyteorder("=")
+    return column.astype(plain, copy=False)
 
 
 _NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))
