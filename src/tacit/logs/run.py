@@ -303,7 +303,8 @@ def _column(name: str, column: Any) -> Column:
             f"shape {list(column.shape)}"
         )
     plain = np.dtype({"?": "i1", "e": "f4"}.get(kind.char, kind)).newbyteorder("=")
-    return column.astype(plain, copy=False)
+    held: Column = column.astype(plain, copy=False)
+    return held
 
 
 _NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))
