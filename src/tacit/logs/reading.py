@@ -240,7 +240,7 @@ def _encoded(batch: Any, mapped: Mapped, readable: set[str]) -> dict[str, Column
                 found["reward"] = _paid(numbers, mapped).astype(np.float32)
             else:
                 chances = np.clip(np.nan_to_num(numbers, nan=0.0), 0.0, 2.0)  # 2 is none
-                found["chance"] = chances.astype(np.float32)
+                found["chance"] = _not_below(chances)
         else:
             found["ends"] = _flags(column)
     state = np.zeros(batch.num_rows, dtype=np.int64)
@@ -332,6 +332,12 @@ def _paid(rewards: Array, mapped: Mapped) -> Array:
     return (np.clip(filled, low, high) - low) / (high - low)
 
 
+def _not_below(chances: Array) -> npt.NDArray[np.float32]:
+    """In half the room, rounded up to 1 at most: a chance too small is a weight too large."""
+    near = chances.astype(np.float32)
+    return np.where(near < chances, np.nextafter(near, np.float32(1.0)), near)
+
+
 def _flags(column: Any) -> Column:
     """1 for true, yes, t, y and numbers that are not 0; 0 for anything else."""
     import pyarrow as pa
@@ -349,14 +355,14 @@ def _flags(column: Any) -> Column:
 
 
 def _numbers(column: Any) -> Array:
-    """Real numbers; what is none is NaN."""
+    """Real numbers; what is none is NaN, and always the same: a signalling one would warn."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
     if any(kind(column.type) for kind in kinds):
-        cast = pc.cast(column, pa.float64(), safe=False)
-        return np.asarray(pc.fill_null(cast, np.nan), dtype=np.float64)
+        cast = np.asarray(pc.fill_null(pc.cast(column, pa.float64(), safe=False), np.nan))
+        return np.where(np.isnan(cast), np.nan, cast)
     return _by_text(column, lambda t: np.array([*map(_number, t)], dtype=np.float64), np.nan)
 
 
