@@ -35,7 +35,7 @@ def mapped() -> Any:
             "state": [{"column": "state", "size": STATES}],
             "action": {"column": "action", "size": ACTIONS},
             "task": {"horizon": HORIZON},
-            "reward": {"range": [-0.5, 1.0]},
+            "reward": {"range": [-0.5, 1.0], "most": 1.5},
         }
     )
 

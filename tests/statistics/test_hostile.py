@@ -240,7 +240,7 @@ def logged(make: Any) -> dict[str, Case]:
             "state": [{"column": "s", "size": 4}],
             "action": {"column": "a", "size": 2},
             "task": {"horizon": 3},
-            "reward": {"range": [-0.5, 1.0]} if ends else {},
+            "reward": {"range": [-0.5, 1.0], "most": 1.5} if ends else {},
         }
         mapped, nobody = make_mapping(told), Publication(0, uniform_policy(3, 4, 2))
         sent = partial(
