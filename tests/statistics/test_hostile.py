@@ -279,9 +279,15 @@ class TestWeightedReturns(LogStatisticContract):
     compared = 1.0
 
     def cases(self) -> dict[str, Case]:
-        def make(mapped: Any) -> WeightedReturns:
-            policy = np.random.default_rng(0).random((3, mapped.task.sizes["states"], 2))
+        """Under a policy with zeros and numbers beside them, and under what is no policy."""
+
+        def make(mapped: Any, odd: bool = False) -> WeightedReturns:
+            rng = np.random.default_rng(0)
+            policy = rng.random((3, mapped.task.sizes["states"], 2))
             policy[1, :, 0], policy[:, 0, :] = 0.0, [1.0, 5e-324]
+            if odd:
+                policy = rng.choice(hostile.special(np.float64), policy.shape)
             return WeightedReturns(mapped.task, policy, 3.0, mapped.top)
 
-        return logged(make)
+        none = logged(partial(make, odd=True))
+        return {**logged(make), **{f"{name}, no policy": case for name, case in none.items()}}
