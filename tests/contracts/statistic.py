@@ -38,7 +38,7 @@ class Case:
 
     statistic: Any
     entry: Publication
-    life: Callable[[np.random.Generator], Any]
+    life: Callable[..., Any]
     coin: int = 5
 
 
@@ -200,6 +200,22 @@ class LogStatisticContract(StatisticContract):
         out = np.zeros(case.statistic.layout.size, dtype=np.int64)
         case.statistic.add(_cut(life, 1), out)
         return out * case.statistic.layout.units
+
+    def test_columns_of_any_type_are_bounded_by_plain_kernels(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As they are; compiled, every set of types would take long."""
+        for case in self.cases().values():
+            rng, rows = np.random.default_rng(4), []
+            with hostile.without_compiler(monkeypatch):
+                for _ in range(200):
+                    kinds = rng.choice(hostile.WHOLES), rng.choice(hostile.KINDS)
+                    life = case.life(rng, whole=kinds[0], real=kinds[1])
+                    life = life._replace(chance=life.chance.astype(rng.choice(hostile.REALS)))
+                    out = np.zeros(case.statistic.layout.size, dtype=np.int64)
+                    case.statistic.add(life, out)
+                    rows.append(out * case.statistic.layout.units)
+            self.check(case, np.array(rows))
 
     def entries(self, case: Case, rng: np.random.Generator) -> list[Publication]:
         """Logs know none."""
