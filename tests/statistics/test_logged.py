@@ -1,7 +1,11 @@
 """What one person moves in sums over a log: against hand-written counts and random lives."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from logs.worlds import garnet, mapping
 from tacit.logs.mapping import make_mapping
@@ -327,3 +331,25 @@ def test_a_chance_of_almost_nothing_moves_the_sums_by_no_more_than_declared(firs
     moved = summed(statistic, log) - before
     assert np.abs(moved).max() <= 2 and (moved**2).sum() <= 4
     assert (moved == [0, -1, 0, -1, 0]).all()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 2), min_size=HORIZON, max_size=HORIZON))
+@example([(6, 0), (0, 9), (4, 0), (0, 0), (0, 0)])  # .2, of a product that passes 1e308 before
+def test_no_weight_is_above_its_true_one(factors) -> None:
+    """Against exact fractions, with factors as small and as large as floats have them."""
+    some = [1.0, 0.5, 0.0, 1e-8, 1e-124, 1e-150, 1e-200, 1e-300, 2.2e-308, 5e-324]
+    mapped, rows = small(), np.arange(HORIZON)
+    chosen, chance = (np.array([some[pair[k] % len(some)] for pair in factors]) for k in (0, 1))
+    policy = np.zeros((HORIZON, STATES, ACTIONS))
+    policy[:, 0, 0] = chosen
+    statistic = WeightedReturns(mapped.task, policy, 50.0, mapped.top)
+    none = np.zeros(HORIZON, dtype=np.int64)
+    log = Log(np.array([0, HORIZON]), 1 * (rows == 0), rows, none, none, none, none - 1, chance)
+    counted = Fraction(float(summed(statistic, log)[2])) * 50  # nothing is earned: b = w / W
+    true = Fraction(0) if (chance == 0.0).any() else Fraction(1)
+    for p, c in zip(chosen.tolist(), chance.tolist(), strict=True):
+        true *= Fraction(p) / Fraction(c) if c else 1
+    assert counted <= true * (1 + Fraction(1, 10**12))
+    if Fraction(1, 10**5) < true and (chance > 1e-140).all() and (chosen > 1e-140).all():
+        assert counted >= min(true, Fraction(50)) * (1 - Fraction(1, 10**4)) - Fraction(1, 10**5)

@@ -200,7 +200,8 @@ def said(interval: Interval | None) -> str:
     """An interval in words."""
     if interval is None:
         return "not told by this release"
-    return f"{interval.value:.4g}, 95% interval {interval.low:.4g} to {interval.high:.4g}"
+    ends = f"{interval.low:.4g} to {interval.high:.4g}"
+    return f"{interval.value:.4g}, 95% interval over people and noise {ends}"
 
 
 def _privacy(say: Callable[..., None], guarantee: Guarantee) -> None:

@@ -264,7 +264,7 @@ def earned(
     for j in range(i, end):
         total += clip_reward(reward[j])
     if end_reward > 0.0 and _over(after, number, end):
-        total += end_reward * (horizon - 1 - step[end - 1])
+        total += end_reward * (horizon - 1.0 - step[end - 1])
     return total
 
 

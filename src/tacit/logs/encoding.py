@@ -53,7 +53,7 @@ def encoded(
             else:
                 _count(exact, where, column, (numbers > 0.0) & (numbers <= 1.0))
                 chances = np.clip(np.nan_to_num(numbers, nan=0.0), 0.0, 2.0)  # 2 is none
-                found["chance"] = chances.astype(np.float32)
+                found["chance"] = _not_below(chances)
         else:
             found["ends"], clear = _flags(column, name)
             _count(exact, where, column, clear)
@@ -206,6 +206,12 @@ def _paid(rewards: Array, mapped: Mapped) -> Array:
 TRUE, FALSE = {b"true", b"yes", b"t", b"y"}, {b"false", b"no", b"f", b"n"}
 
 
+def _not_below(chances: Array) -> npt.NDArray[np.float32]:
+    """In half the room, rounded up to 1 at most: a chance too small is a weight too large."""
+    near = chances.astype(np.float32)
+    return np.where(near < chances, np.nextafter(near, np.float32(1.0)), near)
+
+
 def _flags(column: Any, name: str) -> tuple[Column, Column]:
     """1 for true, yes, t, y and numbers that are not 0, 0 for anything else; and what is clear."""
 
@@ -219,14 +225,14 @@ def _flags(column: Any, name: str) -> tuple[Column, Column]:
 
 
 def _numbers(column: Any, name: str) -> Array:
-    """Real numbers; what is none is NaN."""
+    """Real numbers; what is none is NaN, and always the same: a signalling one would warn."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
     if any(kind(column.type) for kind in kinds):
-        cast = pc.cast(column, pa.float64(), safe=False)
-        return np.asarray(pc.fill_null(cast, np.nan), dtype=np.float64)
+        cast = np.asarray(pc.fill_null(pc.cast(column, pa.float64(), safe=False), np.nan))
+        return np.where(np.isnan(cast), np.nan, cast)
     if pa.types.is_temporal(column.type):
         raise InvalidInput(
             f"column {name!r} holds dates or times ({column.type}), and the mapping wants numbers "

@@ -336,7 +336,8 @@ def _column(name: str, column: Any) -> Column:
             f"shape {list(column.shape)}"
         )
     plain = np.dtype({"?": "i1", "e": "f4"}.get(kind.char, kind)).newbyteorder("=")
-    held: Column = column.astype(plain, copy=False)
+    with np.errstate(all="ignore"):  # a warning would tell of a signalling NaN
+        held: Column = column.astype(plain, copy=False)
     return held
 
 
