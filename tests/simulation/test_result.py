@@ -70,6 +70,9 @@ def test_a_run_that_ends_no_better_than_the_baseline_says_so() -> None:
         "Not better than the uniform policy: the last 10 of 100 users lost 1.067 each, and with "
         "the uniform policy they would have lost 1."
     )
+    assert made([*[0.1] * 9, 1.2]).warning == (
+        "1 of 10 runs ended no better than the uniform policy, which loses 1: run 9 (1.2)."
+    )
     assert made([1.0]).warning.startswith("Not better") and made([0.9]).warning == ""
     assert made([0.0, 1.8]).warning.startswith("Not shown to be better than the uniform policy (2")
     nothing = {"optimal_value": 1.0, "baseline": {"name": "input zero", "value": 1.0}}

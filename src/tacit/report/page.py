@@ -130,7 +130,7 @@ def _headlines(study: Study) -> Iterator[str]:
         if weak:
             yield (
                 f"By the last tenth of the users, not better than the {arms[0].baseline}, or not "
-                f"shown to be: {'; '.join(weak)}."
+                f"shown to be, or not in every run: {'; '.join(weak)}."
             )
     if study.failures:
         yield f"{_many(len(study.failures), 'task')} failed; see below."

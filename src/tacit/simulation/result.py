@@ -156,11 +156,12 @@ class Result:
 
     @property
     def warning(self) -> str:
-        """One sentence if the policies at the end were not better than the baseline; else empty.
+        """Whether the policies at the end were not better than the baseline; empty if they were.
 
-        Judged by the exact regret of the last tenth of the users, or what was recorded nearest to
-        it, against that of the baseline policy (uniform actions; for control, doing nothing): by
-        the mean over runs and, where there are several, its one-sided t test at 5%.
+        Of all runs, or of single ones that a mean would hide. Judged by the exact regret of the
+        last tenth of the users, or what was recorded nearest to it, against that of the baseline
+        policy (uniform actions; for control, doing nothing): by the mean over runs and, where there
+        are several, its one-sided t test at 5%.
         """
         if self.reference or not self.completed:
             return ""
@@ -184,6 +185,12 @@ class Result:
             return f"Not better than {baseline}: {facts}."
         if len(late) > 1 and found.high >= self.gap:
             return f"Not shown to be better than {baseline} ({len(late)} runs differ): {facts}."
+        failed = [f"run {k} ({lost:.4g})" for k, lost in enumerate(late) if lost >= self.gap]
+        if failed:
+            return (
+                f"{len(failed)} of {len(late)} runs ended no better than {baseline}, which loses "
+                f"{self.gap:.4g}: {', '.join(failed)}."
+            )
         return ""
 
     def regret_per_episode(self, first: int, last: int) -> Array:
