@@ -75,9 +75,9 @@ def test_learners_that_end_no_better_than_the_baseline_are_named() -> None:
     late[:, -1] = late[:, -2] + 2 * good.gap * np.diff(good.result.episodes)[-1]
     worse = dataclasses.replace(good, result=dataclasses.replace(good.result, regret=late))
     arms = tuple(worse if arm is good else arm for arm in study.arms)
-    said = "By the last tenth of the users, not better than the uniform policy, or not shown to be, "
+    said = "By the last tenth of the users, not better than the uniform policy, or not shown to be"
     for one, named in ((study, False), (dataclasses.replace(study, arms=arms), True)):
-        found = re.findall(rf"{said}or not in every run: ([^<]*)", render(one))
+        found = re.findall(rf"{said}, or not in every run: ([^<]*)", render(one))
         assert any(html.unescape(good.label) in html.unescape(line) for line in found) == named
 
 
