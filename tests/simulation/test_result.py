@@ -174,7 +174,10 @@ def test_the_plot_names_what_it_shows(result, tmp_path: Path) -> None:
 
 def test_the_plot_explains_its_band_and_is_logarithmic(result, tmp_path: Path) -> None:
     text = result.plot(tmp_path / "regret.svg").read_text()
-    assert "<!-- line: mean over runs; band: 95% interval of the mean -->" in text
+    assert (
+        "<!-- line: mean over runs; band: its 95% interval over runs, at every point for itself -->"
+        in text
+    )
     assert "posterior sampling" in text and "10^{" in text
     linear = result.plot(tmp_path / "linear.svg", log=False).read_text()
     assert "10^{" not in linear

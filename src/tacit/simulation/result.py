@@ -306,8 +306,11 @@ class Result:
     def _outcome(self) -> dict[str, str]:
         """How it went, as rows of the notebook's table."""
         mean, low, high = (curve[-1] for curve in self.band())
-        interval = "" if len(self.seeds) == 1 else f", 95% interval {low:.5g} to {high:.5g}"
-        found = {"regret": f"{mean:.5g}{interval}"}
+        runs = len(self.seeds)
+        over = (
+            "one run" if runs == 1 else f"mean of {runs} runs, 95% interval {low:.5g} to {high:.5g}"
+        )
+        found = {"regret": f"{mean:.5g} ({over})"}
         if self.returning is not None:
             found["people"] = f"{self.returning.people:,} in {self.returning.days[-1]:.4g} days"
             found["regret per person"] = f"{self.regret_per_person().mean():.4g}"
