@@ -262,17 +262,17 @@ def test_an_interval_about_the_agent_covers_runs() -> None:
     low, high = result.tests["difference"]["ci95"]
     assert f"over test episodes, of these 3 policies only: {low:.3g} to {high:.3g}" in said
     assert 4.0 < gains.mean() + half - high, "else runs make no difference"
-    assert result.warning.startswith("Not shown to be better than uniform actions (3.05) or always")
+    assert result.warning.startswith("Not shown to be better than uniform actions (3.05) or action 2 alone")
 
 
 def test_what_is_better_than_chance_in_every_run_need_not_be_better_than_one_action() -> None:
     result = told(around(9.0, 4.0, 8.0), around(4.0, -1.0, 3.0), around(3.0, 3.1, 3.0))
-    assert result.warning.startswith("Not shown to be better than always action 2 (3.033): what")
+    assert result.warning.startswith("Not shown to be better than action 2 alone (3.033): what")
 
 
 def test_one_run_tells_of_no_other() -> None:
     result = told(around(9.0), around(3.0), around(4.0))
-    assert "learned policy: 9 per episode" in result.tested()
+    assert "learned policy 9 per episode" in result.tested()
     assert result.tested().endswith(
         "over test episodes, of this policy only: one run tells of no other"
     )
@@ -303,7 +303,7 @@ def test_a_run_that_failed_is_named_and_not_hidden_in_a_mean() -> None:
     ("policy", "constant", "failed"),
     [
         ((9.0, 9.0, 9.0), 0.0, {}),
-        ((9.0, 9.0, 2.0), 3.0, {2: "worse than always action 2"}),
+        ((9.0, 9.0, 2.0), 3.0, {2: "worse than action 2 alone"}),
         ((9.0, 9.0, 4.0), 3.0, {2: "it gained less than half of what the best run did"}),
         ((9.0, 9.0, 5.2), 3.0, {}),
         ((9.0, 9.0, 0.5), 3.0, {2: "not shown to be better than uniform actions"}),
@@ -321,7 +321,7 @@ def test_standing_still_is_no_gain_over_standing_still() -> None:
     result = told(still, around(-680, -680, -680), still)
     assert result.failed == {}
     assert result.warning == (
-        "Not shown to be better than always action 2 (-60): what was learned returned -60."
+        "Not shown to be better than action 2 alone (-60): what was learned returned -60."
     )
 
 
@@ -342,6 +342,6 @@ def test_results_of_before_are_read_and_say_what_they_know(tmp_path) -> None:
         del manifest["tests"][key]
     (folder / "manifest.json").write_text(json.dumps(manifest))
     before = tacit.LearnResult.load(folder)
-    assert "over runs" in before.tested() and "always" not in before.tested()
+    assert "over runs" in before.tested() and "alone" not in before.tested()
     assert before.failed == {} and [line[:7] for line in before.per_run()] == ["run 0: ", "run 1: "]
     assert before.warning == "" and before.to_json()["failed"] == []

@@ -96,7 +96,7 @@ class LearnResult(Result):
 
     def tested(self) -> str:
         """How the learned policies did on fresh episodes, in words."""
-        beside = "; ".join(f"{name}: {mean:.4g}" for _, name, mean in self._fixed())
+        beside = ", ".join(f"{name} {mean:.4g}" for _, name, mean in self._fixed())
         if not self.policies:
             return f"{beside} per episode; there is no learned policy, the runs were interrupted"
         runs, gain = len(self.seeds), self.tests["difference"]
@@ -110,8 +110,8 @@ class LearnResult(Result):
                 f"{runs} policies only: {here})"
             )
         return (
-            f"learned polic{'ies' if runs > 1 else 'y'}: {self.tests['policy']['mean']:.4g} per "
-            f"episode; {beside}; gain over uniform actions: {found.value:.3g}, 95% interval "
+            f"learned polic{'ies' if runs > 1 else 'y'} {self.tests['policy']['mean']:.4g} per "
+            f"episode, {beside}; gain over uniform actions {found.value:.3g}, 95% interval "
             f"{interval}"
         )
 
@@ -144,7 +144,7 @@ class LearnResult(Result):
             if low <= 0.0:
                 found[seed] = "not shown to be better than uniform actions"
             elif run["over_constant"]["ci95"][1] < 0.0:
-                found[seed] = f"worse than always {self.tests['constant']['name']}"
+                found[seed] = f"worse than {self.tests['constant']['name']} alone"
             elif high < BEHIND * most:
                 found[seed] = "it gained less than half of what the best run did"
         return found
@@ -154,7 +154,7 @@ class LearnResult(Result):
         found = [("uniform", "uniform actions", self.tests["uniform"]["mean"])]
         if "constant" in self.tests:  # not in results of earlier versions
             constant = self.tests["constant"]
-            found.append(("constant", f"always {constant['name']}", constant["mean"]))
+            found.append(("constant", f"{constant['name']} alone", constant["mean"]))
         return found
 
     def _means(self, who: str) -> Array:
