@@ -262,7 +262,9 @@ def test_an_interval_about_the_agent_covers_runs() -> None:
     low, high = result.tests["difference"]["ci95"]
     assert f"over test episodes, of these 3 policies only: {low:.3g} to {high:.3g}" in said
     assert 4.0 < gains.mean() + half - high, "else runs make no difference"
-    assert result.warning.startswith("Not shown to be better than uniform actions (3.05) or action 2 alone")
+    assert result.warning.startswith(
+        "Not shown to be better than uniform actions (3.05) or action 2 alone"
+    )
 
 
 def test_what_is_better_than_chance_in_every_run_need_not_be_better_than_one_action() -> None:

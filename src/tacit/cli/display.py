@@ -84,6 +84,8 @@ def summary(say: Callable[..., None], result: Result) -> None:
         )
     if result.completed:
         _regret(say, result)
+        if result.warning:
+            say(f"  {result.warning}", style="bold")
     say(f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} episodes/s over all runs")
     for note in result.agent["notes"]:
         say(f"  note: {note}")
@@ -116,8 +118,6 @@ def _regret(say: Callable[..., None], result: Result) -> None:
             f"  {back.people:,} people in {back.days[-1]:.4g} days (attendance: {back.law}); "
             f"regret per person: {result.regret_per_person().mean():.4g}"
         )
-    if result.warning:
-        say(f"  {result.warning}", style="bold")
 
 
 def _returns(say: Callable[..., None], result: Result) -> None:

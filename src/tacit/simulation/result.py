@@ -167,7 +167,8 @@ class Result:
             return ""
         name, last = self.problem["baseline"]["name"], self.completed
         idle = name == "do nothing"
-        baseline = "doing nothing" if idle else f"the {name}"
+        same = {"do nothing": "doing nothing", "uniform actions": name}
+        baseline = same.get(name, f"the {name}")
         if self.gap <= 0.0:
             return f"There is nothing to learn here: {baseline} is already the best there is."
         begin, late = self.late_regret()
