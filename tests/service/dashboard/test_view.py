@@ -376,3 +376,14 @@ def test_the_forecast_says_what_its_pace_is_over(deploy, opened, clock) -> None:
         "<dd>not at this pace</dd>" in html and "<dd>not within a century at this pace</dd>" in html
     )
     assert data["forecast"]["users_per_day"] == 0.0 and "week" not in html
+
+
+def test_what_a_planner_hopes_for_is_not_called_an_estimate(deploy, opened, joint_text) -> None:
+    text = joint_text.replace('"tacit-joint"', '"private-linopt-vi"')
+    text = text.replace("first = 40\ngrowth = 1.5", "every = 40")
+    collector = opened(deploy(text, users=200, batch=40))
+    serve(collector, trajectories, 2)
+    data, html = seen(collector)
+    assert data["value"]["kind"] == "optimistic" and data["value"]["band"] is None
+    assert html.count("<h2>Value hoped for</h2>") == 2 and "Estimated value</h2>" not in html
+    assert "as the planner hopes; no band" in html
