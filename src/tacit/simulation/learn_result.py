@@ -152,7 +152,7 @@ class LearnResult(Result):
     def _fixed(self) -> list[tuple[str, str, float]]:
         """What does not learn: its key, what it is called, and its mean return."""
         found = [("uniform", "uniform actions", self.tests["uniform"]["mean"])]
-        if "constant" in self.tests:  # not in results of earlier versions
+        if "constant" in self.tests:  # not if interrupted, nor in results of earlier versions
             constant = self.tests["constant"]
             found.append(("constant", f"{constant['name']} alone", constant["mean"]))
         return found
@@ -283,15 +283,14 @@ def compared(played: Mapping[str, Array], constant: str) -> dict[str, Any]:
     test episodes: they say how good *these* policies are, not how good the next run's will be.
 
     Args:
-        played: by "uniform", "constant" and, where there are policies, "policy".
+        played: by "uniform" and, where there are policies, "constant" and "policy".
         constant: what the constant policy does.
     """
     found: dict[str, Any] = {"episodes": played["uniform"].shape[1]}
     for who, returns in played.items():
         found[who] = {"mean": float(returns.mean()), "per_seed": returns.mean(axis=1).tolist()}
-    found["constant"]["name"] = constant
     if "policy" in played:
-        learned = played["policy"]
+        learned, found["constant"]["name"] = played["policy"], constant
         over = {who: learned - played[who] for who in ("uniform", "constant")}
         found["difference"] = _interval(over["uniform"].ravel())
         found["constant"]["gain"] = _interval(over["constant"].ravel())

@@ -280,13 +280,15 @@ def _tests(
     def fixed(policy: Policy) -> Array:
         return np.array([returns(policy, run) for run in range(max(1, len(policies)))])
 
-    constants = world.constants()
-    each = max(1, TESTS // len(constants))
-    means = {a: returns(policy, 0, "constant", each).mean() for a, policy in constants.items()}
-    best = max(means, key=lambda a: float(means[a]))
-    learned = [returns(one.publication.policy, run) for run, one in enumerate(policies)]
-    played = {"uniform": fixed(world.uniform()), "constant": fixed(constants[best])}
-    played |= {"policy": np.array(learned)} if learned else {}
+    played, best = {"uniform": fixed(world.uniform())}, ""
+    if policies:
+        constants = world.constants()
+        each = max(1, TESTS // len(constants))
+        means = {a: returns(policy, 0, "constant", each).mean() for a, policy in constants.items()}
+        best = max(means, key=lambda a: float(means[a]))
+        played["constant"] = fixed(constants[best])
+        learned = [returns(one.publication.policy, run) for run, one in enumerate(policies)]
+        played["policy"] = np.array(learned)
     found = compared(played, best)
     if isinstance(world, Episodes):
         found["outside"] = {who: world.outside(totals) for who, totals in played.items()}
