@@ -262,6 +262,9 @@ def test_an_interval_about_the_agent_covers_runs() -> None:
     low, high = result.tests["difference"]["ci95"]
     assert f"over test episodes, of these 3 policies only: {low:.3g} to {high:.3g}" in said
     assert 4.0 < gains.mean() + half - high, "else runs make no difference"
+    report = json.loads(json.dumps(result.to_json(), allow_nan=False))["gain"]
+    assert report["ci95"] == pytest.approx([gains.mean() - half, gains.mean() + half], rel=1e-5)
+    assert report["ci95_of_these_policies"] == [low, high]
     assert result.warning.startswith(
         "Not shown to be better than uniform actions (3.05) or action 2 alone"
     )
@@ -279,6 +282,7 @@ def test_one_run_tells_of_no_other() -> None:
         "over test episodes, of this policy only: one run tells of no other"
     )
     assert "over runs" not in result.tested() and result.warning == ""
+    assert result.to_json()["gain"]["ci95"] == [None, None]
 
 
 def test_runs_that_agree_know_no_more_than_was_tried() -> None:

@@ -172,6 +172,13 @@ class LearnResult(Result):
             low, high = min(low, runs.low), max(high, runs.high)
         return Interval(gain["mean"], low, high)
 
+    def _gain(self) -> dict[str, Any]:
+        """Over uniform actions, as plain values: ``ci95`` is over runs, of one run there is none."""
+        gain, several = self.tests["difference"], len(self.seeds) > 1
+        found = self._over_runs(gain, "uniform")
+        ends = [found.low, found.high] if several else [None, None]
+        return {"mean": found.value, "ci95": ends, "ci95_of_these_policies": gain["ci95"]}
+
     @property
     def note(self) -> str:
         """What the returns are, who was not simulated, and what was cut."""
@@ -235,6 +242,7 @@ class LearnResult(Result):
             **found,
             "returns": {"late": mean, "ci95": [low, high], "per_seed": late.tolist()},
             "tests": dict(self.tests),
+            **({"gain": self._gain()} if "difference" in self.tests else {}),
             "failed": [{"run": seed, "why": why} for seed, why in self.failed.items()],
             "note": self.note,
         }
