@@ -173,7 +173,7 @@ class LearnResult(Result):
         return Interval(gain["mean"], low, high)
 
     def _gain(self) -> dict[str, Any]:
-        """Over uniform actions, as plain values: ``ci95`` is over runs, of one run there is none."""
+        """Over uniform actions, as plain values; ``ci95`` is over runs: one run has none."""
         gain, several = self.tests["difference"], len(self.seeds) > 1
         found = self._over_runs(gain, "uniform")
         ends = [found.low, found.high] if several else [None, None]
