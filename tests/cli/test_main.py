@@ -362,3 +362,27 @@ def test_mean_returns_of_a_search_stay_within_the_declared_range(call) -> None:
     for line in said:
         low, high = (float(word.strip("()")) for word in line.split("interval")[1].split(" to "))
         assert 0.0 <= low <= high <= 500.0
+
+
+def test_what_a_search_returned_is_said_with_what_it_is_over(call) -> None:
+    few = ("run", "cart-pole", "policy-search", "--episodes", "100")
+    said = call(*few, "--seeds", "2").out
+    assert said.count("(mean of 2 runs, 95% interval ") == 2
+    assert call(*few, "--seeds", "1").out.count("(one run)") == 2
+
+
+def test_a_search_that_learned_nothing_is_called_so(call) -> None:
+    few = (
+        "run",
+        "acrobot",
+        "tacit-search",
+        "--epsilon",
+        "0.01",
+        "--episodes",
+        "60",
+        "--seeds",
+        "2",
+    )
+    warning = json.loads(call(*few, "--json").out)["warning"]
+    assert warning.startswith("Not") and "better than uniform actions" in warning
+    assert warning in call(*few).out

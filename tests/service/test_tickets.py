@@ -21,6 +21,9 @@ from tacit.problems.classic import cart_pole
 from tacit.rules import sliding_of
 from tacit.service.answers import IncomingReport
 from tacit.service.collector import Collector
+from tacit.service.dashboard.facts import FactReader
+from tacit.service.dashboard.page import Window, render
+from tacit.service.dashboard.view import build
 from tacit.service.planning import PlannerLoop
 
 SEARCH = """
@@ -266,6 +269,10 @@ def test_a_search_to_its_end_and_what_the_dashboard_shows(people, clock) -> None
     said = people.api.dashboard()
     assert said["value"]["kind"] == "played" and len(said["value"]["points"]) > 3
     assert all(p["low"] <= p["middle"] <= p["high"] for p in said["value"]["points"])
+    facts = FactReader(people.collector).read(None)
+    page = render(build(facts), facts, Window())
+    assert page.count("<h2>Mean return of people</h2>") == 2 and "Estimated value</h2>" not in page
+    assert '<p class="small">95% band ' in page
     last = people.collector.billboard.publication(version)
     assert last.policy.sigma == 0.0 and len(last.context["curve"]) == version
     verdict = people.collector.verify()

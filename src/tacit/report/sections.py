@@ -315,7 +315,10 @@ def _winnings(arms: Sequence[Arm]) -> Part:
 def _contests(users: int, arms: Sequence[Arm]) -> Part:
     return Part(
         f"Who is better, at K = {users:,}",
-        text=["Neighbouring epsilons of each learner, and the best learner at each epsilon."],
+        text=[
+            "Neighbouring epsilons of each learner, and the best learner at each epsilon.",
+            "Corrected for all pairs at each epsilon, because these runs also chose the best.",
+        ],
         names=["pair", "difference of regret", "p", "p, corrected", "verdict at 5%"],
         rows=[
             [

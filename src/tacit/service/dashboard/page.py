@@ -110,6 +110,9 @@ PAGE_STATES, PAGE_STEPS = 30, 24
 MOST_CHOICES = 60
 """Versions offered in the list: the newest of them, and the one that is shown."""
 
+_VALUES = {"optimistic": "Value hoped for", "played": "Mean return of people"}
+"""What the value is called where it is no estimate of the newest policy's."""
+
 _HEALTH = {"good": "healthy", "waiting": "waiting", "trouble": "needs attention"}
 
 
@@ -189,7 +192,8 @@ def render(view: View, facts: Facts, window: Window) -> str:
     return template.render(
         view=view,
         newest=newest,
-        value=points[-1] if points else None,
+        value=points[-1] if view.value.supported else None,
+        value_name=_VALUES.get(view.value.kind, "Estimated value"),
         forecast=outlook_of(facts),
         health_word=_HEALTH[view.health.state],
         moment=words.moment(facts.now),
