@@ -202,8 +202,8 @@ def test_the_statement_speaks_of_all_that_one_person_does() -> None:
 def test_the_statement_of_a_period_says_so_and_what_twelve_cost() -> None:
     guarantee = stated(times=30, period=MONTH)
     text, total = guarantee.statement(), guarantee.compose(12)
-    assert "participations of a period by anything else" in text
-    assert f"12 periods together cost ({total.epsilon:.5f}"[:-2] in text
+    assert "participations of a period of 30 days by anything else" in text
+    assert f"12 periods ({total.epsilon:.5f}"[:-2] in text
     assert "in the period in which the batch that it is counted in began" in text
     local = stated("tacit-local", times=30, period=MONTH).statement()
     assert "sends in one period" in local and "only the first participation of its user in a" in (
