@@ -24,7 +24,7 @@ RULES = (
     "Rewards are cut to their declared range; a missing one counts as declared.",
     "A step after which no row follows teaches nothing about next states.",
     "Of one person every pair of state and action is counted once, over all episodes, up to a "
-    "fixed number of pairs.",
+    "fixed number of pairs. In a Minari data set every episode is a person.",
 )
 
 
@@ -68,7 +68,10 @@ def render_page(result: OfflineResult) -> str:
 def _headlines(result: OfflineResult) -> list[str]:
     """What a reader in a hurry should know."""
     policy, behaviour = result.values["policy"], result.values["behaviour"]
-    said = [f"Privacy: {result.guarantee.brief()}, for each person over all their episodes."]
+    whose = "for each person over all their episodes"
+    if result.guarantee.unit == "participation":
+        whose = "for each episode alone: nothing is promised about a person with several"
+    said = [f"Privacy: {result.guarantee.brief()}, {whose}."]
     if policy is None or behaviour is None:
         said.append("The release does not tell what the policy is worth; evaluate it by weights.")
     elif policy.low > behaviour.high:
