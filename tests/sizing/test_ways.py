@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
+from patience import PATIENCE
 from tacit.errors import InvalidInput
 from tacit.participation import Participation
 from tacit.sizing.measure import Measured, measure
@@ -95,7 +96,7 @@ def test_a_plan_counts_people_and_compares() -> None:
 def test_a_task_with_a_rule_is_planned_by_it() -> None:
     task = dataclasses.replace(SMALL.task(users=1), rule=Participation(5, "lifetime"))
     agent = tacit.agent("tacit-joint", epsilon=8.0)
-    found = tacit.plan(SMALL, agent, task=task, epsilons=[8.0], runs=2, most=100, seconds=60.0)
+    found = tacit.plan(SMALL, agent, task=task, epsilons=[8.0], runs=2, most=100, seconds=PATIENCE)
     assert found.setting.who == "people" and found.ways is not None
     assert found.ways.ways[0].teaches == "lifetime" and found.answers[0].last == 100
     assert np.isfinite(found.ways.ways[-1].measured.closed).all()
