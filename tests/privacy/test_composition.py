@@ -252,6 +252,20 @@ def test_forms_say_what_is_stated_and_what_is_missing(name: str) -> None:
         form(pure(1.0).as_simulated(), name)
 
 
+def test_forms_say_what_their_numbers_are_over() -> None:
+    rule = Participation(5, "lifetime", period=30 * 86400.0)
+    monthly = dataclasses.replace(gaussian(0.5), participations=5, rule=rule)
+    for name in FORMS:
+        text = json.dumps(form(monthly, name))
+        assert "All data of one user in one period of 30 days, replaced" in text
+        assert "and further periods cost more" in text and "covered together (" not in text
+        assert "The parameters are per period of 30 days." in text
+        year = json.dumps(form(monthly.compose(12), name))
+        assert "All data of one user in 12 periods of 30 days, replaced" in year
+        assert "The parameters are over 12 periods of 30 days." in year
+        assert "The parameters" not in json.dumps(form(gaussian(0.5), name))
+
+
 def test_an_unknown_form_is_named() -> None:
     with pytest.raises(InvalidInput, match="iso"):
         form(pure(1.0), "iso")

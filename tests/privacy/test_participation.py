@@ -258,6 +258,17 @@ def test_a_rule_that_only_one_of_them_has_is_named() -> None:
         assert "up to 3 times" in found.words and json.dumps(vars(found))
 
 
+def test_numbers_over_a_period_and_over_a_life_are_not_compared() -> None:
+    """Epsilon 0.5 of a month is not better than epsilon 1 for ever."""
+    month = dataclasses.replace(with_rule(times=30, period=MONTH), epsilon=0.5, mu=0.14)
+    compared = compare_statements(month, with_rule(times=3))
+    found = {d.field: d for d in compared.differences}
+    for field in ("epsilon", "mu", "participations"):
+        assert found[field].stronger is None
+        assert "A per period of 30 days, B over all that one person does" in found[field].words
+    assert compared.stronger is None
+
+
 def test_sums_of_periods_are_not_sums_of_lives() -> None:
     """Twelve periods of a task promise less than twelve tasks with one whole life in each."""
     months, lives = with_rule(times=3, period=MONTH).compose(12), with_rule(times=3).compose(12)

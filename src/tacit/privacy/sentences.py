@@ -76,24 +76,24 @@ def brief(guarantee: Guarantee) -> str:
     Where a delta was asked for, the true one is given at the epsilon asked for.
     """
     asked, asked_delta = guarantee.requested_epsilon, guarantee.requested_delta or 0.0
-    at, over = guarantee.delta_at_requested_epsilon, _over(guarantee)
+    at, what = guarantee.delta_at_requested_epsilon, over(guarantee)
     if guarantee.model == "none":
         if asked is None or at is None:
             return "not private"
-        return f"no finite epsilon; delta {at_most(at)} at epsilon {asked:g}{over}"
+        return f"no finite epsilon; delta {at_most(at)} at epsilon {asked:g}{what}"
     if asked is not None and at is not None and asked_delta > 0:
         differs = not math.isclose(at, asked_delta, rel_tol=1e-3)
         note = f" (asked for {asked_delta:g})" if differs else ""
-        return f"{guarantee.model} epsilon {asked:g}, delta {at_most(at)}{over}{note}"
+        return f"{guarantee.model} epsilon {asked:g}, delta {at_most(at)}{what}{note}"
     said = f"{guarantee.model} epsilon {at_most(guarantee.epsilon)}"
     if guarantee.delta > 0:
         said += f", delta {at_most(guarantee.delta)}"
     if asked is None or math.isclose(asked, guarantee.epsilon, rel_tol=1e-3):
-        return said + over
-    return f"{said}{over} (asked for {asked:g})"
+        return said + what
+    return f"{said}{what} (asked for {asked:g})"
 
 
-def _over(guarantee: Guarantee) -> str:
+def over(guarantee: Guarantee) -> str:
     """What the numbers are over, where it is not all that one person does in one task."""
     if guarantee.unit == "participation":
         return " per participation" + (f" in {covered(guarantee)}" if guarantee.parts else "")
@@ -173,7 +173,7 @@ def _headline(guarantee: Guarantee) -> list[str]:
     replaced, other = _replaced(guarantee)
     epsilon, delta = at_most(guarantee.epsilon, 6), at_most(guarantee.delta)
     lines = [
-        f"({epsilon}, {delta})-differential privacy{_over(guarantee)}, {guarantee.model} model: "
+        f"({epsilon}, {delta})-differential privacy{over(guarantee)}, {guarantee.model} model: "
         f"{_TRUST[guarantee.model]}.",
         f"Replacing {replaced} by {other} changes the probability of every event in "
         f"{_seen(guarantee)} by at most a factor e^{epsilon}"
