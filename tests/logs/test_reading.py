@@ -273,9 +273,11 @@ def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> 
     for text in (words, page):
         assert "all their" not in text and "same way in all of" not in text
     assert "for each episode alone" in page and EPISODES in page
+    assert " episodes (a noisy number)" in page
     named = offline(read_log("minari:any", episodes).log, episodes, epsilon=1.0, noise="simulated")
     assert named.guarantee.unit == "user" and named.guarantee.assumptions == ASSUMES
-    assert "for each person over all their episodes" in render_page(named)
+    assert "for each person over all their episodes" in (said := render_page(named))
+    assert " people (a noisy number)" in said
     online = dataclasses.replace(named.guarantee, participations=1, rule=None)
     for made, whom in ((result, "participation"), (named, "user")):
         (both,) = Prior.of(made).stated(online).also

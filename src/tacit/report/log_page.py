@@ -48,7 +48,7 @@ def render_page(result: OfflineResult) -> str:
             name=result.mapped.name,
             agent=result.policy.about["agent"],
             version=__version__,
-            people=f"{result.policy.users:,}",
+            people=f"{result.policy.users:,} {'episodes' if _by_episode(result) else 'people'}",
             facts=[[key.replace("_", " "), _shown(value)] for key, value in data.items()],
             headlines=_headlines(result),
             bars=_bars(known),
@@ -65,11 +65,16 @@ def render_page(result: OfflineResult) -> str:
     return str(page)
 
 
+def _by_episode(result: OfflineResult) -> bool:
+    """Whether nobody knows whose the episodes are, so that each is one of its own."""
+    return result.guarantee.unit == "participation"
+
+
 def _headlines(result: OfflineResult) -> list[str]:
     """What a reader in a hurry should know."""
     policy, behaviour = result.values["policy"], result.values["behaviour"]
     whose = "for each person over all their episodes"
-    if result.guarantee.unit == "participation":
+    if _by_episode(result):
         whose = "for each episode alone: nothing is promised about a person with several"
     said = [f"Privacy: {result.guarantee.brief()}, {whose}."]
     if policy is None or behaviour is None:
