@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
 from tacit.privacy.sentences import consent
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
@@ -195,12 +196,12 @@ def test_a_planner_of_its_own_plans_and_stops_in_good_order(file: Path) -> None:
         try:
             assert planner.stdout is not None and " plans " in planner.stdout.readline()
             with Collector.open(Deployment.load(file)) as collector:
-                deadline = time.monotonic() + 60
+                deadline = time.monotonic() + PATIENCE
                 while not collector.status().planner_alive and time.monotonic() < deadline:
                     time.sleep(0.05)
                 assert collector.status().planner_alive
                 planner.terminate()
-                assert planner.wait(60) == 0
+                assert planner.wait(PATIENCE) == 0
                 assert not collector.status().planner_alive
         finally:
             planner.kill()

@@ -12,8 +12,8 @@ import pytest
 from contracts import hostile
 from contracts.statistic import Case, LogStatisticContract
 from tacit.errors import InvalidInput
-from tacit.logs.mapping import make_mapping
 from tacit.logs.encoding import _not_below
+from tacit.logs.mapping import make_mapping
 from tacit.logs.reading import open_log
 from tacit.logs.run import _cut
 from tacit.policy import uniform_policy

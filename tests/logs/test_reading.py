@@ -1,6 +1,10 @@
 """Files become rows, and rows are cut by rule, whatever they hold and however they lie."""
 
+import dataclasses
+import sys
 from datetime import datetime
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +14,13 @@ import pytest
 
 from logs.worlds import chain, mapping, uniform
 from tacit.errors import InvalidInput
-from tacit.logs.mapping import make_mapping
+from tacit.logs.mapping import Mapped, make_mapping
+from tacit.logs.prior import Prior
 from tacit.logs.reading import open_log
+from tacit.logs.run import ASSUMES, EPISODES, offline
 from tacit.logs.screen import MARK
 from tacit.logs.simulated import simulate_log, write_log
+from tacit.report.log_page import render_page
 from tacit.statistics.logged import LoggedVisits
 
 RAW = {
@@ -231,10 +238,9 @@ def test_a_log_that_is_not_there_is_told_and_an_empty_one_is_read(tmp_path) -> N
         open_log(tmp_path / "bad.parquet", raw())
 
 
-def test_a_minari_data_set_is_a_log(tmp_path, monkeypatch) -> None:
-    minari = pytest.importorskip("minari")
-    from types import SimpleNamespace
-
+@pytest.fixture
+def episodes(monkeypatch) -> Mapped:
+    """The mapping of a Minari data set with one episode."""
     episode = SimpleNamespace(
         id=4,
         observations=np.array([0, 1, 2]),
@@ -246,8 +252,11 @@ def test_a_minari_data_set_is_a_log(tmp_path, monkeypatch) -> None:
     held = SimpleNamespace(
         iterate_episodes=lambda: iter([episode]), observation_space=one, action_space=one
     )
-    monkeypatch.setattr(minari, "load_dataset", lambda name: held)
-    mapped = make_mapping(
+    package = ModuleType("minari")  # also where it is not installed
+    package.__spec__ = ModuleSpec("minari", None)
+    package.load_dataset = lambda name: held  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "minari", package)
+    return make_mapping(
         {
             "data": {"name": "m"},
             "columns": {"person": "person", "step": "step", "reward": "reward", "ends": "ends"},
@@ -256,8 +265,35 @@ def test_a_minari_data_set_is_a_log(tmp_path, monkeypatch) -> None:
             "task": {"horizon": 5},
         }
     )
-    found = open_log("minari:any", mapped).read().log
+
+
+def test_a_minari_data_set_is_a_log(episodes) -> None:
+    found = open_log("minari:any", episodes).read().log
     assert kept(found) == [[0, 1], [0, 1], [1, 0], [1, 3]]
+
+
+def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> None:
+    """Nobody knows whose its episodes are; a log with persons is covered over all of theirs."""
+    result = offline("minari:any", episodes, epsilon=1.0, noise="simulated")
+    words, page = result.guarantee.statement(), render_page(result)
+    assert result.guarantee.brief() == "joint epsilon 1, delta 1e-05 per participation"
+    assert "the trajectory of any single participation by any other" in words
+    assert (
+        f"Assumes: {EPISODES}." in words and "nothing is promised about a person with" in EPISODES
+    )
+    for text in (words, page):
+        assert "all their" not in text and "same way in all of" not in text
+    assert "for each episode alone" in page and EPISODES in page
+    assert " episodes (a noisy number)" in page
+    rows = open_log("minari:any", episodes).read().log
+    named = offline(rows, episodes, epsilon=1.0, noise="simulated")
+    assert named.guarantee.unit == "user" and named.guarantee.assumptions == ASSUMES
+    assert "for each person over all their episodes" in (said := render_page(named))
+    assert " people (a noisy number)" in said
+    online = dataclasses.replace(named.guarantee, participations=1, rule=None)
+    for made, whom in ((result, "participation"), (named, "user")):
+        (both,) = Prior.of(made).stated(online).also
+        assert both.unit == whom and both.mu > online.mu
 
 
 def test_a_label_between_whole_numbers_is_not_the_one_below(tmp_path) -> None:

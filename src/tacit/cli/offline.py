@@ -24,7 +24,9 @@ LogFile = Annotated[
 TaskFile = Annotated[
     Path, typer.Option("--task", metavar="TASK.toml", help="The mapping; --init writes one.")
 ]
-Epsilon = Annotated[float | None, given.number("Privacy asked for, per person.")]
+Epsilon = Annotated[
+    float | None, given.number("Privacy asked for, per person (Minari: per episode).")
+]
 Delta = Annotated[float, given.number("Likewise.")]
 LedgerFile = Annotated[
     Path | None,

@@ -133,10 +133,15 @@ class Prior:
     def stated(self, online: Guarantee) -> Guarantee:
         """The online statement, and beside it the one for a person who is in the log too."""
         own = self.guarantee.as_simulated() if online.simulated else self.guarantee
-        both = online + own
+        whom = f"a person who is in the log {self.name!r} of the prior too"
+        both = online
+        if own.unit == "participation":  # what covers a person covers each of their times
+            whom = f"one participation, and one episode of the log {self.name!r} of the prior"
+            both = dataclasses.replace(online, unit=own.unit)
+        both += own
         said = (
-            f"for a person who is in the log {self.name!r} of the prior too; other releases about "
-            f"that log are not in this sum, its ledger has them; {both.accountant}"
+            f"for {whom}; other releases about that log are not in this sum, its ledger has them; "
+            f"{both.accountant}"
         )
         return dataclasses.replace(
             online, also=(*online.also, dataclasses.replace(both, accountant=said))

@@ -19,7 +19,7 @@ from tacit.logs.agents import offline_agent
 from tacit.logs.charging import Account
 from tacit.logs.encoding import Column
 from tacit.logs.mapping import Mapped, read_mapping
-from tacit.logs.reading import open_log
+from tacit.logs.reading import MINARI, open_log
 from tacit.logs.screen import Exact
 from tacit.participation import Participation
 from tacit.planners.offline import completed, people_of
@@ -44,6 +44,12 @@ ASSUMES = (
     "the mapping was written without looking at what people did",
 )
 """What the guarantee of a release about a log rests on."""
+
+EPISODES = (
+    "every episode is treated as a person of its own, because a Minari data set does not say whose "
+    "it is: nothing is promised about a person with several episodes"
+)
+"""In place of the second, where nobody knows whose episodes these are."""
 
 NOT_FOR_OTHERS = (
     "The noise was simulated: it protects nobody, whoever knows the seed takes it away. If the "
@@ -282,7 +288,7 @@ def released(
     privatizer = BatchSums(
         statistic, mapped.task, requested_epsilon=asked[0], requested_delta=asked[1]
     )
-    simulated = noise == "simulated"
+    simulated, whose = noise == "simulated", _whose(log)
     held = _cut(log, mapped.task.users) if isinstance(log, Log) else open_log(log, mapped)
     if not simulated:
         account.charge(privatizer.event, what)
@@ -302,11 +308,16 @@ def released(
         privatizer.guarantee,
         mechanism="gaussian noise on sums over all people of a log, released once",
         noise={"std": privatizer.noise_std},
-        assumptions=ASSUMES,
-        participations=None,
-        rule=Participation(times=None),  # all rows of a person, however many
+        **whose,
     )
     return release, guarantee.as_simulated() if simulated else guarantee, told
+
+
+def _whose(log: str | Path | Log) -> dict[str, Any]:
+    """Whose data a guarantee is about: all rows of a person, or of one episode of a data set."""
+    if not isinstance(log, Log) and str(log).startswith(MINARI):
+        return {"unit": "participation", "assumptions": (ASSUMES[0], EPISODES, *ASSUMES[2:])}
+    return {"assumptions": ASSUMES, "participations": None, "rule": Participation(times=None)}
 
 
 def _cut(log: Log, most: int) -> Log:

@@ -32,7 +32,7 @@ RULES = (
     "A step after which no row follows, and which does not end the episode, teaches its reward and "
     "no next state: it is taken to have led where the others did that went on.",
     "Of one person every pair of state and action is counted once, over all episodes, up to a "
-    "fixed number of pairs.",
+    "fixed number of pairs. In a Minari data set every episode is a person.",
 )
 
 
@@ -57,7 +57,7 @@ def render_page(result: OfflineResult) -> str:
             name=result.mapped.name,
             agent=result.policy.about["agent"],
             version=__version__,
-            people=f"{result.policy.users:,}",
+            people=f"{result.policy.users:,} {'episodes' if _by_episode(result) else 'people'}",
             facts=[[key.replace("_", " "), _shown(value)] for key, value in data.items()],
             headlines=_headlines(result),
             bars=_bars(levels),
@@ -78,10 +78,17 @@ def render_page(result: OfflineResult) -> str:
     return str(page)
 
 
+def _by_episode(result: OfflineResult) -> bool:
+    """Whether nobody knows whose the episodes are, so that each is one of its own."""
+    return result.guarantee.unit == "participation"
+
+
 def _headlines(result: OfflineResult) -> list[str]:
     """What a reader in a hurry should know."""
-    gain = result.values["difference"]
-    said = [f"Privacy: {result.guarantee.brief()}, for each person over all their episodes."]
+    gain, whose = result.values["difference"], "for each person over all their episodes"
+    if _by_episode(result):
+        whose = "for each episode alone: nothing is promised about a person with several"
+    said = [f"Privacy: {result.guarantee.brief()}, {whose}."]
     if gain is None:
         said.append(result.withheld)
     elif gain.low > 0.0:

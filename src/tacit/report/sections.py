@@ -280,7 +280,8 @@ def _per_person(arms: Sequence[Arm], style: dict[str, figures.Style], name: str)
         first="linear",
     )
     text = [
-        "Where people come back, a guarantee covers all that one person does. Where everybody "
+        "Where people come back, a guarantee covers all that one person does, or does in one "
+        "period where budgets are renewed. Where everybody "
         "takes part once it covers one participation: somebody who comes more often pays more, "
         "and the last column says how much."
     ]
