@@ -14,6 +14,7 @@ import pytest
 
 from logs.worlds import chain, mapping, uniform
 from tacit.errors import InvalidInput
+from tacit.logs import reading
 from tacit.logs.mapping import Mapped, make_mapping
 from tacit.logs.prior import Prior
 from tacit.logs.reading import open_log
@@ -150,8 +151,6 @@ def test_a_row_without_a_step_is_left_out(tmp_path, steps) -> None:
 
 def test_people_are_told_apart_in_every_piece_of_a_file(tmp_path, monkeypatch) -> None:
     """Ids that look like numbers in one piece and not in another still are the same people."""
-    from tacit.logs import reading
-
     monkeypatch.setattr(reading, "PIECE", 2)
     who = ["7", "7", "x", "7", "x", "08", "8", "8.0"]
     found = rows(tmp_path, table(who=who, stay=list(range(8)), day=[1] * 8), raw(), "csv")
@@ -363,6 +362,21 @@ def test_every_file_of_a_folder_has_the_columns(tmp_path, ending) -> None:
     (folder / "1.csv").write_text("who,who,stay,day,score,mood,age,did\n")
     with pytest.raises(InvalidInput, match="several columns 'who'"):
         open_log(folder, raw())
+
+
+def test_a_row_longer_than_a_piece_keeps_no_other_from_being_read(tmp_path, monkeypatch) -> None:
+    lines = [f"{who},1,1,{who % 7},calm,20,rest" for who in range(1000)]
+    lines[500] = "500,1,1,3," + "x" * 3_000 + ",20,rest"
+    lines[100] += ",1"
+    lines[900] += ",1"
+    (tmp_path / "log.csv").write_text("\n".join(["who,stay,day,score,mood,age,did", *lines, ""]))
+    found = []
+    for block in (8 << 20, 1024):
+        monkeypatch.setattr(reading, "BLOCK", block)
+        log, exact = open_log(tmp_path / "log.csv", raw()).read()
+        found.append([column.tobytes() for column in log] + [exact])
+    assert found[0] == found[1] and exact.kept == 998 and not exact.stopped
+    assert exact.left["have too many or too few cells"] == 2
 
 
 @pytest.mark.parametrize("first", ["a,1,1,calm", "who;stay;day;mood", "x" * 200_000, "", '"who'])

@@ -32,7 +32,10 @@ PIECE = 1 << 17
 """Rows of a piece."""
 
 BLOCK = 8 << 20
-"""Bytes of a piece of a CSV file: the longest row that can be read."""
+"""Bytes of a piece of a CSV file; pieces grow where a row is longer."""
+
+LONGEST = 2**31 - 1
+"""Bytes of the longest row that pyarrow can read."""
 
 
 class Read(NamedTuple):
@@ -227,27 +230,45 @@ def _header(file: Path) -> list[str]:
 
 
 def _csv(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
-    """Pieces of a CSV file; a line with another number of cells than columns is no row."""
+    """Pieces of a CSV file; a line with another number of cells than columns is no row.
+
+    Where a row is longer than a piece the file is read again in larger ones, from where it stopped:
+    nobody's row keeps those of others from being read.
+    """
     import pyarrow as pa
     import pyarrow.csv
 
+    block, done, last = BLOCK, 0, 0
+
     def skip(line: Any) -> str:
-        exact.rows += 1
-        exact.left["have too many or too few cells"] += 1
+        nonlocal last
+        if line.number > last:
+            exact.rows += 1
+            exact.left["have too many or too few cells"] += 1
+            last = line.number
         return "skip"
 
-    with pa.csv.open_csv(  # the reader of data sets would hold a whole file
-        file,
-        pa.csv.ReadOptions(use_threads=False, block_size=BLOCK),
-        pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=skip),
-        pa.csv.ConvertOptions(
-            column_types={name: pa.large_binary() for name in mapped.read},
-            include_columns=list(mapped.read),
-            strings_can_be_null=True,
-            null_values=["", "NA", "NaN", "null"],
-        ),
-    ) as pieces:
-        yield from pieces
+    convert = pa.csv.ConvertOptions(
+        column_types={name: pa.large_binary() for name in mapped.read},
+        include_columns=list(mapped.read),
+        strings_can_be_null=True,
+        null_values=["", "NA", "NaN", "null"],
+    )
+    parse = pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=skip)
+    while True:
+        read, seen = pa.csv.ReadOptions(use_threads=False, block_size=block), 0
+        try:
+            with pa.csv.open_csv(file, read, parse, convert) as pieces:  # data sets hold all of it
+                for piece in pieces:
+                    seen += piece.num_rows
+                    if seen > done:
+                        yield piece.slice(max(0, piece.num_rows - (seen - done)))
+                        done = seen
+            return
+        except pa.ArrowInvalid:
+            if block >= min(file.stat().st_size, LONGEST):
+                raise
+            block = min(8 * block, LONGEST)
 
 
 def _parquet(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
