@@ -13,6 +13,7 @@ import pytest
 from contracts.audited import STEP, AuditedContract
 from contracts.entropy import Law, secure_law, simulated_law
 from contracts.randomizer import close
+from contracts.releases import ReleasesContract
 from contracts.replay import ReplayNoise
 from tacit.errors import Blind, InvalidInput
 from tacit.planners.base import Streams
@@ -74,7 +75,7 @@ class Witness(SimulatedNoise):
         return float(self._rng.random())
 
 
-class PrivatizerContract(AuditedContract):
+class PrivatizerContract(AuditedContract, ReleasesContract):
     """Override ``make``, and ``noise`` and ``drawn`` for mechanisms that draw noise on a grid.
 
     One whose reports have finitely many outputs says ``questions`` instead: their law is worked

@@ -34,6 +34,10 @@ class TestBatchSums(PrivatizerContract):
     def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
         return [("gaussian", np.full(self.statistic().layout.size, guarantee.noise["batch std"]))]
 
+    def together(self, privatizer: BatchSums, variances: np.ndarray) -> np.ndarray:
+        """No two batches share any noise."""
+        return np.diag(variances)
+
     raised: ClassVar[float] = 5e-9
 
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
