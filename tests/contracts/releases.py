@@ -130,6 +130,7 @@ class ReleasesContract:
         """Of everything released and answered, exactly; the variances stated, and cells of one."""
         privatizer, quiet = self.brief(), Impulse()
         released, record = self.lived(privatizer, quiet, **how)
+        assert quiet.laws, "all noise comes from the given source"
         stated = [
             np.broadcast_to(release.law.variance(name), block.shape).ravel()
             for release in released
