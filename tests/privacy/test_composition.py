@@ -250,6 +250,14 @@ def test_forms_say_what_is_stated_and_what_is_missing(name: str) -> None:
         form(pure(1.0).as_simulated(), name)
 
 
+def test_a_form_states_the_curve_that_is_proved() -> None:
+    """All of it where noise is Gaussian, and one point besides where it is not."""
+    said = form(gaussian(0.5), "nist")["privacy_parameters"]["details"]
+    assert said == "Gaussian differential privacy with mu = 0.5 holds at every epsilon."
+    said = form(pure(1.0), "nist")["privacy_parameters"]["details"]
+    assert "epsilon 0" in said and f"{math.tanh(0.5):.4f}" in said and "mu" not in said
+
+
 def test_an_unknown_form_is_named() -> None:
     with pytest.raises(InvalidInput, match="iso"):
         form(pure(1.0), "iso")

@@ -184,6 +184,18 @@ def test_a_short_participation_costs_no_more_than_it_adds(name: str) -> None:
     assert sum(taught) == pytest.approx(statistic.budget, rel=1e-4)
 
 
+@pytest.mark.parametrize("name", list(LONG))
+def test_what_is_worst_of_one_participation_is_the_statistics_own(name: str) -> None:
+    statistic, _ = long(name)
+    contexts = getattr(statistic.inner, "worst_contexts", lambda: {"": {}})
+    found, own = statistic.worst_contexts(), contexts()
+    assert found.keys() == own.keys()
+    for case in own:
+        assert all(np.array_equal(found[case][key], own[case][key]) for key in own[case])
+    for one, two in zip(statistic.worst_pair(), statistic.inner.worst_pair(), strict=True):
+        assert np.array_equal(one.states, two.states) and np.array_equal(one.actions, two.actions)
+
+
 # ---- linear MDPs: contributions that are hardly opposed ----
 
 LINEAR: dict[str, tuple[str, dict[str, int], tuple[str, ...]]] = {
