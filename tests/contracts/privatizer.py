@@ -307,6 +307,30 @@ class PrivatizerContract(AuditedContract, ReleasesContract):
             assert np.array_equal(secret.sums, other.sums)
             assert (secret.users, secret.source) == (other.users, other.source)
 
+    def test_a_message_that_no_device_makes_is_refused(self) -> None:
+        """On every way in: too short, too long, or beyond what an honest report can reach."""
+        privatizer, public = self.make(self.statistic()), self.publication()
+        if not isinstance(privatizer, LocalPrivatizer):
+            return
+        honest = privatizer.randomize(self.contributions(1)[0], public, Witness(7))
+        privatizer.collect(honest, public, 0)
+        ends = np.iinfo(np.int64)
+        for wrong in (
+            honest[:-1],
+            np.append(honest, 0),
+            np.full_like(honest, ends.max),
+            np.full_like(honest, ends.min),
+        ):
+            secret = privatizer.init()
+            for collect in (
+                lambda wrong=wrong: privatizer.collect(wrong, public, 0),
+                lambda wrong=wrong, secret=secret: privatizer.fold(
+                    secret, [honest, wrong], public, [0, 1]
+                ),
+            ):
+                with pytest.raises(InvalidInput):
+                    collect()
+
     def test_many_users_at_once_bring_the_noise_of_each(self) -> None:
         """Exact sums are added to the last bit, and variances of what users draw add up."""
         privatizer, public = self.make(self.statistic()), self.publication()
