@@ -184,6 +184,18 @@ def test_a_short_participation_costs_no_more_than_it_adds(name: str) -> None:
     assert sum(taught) == pytest.approx(statistic.budget, rel=1e-4)
 
 
+def test_weighed_blocks_of_lives_are_weighed_by_the_heaviest() -> None:
+    """All of a life may be in one block."""
+    statistic, _ = long("tables")
+    names = [block.name for block in statistic.layout.blocks]
+    assert len(names) > 1
+    scale = {name: 1.0 + number for number, name in enumerate(names)}
+    budget, cells = statistic.budget * GRID * len(names), math.sqrt(statistic.layout.size)
+    for relation, lives in ((Relation.REPLACE_ONE, 2), (Relation.ADD_REMOVE_ONE, 1)):
+        assert statistic.sensitivity("l2", relation, scale) == pytest.approx(lives * budget)
+        assert statistic.sensitivity("l1", relation, scale) == pytest.approx(cells * lives * budget)
+
+
 @pytest.mark.parametrize("name", list(LONG))
 def test_what_is_worst_of_one_participation_is_the_statistics_own(name: str) -> None:
     statistic, _ = long(name)

@@ -181,7 +181,7 @@ def test_the_sensitivity_to_somebody_more_is_the_longest_contribution() -> None:
 
 
 def test_long_lists_get_an_upper_bound() -> None:
-    rows = np.random.default_rng(0).normal(size=(5000, 2))
+    rows = np.random.default_rng(0).normal(size=(5000, 2)) - 9.0
     exact = max(float(((rows - row) ** 2).sum(axis=1).max()) for row in rows)
     assert exact <= squared_diameter(rows) <= 4.0 * exact
     assert squared_diameter(rows[:100]) == pytest.approx(

@@ -113,6 +113,20 @@ def test_every_step_adds_the_row_of_its_own_pair() -> None:
             assert np.allclose(found, expected, rtol=0, atol=1e-3)
 
 
+def test_somebody_more_adds_as_much_as_declared_where_stages_share_a_table() -> None:
+    """H times the longest step; a step leads back to where it began."""
+    for statistic in (statistics(2)[0], statistics(2)[3]):
+        S, A, H = statistic.task.sizes["states"], statistic.task.sizes["actions"], 4
+        longest = max(
+            np.linalg.norm(
+                contribution(statistic, Trajectory(np.full(H + 1, s), np.full(H, a), np.full(H, r)))
+            )
+            for s, a, r in itertools.product(range(S), range(A), (0.0, 1.0))
+        )
+        declared = statistic.sensitivity("l2", Relation.ADD_REMOVE_ONE)
+        assert 0.5 * declared < longest <= declared
+
+
 def test_rewards_of_separate_stages_are_counted_at_every_stage() -> None:
     """Two people who repeat the worst two steps move rewards as far as declared, last stage too."""
     problem = wild_mixture(1, 3)
