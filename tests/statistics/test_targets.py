@@ -122,6 +122,29 @@ def test_the_declared_sensitivity_is_attained_for_tables() -> None:
         assert moved == pytest.approx(declared, rel=1e-5)
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_declared_sensitivity_is_attained_in_every_form(shape: Shape) -> None:
+    """By people who stay in one pair: a bound that is too large would be noise for nothing."""
+    statistic = ValueTargets(tacit.problem("river-swim", states=S, horizon=H).task(users=5), shape)
+    lives = [
+        Trajectory(np.array([s] * H + [after]), np.full(H, a), np.full(H, r))
+        for s, a, after, r in itertools.product(range(S), range(A), range(S), (0.0, 1.0))
+    ]
+    moved = alone = 0.0
+    for V in (np.tile(statistic.caps[:, None], (1, S)), statistic.worst_contexts()[""]["V"]):
+        context = {"V": V, "reach": statistic.worst_contexts()[""]["reach"]}
+        publication = Publication(0, uniform_policy(H, S, A), context)
+        out = np.zeros((len(lives), statistic.layout.size), dtype=np.int64)
+        for life, row in zip(lives, out, strict=True):
+            statistic.contribute(life, publication, 0, row)
+        found = out * statistic.layout.units
+        moved = max(moved, math.sqrt(squared_diameter(found)))
+        alone = max(alone, float(np.linalg.norm(found, axis=1).max()))
+    assert moved == pytest.approx(statistic.sensitivity("l2", Relation.REPLACE_ONE), rel=1e-4)
+    declared = statistic.sensitivity("l2", Relation.ADD_REMOVE_ONE)
+    assert 0.86 * declared < alone <= declared
+
+
 def test_generic_pairs_are_as_bad_as_the_closed_form_says() -> None:
     """4.5 at B = v = 1, cosine -1/2; else 2 B v (docs/papers/mixture_ldp.md#sensitivities)."""
     assert outer_pair(1.0, 1.0) == pytest.approx(4.5)

@@ -101,5 +101,6 @@ def test_a_user_is_in_one_release_only() -> None:
     assert second.users == 2 and np.allclose(second.blocks["visits"], 2.0, atol=0.2)
     empty = privatizer.release(secret, Query(3), noise)
     assert empty.users == 0 and not empty.blocks["visits"].any()
+    assert empty.law.variance("visits") == 0.0, "and its law says so"
     with pytest.raises(InvalidInput, match="made once, in order"):
         privatizer.release(secret, Query(2), noise)
