@@ -266,6 +266,14 @@ def test_forms_say_what_their_numbers_are_over() -> None:
         assert "The parameters" not in json.dumps(form(gaussian(0.5), name))
 
 
+def test_a_form_states_the_curve_that_is_proved() -> None:
+    """All of it where noise is Gaussian, and one point besides where it is not."""
+    said = form(gaussian(0.5), "nist")["privacy_parameters"]["details"]
+    assert said == "Gaussian differential privacy with mu = 0.5 holds at every epsilon."
+    said = form(pure(1.0), "nist")["privacy_parameters"]["details"]
+    assert "epsilon 0" in said and f"{math.tanh(0.5):.4f}" in said and "mu" not in said
+
+
 def test_an_unknown_form_is_named() -> None:
     with pytest.raises(InvalidInput, match="iso"):
         form(pure(1.0), "iso")
