@@ -173,7 +173,8 @@ class StatisticContract:
             trips, rows = self.lives(case, rng, 60), []
             for _ in range(60):
                 memory, out = statistic.memory(1), np.zeros(statistic.layout.size, dtype=np.int64)
-                for k in rng.integers(len(trips), size=rng.choice([1, 2, 40])):
+                often, some = rng.choice([1, 2, 40]), rng.choice([1, len(trips)])
+                for k in rng.choice(rng.integers(len(trips), size=some), size=often):
                     coins, who = np.array([case.coin]), np.zeros(1, dtype=np.int64)
                     trip = together([trips[k]])
                     statistic.add_people(trip, case.entry, coins, who, memory, out)

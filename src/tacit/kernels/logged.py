@@ -20,8 +20,8 @@ from tacit.kernels import kernel
 from tacit.kernels.counts import clip_reward
 
 LARGEST, LEAST = 1e150, 1e-150
-"""Weights and ratios above the first are cut to it, and weights below the other to 0: so products
-are neither infinite nor rounded coarsely, and a smaller weight is still a bound."""
+"""Weights above the first are cut to it, weights below the other to 0: a smaller one is still a
+bound. A weight between them times a ratio that floats call infinite is truly above the first."""
 
 Whole = npt.NDArray[Any]
 """Whole numbers of any width: a log may be long."""
@@ -338,15 +338,6 @@ def add_logged_returns(
 
 
 @kernel
-def _product(weight: float, ratio: float) -> float:
-    """A weight times a ratio or less, whatever the ratio: never infinite, 0 if it is no number."""
-    if not ratio > 0.0:
-        return 0.0
-    product = weight * min(ratio, LARGEST)
-    return min(product, LARGEST) if product >= LEAST else 0.0
-
-
-@kernel
 def add_weighted_returns(
     begin: IntArray,
     opens: Whole,
@@ -382,8 +373,8 @@ def add_weighted_returns(
         weight = 1.0
         for j in range(i, end):
             fair = chance[j] > 0.0 and chance[j] <= 1.0
-            ratio = policy[step[j], state[j], action[j]] / chance[j] if fair else 0.0
-            weight = _product(weight, ratio)
+            weight *= policy[step[j], state[j], action[j]] / chance[j] if fair else 0.0
+            weight = min(weight, LARGEST) if weight >= LEAST else 0.0  # 0 if it is no number
         total = earned(step, reward, after, number, i, end, H, end_reward)
         u = clip_reward(total / top)
         share = clip_reward(weight / most)
