@@ -139,6 +139,16 @@ def test_states_that_leave_out_what_matters_are_noticed() -> None:
     assert "something that matters is not in them" in render_page(made)
 
 
+def test_without_first_steps_nothing_has_a_value() -> None:
+    problem, mapped = inert(HORIZON), declared(6, ends=False)
+    log = simulate_log(problem, uniform(problem), 20_000, np.random.default_rng(0))
+    rows = rows_of(log)
+    late = {name: column[rows["step"] > 0] for name, column in rows.items() if name != "ends"}
+    made = offline(arranged(late, mapped).log, mapped, epsilon=1.0, noise="simulated")
+    assert not any(made.values.values()) and made.worth(uniform(problem)) is None
+    assert "hardly a first step" in render_page(made)
+
+
 def test_what_is_cut_is_told_where_outcomes_are_counted() -> None:
     problem, mapped = inert(20), declared(6, ends=False)
     log = simulate_log(problem, uniform(problem), 20_000, np.random.default_rng(0))

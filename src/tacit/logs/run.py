@@ -23,7 +23,7 @@ from tacit.logs.reading import MINARI, open_log
 from tacit.logs.screen import Exact
 from tacit.participation import Participation
 from tacit.planners.offline import completed, people_of
-from tacit.planners.worth import CUT, Models, recorded_value, weighted_worth, whole_share
+from tacit.planners.worth import CUT, Models, begun, recorded_value, weighted_worth, whole_share
 from tacit.policy import Policy, StochasticPolicy, TabularPolicy, check_allowed
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.base import Query
@@ -102,6 +102,11 @@ class OfflineResult:
             return (
                 "The release does not tell what the policy is worth, since it counts every stage "
                 "by itself; evaluate it by weights."
+            )
+        if not begun(self.release):
+            return (
+                "The release does not tell what the policy is worth: hardly a first step of an "
+                "episode was recorded. Does the mapping number steps as the log does (first_step)?"
             )
         return (
             "The policy is not compared with what was done before: by the declared states people "
@@ -393,8 +398,8 @@ def worth_by_release(
 
 
 def _models(mapped: Mapped, release: Release) -> Models | None:
-    """Models by released transitions that are alike in all stages; None without such."""
-    if release.blocks.get("transitions", np.zeros(0)).ndim != 2:
+    """Models by released transitions that are alike in all stages; None where no value follows."""
+    if release.blocks.get("transitions", np.zeros(0)).ndim != 2 or not begun(release):
         return None
     return Models(mapped.task, release, mapped.ended, np.random.default_rng(0))
 

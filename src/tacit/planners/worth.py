@@ -183,6 +183,12 @@ class Models:
         return np.broadcast_to(table, (self.task.horizon, *table.shape))
 
 
+def begun(release: Release) -> bool:
+    """Whether first states were recorded, above the noise: without them nothing has a value."""
+    starts = release.blocks["starts"]
+    return bool(starts.sum() > KNOWN * release.law.scale("starts") * np.sqrt(len(starts)))
+
+
 def _read(release: Release, std: float) -> _Counts:
     """Visits by both ways in which they were counted, and rewards per visit."""
     blocks = release.blocks
