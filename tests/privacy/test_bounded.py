@@ -233,6 +233,12 @@ def test_delta_falls_with_radius_and_epsilon_and_grows_with_the_horizon(epsilon,
     assert tabular_delta(radius, 1.5, horizon + 1, epsilon) >= here / 1.01 - 2e-12
 
 
+def test_a_delta_is_at_most_one() -> None:
+    """Also where what is rounded up would make it more."""
+    for shift in (1.5, 1.9, 1.99, 2.0, 50.0):
+        assert 0.9 < bounded_delta([1.0] * 9, [shift] * 9, 0.0) <= 1.0
+
+
 def test_nothing_moves_nothing_leaks_and_one_step_has_no_transitions():
     assert bounded_delta([3.0, 3.0], [0.0, 0.0], 0.5) == 0.0
     assert bounded_delta([3.0, 3.0], [1.0, 0.0], 0.5) == bounded_delta([3.0], [1.0], 0.5)

@@ -51,6 +51,18 @@ def test_only_first_visits_count() -> None:
     assert found["starts"].tolist() == [1, 0, 0]
 
 
+def test_a_step_without_a_next_state_counts_nothing() -> None:
+    """As many states as actions, or fewer: nothing is read behind the end."""
+    statistic = FirstVisits(task(3, 2, 5), 10, 10)
+    for states, steps in ((5, 4), (4, 3), (2, 1), (1, 0), (0, 0)):
+        cut = Trajectory(WALK.states[:states], WALK.actions, WALK.rewards)
+        whole = Trajectory(WALK.states[: steps + 1], WALK.actions[:steps], WALK.rewards[:steps])
+        found = contribution(statistic, cut)
+        if states:
+            assert found.tolist() == contribution(statistic, whole).tolist()
+        assert not blocks(statistic, cut)["totals"].any() or steps
+
+
 def test_a_pair_counts_as_often_as_allowed() -> None:
     found = blocks(FirstVisits(task(3, 2, 5), 10, 10, 2), WALK)
     assert found["totals"][[0, 3, 4]].tolist() == [1.0, 1.0, 0.5]

@@ -113,6 +113,29 @@ def test_every_step_adds_the_row_of_its_own_pair() -> None:
             assert np.allclose(found, expected, rtol=0, atol=1e-3)
 
 
+def test_joint_counts_are_those_of_the_steps_that_were_lived() -> None:
+    """In every stage's own table, or in one; nobody plans with the last next state: it is 0."""
+    rng = np.random.default_rng(2)
+    for statistic in statistics(1)[4:]:
+        S, A = statistic.task.sizes["states"], statistic.task.sizes["actions"]
+        pairs, H, scales = statistic.task.pairs, statistic.task.horizon, statistic.scales
+        for _ in range(20):
+            states, actions = rng.integers(S, size=H + 1), rng.integers(A, size=H)
+            rewards = rng.random(H)
+            expected = statistic.layout.views(np.zeros(statistic.layout.size))
+            counts = expected["transitions"].reshape(-1, len(pairs.action), S)
+            paid = expected.get("reward", np.zeros(0)).reshape(-1, len(pairs.action))
+            for h in range(H):
+                g, x = 0 if statistic.pooled else h, pairs.number[states[h], actions[h]]
+                last = not statistic.pooled and h == H - 1
+                counts[g, x, 0 if last else states[h + 1]] += scales["transitions"]
+                if statistic.learned:
+                    paid[g, x] += scales["reward"] * (rewards[h] - 0.5)
+            flat = np.concatenate([block.ravel() for block in expected.values()])
+            found = contribution(statistic, Trajectory(states, actions, rewards))
+            assert np.allclose(found, flat, rtol=0, atol=1e-6)
+
+
 def test_somebody_more_adds_as_much_as_declared_where_stages_share_a_table() -> None:
     """H times the longest step; a step leads back to where it began."""
     for statistic in (statistics(2)[0], statistics(2)[3]):

@@ -318,3 +318,12 @@ def test_stage_dependent_counts_are_refused() -> None:
     with pytest.raises(InvalidInput, match="requested_epsilon = 0"):
         statistic = VisitCounts(TASK)
         LocalResponse(statistic, TASK, response_bits(statistic, 1.0), requested_epsilon=0.0)
+
+
+def test_one_dishonest_report_counts_as_its_worst_bit() -> None:
+    """A bit that is set for sure, or not set, moves an estimate by so many people."""
+    for epsilon in (0.5, 4.0):
+        privatizer = response(epsilon, TINY)
+        bits = privatizer.randomizer.bits
+        worst = max(abs(bit - bits.q) / (bits.p - bits.q) for bit in (0, 1))
+        assert privatizer.crafted == pytest.approx(worst) and worst > 1.0
