@@ -59,3 +59,12 @@ def test_an_answer_is_clipped_put_on_the_grid_and_noisy() -> None:
     per_pair = table[1] @ (np.array([0.0, 3.0, 1.25]) - 0.5) + reward[1]
     exact = np.rint(np.einsum("sa,sad->d", per_pair, PHI))
     assert np.array_equal(out, (exact + noise) * 2.0**-24)
+
+
+def test_answers_beyond_32_bits_stay_whole() -> None:
+    """A million people are 2^44 steps of the grid."""
+    table, reward = np.full((1, S, A, S), 2**40), np.zeros((1, S, A), dtype=np.int64)
+    noise, out = np.array([0, 1, -1, 2**40]), np.full(D, np.nan)
+    ones = np.ones((S, A, D))
+    noisy_answer(table, reward, ones, np.ones(S), 0, 1.0, 0.0, False, noise, out)
+    assert out.tolist() == ((S * A * S * 2**40 + noise) * 2.0**-24).tolist()

@@ -167,3 +167,10 @@ def test_small_weights_are_raised_to_what_the_grid_resolves() -> None:
     weights = loud.weights(POLICY)
     assert set(np.unique(weights)) == {0.0, 2.0**-8}
     assert messages(loud, 500).std(axis=0).max() == pytest.approx(2.0**16, rel=0.2)
+
+
+def test_one_report_reaches_as_far_as_a_cell_of_full_weight() -> None:
+    """The largest contribution and twelve standard deviations."""
+    privatizer = made(VisitCounts(TASK))
+    assert privatizer.largest == privatizer.reach(None).max()
+    assert privatizer.largest * 2.0**-24 > 12.0 * privatizer.noise_std
