@@ -355,6 +355,22 @@ def test_without_noise_every_release_is_the_exact_prefix(kind: str) -> None:
         assert np.allclose(flat, exact, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_noise_that_was_drawn_outlives_a_restart(kind: str) -> None:
+    """All nodes of the next step are drawn, and none is used: nothing is drawn again."""
+    mechanism = counted(VisitCounts(TASK), kind, releases=4)
+    noise = SimulatedNoise(np.random.default_rng(1))
+    secret = mechanism.init()
+    for number in (1, 2, 3, 4, 5):
+        mechanism.draw(secret, noise)
+        again = mechanism.restore(mechanism.state(secret))
+        one, two = (
+            mechanism.release(state, Query(number), ReplayNoise([])) for state in (secret, again)
+        )
+        for name, block in one.blocks.items():
+            assert np.array_equal(block, two.blocks[name]) and block.any()
+
+
 # ---- periods ----
 
 
