@@ -190,3 +190,23 @@ def test_what_rounding_adds_is_declared(monkeypatch, pooled) -> None:
     assert coarse["linear"] - fine["linear"] >= 0.999 * times * math.sqrt(cells) / 2**10
     d = curated.phi.shape[2]
     assert coarse["gram"] - fine["gram"] >= 0.999 * math.sqrt(task.horizon) * d / 2**10
+
+
+def test_a_step_without_a_next_state_adds_no_transition() -> None:
+    """As many states as actions: nothing is read behind the end, and the rest counts."""
+    task = tacit.problem("river-swim", states=3, horizon=4).task(users=5)
+    statistic = LinearSums(task, Weights(1.0, 1.0, 1.0))
+    assert statistic.pooled
+    rng, entry = np.random.default_rng(0), Publication(0, uniform_policy(4, 3, 2))
+    for _ in range(10):
+        states, actions = rng.integers(3, size=5), rng.integers(2, size=4)
+        found = []
+        for steps in (4, 3):
+            life = Trajectory(states[:4], actions[:steps], np.ones(steps))
+            out = np.zeros(statistic.layout.size, dtype=np.int64)
+            statistic.contribute(life, entry, 0, out)
+            found.append(statistic.layout.views(out))
+        cut, whole = found
+        assert sorted(cut) == ["gram", "next", "reward"]
+        assert np.array_equal(cut["next"], whole["next"]) and whole["next"].any()
+        assert cut["gram"].sum() > whole["gram"].sum() > 0

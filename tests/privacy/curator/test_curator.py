@@ -177,6 +177,28 @@ class TestReusedNoise(TestCurator):
         return curator(kind=ReusedNoise, participations=times), 1.0
 
 
+def test_evidence_is_the_ratio_of_the_densities_of_answers() -> None:
+    """Of any sums and any answers, not only where both worlds are as far from nothing."""
+    mechanism, rng = curator(answer_std=np.array([2.0, 5.0])), np.random.default_rng(4)
+    layout = mechanism.statistic.layout
+    first, second = (rng.integers(-(2**27), 2**27, size=layout.size) for _ in range(2))
+    gram = mechanism.layout.size
+    second[:gram] = first[:gram]  # Gram matrices tell nothing
+    released = mechanism.layout.units * first[:gram]
+    record, expected, squares = Record([first], [second], [released]), 0.0, 0.0
+    for stage, std in ((0, 2.0), (1, 5.0)):
+        query = question(1, stage, (0.3, 0.9))
+        answer = rng.normal(0.0, 30.0, size=10)
+        means = [mechanism.mean(sums, query) for sums in (first, second)]
+        off = [((answer - mean) ** 2).sum() / (2 * std**2) for mean in means]
+        expected += off[0] - off[1]
+        squares += ((means[1] - means[0]) ** 2).sum() / std**2
+        record.answers.append((query, 1, answer))
+    found = mechanism.evidence(record)
+    assert found.log_ratio == pytest.approx(expected, rel=1e-9)
+    assert found.mu_squared == pytest.approx(squares, rel=1e-9)
+
+
 def test_every_question_has_the_noise_declared_for_it() -> None:
     """Stages with different noise: the law is stage by stage, and each answer gets its own draw."""
     mechanism = curator(answer_std=np.array([2.0, 5.0]))
