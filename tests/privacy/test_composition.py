@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
 from tacit.participation import Participation
-from tacit.privacy import Guarantee
+from tacit.privacy import Guarantee, composition
 from tacit.privacy.accounting import gaussian_delta, gaussian_epsilon, mixed_delta
 from tacit.privacy.forms import FORMS, form, unfilled
 from tacit.privacy.sentences import at_most
@@ -132,6 +132,16 @@ def test_a_sum_with_renewed_budgets_counts_the_periods_in_it() -> None:
         assert f"get to see, in {words}, and" in said[2] and "true of a user in them" in said[2]
         assert said[4].startswith(f"A sum over {words}: ") and "further period" in said[4]
     assert "period" not in (gaussian(0.3) + gaussian(0.4)).statement().partition("Assumes")[0]
+
+
+def test_answers_that_are_taken_together_lose_nothing() -> None:
+    """However few sums of losses are left: the largest is that of all answers."""
+    answers = tuple((0.1 * k, times) for k in range(1, 8) for times in (1, 3))
+    together = sum(epsilon * times for epsilon, times in answers)
+    for most in (4, 8, 30, 500):
+        losses, weights = composition._law(answers, most)
+        assert together * (1 - 1e-12) <= losses.max() <= 1.5 * together
+        assert weights.sum() == pytest.approx(1.0) and len(losses) <= most
 
 
 def test_too_many_answers_are_covered_not_dropped() -> None:
