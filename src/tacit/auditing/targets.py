@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from tacit.errors import InvalidInput
 from tacit.planners.base import Streams
 from tacit.policy import LinearPolicy, Policy
 from tacit.privacy import Noise, SecureNoise, SimulatedNoise
-from tacit.privacy.noise import GridLaw
+from tacit.privacy.noise import FiniteRandomizer, GridLaw
 from tacit.problems.base import Problem
 from tacit.trajectory import Trajectory
 
@@ -47,6 +47,46 @@ class Ahead(SecureNoise):
             super().fill(GridLaw(law.kind, np.tile(law.scales, times)), draws)
             ready.extend(draws.reshape(times, -1))
         out[:] = ready.pop()
+
+
+class CommonNoise:
+    """Noise whose draws a second run meets again: the same trial in the other world.
+
+    By law, in their order: what a second run draws beyond the first one is fresh, so each of the
+    two runs has noise of the right law.
+    """
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise, self.source = noise, noise.source
+        self._drawn: dict[bytes, list[IntArray]] = {}
+        self._used: dict[bytes, int] = {}
+
+    def begin(self) -> None:
+        """A first run: everything is fresh."""
+        self._drawn.clear()
+        self._used.clear()
+
+    def repeat(self) -> None:
+        """A second run of what was begun."""
+        self._used.clear()
+
+    def fill(self, law: GridLaw, out: IntArray) -> None:
+        """The next draw of this law."""
+        key = law.kind.encode() + law.scales.tobytes()
+        drawn, used = self._drawn.setdefault(key, []), self._used.get(key, 0)
+        if used == len(drawn):
+            self._noise.fill(law, out)
+            drawn.append(out.copy())
+        out[:] = drawn[used]
+        self._used[key] = used + 1
+
+    def randomize(self, randomizer: FiniteRandomizer, value: Any) -> IntArray:
+        """Always fresh."""
+        return self._noise.randomize(randomizer, value)
+
+    def happens(self, chance: int, of: int) -> bool:
+        """Always fresh."""
+        return self._noise.happens(chance, of)
 
 
 def noise_from(source: str, rng: np.random.Generator) -> Noise:
@@ -98,15 +138,29 @@ class DeviceTarget:
 
     def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Log-likelihood ratio of every trial's reports, then what is in the last of them."""
-        noise, times = noise_from(self.source, rng), self._bound.task.participations
-        which = rng.integers(len(self._coins), size=(len(worlds), times))
+        return self._outputs(worlds, self._questions(worlds, rng), noise_from(self.source, rng))
+
+    def sample_both(
+        self, worlds: IntArray, rng: np.random.Generator
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The same, and beside it the other life's reports on the same questions and draws."""
+        which, noise = self._questions(worlds, rng), CommonNoise(noise_from(self.source, rng))
+        outputs = self._outputs(worlds, which, noise)
+        noise.repeat()
+        return outputs, self._outputs(1 - worlds, which, noise)
+
+    def _questions(self, worlds: IntArray, rng: np.random.Generator) -> IntArray:
+        """Which coins the reports of every trial have."""
+        return rng.integers(len(self._coins), size=(len(worlds), self._bound.task.participations))
+
+    def _outputs(self, worlds: IntArray, which: IntArray, noise: Noise) -> npt.NDArray[Any]:
         sent = [
             [self._send(int(world), coin, noise) for coin in coins]
             for world, coins in zip(worlds, which.tolist(), strict=True)
         ]
         messages = [[wire.unpack_message(text) for text in reports] for reports in sent]
         width = max(len(message) for reports in messages for message in reports)
-        table = np.zeros((len(worlds), times, width), dtype=np.int64)
+        table = np.zeros((*which.shape, width), dtype=np.int64)
         for i, reports in enumerate(messages):
             for j, message in enumerate(reports):
                 table[i, j, : len(message)] = message
@@ -172,17 +226,32 @@ class LearnerTarget:
 
     def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Everything published by independent runs."""
-        noise, each = noise_from(self.source, rng), len(self._cases)
-        rows: list[Array] = []
-        for start in range(0, len(worlds), each):
-            some = worlds[start : start + each]
-            padded = np.resize(some, each)  # a run always has all its people
-            rows.extend(self._run(padded.tolist(), noise, rng)[: len(some)])
-        return np.array(rows)
+        noise = noise_from(self.source, rng)
+        return np.array([row for some in self._runs(worlds) for row in self._run(some, noise, rng)])
 
-    def _run(self, worlds: list[int], noise: Noise, rng: np.random.Generator) -> list[Array]:
+    def sample_both(
+        self, worlds: IntArray, rng: np.random.Generator
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The same, and beside it runs of the other lives on the same draws of noise."""
+        noise = CommonNoise(noise_from(self.source, rng))
+        outputs: list[Array] = []
+        others: list[Array] = []
+        for some in self._runs(worlds):
+            noise.begin()
+            outputs += self._run(some, noise, rng)
+            noise.repeat()
+            others += self._run(1 - some, noise, rng)
+        return np.array(outputs), np.array(others)
+
+    def _runs(self, worlds: IntArray) -> Iterator[IntArray]:
+        """The worlds of the people of one run after the other."""
+        for start in range(0, len(worlds), len(self._cases)):
+            yield worlds[start : start + len(self._cases)]
+
+    def _run(self, worlds: IntArray, noise: Noise, rng: np.random.Generator) -> list[Array]:
+        """What one run shows about every one of its people; a run always has all of them."""
         bound, streams = self._bound, Streams(ties=rng, posterior=rng)
-        run = self._watched(noise, worlds)
+        run = self._watched(noise, np.resize(worlds, len(self._cases)).tolist())
         while run.served < bound.task.users:
             self._begin_batch(run)
             for _ in range(run.due()):
@@ -192,7 +261,7 @@ class LearnerTarget:
         run.ask_the_rest()
         ratios = run.log_ratios()
         if not self.separate:
-            return [np.array([ratio]) for ratio in ratios]
+            return [np.array([ratio]) for ratio in ratios[: len(worlds)]]
         assert run.publication is not None
         row = np.zeros(self._width)
         shown = np.concatenate([ratios, *run.shown(), _numbers(run.publication.policy)])
