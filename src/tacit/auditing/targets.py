@@ -193,7 +193,8 @@ class LearnerTarget:
     on what was published, so their data react to it, as in service; whoever guesses knows them, as
     differential privacy assumes. A curator is asked the worst questions, as often as it answers.
     Outputs are the log-likelihood ratio of everything released under the noise that is claimed,
-    then all releases, answers, and the last policy. The first publication, which no data can have
+    then all releases, answers, and the last policy; of a privatizer that does not say the ratio, it
+    is taken by the declared law of each release, and releases minus what the others did come too. The first publication, which no data can have
     moved, is the same in all trials.
 
     Where the first batch has room for more people whose pairs of lives move the sums in orthogonal
@@ -218,6 +219,7 @@ class LearnerTarget:
         self.family = family(bound)
         self.distance = cases[0].distance
         self._problem, self._bound, self._cases = problem, bound, cases
+        self._users, self._to_the_end = users, bound.counts_everybody
 
     @property
     def separate(self) -> bool:
@@ -252,11 +254,11 @@ class LearnerTarget:
         """What one run shows about every one of its people; a run always has all of them."""
         bound, streams = self._bound, Streams(ties=rng, posterior=rng)
         run = self._watched(noise, np.resize(worlds, len(self._cases)).tolist())
-        while run.served < bound.task.users:
+        while run.served < self._users:
             self._begin_batch(run)
-            for _ in range(run.due()):
+            for _ in range(min(run.due(), self._users - run.served)):
                 run.take_part(self._problem, rng)
-            if run.served < bound.task.users or bound.counts_everybody:
+            if run.served < self._users or self._to_the_end:
                 run.publish(streams)
         run.ask_the_rest()
         ratios = run.log_ratios()
@@ -264,7 +266,10 @@ class LearnerTarget:
             return [np.array([ratio]) for ratio in ratios[: len(worlds)]]
         assert run.publication is not None
         row = np.zeros(self._width)
-        shown = np.concatenate([ratios, *run.shown(), _numbers(run.publication.policy)])
+        own = [] if bound.privatizer.explains else run.rests()
+        shown = np.concatenate(
+            [ratios[:1], *own, *run.shown(), _numbers(run.publication.policy)]
+        )
         row[: len(shown)] = shown
         return [row]
 
@@ -276,15 +281,45 @@ class LearnerTarget:
         """Before the users of a publication come."""
 
     @cached_property
+    def _known(self) -> bool:
+        """Whether the ratio is known: the privatizer says it, or its noise has a known density."""
+        privatizer, densities = self._bound.privatizer, ("gaussian", "laplace")
+        named = self.family == "gaussian" or privatizer.law(1).name in densities
+        return privatizer.explains or named
+
+    @cached_property
     def _width(self) -> int:
         """Numbers that one run can show at most; planners may choose how often to release."""
         bound, policy = self._bound, self._cases[0].publication.policy
         releases = bound.task.users * sum(block.size for block in bound.privatizer.layout.blocks)
+        releases *= 1 if bound.privatizer.explains else 2
         return 1 + releases + bound.privatizer.answer_cells + len(_numbers(policy))
 
     def score(self, outputs: Array) -> Array | None:
         """The log-likelihood ratio, where it is known."""
-        return outputs[:, 0] if self._bound.privatizer.explains else None
+        return outputs[:, 0] if self._known else None
+
+
+class PersonTarget(LearnerTarget):
+    """What one person's reports alone lead to, where a mechanism has no device path to audit.
+
+    In local privacy everything that leaves a person is protected, also if nobody else's noise is
+    added to it: a collector may release after every one of them.
+
+    Args:
+        problem: not lived in by anybody.
+        bound: the agent, fitted to a task.
+        case: a pair of lives, and the first publication.
+        source: of the noise.
+    """
+
+    def __init__(
+        self, problem: Problem, bound: BoundAgent, case: Case, source: AuditedSource
+    ) -> None:
+        super().__init__(problem, bound, [case], source)
+        self._users, self._to_the_end = bound.task.participations, True
+        reports = "one report" if self._users == 1 else f"{self._users} reports of one person"
+        self.name = f"{reports} released alone"
 
 
 class BatchTarget:
