@@ -43,7 +43,11 @@ PREPARED = FIRST_LOOK // 4
 """Trials of either kind where noise is Gaussian: so many show nearly all that there is to see."""
 
 ENOUGH = 0.93
-"""An audit stops when its bound has reached this share of what the audited pair can show."""
+"""An audit stops when its bound has reached this share of what the audited pair can show, and the
+claim this share of its estimate: one that is about to refute the claim goes on."""
+
+MIDDLE = 0.5
+"""Error probability at which a bound is an estimate."""
 
 KNOWN_SHARE = 0.8
 """Of the error probability, for the likelihood under the claimed noise, where it is known."""
@@ -95,6 +99,7 @@ class _Guesses:
     def __init__(self, name: str, rule: scoring.Rule, delta: float, beta: float) -> None:
         self._rule, self._delta, self._beta = rule, delta, beta
         self._correct = self._made = self._trials = 0
+        self.estimate = 0.0
         self.bound = MethodBound(name, 0.0, NOTHING, str(rule), "no guess was made")
 
     def see(self, trials: _Trials) -> None:
@@ -107,6 +112,7 @@ class _Guesses:
         if self._made == 0:
             return
         counts = self._correct, self._made, self._trials
+        self.estimate = float(bounds.epsilon_from_guesses(*counts, self._delta, MIDDLE))
         found = float(bounds.epsilon_from_guesses(*counts, self._delta, share * self._beta))
         if found >= self.bound.lower_bound:
             seen = f"{self._correct:,} of {self._made:,} guesses right"
@@ -120,6 +126,7 @@ class _Gaussian:
         self._score, self._delta, self._beta = score, delta, beta
         self._worlds = bounds.Moments(), bounds.Moments()
         self._apart = bounds.Moments()
+        self.estimate = 0.0
         self.bound = MethodBound("gaussian", 0.0, GAUSSIAN, score.name, "nothing")
 
     def see(self, trials: _Trials) -> None:
@@ -133,11 +140,13 @@ class _Gaussian:
 
     def update(self, share: float) -> None:
         """Work the bound out; what earlier looks have shown stays shown."""
-        mu = bounds.mu_from_pairs(*self._worlds, self._apart, share * self._beta)
+        seen = *self._worlds, self._apart
+        self.estimate = gaussian_epsilon(bounds.mu_from_pairs(*seen, MIDDLE), self._delta)
+        mu = bounds.mu_from_pairs(*seen, share * self._beta)
         found = gaussian_epsilon(mu, self._delta)
         if found >= self.bound.lower_bound:
-            seen = f"mu is at least {mu:.4g}"
-            self.bound = dataclasses.replace(self.bound, lower_bound=found, seen=seen)
+            said = f"mu is at least {mu:.4g}"
+            self.bound = dataclasses.replace(self.bound, lower_bound=found, seen=said)
 
 
 def audit_target(
@@ -237,7 +246,9 @@ def audit_target(
         best = max(method.bound.lower_bound for method in methods)
         if progress is not None:
             progress(f"{done:,} trials, epsilon is at least {best:.3g}")
-        if best > claim or best >= ENOUGH * _most(claim, distance):
+        likely = max(method.estimate for method in methods)
+        near = best >= ENOUGH * _most(claim, distance) and ENOUGH * likely <= claim
+        if best > claim or near:
             break
     return AuditReport(
         target=target.name,

@@ -267,9 +267,7 @@ class LearnerTarget:
         assert run.publication is not None
         row = np.zeros(self._width)
         own = [] if bound.privatizer.explains else run.rests()
-        shown = np.concatenate(
-            [ratios[:1], *own, *run.shown(), _numbers(run.publication.policy)]
-        )
+        shown = np.concatenate([ratios[:1], *own, *run.shown(), _numbers(run.publication.policy)])
         row[: len(shown)] = shown
         return [row]
 
