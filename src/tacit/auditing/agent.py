@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tacit.agents.base import Agent
-from tacit.auditing.auditor import Target, audit_target
+from tacit.auditing.auditor import MIN_TRIALS, Target, audit_target
 from tacit.auditing.findings import AuditReport
 from tacit.auditing.lives import LifeTarget, batches_of, steps_needed, worst_lives
 from tacit.auditing.pairs import Case, canaries, worst_cases
@@ -127,7 +127,7 @@ def audit(
         progress: told what is audited, and how far it has come.
     """
     problem, agent = pair(problem, agent)
-    trials = integer(trials, "trials", low=1000)
+    trials = integer(trials, "trials", low=MIN_TRIALS)
     confidence = number(confidence, "confidence", low=0.5, high=1.0, high_open=True)
     rule = Participation.of(participations)
     bound = _small(problem, agent, rule)

@@ -4,9 +4,10 @@ In every trial a fair coin picks the input, and somebody who sees the output gue
 of guessing is fixed before the trials it is judged on: scores are fitted on a first part of the
 trials, beside the log-likelihood ratio under the noise that is claimed, where that is known, and
 the best rule is picked on a second part. Where noise is Gaussian the log-likelihood ratio itself
-says more, and nothing has to be prepared: every trial is run in both worlds, on the same noise. Bounds are looked at while trials go on, at
-public numbers of them; the error probability is shared out over methods and looks, so that all of
-them hold at once and an audit may stop as soon as it has seen enough.
+says more, and nothing has to be prepared: every trial is run in both worlds, on the same noise.
+Bounds are looked at while trials go on, at public numbers of them; the error probability is shared
+out over methods and looks, so that all of them hold at once and an audit may stop as soon as it has
+seen enough.
 """
 
 from __future__ import annotations

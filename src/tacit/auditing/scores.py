@@ -219,7 +219,8 @@ def _laplace(world0: Array, world1: Array, moved: IntArray) -> list[Score]:
                 (np.abs(outputs[:, most[:count]] - middle[:count]) / scale[:count]).sum(axis=1)
                 for middle, scale in zip(middles, scales, strict=True)
             )
-            return first - second
+            difference: Array = first - second
+            return difference
 
         return Score(f"laplace ratio of {count} coordinates", ratio)
 

@@ -2,7 +2,8 @@
 
 Every trial runs a real curator on a real database: uploads, encrypted sums, charges, noise that is
 stored before it is used, publication. Nothing is taken from inside it but the rows that its counter
-has published, of which the releases that everybody can read are made.
+has published, of which the releases that everybody can read are made; and the draws of its sampler
+are kept, so that the same service in the other world meets them again.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit import wire
 from tacit.agents.base import Agent
 from tacit.arrays import Array, IntArray
 from tacit.auditing.pairs import Case, contribution
+from tacit.auditing.targets import Runs
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.privacy.base import Record
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.noise import Noise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.rules import rules_hash
@@ -84,7 +86,7 @@ def _as_published(case: Case, first: Publication) -> bool:
     return all(np.array_equal(told.get(name, ()), x) for name, x in case.context.items())
 
 
-class ServiceTarget:
+class ServiceTarget(Runs):
     """What a running curator publishes when people with one of two lives have taken part.
 
     Args:
@@ -97,7 +99,7 @@ class ServiceTarget:
     source = "secure"
 
     def __init__(self, problem: Problem, agent: Agent, people: Sequence[Case], task: Task) -> None:
-        self._problem, self._people = problem, people
+        self._problem, self.people = problem, people
         folder = Path(tempfile.mkdtemp(prefix="tacit-audit-", dir=_in_memory()))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._new, self._place = (folder / name for name in ("new", "running"))
@@ -107,7 +109,6 @@ class ServiceTarget:
         Collector.open(self._deployment).close()
         shutil.copytree(self._place, self._new)
         self.distance = people[0].distance
-        self.separate = len(people) == 1
         self.family = "other" if self.guarantee.mu is None else "gaussian"
         self.name = f"all but the last release of a running service with {self._users} users"
 
@@ -120,32 +121,26 @@ class ServiceTarget:
         """What the service claims."""
         return self._deployment.guarantee
 
-    def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Log-likelihood ratios, one per audited person, of services that began anew."""
-        each, ratios = len(self._people), []
-        for start in range(0, len(worlds), each):
-            some = worlds[start : start + each]
-            ratios += self._run(np.resize(some, each).tolist(), rng)[: len(some)]
-        return np.array(ratios)[:, None]
-
     def score(self, outputs: Array) -> Array:
         """The log-likelihood ratio."""
         return outputs[:, 0]
 
-    def _run(self, worlds: list[int], rng: np.random.Generator) -> list[float]:
+    def _run(self, some: IntArray, noise: Noise, rng: np.random.Generator) -> list[Array]:
+        worlds = np.resize(some, len(self.people)).tolist()
         shutil.rmtree(self._place)
         shutil.copytree(self._new, self._place)
         collector = Collector.open(self._deployment)
+        collector.planning.noise = lambda: noise
         try:
             lived: list[IntArray] = []
             released: list[Array] = []
             while len(lived) + 1 < BATCHES:
                 policy = collector.billboard.published(len(lived)).publication
                 batch: list[Trajectory] = [
-                    case.lives[world] for case, world in zip(self._people, worlds, strict=True)
+                    case.lives[world] for case, world in zip(self.people, worlds, strict=True)
                 ]
                 if lived:
-                    batch = [self._problem.rollout(policy.policy, rng) for _ in self._people]
+                    batch = [self._problem.rollout(policy.policy, rng) for _ in self.people]
                 self._upload(collector, batch)
                 lived.append(np.sum([self._own(life, policy) for life in batch], axis=0))
                 while collector.planning.step():
@@ -153,7 +148,9 @@ class ServiceTarget:
                 released.append(self._shown(collector, len(lived)))
         finally:
             collector.close()
-        return [self._log_ratio(i, worlds[i], lived, released) for i in range(len(worlds))]
+        return [
+            np.array([self._log_ratio(i, worlds[i], lived, released)]) for i in range(len(some))
+        ]
 
     def _shown(self, collector: Collector, version: int) -> Array:
         """What the counter has published with a release."""
@@ -184,7 +181,7 @@ class ServiceTarget:
         self, person: int, world: int, lived: list[IntArray], released: list[Array]
     ) -> float:
         """How much the releases speak for the second life of one person."""
-        case, privatizer = self._people[person], self._deployment.bound.privatizer
+        case, privatizer = self.people[person], self._deployment.bound.privatizer
         both = [self._own(life, case.publication) for life in case.lives]
         first, second = ([lived[0] + life - both[world], *lived[1:]] for life in both)
         return privatizer.evidence(Record(first, second, released)).log_ratio

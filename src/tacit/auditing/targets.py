@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -186,45 +187,21 @@ class DeviceTarget:
         return outputs[:, 0]
 
 
-class LearnerTarget:
-    """A whole learner in which one person's lives are replaced: everything it publishes.
+class Runs(ABC):
+    """Independent runs of something whole, with one person audited, or several in one run.
 
-    The person takes part first, as often as the task allows. The others live in the problem and act
-    on what was published, so their data react to it, as in service; whoever guesses knows them, as
-    differential privacy assumes. A curator is asked the worst questions, as often as it answers.
-    Outputs are the log-likelihood ratio of everything released under the noise that is claimed,
-    then all releases, answers, and the last policy; of a privatizer that does not say the ratio, it
-    is taken by the declared law of each release, and releases minus what the others did come too. The first publication, which no data can have
-    moved, is the same in all trials.
-
-    Where the first batch has room for more people whose pairs of lives move the sums in orthogonal
-    directions, each of them is a trial of its own (with Gaussian noise these are independent), and
-    the log-likelihood ratio is all that is kept.
-
-    Args:
-        problem: where the others live.
-        bound: the agent, fitted to a task of few users.
-        cases: pairs of lives, of one person each, and the first publication.
+    Attributes:
         source: of the noise.
+        people: their pairs of lives.
     """
 
-    def __init__(
-        self, problem: Problem, bound: BoundAgent, cases: Sequence[Case], source: AuditedSource
-    ) -> None:
-        users, times = bound.task.users, bound.task.participations
-        often = "" if times == 1 else f", one of whom takes part {times} times"
-        which = "every release" if bound.counts_everybody else "all but the last release"
-        self.name = f"{which} of a learner with {users} users{often}"
-        self.source: str = source
-        self.family = family(bound)
-        self.distance = cases[0].distance
-        self._problem, self._bound, self._cases = problem, bound, cases
-        self._users, self._to_the_end = users, bound.counts_everybody
+    source: str
+    people: Sequence[Case]
 
     @property
     def separate(self) -> bool:
         """Whether trials are independent whatever the mechanism: one person per run."""
-        return len(self._cases) == 1
+        return len(self.people) == 1
 
     def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Everything published by independent runs."""
@@ -247,13 +224,52 @@ class LearnerTarget:
 
     def _runs(self, worlds: IntArray) -> Iterator[IntArray]:
         """The worlds of the people of one run after the other."""
-        for start in range(0, len(worlds), len(self._cases)):
-            yield worlds[start : start + len(self._cases)]
+        for start in range(0, len(worlds), len(self.people)):
+            yield worlds[start : start + len(self.people)]
+
+    @abstractmethod
+    def _run(self, worlds: IntArray, noise: Noise, rng: np.random.Generator) -> list[Array]:
+        """What one run shows about so many of its people; a run always has all of them."""
+
+
+class LearnerTarget(Runs):
+    """A whole learner in which one person's lives are replaced: everything it publishes.
+
+    The person takes part first, as often as the task allows. The others live in the problem and act
+    on what was published, so their data react to it, as in service; whoever guesses knows them, as
+    differential privacy assumes. A curator is asked the worst questions, as often as it answers.
+    Outputs are the log-likelihood ratio of everything released under the noise that is claimed,
+    then all releases, answers, and the last policy. Of a privatizer that does not say the ratio it
+    is taken by the declared law of each release, and releases minus what the others did come too.
+    The first publication, which no data can have moved, is the same in all trials.
+
+    Where the first batch has room for more people whose pairs of lives move the sums in orthogonal
+    directions, each of them is a trial of its own (with Gaussian noise these are independent), and
+    the log-likelihood ratio is all that is kept.
+
+    Args:
+        problem: where the others live.
+        bound: the agent, fitted to a task of few users.
+        cases: pairs of lives, of one person each, and the first publication.
+        source: of the noise.
+    """
+
+    def __init__(
+        self, problem: Problem, bound: BoundAgent, cases: Sequence[Case], source: AuditedSource
+    ) -> None:
+        users, times = bound.task.users, bound.task.participations
+        often = "" if times == 1 else f", one of whom takes part {times} times"
+        which = "every release" if bound.counts_everybody else "all but the last release"
+        self.name = f"{which} of a learner with {users} users{often}"
+        self.source: str = source
+        self.family = family(bound)
+        self.distance = cases[0].distance
+        self._problem, self._bound, self.people = problem, bound, cases
+        self._users, self._to_the_end = users, bound.counts_everybody
 
     def _run(self, worlds: IntArray, noise: Noise, rng: np.random.Generator) -> list[Array]:
-        """What one run shows about every one of its people; a run always has all of them."""
         bound, streams = self._bound, Streams(ties=rng, posterior=rng)
-        run = self._watched(noise, np.resize(worlds, len(self._cases)).tolist())
+        run = self._watched(noise, np.resize(worlds, len(self.people)).tolist())
         while run.served < self._users:
             self._begin_batch(run)
             for _ in range(min(run.due(), self._users - run.served)):
@@ -273,7 +289,7 @@ class LearnerTarget:
 
     def _watched(self, noise: Noise, worlds: list[int]) -> Watched:
         """A learner before its first user."""
-        return Watched(self._bound, noise, self._cases, worlds)
+        return Watched(self._bound, noise, self.people, worlds)
 
     def _begin_batch(self, run: Watched) -> None:
         """Before the users of a publication come."""
@@ -288,7 +304,7 @@ class LearnerTarget:
     @cached_property
     def _width(self) -> int:
         """Numbers that one run can show at most; planners may choose how often to release."""
-        bound, policy = self._bound, self._cases[0].publication.policy
+        bound, policy = self._bound, self.people[0].publication.policy
         releases = bound.task.users * sum(block.size for block in bound.privatizer.layout.blocks)
         releases *= 1 if bound.privatizer.explains else 2
         return 1 + releases + bound.privatizer.answer_cells + len(_numbers(policy))

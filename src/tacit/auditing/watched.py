@@ -40,7 +40,7 @@ class Watched(Learner):
         """By person and batch: what is to be added for the first life, and for the second."""
         self._released: list[Array] = []
         self._made: list[tuple[Release, int, int]] = []
-        """By release: itself, and its first and last batch; a privatizer that explains needs none."""
+        """By release: itself, its first batch, and the one after its last."""
         self._begun: list[int] = []
         """Users before each batch."""
         self._answers: list[tuple[ValueQuery, int, Array]] = []
