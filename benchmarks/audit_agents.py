@@ -27,8 +27,8 @@ from tacit.agents import make_agent
 
 HERE = Path(__file__).resolve().parents[1]
 PAGE = HERE / "docs" / "audits.md"
-BOTH, GUESSED = 2000, 165_888
-"""Trials of each path at most: in both worlds, where noise is Gaussian, and in one of them."""
+BOTH, SLOW, GUESSED = 1000, 500, 165_888
+"""Trials of each path at most: in both worlds, where noise is Gaussian, quick or slow; in one."""
 
 START, END = "<!-- made by benchmarks/audit_agents.py -->", "<!-- end -->"
 
@@ -95,19 +95,21 @@ CASES = (
     gaussian("private-ucb-po"),
     gaussian("dp-ucbvi"),
     gaussian("tacit-joint"),
-    gaussian("tacit-joint", "river-swim", sizes={"states": 6, "horizon": 2}, service=True),
-    gaussian("tacit-joint", options={"least": 40}, rule=LIVES),
-    gaussian("tacit-joint", options={"least": 4}, rule=MONTHS),
+    gaussian(
+        "tacit-joint", "river-swim", sizes={"states": 6, "horizon": 2}, trials=SLOW, service=True
+    ),
+    gaussian("tacit-joint", options={"least": 40}, rule=LIVES, trials=SLOW),
+    gaussian("tacit-joint", options={"least": 4}, rule=MONTHS, trials=SLOW),
     gaussian("private-linopt-vi"),
     gaussian("private-linopt-po"),
     gaussian("dp-lsvi-batch"),
     gaussian("dp-lsvi-adaptive"),
     gaussian("dp-lsvi-ucb++"),
     gaussian("tacit-linear"),
-    gaussian("tacit-linear", rule=MONTHS),
+    gaussian("tacit-linear", rule=MONTHS, trials=SLOW),
     gaussian("private-ofu-rl", "lq-scalar"),
-    gaussian("tacit-control", "lq-scalar", trials=1000),
-    gaussian("tacit-search", "cart-pole", trials=1000),
+    gaussian("tacit-control", "lq-scalar", trials=SLOW),
+    gaussian("tacit-search", "cart-pole", trials=SLOW),
     Case("tacit-search", "cart-pole", options={"model": "local"}),
 )
 
