@@ -65,6 +65,9 @@ class Case:
 
 
 GAUSSIAN = {"delta": 1e-5}
+ONE_STEP = {"horizon": 1}
+"""Where few cells move: all of their pure noise must fall far out at once to be decisive."""
+
 LIVES, MONTHS = (
     tacit.Participation(3, "lifetime"),
     tacit.Participation(None, "lifetime", period="30d"),
@@ -80,17 +83,17 @@ def gaussian(agent: str, problem: str = "random-mdp", **more: Any) -> Case:
 CASES = (
     Case("tacit-local"),
     Case("tacit-local", rule=tacit.Participation(None, "first")),
-    Case("ldp-obi"),
+    Case("ldp-obi", sizes=ONE_STEP),
     gaussian("ldp-obi", options={"randomizer": "gaussian"}),
-    Case("ldp-obi", options={"randomizer": "randomized-response"}),
-    Case("ldp-psrl"),
+    Case("ldp-obi", sizes=ONE_STEP, options={"randomizer": "randomized-response"}),
+    Case("ldp-psrl", sizes=ONE_STEP),
     gaussian("ldp-ucrl-vtr"),
     gaussian("ldp-bandit", "linear-bandit", sizes={"dimension": 2, "arms": 3, "contexts": 2}),
     gaussian("private-linopt-vi", options={"model": "local"}),
     Case("shuffle-obi", options=GAUSSIAN, trials=100_000),
     Case("pucb", trials=40_000),
-    Case("pucb", sizes={"horizon": 1}, trials=80_000),
-    Case("pucb", sizes={"horizon": 1}, options={"every": 3}, trials=80_000),
+    Case("pucb", sizes=ONE_STEP, trials=80_000),
+    Case("pucb", sizes=ONE_STEP, options={"every": 3}, trials=80_000),
     gaussian("private-ucb-vi"),
     gaussian("private-ucb-po"),
     gaussian("dp-ucbvi"),
