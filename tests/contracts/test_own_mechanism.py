@@ -12,7 +12,7 @@ import pytest
 import tacit
 from tacit.agents import Agent
 from tacit.auditing.agent import audit
-from tacit.driver import BoundAgent
+from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
 from tacit.grid import GRID, whole_steps
 from tacit.planners.obi import ObiPlanner
@@ -175,7 +175,7 @@ class Sloppy(Privatizer[Secret]):
 
 @dataclass
 class SloppyAgent(Agent):
-    """Claims epsilon 4."""
+    """Claims epsilon 4; a curator's batches are of five people."""
 
     name = "sloppy"
     model: str
@@ -186,7 +186,8 @@ class SloppyAgent(Agent):
 
     def bind(self, task: Task) -> BoundAgent:
         statistic = VisitCounts(task)
-        return BoundAgent(task, statistic, Sloppy(statistic, task, self), UniformPlanner())
+        sloppy, crowd = Sloppy(statistic, task, self), Every(1 if self.model == "local" else 5)
+        return BoundAgent(task, statistic, sloppy, UniformPlanner(), crowd)
 
 
 SMALL = tacit.problem("random-mdp", states=2, actions=2, horizon=1, seed=1)
