@@ -279,11 +279,13 @@ def test_what_others_did_is_taken_off_whether_a_release_is_of_a_batch_or_of_all(
         target, "_watched", lambda noise, worlds: runs.append(Watched(bound, noise, [case], worlds))
         or runs[-1],
     )  # fmt: skip
-    target.sample(worlds_of(2), np.random.default_rng(0))
+    outputs = target.sample(worlds_of(2), np.random.default_rng(0))
     one, two = (contribution(bound, x, case.publication, 0) for x in case.lives)
     for world, run in enumerate(runs):
-        rests = run.rests()
-        assert len(rests) == 5
+        rests, raw = run.rests(), run.shown()
+        assert len(rests) == len(raw) == 5
+        shown = np.concatenate([*rests, *raw])
+        assert np.array_equal(outputs[world, 1 : 1 + len(shown)], shown)
         for step, rest in enumerate(rests):
             seen = world == 1 and (step == 0 or not batches)
             assert rest == pytest.approx((two - one) * bound.statistic.layout.units * seen)
