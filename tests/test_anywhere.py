@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
+
 UNIX = ("fcntl", "resource", "pwd", "grp", "termios")
 EXTRAS = ("pandas", "pyarrow", "matplotlib", "jinja2", "opendp", "httpx", "ray", "fastapi")
 
@@ -20,7 +22,7 @@ def without(modules: tuple[str, ...], code: str, folder: Path, **environment: st
         text=True,
         cwd=folder,
         env={**os.environ, **environment},
-        timeout=300,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -39,6 +39,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "clients" / "js"
 TACIT = [sys.executable, "-c", "from tacit.cli.main import main; main()"]
 STATES, HORIZON = 6, 5
+PATIENCE = 1800.0
+"""Seconds for what must happen, also on a busy machine."""
 TABS = 20
 """Pages that are open at the same time."""
 
@@ -93,14 +95,14 @@ def serving(folder: Path, origin: str) -> Iterator[str]:
         assert process.stdout is not None
         first = process.stdout.readline()
         address = "http://" + first.split("http://")[1].split()[0]
-        end = time.monotonic() + 120
+        end = time.monotonic() + PATIENCE
         while not _answers(address):
             assert time.monotonic() < end, "the server does not start"
             time.sleep(0.2)
         yield address
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
 
 
 def _answers(address: str) -> bool:
@@ -112,9 +114,9 @@ def _answers(address: str) -> bool:
 
 def run(address: str, people: list[Person], send: Send) -> list[bytes]:
     """Let people take part batch by batch; every policy that was published, as bytes."""
-    at, end = 0, time.monotonic() + 3600
+    at, end = 0, time.monotonic() + PATIENCE
     while at < len(people):
-        now = httpx.get(f"{address}/v1/dashboard", timeout=60).json()["progress"]
+        now = httpx.get(f"{address}/v1/dashboard", timeout=PATIENCE).json()["progress"]
         batch = people[at : at + now["next_policy_in"]]
         if not batch:
             assert time.monotonic() < end, "the planner does not go on"
@@ -125,14 +127,14 @@ def run(address: str, people: list[Person], send: Send) -> list[bytes]:
         assert set(outcomes) <= {"accepted", "duplicate"}, sorted(set(outcomes))
         at += len(batch)
     while True:
-        newest = httpx.get(f"{address}/v1/policy", timeout=60).json()
+        newest = httpx.get(f"{address}/v1/policy", timeout=PATIENCE).json()
         if newest["users"] == len(people):
             break
         assert time.monotonic() < end, "the last policy does not come"
         time.sleep(0.2)
     assert httpx.get(f"{address}/v1/dashboard").json()["progress"]["accepted"] == len(people)
     versions = range(newest["version"] + 1)
-    return [httpx.get(f"{address}/v1/policy/{v}", timeout=60).content for v in versions]
+    return [httpx.get(f"{address}/v1/policy/{v}", timeout=PATIENCE).content for v in versions]
 
 
 def by_node(address: str, people: list[Person]) -> list[str]:

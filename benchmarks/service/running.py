@@ -17,6 +17,9 @@ from typing import Any
 import httpx
 import psutil
 
+PATIENCE = 1800.0
+"""Seconds for a service to start or to end: a busy machine may take its time over it."""
+
 
 def free_port() -> int:
     """A port nobody listens on right now."""
@@ -37,11 +40,8 @@ class Service:
         self.log = deployment.with_suffix(".log")
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, patience: float = 300.0) -> float:
-        """Start it and wait until it is healthy; the seconds that took.
-
-        The patience is for a machine that is busy with other things.
-        """
+    def start(self, patience: float = PATIENCE) -> float:
+        """Start it and wait until it is healthy; the seconds that took."""
         began = time.monotonic()
         tacit = Path(sys.executable).with_name("tacit")
         command = [str(tacit), "serve", str(self.deployment), *self.options]
@@ -81,7 +81,7 @@ class Service:
             return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, which)
-        self.process.wait(60)
+        self.process.wait(PATIENCE)
         self.process = None
 
 
@@ -120,7 +120,7 @@ class Postgres:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         with contextlib.suppress(psutil.NoSuchProcess):
-            parent.wait(10)
+            parent.wait(PATIENCE)
 
     def start(self) -> None:
         """Bring it up again on the same folder; it recovers from its log."""

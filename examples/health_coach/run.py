@@ -47,7 +47,7 @@ def main() -> None:
         subprocess.run(fleet, check=True)
     finally:
         server.terminate()
-        server.wait(timeout=60)
+        server.wait()
 
 
 def wait_for_address(server: subprocess.Popen[str], *, quiet: bool) -> str:

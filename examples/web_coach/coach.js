@@ -125,8 +125,8 @@ $("send").onclick = () => {
 const terms = await device.terms();
 $("terms").textContent =
   `You will take part in "${terms.name}": up to ${terms.horizon} days, one report. Whatever somebody believes about ` +
-  `your days, the report changes the odds of it by at most a factor of ${Math.exp(terms.epsilon).toFixed(1)} ` +
-  `(epsilon ${terms.epsilon.toFixed(3)}, worked out by this page from the thresholds it draws with).`;
+  `your days, the report changes the odds of it by at most a factor of ${(Math.ceil(10 * Math.exp(terms.epsilon)) / 10).toFixed(1)} ` +
+  `(epsilon ${(Math.ceil(1000 * terms.epsilon) / 1000).toFixed(3)}, worked out by this page from the thresholds it draws with).`;
 const episode = await device.begin();
 await learned();
 morning();

@@ -109,7 +109,7 @@ def main() -> None:
         pass
     finally:
         server.terminate()
-        server.wait(timeout=60)
+        server.wait()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from browser.showcase import browser, media, populate, resize, serving, wait_until
+from browser.showcase import browser, media, populate, resize, serving
+from patience import until
 
 
 def main() -> None:
@@ -36,7 +37,7 @@ def main() -> None:
                 seen.append(driver.execute_script(state))
                 return len(seen) > 3 and len(set(seen[-3:])) == 1
 
-            wait_until(settled, 60)
+            until(settled)
             tall = driver.execute_script("return document.documentElement.scrollHeight")
             resize(driver, asked.width, tall)
             drawn = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]

@@ -18,6 +18,7 @@ import numpy as np
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
+from patience import PATIENCE, until
 from tacit import wire
 from tacit.kernels.rollout import rollout, uniforms_per_episode
 from tacit.privacy.noise import SecureNoise
@@ -140,7 +141,8 @@ class Server:
     def send(self, count: int) -> None:
         """Reports over HTTP, under the newest policy."""
         deployment = self.people.deployment
-        body = httpx.get(f"{self.url}/v1/policy").raise_for_status().json()
+        answer = httpx.get(f"{self.url}/v1/policy", timeout=PATIENCE)
+        body = answer.raise_for_status().json()
         publication = wire.publication_from_json(body, deployment.task, deployment.task_id)
         reports = [
             {"id": r.id, "version": r.version, "message": r.message, "rules": r.rules}
@@ -150,7 +152,7 @@ class Server:
             f"{self.url}/v1/reports",
             json={"task_id": deployment.task_id, "reports": reports},
             headers={"Authorization": f"Bearer {self.token}"},
-            timeout=60,
+            timeout=PATIENCE,
         ).raise_for_status()
         assert {o["outcome"] for o in answer.json()["outcomes"]} == {"accepted"}
 
@@ -167,11 +169,11 @@ def serving(path: Path, token: str) -> Iterator[Server]:
         first = process.stdout.readline()
         assert "http://" in first, "the server did not start"
         url = "http://" + first.split("http://")[1].split()[0]
-        wait_until(lambda: healthy(url), 60)
+        until(lambda: healthy(url))
         yield Server(url, token, People(Deployment.load(path), seed=1))
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
 
 
 def healthy(url: str) -> bool:
@@ -179,14 +181,6 @@ def healthy(url: str) -> bool:
         return httpx.get(f"{url}/healthz", timeout=5).status_code == 200
     except httpx.HTTPError:
         return False
-
-
-def wait_until(done, seconds: float) -> None:
-    """Look again and again, for so many seconds at most."""
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end, f"nothing happened within {seconds} seconds"
-        time.sleep(0.1)
 
 
 @contextmanager

@@ -11,14 +11,13 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-from browser.showcase import asked_for, browser, media, populate, resize, serving, wait_until
+from browser.showcase import asked_for, browser, media, populate, resize, serving
+from patience import PATIENCE, until
 from tacit.privacy.guarantee import Guarantee
 
 pytestmark = pytest.mark.browser
 
 DESK, PHONE, SMALL_PHONE = (1280, 900), (390, 844), (320, 568)
-LIVE = 60
-"""Seconds within which a change must be on the page; it looks every five."""
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +92,7 @@ def overflow(driver) -> tuple[int, list[str]]:
 
 
 def test_the_page_says_what_the_json_says(page, server) -> None:
-    data = httpx.get(f"{server.url}/v1/dashboard").json()
+    data = httpx.get(f"{server.url}/v1/dashboard", timeout=PATIENCE).json()
     assert page.title == "Daily coach · tacit"
     assert accepted(page) == data["progress"]["accepted"] >= 1_000
     assert text(page, "version") == str(data["versions"][-1]["version"])
@@ -127,21 +126,21 @@ def test_new_reports_show_up_without_a_reload(page, server) -> None:
         lambda: page.find_element(By.ID, "version-choice").send_keys("")
     )  # keyboard in the form
     server.send(100)
-    wait_until(lambda: accepted(page) == before + 100, LIVE)
-    wait_until(lambda: int(text(page, "version")) > version, LIVE)
+    until(lambda: accepted(page) == before + 100)
+    until(lambda: int(text(page, "version")) > version)
     assert page.execute_script("return window.untouched") is True
     assert page.execute_script("return document.getElementById('versions').open") is True
     assert page.execute_script("return document.activeElement.id") == "version-choice"
-    wait_until(lambda: "Live: as of" in text(page, "live"), LIVE)
+    until(lambda: "Live: as of" in text(page, "live"))
 
 
 def test_the_guarantee_can_be_downloaded_and_checked(page, server, downloads) -> None:
     page.find_element(By.ID, "download").click()
-    wait_until(lambda: list(downloads.glob("guarantee-*.json")), LIVE)
+    until(lambda: list(downloads.glob("guarantee-*.json")))
     (file,) = downloads.glob("guarantee-*.json")
-    wait_until(lambda: file.stat().st_size > 0, LIVE)
+    until(lambda: file.stat().st_size > 0)
     said = json.loads(file.read_text())
-    assert said == httpx.get(f"{server.url}/v1/guarantee").json()
+    assert said == httpx.get(f"{server.url}/v1/guarantee", timeout=PATIENCE).json()
     assert Guarantee.from_json(said["guarantee"]).digest() in text(page, "guarantee")
 
 
@@ -156,7 +155,9 @@ def table(driver) -> list[list[str]]:
 
 def policy(server, version: int) -> list[list[str]]:
     """The same from the API."""
-    actions = httpx.get(f"{server.url}/v1/policy/{version}").json()["policy"]["actions"]
+    actions = httpx.get(f"{server.url}/v1/policy/{version}", timeout=PATIENCE).json()["policy"][
+        "actions"
+    ]
     return [["ABCD"[step[s]] for step in actions] for s in range(len(actions[0]))]
 
 
@@ -164,14 +165,14 @@ def test_the_action_map_switches_between_versions(page, server) -> None:
     assert table(page) == policy(server, int(text(page, "version")))
     for version in (1, 3):
         Select(page.find_element(By.ID, "version-choice")).select_by_value(str(version))
-        wait_until(lambda v=version: f"version={v}" in page.current_url, LIVE)
+        until(lambda v=version: f"version={v}" in page.current_url)
         assert table(page) == policy(server, version)
     page.refresh()
     assert table(page) == policy(server, 3)
 
 
 def test_the_map_switches_without_the_script_too(server) -> None:
-    html = httpx.get(f"{server.url}/?version=1").text
+    html = httpx.get(f"{server.url}/?version=1", timeout=PATIENCE).text
     assert "policy version 1</caption>" in html
     assert '<form class="controls" action="" method="get"' in html
 

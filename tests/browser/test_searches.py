@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from browser.test_devices import devices
+from patience import PATIENCE, until
 from tacit.client import Device, NotTaken
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
@@ -119,8 +120,12 @@ def test_both_clients_on_the_same_tapes_lead_to_the_same_policies(tmp_path, mode
 
 def policies(address: str) -> list[bytes]:
     """All of them, when the last one is there."""
-    end = time.monotonic() + 120
-    while (newest := httpx.get(f"{address}/v1/policy").json())["users"] < PEOPLE:
-        assert time.monotonic() < end, "the last policy does not come"
-        time.sleep(0.1)
-    return [httpx.get(f"{address}/v1/policy/{v}").content for v in range(newest["version"] + 1)]
+
+    def newest() -> dict:
+        return httpx.get(f"{address}/v1/policy", timeout=PATIENCE).json()
+
+    until(lambda: newest()["users"] >= PEOPLE, "the last policy")
+    last = newest()["version"]
+    return [
+        httpx.get(f"{address}/v1/policy/{v}", timeout=PATIENCE).content for v in range(last + 1)
+    ]

@@ -11,12 +11,12 @@ import httpx
 import pytest
 from selenium.webdriver.common.by import By
 
-from browser.showcase import asked_for, browser, wait_until
+from browser.showcase import asked_for, browser
+from patience import PATIENCE, until
 
 pytestmark = pytest.mark.browser
 
 RUN = Path(__file__).resolve().parents[2] / "examples" / "web_coach" / "run.py"
-PATIENCE = 120
 ROWS = "return document.getElementById('days').rows.length"
 
 
@@ -38,7 +38,7 @@ def page(tmp_path_factory):
             raise AssertionError("the example did not start")
     finally:
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=60)
+        running.communicate(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def text(driver, name: str) -> str:
 
 
 def click(driver, name: str) -> None:
-    wait_until(lambda: driver.find_element(By.ID, name).is_displayed(), PATIENCE)
+    until(lambda: driver.find_element(By.ID, name).is_displayed())
     driver.find_element(By.ID, name).click()
 
 
@@ -61,9 +61,9 @@ def play(driver, url: str, days: int) -> None:
     driver.get(url)
     click(driver, "wake")
     for day in range(days):
-        wait_until(lambda: text(driver, "message").startswith("The coach: "), PATIENCE)
+        until(lambda: text(driver, "message").startswith("The coach: "))
         click(driver, "sleep")
-        wait_until(lambda day=day: driver.execute_script(ROWS) == day + 1, PATIENCE)
+        until(lambda day=day: driver.execute_script(ROWS) == day + 1)
     if days < 7:
         click(driver, "leave")
 
@@ -73,9 +73,9 @@ def test_a_person_plays_sees_the_report_and_sends_it(driver, page, days) -> None
     url, _ = page
     asked_for(driver)
     play(driver, url, days)
-    wait_until(lambda: text(driver, "body"), PATIENCE)
+    until(lambda: text(driver, "body"))
     collector = driver.find_element(By.ID, "dashboard").get_attribute("href").rstrip("/")
-    before = httpx.get(f"{collector}/v1/dashboard").json()["progress"]["accepted"]
+    before = httpx.get(f"{collector}/v1/dashboard", timeout=PATIENCE).json()["progress"]["accepted"]
     seen = json.loads(text(driver, "body"))["reports"][0]
     assert set(seen) == {"id", "message", "publication", "rules", "version"}
     assert "drawn before you began" in text(driver, "asked")
@@ -84,10 +84,10 @@ def test_a_person_plays_sees_the_report_and_sends_it(driver, page, days) -> None
     assert len(named) > 1 and 1 <= len(true) <= 2, "a rating is rounded at random"
     assert not any("/v1/reports" in address for address in asked_for(driver)), "nothing left yet"
     click(driver, "send")
-    wait_until(lambda: "accepted" in text(driver, "outcome"), PATIENCE)
-    after = httpx.get(f"{collector}/v1/dashboard").json()["progress"]["accepted"]
+    until(lambda: "accepted" in text(driver, "outcome"))
+    after = httpx.get(f"{collector}/v1/dashboard", timeout=PATIENCE).json()["progress"]["accepted"]
     assert after == before + 1
-    wait_until(lambda: text(driver, "progress").startswith(f"{after} of 2000"), PATIENCE)
+    until(lambda: text(driver, "progress").startswith(f"{after} of 2000"))
     origins = {collector, url.rstrip("/")}
     outside = [a for a in asked_for(driver) if not a.startswith((*origins, "data:"))]
     assert outside == [] and len(origins) == 2

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from patience import PATIENCE
 from tacit.sweep import pool
 from tacit.sweep.pool import Done
 
@@ -64,7 +65,7 @@ def test_kill_minus_nine_leaves_no_process_and_loses_no_finished_task(tmp_path: 
     ]
     running = subprocess.Popen([*command, "--out", "killed"], cwd=tmp_path)
     tasks = tmp_path / "killed" / "tasks"
-    until = time.monotonic() + 300
+    until = time.monotonic() + PATIENCE
     while len(list(tasks.glob("*.json"))) < 3 and time.monotonic() < until:
         time.sleep(0.01)
     children = psutil.Process(running.pid).children(recursive=True)
@@ -72,7 +73,7 @@ def test_kill_minus_nine_leaves_no_process_and_loses_no_finished_task(tmp_path: 
     running.wait()
     finished = len(list(tasks.glob("*.json")))
     assert 3 <= finished < 12 and len(children) >= 2
-    _, alive = psutil.wait_procs(children, timeout=30)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE)
     assert not alive
     options = {"cwd": tmp_path, "capture_output": True, "text": True, "check": True}
     done = subprocess.run([*command, "--out", "killed", "--resume", "--json"], **options)

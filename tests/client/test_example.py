@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
 from tacit.client.population import fleet_population
 from tacit.service.deployment import Deployment
 
@@ -30,7 +31,7 @@ def test_deployment_and_people_agree(name, model) -> None:
 
 def test_it_runs(tmp_path) -> None:
     program = [sys.executable, FOLDER / "run.py", "--users", "60", "--json", "--out", tmp_path]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["users"]["counted"] == 60 and said["outcomes"] == {"accepted": 60}

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
+
 TESTS = Path(__file__).resolve().parents[1]
 HEAVY = ("numba", "opendp", "scipy", "pandas", "dp_accounting", "gymnasium", "matplotlib", "typer")
 
@@ -35,7 +37,7 @@ print(json.dumps({{
 
 def run(program: str) -> dict:
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -71,7 +73,7 @@ def test_laplace_noise_without_opendp_is_an_error_that_says_what_to_install() ->
         ],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=PATIENCE,
     )
     assert done.returncode != 0
     assert "pip install 'tacit[secure]'" in done.stderr

@@ -298,6 +298,12 @@ def test_periods_are_paid_for_until_nothing_is_left(collector, clock, tmp_path) 
         less.send()
 
 
+def test_a_task_that_is_too_dear_says_that_its_price_is_of_one_period(collector, tmp_path) -> None:
+    dear = collector.device(tmp_path / "outbox", token=TOKEN, max_epsilon=0.5)
+    with pytest.raises(Declined, match="costs epsilon 1 in one period beside 0 for other tasks"):
+        dear.begin()
+
+
 # Restarts, losses, clocks.
 
 

@@ -77,7 +77,7 @@ def test_it_replays_every_vector_alone(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     said, declined, loaded = json.loads(done.stdout)
     assert "local model" in said[0] and "joint model" in said[-1]
-    assert "12 periods together cost (18" in said[5], "plainly added up"
+    assert "12 periods (18" in said[5], "plainly added up"
     assert "pip install 'tacit[client,secure]'" in declined and loaded == []
 
 

@@ -13,6 +13,7 @@ import pytest
 from contracts.audited import STEP, AuditedContract
 from contracts.entropy import Law, secure_law, simulated_law
 from contracts.randomizer import close
+from contracts.releases import ReleasesContract
 from contracts.replay import ReplayNoise
 from tacit.errors import Blind, InvalidInput
 from tacit.planners.base import Streams
@@ -74,7 +75,7 @@ class Witness(SimulatedNoise):
         return float(self._rng.random())
 
 
-class PrivatizerContract(AuditedContract):
+class PrivatizerContract(AuditedContract, ReleasesContract):
     """Override ``make``, and ``noise`` and ``drawn`` for mechanisms that draw noise on a grid.
 
     One whose reports have finitely many outputs says ``questions`` instead: their law is worked
@@ -305,6 +306,30 @@ class PrivatizerContract(AuditedContract):
         for other in others:
             assert np.array_equal(secret.sums, other.sums)
             assert (secret.users, secret.source) == (other.users, other.source)
+
+    def test_a_message_that_no_device_makes_is_refused(self) -> None:
+        """On every way in: too short, too long, or beyond what an honest report can reach."""
+        privatizer, public = self.make(self.statistic()), self.publication()
+        if not isinstance(privatizer, LocalPrivatizer):
+            return
+        honest = privatizer.randomize(self.contributions(1)[0], public, Witness(7))
+        privatizer.collect(honest, public, 0)
+        ends = np.iinfo(np.int64)
+        for wrong in (
+            honest[:-1],
+            np.append(honest, 0),
+            np.full_like(honest, ends.max),
+            np.full_like(honest, ends.min),
+        ):
+            secret = privatizer.init()
+            for collect in (
+                lambda wrong=wrong: privatizer.collect(wrong, public, 0),
+                lambda wrong=wrong, secret=secret: privatizer.fold(
+                    secret, [honest, wrong], public, [0, 1]
+                ),
+            ):
+                with pytest.raises(InvalidInput):
+                    collect()
 
     def test_many_users_at_once_bring_the_noise_of_each(self) -> None:
         """Exact sums are added to the last bit, and variances of what users draw add up."""

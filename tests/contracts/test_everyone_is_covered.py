@@ -1,4 +1,4 @@
-"""A planner, privatizer or randomizer without a contract test cannot be merged."""
+"""A planner, privatizer, randomizer or statistic without a contract test cannot be merged."""
 
 import ast
 import importlib
@@ -10,6 +10,7 @@ import pytest
 
 import tacit.planners
 import tacit.privacy
+import tacit.statistics
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -50,6 +51,7 @@ def implementations(package, method: str) -> set[str]:
         (tacit.planners, "plan", "PlannerContract"),
         (tacit.privacy, "absorb", "PrivatizerContract"),
         (tacit.privacy, "encode_secure", "RandomizerContract"),
+        (tacit.statistics, "sensitivity", "StatisticContract"),
     ],
 )
 def test_every_implementation_has_a_contract_test(package, method, contract) -> None:

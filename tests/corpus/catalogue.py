@@ -16,9 +16,11 @@ from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.local.one_cell import OneCell
 from tacit.privacy.local.shaped import LocalShaped
 from tacit.service.ledger import whole_charge
+from tacit.service.witness import Witness
 from tacit.simulation import saving
 from tacit.statistics.counts import VisitCounts
 from tacit.statistics.linear import CuratedTransitions
+from tacit.statistics.norm_budget import NormBudget
 
 AUDIT = "audit"
 """The name of the detectors that are the auditor itself."""
@@ -42,6 +44,7 @@ LIFE = "brute force over lives"
 RESTARTS = Detector(LIFE, returning.teaches_again_after_restarts)
 SHIFTED = Detector(LIFE, returning.empty_visits_shift_the_counter)
 PERIODS = Detector(LIFE, returning.periods_are_counted_together)
+SHORT = Detector(LIFE, returning.short_visits_exceed_the_budget)
 MIDDLE = Detector(LIFE, returning.batch_is_in_two_periods)
 CHOSEN = Detector(LAW, returning.tells_by_what_is_reported)
 CHARGES = "charges and caps"
@@ -50,6 +53,8 @@ CHARGE = Detector(CHARGES, detectors.charges_too_little)
 DIGITS = Detector("high precision", detectors.calibrated_beyond)
 MOVED = "search for a larger sensitivity"
 COUNTS = Detector(MOVED, lambda kind: detectors.exceeds_sensitivity(kind(detectors.TASK)))
+CELLS = Detector("covariance of releases", detectors.cell_is_short_of_noise)
+RESTORED = Detector("restored databases", detectors.takes_other_content)
 GRAM = Detector(MOVED, detectors.gram_exceeds_sensitivity)
 COUNTER = Detector("counter algebra", detectors.counts_wrongly)
 BLIND = Detector("blindness", detectors.reads_raw_sums)
@@ -168,6 +173,27 @@ PLANTED: tuple[Mutant, ...] = (
         planted.OncePaidReport,
         LocalShaped,
     ),
+    Mutant(
+        "silent cell",
+        "the last cell of a batch has no noise",
+        CELLS,
+        planted.SilentCell,
+        BatchSums,
+    ),
+    Mutant(
+        "halved cell",
+        "the first cell of a batch has half the noise",
+        CELLS,
+        planted.HalvedCell,
+        BatchSums,
+    ),
+    Mutant(
+        "newest only",
+        "a database two releases behind is not compared",
+        RESTORED,
+        planted.NewestOnly,
+        Witness,
+    ),
     Mutant("soft cap", "more rounds than declared are answered", CAP, planted.SoftCap, Curator),
     Mutant(
         "small charge",
@@ -214,6 +240,13 @@ RETURNING: tuple[Mutant, ...] = (
         SHIFTED,
         returning.CountsTeachersOnly,
         Learner,
+    ),
+    Mutant(
+        "free trifles",
+        "short participations cost nothing of a norm budget",
+        SHORT,
+        returning.FreeTrifles,
+        NormBudget,
     ),
     Mutant(
         "half a renewal",

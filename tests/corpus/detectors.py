@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tempfile
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -43,7 +44,9 @@ from tacit.privacy.local.one_cell import OneCell
 from tacit.privacy.local.shaped import LocalShaped
 from tacit.publication import Publication
 from tacit.release import ValueQuery
+from tacit.service.answers import Refused
 from tacit.service.deployment import Deployment
+from tacit.service.witness import Mark, Witness
 from tacit.statistics import Relation
 from tacit.statistics.counts import VisitCounts
 from tacit.statistics.linear import CuratedTransitions
@@ -130,6 +133,43 @@ def contract_fails(broken: type[LocalAdditive]) -> bool:
             except AssertionError:
                 return True
     return False
+
+
+def cell_is_short_of_noise(broken: type[BatchSums]) -> bool:
+    """Whether some cell of some release has other noise than is stated."""
+
+    class Case(PrivatizerContract):
+        def make(self, statistic):
+            return broken(statistic, TASK, requested_epsilon=1.0, requested_delta=1e-5)
+
+        def statistic(self):
+            return VisitCounts(TASK)
+
+        def drawn(self, guarantee):
+            return [("gaussian", np.full(0, guarantee.noise["batch std"]))]
+
+        def together(self, privatizer, variances):
+            return np.diag(variances)
+
+    try:
+        Case().test_every_cell_of_every_release_has_noise_of_its_own_as_large_as_stated()
+    except AssertionError:
+        return True
+    return False
+
+
+def takes_other_content(broken: type[Witness]) -> bool:
+    """Whether a database that is two releases behind may come to something else."""
+    with tempfile.TemporaryDirectory() as folder:
+        witness = broken(Path(folder) / "witness", "task")
+        witness.create()
+        for release in (1, 2, 3):
+            witness.note(Mark(release, f"digest {release}"), b"noise")
+        try:
+            witness.check(Mark(1, "of other content"))
+        except Refused:
+            return False
+    return True
 
 
 def fresh() -> np.random.Generator:

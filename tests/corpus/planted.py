@@ -19,6 +19,7 @@ from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.local.one_cell import OneCell
 from tacit.privacy.local.shaped import LocalShaped
 from tacit.service.deployment import Deployment
+from tacit.service.witness import Mark, Seen, Witness
 
 
 class AnsweredAgain(OneCell):
@@ -71,6 +72,32 @@ class RaisedChance(SubsetSelection):
 
     def encode_secure(self, cell: int) -> np.ndarray:
         return SubsetSelection(self.domain, self.size, self.own + 2**44).encode_secure(cell)
+
+
+class SilentCell(BatchSums):
+    """The last cell of every release has no noise."""
+
+    def draw(self, secret, noise) -> np.ndarray:
+        drawn = super().draw(secret, noise)
+        drawn[0, -1] = 0
+        return drawn
+
+
+class HalvedCell(BatchSums):
+    """The first cell of every release has half the noise."""
+
+    def draw(self, secret, noise) -> np.ndarray:
+        drawn = super().draw(secret, noise)
+        drawn[0, 0] //= 2
+        return drawn
+
+
+class NewestOnly(Witness):
+    """What is two releases behind is taken as it is."""
+
+    def check(self, stored: Mark) -> Seen:
+        seen = self.read()
+        return super().check(stored) if stored.releases + 1 >= seen.mark.releases else seen
 
 
 class SoftCap(Curator):

@@ -24,6 +24,7 @@ from tacit.arrays import Array, Arrays, IntArray
 from tacit.driver import BoundAgent, Every, Learner
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
+from tacit.grid import GRID
 from tacit.planners.base import next_version
 from tacit.policy import uniform_policy
 from tacit.privacy.base import Report
@@ -38,8 +39,9 @@ from tacit.simulation.runs import Run
 from tacit.simulation.streams import planner_streams
 from tacit.statistics.base import Relation
 from tacit.statistics.first_visits import FirstVisits
+from tacit.statistics.norm_budget import NormBudget
 from tacit.task import Task
-from tacit.trajectory import Trajectory
+from tacit.trajectory import Lives, Trajectory
 
 # ---- whole agents: a pair is counted in every participation -------------------------------------
 
@@ -197,6 +199,41 @@ class AsksForAll:
         return Publication(
             next_version(previous), policy, {"wanted": np.full(len(pairs.action), 2)}
         )
+
+
+# ---- norm budgets -------------------------------------------------------------------------------
+
+
+class FreeTrifles(NormBudget):
+    """What is shorter than an eighth of what is left costs nothing."""
+
+    def add_people(self, lives, publication, coins, who, memory, out, forget=False) -> None:  # type: ignore[no-untyped-def]
+        for row, person in enumerate(who):
+            own = Lives(*(part[row : row + 1] for part in lives))
+            before, one = int(memory.spent[person]), np.zeros_like(out)
+            coin = coins[row : row + 1]
+            super().add_people(own, publication, coin, who[row : row + 1], memory, one, forget)
+            out += one
+            if 8 * (memory.spent[person] - before) < self.budget - before:
+                memory.spent[person] = before
+
+
+def short_visits_exceed_the_budget(kind: type[NormBudget]) -> bool:
+    """Whether a life of single steps adds more than B."""
+    problem = tacit.problem("random-mdp", states=2, actions=2, horizon=100)
+    agent, rule = tacit.agent("tacit-linear", epsilon=1.0), Participation("any", "lifetime")
+    bound = bind(problem, agent, 1000, participations=rule)
+    assert isinstance(bound.statistic, NormBudget)
+    budget, who = kind(bound.statistic.inner, bound.task), np.zeros(1, dtype=np.int64)
+    memory, total = budget.memory(1), 0.0
+    entry = Publication(0, uniform_policy(100, 2, 2))
+    here = np.zeros((1, 2), dtype=np.int64)
+    step = Lives(here, here[:, :1], np.ones((1, 1)))
+    for _ in range(200):
+        out = np.zeros(budget.layout.size, dtype=np.int64)
+        budget.add_people(step, entry, who, who, memory, out)
+        total += float(np.linalg.norm(out * budget.layout.units))
+    return total > budget.budget * GRID * (1 + 1e-9)
 
 
 class Quiet(SimulatedNoise):

@@ -49,8 +49,15 @@ FALSE = (
     *("with probability delta", "probability of delta", "with probability 1 - delta"),
     *("nobody, we included, can know", "can know what really happened", "can become right in"),
     "without learning about any one",
+    *(
+        "other times give nothing away",
+        "nothing else about the user",
+        "period only, and in no other",
+    ),
+    *("tells nothing about the user", "learn about any one of them", "knows nobody"),
 )
-"""Said of (epsilon, delta) these promise more than is proved (proofs/sentences.md)."""
+"""These promise more than is proved (proofs/sentences.md): of (epsilon, delta), or because that
+somebody takes part, and when, can be seen."""
 
 
 def as_read(text: str) -> str:

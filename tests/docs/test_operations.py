@@ -16,6 +16,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from patience import PATIENCE
 from service.conftest import postgres_server  # noqa: F401
 from service.http.running import JOINT, small_service
 from tacit.cli.main import app
@@ -116,12 +117,12 @@ def test_the_commands_of_compose_work_together(tmp_path: Path, postgres_server: 
             )
             stack.callback(process.wait)
             stack.callback(process.terminate)
-            deadline = time.monotonic() + 180
+            deadline = time.monotonic() + PATIENCE
             while not probe(services[name], ports):
                 assert process.poll() is None and time.monotonic() < deadline
                 time.sleep(0.5)
         ready = f"http://127.0.0.1:{ports['8081']}/readyz"
-        while httpx.get(ready, timeout=60).status_code != 200:
+        while httpx.get(ready, timeout=PATIENCE).status_code != 200:
             assert time.monotonic() < deadline
             time.sleep(0.5)
         assert len(list(folders["/etc/tacit"].iterdir())) == 1  # it is mounted read-only
@@ -129,7 +130,7 @@ def test_the_commands_of_compose_work_together(tmp_path: Path, postgres_server: 
         page = httpx.get(
             f"http://127.0.0.1:{ports['8081']}/metrics",
             headers={"Authorization": f"Bearer {token}"},
-            timeout=60,
+            timeout=PATIENCE,
         ).text
         assert (
             "tacit_planner_duration_seconds_bucket" in page and 'tacit_ready{task="task"} 1' in page

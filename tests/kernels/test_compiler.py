@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from patience import PATIENCE
 from tacit.kernels import compiler
 from tacit.kernels.compiler import source_hash
 
@@ -18,7 +19,7 @@ def run(code, **environment):
         [sys.executable, "-W", "error", "-c", code],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         env={**os.environ, **environment},
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -93,14 +93,16 @@ task.horizon = 5
 @pytest.mark.parametrize(
     ("column", "text", "said"),
     [
-        ("step", "monday", "has no number"),
-        ("reward", "yes", "has no number"),
-        ("step", "99", "no row of the log counts"),
+        ("step", "monday", "are no whole number"),
+        ("reward", "yes", "are no number"),
+        ("step", "99", "no row counts"),
+        ("person", "", "rows that have no person"),
     ],
 )
-def test_a_column_without_a_readable_value_costs_nothing(
+def test_a_column_without_a_readable_value_is_charged_and_told(
     tmp_path, log, mapped, column: str, text: str, said: str
 ) -> None:
+    """Whether it is refused would follow from one person, in a log where nobody else is."""
     file, path = tmp_path / "log.csv", tmp_path / "made_up.ledger"
     write_log(log, file)
     with file.open(newline="") as lines:
@@ -109,9 +111,9 @@ def test_a_column_without_a_readable_value_costs_nothing(
         writer = csv.DictWriter(lines, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    with pytest.raises(InvalidInput, match=said):
-        offline(file, mapped, epsilon=1.0, ledger=path)
-    assert not path.exists()
+    found = offline(file, mapped, epsilon=1.0, ledger=path)
+    assert spent(path) == pytest.approx(found.guarantee.mu**2, rel=1e-6)
+    assert said in "\n".join(found.told.lines(mapped))
 
 
 def test_a_folder_that_is_taken_is_told_before_the_charge(tmp_path, log) -> None:

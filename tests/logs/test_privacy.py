@@ -65,11 +65,12 @@ def test_people_of_a_log_in_memory_are_told_apart_and_cut(mapped) -> None:
     log = neighbours(mapped)[0]
     few = replace(mapped, task=replace(mapped.task, users=10))
     found = offline(log, few, epsilon=1.0, ledger="never written", noise="simulated")
-    assert found.told == {"rows that count": 60, "people": 10}
+    assert (found.told.rows, found.told.kept, found.told.people) == (180, 60, 30)
+    assert "people beyond the declared number of 10" in "".join(found.told.lines(few))
     assert "one person does in all their participations by" in found.guarantee.statement()
-    for begin in ([0, 6, 3, 12], [0, 10**6], [-1, 6], [0]):
+    for begin in ([0, 6, 3, 12], [0, 10**6], [-1, 6], [], [0.0, 6.0], [[0, 6]], ["0", "6"]):
         wrong = log._replace(begin=np.array(begin))
-        with pytest.raises(InvalidInput, match="person by person"):
+        with pytest.raises(InvalidInput, match="person by person|column 'begin'"):
             offline(wrong, mapped, epsilon=1.0, ledger="never written", noise="simulated")
 
 

@@ -1,6 +1,10 @@
 """Files become rows, and rows are cut by rule, whatever they hold and however they lie."""
 
+import dataclasses
+import sys
 from datetime import datetime
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +14,14 @@ import pytest
 
 from logs.worlds import chain, mapping, uniform
 from tacit.errors import InvalidInput
-from tacit.logs.mapping import make_mapping
-from tacit.logs.reading import read_log
+from tacit.logs import reading
+from tacit.logs.mapping import Mapped, make_mapping
+from tacit.logs.prior import Prior
+from tacit.logs.reading import open_log
+from tacit.logs.run import ASSUMES, EPISODES, offline
+from tacit.logs.screen import MARK
 from tacit.logs.simulated import simulate_log, write_log
+from tacit.report.log_page import render_page
 from tacit.statistics.logged import LoggedVisits
 
 RAW = {
@@ -42,7 +51,7 @@ def rows(tmp_path, table, mapped, ending="parquet"):
         pyarrow.csv.write_csv(made, path)
     else:
         pyarrow.parquet.write_table(made, path)
-    return read_log(path, mapped).log
+    return open_log(path, mapped).read().log
 
 
 def table(**columns):
@@ -142,8 +151,6 @@ def test_a_row_without_a_step_is_left_out(tmp_path, steps) -> None:
 
 def test_people_are_told_apart_in_every_piece_of_a_file(tmp_path, monkeypatch) -> None:
     """Ids that look like numbers in one piece and not in another still are the same people."""
-    from tacit.logs import reading
-
     monkeypatch.setattr(reading, "PIECE", 2)
     who = ["7", "7", "x", "7", "x", "08", "8", "8.0"]
     found = rows(tmp_path, table(who=who, stay=list(range(8)), day=[1] * 8), raw(), "csv")
@@ -164,17 +171,17 @@ def test_order_and_format_of_the_file_do_not_matter(tmp_path) -> None:
     sums = []
     for name in ("log.parquet", "log.csv"):
         path = write_log(made, tmp_path / name)
-        sums.append(counted(statistic, read_log(path, mapped).log))
+        sums.append(counted(statistic, open_log(path, mapped).read().log))
     shuffled = pyarrow.parquet.read_table(tmp_path / "log.parquet")
     order = np.random.default_rng(1).permutation(shuffled.num_rows)
     pyarrow.parquet.write_table(shuffled.take(pa.array(order)), tmp_path / "shuffled.parquet")
-    sums.append(counted(statistic, read_log(tmp_path / "shuffled.parquet", mapped).log))
+    sums.append(counted(statistic, open_log(tmp_path / "shuffled.parquet", mapped).read().log))
     folder = tmp_path / "folder"
     folder.mkdir()
     half = shuffled.num_rows // 2
     for i, part in enumerate((shuffled.slice(0, half), shuffled.slice(half))):
         pyarrow.parquet.write_table(part, folder / f"{i}.parquet")
-    sums.append(counted(statistic, read_log(folder, mapped).log))
+    sums.append(counted(statistic, open_log(folder, mapped).read().log))
     for other in sums:
         assert np.array_equal(other, counted(statistic, made))
 
@@ -203,6 +210,10 @@ def counted(statistic, log):
         ({"reward": {"range": [-1.7e308, 1.7e308]}}, "a finite width apart"),
         ({"task": {"steps": "dated", "date_format": "%Q"}}, "date_format cannot be used"),
         ({"task": {"date_format": "%Y"}}, 'date_format is for steps = "dated"'),
+        ({"action": {"values": ["rest", "Rest"]}}, "differ at most in case or spaces"),
+        ({"action": {"values": ["rest", " rest"]}}, "differ at most in case or spaces"),
+        ({"action": {"values": ["rest", ""]}}, "a missing value goes to other"),
+        ({"reward": {"missing": 11}}, "missing = 11, but .* <= 10"),
     ],
 )
 def test_mistakes_in_the_mapping_are_told(tmp_path, change, said) -> None:
@@ -210,23 +221,25 @@ def test_mistakes_in_the_mapping_are_told(tmp_path, change, said) -> None:
         rows(tmp_path, table(did=["rest"]), raw(**change))
 
 
-def test_a_log_that_is_not_there_or_empty_is_told(tmp_path) -> None:
+def test_a_log_that_is_not_there_is_told_and_an_empty_one_is_read(tmp_path) -> None:
     for path, said in (("none.csv", "no log"), ("x.txt", "must be")):
         if path == "x.txt":
             (tmp_path / path).write_text("x")
         with pytest.raises(InvalidInput, match=said):
-            read_log(tmp_path / path, raw())
-    with pytest.raises(InvalidInput, match="no rows"):
-        rows(tmp_path, table(who=pa.array([None, None], pa.string())), raw())
+            open_log(tmp_path / path, raw())
+    nobody = table(who=pa.array([None, None], pa.string()))
+    for empty in (nobody, {name: column[:0] for name, column in nobody.items()}):
+        for ending in ("csv", "parquet"):
+            found = rows(tmp_path, empty, raw(), ending)
+            assert found.people == 0 and not any(map(len, found[1:]))
     (tmp_path / "bad.parquet").write_bytes(b"nothing")
     with pytest.raises(InvalidInput, match="cannot be read as a log"):
-        read_log(tmp_path / "bad.parquet", raw())
+        open_log(tmp_path / "bad.parquet", raw())
 
 
-def test_a_minari_data_set_is_a_log(tmp_path, monkeypatch) -> None:
-    minari = pytest.importorskip("minari")
-    from types import SimpleNamespace
-
+@pytest.fixture
+def episodes(monkeypatch) -> Mapped:
+    """The mapping of a Minari data set with one episode."""
     episode = SimpleNamespace(
         id=4,
         observations=np.array([0, 1, 2]),
@@ -234,9 +247,15 @@ def test_a_minari_data_set_is_a_log(tmp_path, monkeypatch) -> None:
         rewards=np.array([0.0, 1.0]),
         terminations=np.array([False, True]),
     )
-    held = SimpleNamespace(iterate_episodes=lambda: iter([episode]))
-    monkeypatch.setattr(minari, "load_dataset", lambda name: held)
-    mapped = make_mapping(
+    one = SimpleNamespace(shape=())
+    held = SimpleNamespace(
+        iterate_episodes=lambda: iter([episode]), observation_space=one, action_space=one
+    )
+    package = ModuleType("minari")  # also where it is not installed
+    package.__spec__ = ModuleSpec("minari", None)
+    package.load_dataset = lambda name: held  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "minari", package)
+    return make_mapping(
         {
             "data": {"name": "m"},
             "columns": {"person": "person", "step": "step", "reward": "reward", "ends": "ends"},
@@ -245,8 +264,35 @@ def test_a_minari_data_set_is_a_log(tmp_path, monkeypatch) -> None:
             "task": {"horizon": 5},
         }
     )
-    found = read_log("minari:any", mapped).log
+
+
+def test_a_minari_data_set_is_a_log(episodes) -> None:
+    found = open_log("minari:any", episodes).read().log
     assert kept(found) == [[0, 1], [0, 1], [1, 0], [1, 3]]
+
+
+def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> None:
+    """Nobody knows whose its episodes are; a log with persons is covered over all of theirs."""
+    result = offline("minari:any", episodes, epsilon=1.0, noise="simulated")
+    words, page = result.guarantee.statement(), render_page(result)
+    assert result.guarantee.brief() == "joint epsilon 1, delta 1e-05 per participation"
+    assert "the trajectory of any single participation by any other" in words
+    assert (
+        f"Assumes: {EPISODES}." in words and "nothing is promised about a person with" in EPISODES
+    )
+    for text in (words, page):
+        assert "all their" not in text and "same way in all of" not in text
+    assert "for each episode alone" in page and EPISODES in page
+    assert " episodes (a noisy number)" in page
+    rows = open_log("minari:any", episodes).read().log
+    named = offline(rows, episodes, epsilon=1.0, noise="simulated")
+    assert named.guarantee.unit == "user" and named.guarantee.assumptions == ASSUMES
+    assert "for each person over all their episodes" in (said := render_page(named))
+    assert " people (a noisy number)" in said
+    online = dataclasses.replace(named.guarantee, participations=1, rule=None)
+    for made, whom in ((result, "participation"), (named, "user")):
+        (both,) = Prior.of(made).stated(online).also
+        assert both.unit == whom and both.mu > online.mu
 
 
 def test_a_label_between_whole_numbers_is_not_the_one_below(tmp_path) -> None:
@@ -256,11 +302,175 @@ def test_a_label_between_whole_numbers_is_not_the_one_below(tmp_path) -> None:
     assert kept(found)[1] == [0, 2, 1]
 
 
+def test_truth_in_a_mapping_is_that_of_a_log(tmp_path) -> None:
+    mapped = raw(state=[{"column": "mood", "values": [True, False]}])
+    for ending in ("parquet", "csv"):
+        found = rows(tmp_path, table(mood=[False, True, None]), mapped, ending)
+        assert kept(found)[1] == [1, 0]
+
+
+@pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64(), pa.int8()])
+def test_whole_numbers_are_labels_in_any_type(tmp_path, kind) -> None:
+    mapped = raw(state=[{"column": "mood", "values": [1, 2], "other": "unknown"}])
+    found = rows(tmp_path, table(mood=pa.array([1, 2, None], kind)), mapped)
+    assert kept(found)[1] == [0, 1, 2]
+
+
 def test_a_mapping_without_rewards_says_what_they_count_as() -> None:
     assert mapping(chain()).notes == ()
     bare = {**RAW, "columns": {"person": "who"}, "reward": {}}
     (said,) = make_mapping(bare).notes
     assert "all of them count as 0" in said
+
+
+def folder_of(tmp_path, *parts):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for i, part in enumerate(parts):
+        pyarrow.parquet.write_table(pa.table(part), folder / f"{i}.parquet")
+    return folder
+
+
+def test_files_of_a_folder_may_have_types_of_their_own(tmp_path) -> None:
+    """One value that is no number makes a column of texts of its file, and of no other."""
+    typed = table(who=[7, 8], day=[1, 1], age=pa.array([20, 70], pa.float16()))
+    texts = table(who=["7", "x"], day=["2", "no"], age=["70", "old"], score=["0", "?"])
+    coded = table(who=[8], day=[2], mood=pa.array(["tense"]).dictionary_encode(), score=[None])
+    coded["age"] = pa.array([20.0]).dictionary_encode()
+    log, exact = open_log(folder_of(tmp_path, typed, texts, coded), raw()).read()
+    assert log.begin.tolist() == [0, 2, 4, 4]  # 7, 8 and x
+    assert kept(log) == [[0, 1, 0, 1], [2, 3, 0, 2], [0, 0, 0, 0], [3, -1, 2, -1]] or (
+        kept(log) == [[0, 1, 0, 1], [0, 2, 2, 3], [0, 0, 0, 0], [2, -1, 3, -1]]
+    )
+    assert exact.rows == 5 and exact.kept == 4 and not exact.stopped
+    csv_too = tmp_path / "parts" / "3.csv"
+    pyarrow.csv.write_csv(pa.table(table(who=["8"], day=[3])), csv_too)
+    assert open_log(tmp_path / "parts", raw()).read().log.people == 3
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_every_file_of_a_folder_has_the_columns(tmp_path, ending) -> None:
+    folder = folder_of(tmp_path, table(day=[1, 2]))
+    bare = pa.table({name: x for name, x in table(day=[1]).items() if name != "score"})
+    if ending == "csv":
+        pyarrow.csv.write_csv(bare, folder / "1.csv")
+    else:
+        pyarrow.parquet.write_table(bare, folder / "1.parquet")
+    with pytest.raises(InvalidInput, match=f"1.{ending} has no column 'score'"):
+        open_log(folder, raw())
+    (folder / f"1.{ending}").unlink()
+    (folder / "1.csv").write_text("who,who,stay,day,score,mood,age,did\n")
+    with pytest.raises(InvalidInput, match="several columns 'who'"):
+        open_log(folder, raw())
+
+
+def test_a_row_longer_than_a_piece_keeps_no_other_from_being_read(tmp_path, monkeypatch) -> None:
+    lines = [f"{who},1,1,{who % 7},calm,20,rest" for who in range(1000)]
+    lines[500] = "500,1,1,3," + "x" * 3_000 + ",20,rest"
+    lines[100] += ",1"
+    lines[900] += ",1"
+    (tmp_path / "log.csv").write_text("\n".join(["who,stay,day,score,mood,age,did", *lines, ""]))
+    found = []
+    for block in (8 << 20, 1024):
+        monkeypatch.setattr(reading, "BLOCK", block)
+        log, exact = open_log(tmp_path / "log.csv", raw()).read()
+        found.append([column.tobytes() for column in log] + [exact])
+    assert found[0] == found[1] and exact.kept == 998 and not exact.stopped
+    assert exact.left["have too many or too few cells"] == 2
+
+
+@pytest.mark.parametrize("first", ["a,1,1,calm", "who;stay;day;mood", "x" * 200_000, "", '"who'])
+def test_a_first_line_that_names_no_columns_is_not_quoted(tmp_path, first) -> None:
+    (tmp_path / "log.csv").write_text(f"{first}\nb,1,1,tense\n")
+    with pytest.raises(InvalidInput) as refused:
+        open_log(tmp_path / "log.csv", raw())
+    assert not {"calm", "tense", ";"} & set(str(refused.value).replace("'", " ").split())
+    assert "with commas between them" in str(refused.value) or first[0] in 'x"'
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ({"mood": [["calm"]]}, "cannot be read as a log"),
+        ({"who": [{"name": "a"}]}, "cannot be read as a log"),
+        ({"score": [datetime(2026, 3, 1)]}, "column 'score' holds dates"),
+        ({"day": [datetime(2026, 3, 1)]}, 'steps = "dated"'),
+        ({"age": pa.array([1], pa.duration("s"))}, "column 'age' holds dates or times"),
+    ],
+)
+def test_a_type_that_cannot_be_meant_is_refused_before_a_row_is_there(
+    tmp_path, column, said
+) -> None:
+    for rows in (1, 0):
+        made = pa.table(table(day=[1]) | column).slice(0, rows)
+        pyarrow.parquet.write_table(made, tmp_path / "log.parquet")
+        with pytest.raises(InvalidInput, match=said):
+            open_log(tmp_path / "log.parquet", raw())
+
+
+def test_values_that_are_all_missing_have_no_type_and_are_read(tmp_path) -> None:
+    nothing = {name: pa.nulls(2) for name in ("stay", "score", "mood", "age", "did")}
+    _, exact = open_log(folder_of(tmp_path, table(day=[1, 2]) | nothing), raw()).read()
+    assert exact.rows == 2 and exact.kept == 0 and not exact.stopped
+    assert exact.columns["reward", "score"]["missing"] == 2
+    nobody = table(day=[1, 2]) | {"who": pa.nulls(2)}
+    pyarrow.parquet.write_table(pa.table(nobody), tmp_path / "parts" / "0.parquet")
+    assert open_log(tmp_path / "parts", raw()).read().exact.left["have no person"] == 2
+
+
+def test_the_holder_is_told_what_does_not_fit_and_what_to_do(tmp_path) -> None:
+    made = table(
+        day=["1", "2", "3", "4", "x", None],
+        mood=["Calm", "calm ", "odd", None, "calm", "calm"],
+        age=["20", "old", "20", "20", "20", "20"],
+        did=["rest", "fly", None, "rest", "rest", "rest"],
+        score=["60", "-1", "?", None, "5", "0"],
+        odds=["0.5", "0", "2", None, "no", "1"],
+        quit=["maybe", "yes", None, "0", "no", "1"],
+        who=["a", "a", "a", "a", "a", "a"],
+    )
+    columns = {**RAW["columns"], "propensity": "odds", "ends": "quit"}
+    mapped = raw(columns=columns, task={"first_step": 0})
+    pyarrow.csv.write_csv(pa.table(made), tmp_path / "log.csv")
+    with (tmp_path / "log.csv").open("ab") as file:
+        file.write(b"1,2\n,1,1,0,calm,20,rest,0,1\n")
+    _, exact = open_log(tmp_path / "log.csv", mapped).read()
+    lines = exact.lines(mapped)
+    assert all(line.endswith(MARK) for line in lines)
+    assert [line.removesuffix(MARK).strip() for line in lines] == TOLD.strip().split("\n")
+
+
+TOLD = """
+rows: 8
+rows that count: 1
+people: 1
+rows that have too many or too few cells: 1
+rows that have no person: 1
+rows that have no readable step: 2
+rows that lie after the last step: 2
+rows that have an undeclared state: 1
+column 'day', step: 1 of 6 values are missing: their rows do not count
+column 'day', step: 1 of 6 values are no whole number: their rows do not count
+column 'day', step: no row has the number 0; let [task] first_step be the number of the first step
+column 'score', reward: 1 of 6 values are missing: count as 5, which [reward] missing says
+column 'score', reward: 1 of 6 values are no number: count as 5, which [reward] missing says
+column 'score', reward: 2 of 6 values lie outside of 0 to 10 and were cut; let [reward] range hold \
+every reward that can occur
+column 'odds', propensity: 1 of 6 values are missing: by weights, their episodes count for nothing
+column 'odds', propensity: 3 of 6 values are no chance above 0 and at most 1: by weights, their \
+episodes count for nothing
+column 'quit', ends: 1 of 6 values are missing: no end
+column 'quit', ends: 1 of 6 values are neither true nor false: no end
+column 'mood', [[state]] 1: 1 of 6 values are missing: count as 'unknown'
+column 'mood', [[state]] 1: 3 of 6 values are none of the declared labels (calm, tense, unknown): \
+count as 'unknown'; labels are compared letter by letter, so spell them as the log does
+column 'mood', [[state]] 1: 2 of them would be declared if case and spaces did not matter; they \
+do: spell labels as the log does
+column 'age', [[state]] 2: 1 of 6 values are no number: their rows do not count
+column 'did', [action]: 1 of 6 values are missing: their rows teach nothing
+column 'did', [action]: 1 of 6 values are none of the declared labels (rest, walk): their rows \
+teach nothing; labels are compared letter by letter, so spell them as the log does
+"""
 
 
 GARBAGE = (
@@ -311,7 +521,7 @@ def test_what_one_person_did_never_changes_how_others_are_read(tmp_path, steps, 
         path = tmp_path / f"log.{ending}"
         write = pyarrow.csv.write_csv if ending == "csv" else pyarrow.parquet.write_table
         write(pa.table(made), path)
-        log = read_log(path, mapped).log
+        log = open_log(path, mapped).read().log
         cut = [np.split(column, log.begin[1:]) for column in log[1:]]
         return [b"".join(part.tobytes() for part in person) for person in zip(*cut, strict=True)]
 

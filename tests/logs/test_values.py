@@ -26,11 +26,12 @@ def covered(name: str, people: int, epsilon: float, logs: int) -> dict[str, list
     mapped, behaviour, other = mapping(problem, people), uniform(problem), towards_best(problem)
     truth = {"behaviour": problem.value(behaviour), "other": problem.value(other)}
     truth["weights"] = truth["other"]
-    found: dict[str, list[list[float]]] = {name: [] for name in (*truth, "policy")}
+    found: dict[str, list[list[float]]] = {name: [] for name in (*truth, "policy", "difference")}
     for k in range(logs):
         log = simulate_log(problem, behaviour, people, np.random.default_rng(1000 + k))
         made = offline(log, mapped, epsilon=epsilon, noise="simulated", seed=k)
         truth["policy"] = problem.value(made.policy.policy)
+        truth["difference"] = truth["policy"] - truth["behaviour"]
         weighed = evaluate(log, other, mapped, epsilon=epsilon, noise="simulated", seed=k)
         told = {**made.values, "other": made.worth(other), "weights": weighed.interval}
         for what, interval in told.items():
@@ -96,7 +97,7 @@ def test_large_tables_are_learned_by_outcomes() -> None:
     before = problem.value(behaviour)
     log = simulate_log(problem, behaviour, 100_000, np.random.default_rng(0), paid)
     made = offline(log, mapping(problem, most=1.0), epsilon=1.0, noise="simulated")
-    assert set(made.release.blocks) == {"outcomes", "visits", "people", "returns"}
+    assert set(made.release.blocks) == {"outcomes", "visits", "people", "whole", "returns"}
     assert problem.value(made.policy.policy) > before + 0.3 * (problem.optimal_value() - before)
     interval = made.values["behaviour"]
     assert interval.low <= before <= interval.high and interval.high - interval.low < 0.05

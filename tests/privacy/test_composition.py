@@ -116,20 +116,22 @@ def test_rules() -> None:
     assert math.isinf(mixed.epsilon_at(0.0))
 
 
-def test_a_sum_with_renewed_budgets_is_of_one_period_and_says_what_several_cost() -> None:
-    monthly = dataclasses.replace(gaussian(0.3), rule=Participation(times=5, period=86400.0))
-    for total, several in (
-        (monthly + gaussian(0.4), monthly.compose(12) + gaussian(0.4)),
-        (monthly + gaussian(0.4) + monthly, monthly.compose(24) + gaussian(0.4)),
-        (monthly.compose(12), monthly.compose(144)),
+def test_a_sum_with_renewed_budgets_counts_the_periods_in_it() -> None:
+    daily = dataclasses.replace(gaussian(0.3), rule=Participation(times=5, period=86400.0))
+    for total, words in (
+        (daily + gaussian(0.4), "1 period of 1 day and 1 task without periods"),
+        (daily + gaussian(0.4) + daily, "2 periods of 1 day and 1 task without periods"),
+        (daily.compose(12), "12 periods of 1 day"),
+        (daily.compose(12).compose(12), "144 periods of 1 day"),
     ):
         said = total.statement().split("\n")
-        assert "whatever one person does in one period in each of" in said[1]
-        assert "a user in one period" in said[2] and "in one period only" in said[4]
-        assert f"renewed, the sum costs ({at_most(several.epsilon, 6)}, 1e-05)" in said[5]
-    assert "period" not in (gaussian(0.3) + gaussian(0.4)).statement()
-    endless = made(epsilon=0.1, delta=0.1, rule=monthly.rule)
-    assert "the sum costs (inf, 1)" in endless.compose(2).statement()
+        assert said[0].startswith(
+            f"({at_most(total.epsilon, 6)}, 1e-05)-differential privacy over {words}, "
+        )
+        assert f"whatever one person does in all their participations in {words} by" in said[1]
+        assert f"get to see, in {words}, and" in said[2] and "true of a user in them" in said[2]
+        assert said[4].startswith(f"A sum over {words}: ") and "further period" in said[4]
+    assert "period" not in (gaussian(0.3) + gaussian(0.4)).statement().partition("Assumes")[0]
 
 
 def test_too_many_answers_are_covered_not_dropped() -> None:
@@ -218,14 +220,14 @@ def test_the_statement_of_a_sum_says_what_it_covers(tmp_path) -> None:
     twice = made(epsilon=0.5, participations=2, assumptions=("a holds",), noise={"std": 3.0})
     total = twice + gaussian(0.1)
     words = total.statement()
-    assert "in each of 2 tasks by any other" in words and "in all 2 tasks" in words
-    assert "in each of them 1 to 2 times, as stated for each, and in no other" in words
+    assert "in each of 2 tasks by any other" in words and "get to see, in 2 tasks, and" in words
+    assert "in each of them 1 to 2 times, as stated for each, all of it together" in words
     assert "may take part 3 times" not in words
     assert "Assumes: a holds." in words and "noise independently" in words
     assert total.participations == 3 and list(total.noise.values()) == [3.0]
     each = dataclasses.replace(pure(0.5), unit="participation").compose(3).statement()
     assert "any single participation in each of 3 tasks" in each
-    assert "true of a participation in each task" in each
+    assert "true of a participation in each of them" in each
 
     file = tmp_path / "sum.json"
     file.write_text(json.dumps(total.to_json()))
@@ -248,6 +250,28 @@ def test_forms_say_what_is_stated_and_what_is_missing(name: str) -> None:
     assert missing and not any("privacy_parameters" in field for field in missing)
     with pytest.raises(InvalidInput, match="simulation"):
         form(pure(1.0).as_simulated(), name)
+
+
+def test_forms_say_what_their_numbers_are_over() -> None:
+    rule = Participation(5, "lifetime", period=30 * 86400.0)
+    monthly = dataclasses.replace(gaussian(0.5), participations=5, rule=rule)
+    for name in FORMS:
+        text = json.dumps(form(monthly, name))
+        assert "All data of one user in one period of 30 days, replaced" in text
+        assert "and further periods cost more" in text and "covered together (" not in text
+        assert "The parameters are per period of 30 days." in text
+        year = json.dumps(form(monthly.compose(12), name))
+        assert "All data of one user in 12 periods of 30 days, replaced" in year
+        assert "The parameters are over 12 periods of 30 days." in year
+        assert "The parameters" not in json.dumps(form(gaussian(0.5), name))
+
+
+def test_a_form_states_the_curve_that_is_proved() -> None:
+    """All of it where noise is Gaussian, and one point besides where it is not."""
+    said = form(gaussian(0.5), "nist")["privacy_parameters"]["details"]
+    assert said == "Gaussian differential privacy with mu = 0.5 holds at every epsilon."
+    said = form(pure(1.0), "nist")["privacy_parameters"]["details"]
+    assert "epsilon 0" in said and f"{math.tanh(0.5):.4f}" in said and "mu" not in said
 
 
 def test_an_unknown_form_is_named() -> None:

@@ -85,6 +85,17 @@ def test_bounded_noise_is_a_law_of_the_grid_in_simulation_only():
         SecureNoise().fill(law, out)
 
 
+@pytest.mark.parametrize("kind", ["laplace", "gaussian", "bounded"])
+def test_simulated_noise_keeps_its_law_up_to_the_largest_scale(kind):
+    """The same draws, larger: nothing is cut off on the way to whole steps."""
+    small = np.full(2000, 2.0**20)
+    expected, out = (np.zeros(2000, dtype=np.int64) for _ in range(2))
+    simulated(7).fill(GridLaw(kind, small), expected)
+    for power in (31, 33, 45, 53):
+        simulated(7).fill(GridLaw(kind, np.full(2000, 2.0**power)), out)
+        assert np.allclose(out / 2.0**power, expected / 2.0**20, rtol=0, atol=2.0**-20)
+
+
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 def test_secure_noise_has_exactly_its_scale_where_cells_differ(kind):
     assert not misfits(SecureNoise(), kind)

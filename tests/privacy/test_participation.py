@@ -202,8 +202,8 @@ def test_the_statement_speaks_of_all_that_one_person_does() -> None:
 def test_the_statement_of_a_period_says_so_and_what_twelve_cost() -> None:
     guarantee = stated(times=30, period=MONTH)
     text, total = guarantee.statement(), guarantee.compose(12)
-    assert "participations of a period by anything else" in text
-    assert f"12 periods together cost ({total.epsilon:.5f}"[:-2] in text
+    assert "participations of a period of 30 days by anything else" in text
+    assert f"12 periods ({total.epsilon:.5f}"[:-2] in text
     assert "in the period in which the batch that it is counted in began" in text
     local = stated("tacit-local", times=30, period=MONTH).statement()
     assert "sends in one period" in local and "only the first participation of its user in a" in (
@@ -256,6 +256,17 @@ def test_a_rule_that_only_one_of_them_has_is_named() -> None:
     for a, b in ((BASE, with_rule(times=3, period=MONTH)), (with_rule(times=3), BASE)):
         (found,) = [d for d in compare_statements(a, b).differences if d.field == "rule"]
         assert "up to 3 times" in found.words and json.dumps(vars(found))
+
+
+def test_numbers_over_a_period_and_over_a_life_are_not_compared() -> None:
+    """Epsilon 0.5 of a month is not better than epsilon 1 for ever."""
+    month = dataclasses.replace(with_rule(times=30, period=MONTH), epsilon=0.5, mu=0.14)
+    compared = compare_statements(month, with_rule(times=3))
+    found = {d.field: d for d in compared.differences}
+    for field in ("epsilon", "mu", "participations"):
+        assert found[field].stronger is None
+        assert "A per period of 30 days, B over all that one person does" in found[field].words
+    assert compared.stronger is None
 
 
 def test_sums_of_periods_are_not_sums_of_lives() -> None:

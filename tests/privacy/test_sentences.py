@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit
+from tacit import Participation
 from tacit.agents import agents
 from tacit.privacy import Guarantee
 from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
@@ -63,6 +64,10 @@ def test_the_sentence_names_what_is_seen_and_whose_data_it_is() -> None:
     assert "everything a device sends in one participation and" in meaning(visit)
     assert "true of a participation guesses" in meaning(visit)
     assert "100 participations of which a story" in meaning(visit)
+    assert "every time, and no number is promised for all of them" in statement(visit)
+    assert "One person may take part" not in statement(
+        dataclasses.replace(visit, participations=None)
+    )
     nested = statement(SHUFFLED).split("\n")
     assert meaning(SHUFFLED) in nested and meaning(PURE) in nested
 
@@ -71,7 +76,7 @@ def test_the_statement_has_it_as_its_third_line_and_names_events() -> None:
     for guarantee in (PURE, GAUSSIAN, SHUFFLED):
         lines = statement(guarantee).split("\n")
         assert lines[2] == meaning(guarantee)
-        assert "changes the probability of every event by at most a factor e^" in lines[1]
+        assert re.search("every event in (all|everything) .* by at most a factor e", lines[1])
     assert statement(PURE).split("\n")[1].endswith("a factor e^1.")
     assert statement(GAUSSIAN).split("\n")[1].endswith("a factor e^1, plus 1e-05.")
 
@@ -208,3 +213,153 @@ def test_every_consent_says_what_is_not_hidden_and_whom_the_numbers_cover(guaran
     assert "up to 3 times. These numbers cover all of them together." in thrice
     visit = told(dataclasses.replace(guarantee, unit="participation"))
     assert "Nobody counts how often you do" in visit and "of one participation." in visit
+
+
+MONTH = "period of 30 days"
+MONTHLY = {
+    teaches: dataclasses.replace(
+        one, participations=None, rule=Participation(None, teaches, period="30d")
+    )
+    for teaches, one in (("first", PURE), ("lifetime", GAUSSIAN))
+}
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "words"),
+    [
+        (PURE, "local epsilon 1"),
+        (MONTHLY["first"], f"local epsilon 1 per {MONTH}"),
+        (MONTHLY["lifetime"], f"joint epsilon 1, delta 1e-05 per {MONTH}"),
+        (
+            dataclasses.replace(MONTHLY["first"], requested_epsilon=2.0),
+            f"local epsilon 1 per {MONTH} (asked for 2)",
+        ),
+        (
+            dataclasses.replace(
+                MONTHLY["lifetime"],
+                requested_epsilon=1.0,
+                requested_delta=1e-6,
+                delta_at_requested_epsilon=1e-5,
+            ),
+            f"joint epsilon 1, delta 1e-05 per {MONTH} (asked for 1e-06)",
+        ),
+        (
+            MONTHLY["lifetime"].compose(12),
+            "joint epsilon 4.02, delta 1e-05 over 12 periods of 30 days",
+        ),
+        (PURE.compose(12), "local epsilon 12 over 12 tasks"),
+        (
+            MONTHLY["first"].compose(3) + PURE,
+            "local epsilon 4 over 3 periods of 30 days and 1 task without periods",
+        ),
+        (dataclasses.replace(PURE, unit="participation"), "local epsilon 1 per participation"),
+    ],
+)
+def test_legends_name_what_their_numbers_are_over(guarantee: Guarantee, words: str) -> None:
+    assert brief(guarantee) == words
+    whole = words.split("epsilon")[1]
+    for part in re.findall(r" (?:per|over) [^(]*", whole):
+        assert part.strip() in statement(guarantee).split(", " + guarantee.model)[0]
+
+
+@pytest.mark.parametrize("teaches", ["first", "lifetime"])
+def test_a_statement_of_a_period_says_what_two_and_twelve_cost(teaches: str) -> None:
+    """By the accountant: pure epsilons add up; sqrt(12) mu costs 4.01807 at delta 1e-5."""
+    one = MONTHLY[teaches]
+    lines = statement(one).split("\n")
+    assert lines[0].startswith(f"(1, {at_most(one.delta)})-differential privacy per {MONTH}, ")
+    assert f"all their participations of a {MONTH} by anything else" in lines[1]
+    assert f"which of two stories is true of a user in one {MONTH} guesses" in lines[2]
+    costs = {"first": ("(2, 0)", "(12, 0)"), "lifetime": ("(1.46517, 1e-05)", "(4.01807, 1e-05)")}
+    two, twelve = costs[teaches]
+    assert lines[5] == (
+        "Budgets are renewed every 30 days, by the calendar, so any 30 days may touch two periods. "
+        f"Together cost 2 periods {two} and 12 periods {twelve}."
+    )
+    assert told(one).endswith(
+        f"in one {MONTH}; 2 periods together {two}, 12 periods together {twelve}."
+    )
+
+
+def several(teaches: str, periods: int) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """The exact numbers of so many periods: sqrt(n) mu, or the best test of n answers."""
+    if teaches == "lifetime":
+        return shares(dataclasses.replace(GAUSSIAN, mu=math.sqrt(periods) * GAUSSIAN.mu))
+    true = mpmath.e / (1 + mpmath.e)
+    laws = [
+        [
+            mpmath.binomial(periods, k) * p**k * (1 - p) ** (periods - k)
+            for k in range(periods, -1, -1)
+        ]
+        for p in (true, 1 - true)
+    ]
+    guess, alarms, found = mpmath.mpf(0), mpmath.mpf("0.01"), mpmath.mpf(0)
+    for hit, alarm in zip(*laws, strict=True):
+        guess += max(hit, alarm) / 2
+        found += hit * min(1, alarms / alarm)
+        alarms = max(mpmath.mpf(0), alarms - alarm)
+    return 100 * guess, 100 * found
+
+
+@pytest.mark.parametrize("teaches", ["first", "lifetime"])
+def test_consent_to_a_period_says_what_longer_costs(teaches: str) -> None:
+    text = told(MONTHLY[teaches])
+    assert "two stories about your steps in one period were" in text
+    assert "These numbers cover all times of one period together." in text
+    pattern = (
+        r"over (\d+) periods they guess right in at most (\S+) of 100 cases and find at most (\S+)"
+    )
+    for (periods, *said), meant in zip(re.findall(pattern, text), (2, 12), strict=True):
+        assert int(periods) == meant
+        for printed, exact in zip(said, several(teaches, meant), strict=True):
+            assert exact <= mpmath.mpf(printed) <= exact * mpmath.mpf("1.02")
+    assert "any 30 days may touch two" in text
+    odds = "about your steps in one period change by at most a factor of 2.72."
+    assert (odds in text) == (teaches == "first")
+
+
+def test_consent_promises_nothing_of_periods_that_nothing_is_promised_of() -> None:
+    loose = dataclasses.replace(MONTHLY["first"], delta=0.1)
+    text = told(loose)
+    assert "over 12 periods they guess right in at most 100 of 100 cases" in text
+    assert "12 periods together (inf, 1)." in text
+
+
+def test_what_a_device_sends_at_other_times_is_told_apart_from_what_can_be_seen() -> None:
+    """A device of the rule `first` is silent about what happens and not about being there."""
+    once = dataclasses.replace(PURE, participations=30, rule=Participation(30, "first"))
+    for one in (once, MONTHLY["first"]):
+        text = told(one)
+        assert "give nothing away" not in text and "give away nothing" not in text
+        assert "nothing is sent about what happens, but that you take part can be seen" in text
+
+
+def test_a_curator_counts_no_more_than_a_bound_and_a_household_is_several_people() -> None:
+    often = Participation(30, "lifetime", often=3)  # taught three times, so not "nothing twice"
+    text = told(dataclasses.replace(GAUSSIAN, participations=30, rule=often))
+    assert "count no more than a fixed amount of it" in text and "twice" not in text
+    assert "what they did tells about you too" in text and "live together" not in told(PURE)
+
+
+def test_a_sum_of_periods_is_about_as_many_and_no_year_of_years() -> None:
+    year = MONTHLY["lifetime"].compose(12)
+    lines = statement(year).split("\n")
+    assert "participations in 12 periods of 30 days by anything else" in lines[1]
+    assert "in 12 periods of 30 days, and wonders" in lines[2] and "a user in them" in lines[2]
+    assert lines[4] == (
+        "A sum over 12 periods of 30 days: it covers whatever one person does in these, of one "
+        "task or of several, all of it together; every further period or task costs more."
+    )
+    assert "one period" not in statement(year) and "144" not in statement(year)
+    decade = year.compose(10)
+    assert decade == MONTHLY["lifetime"].compose(120)
+    assert brief(decade).endswith("over 120 periods of 30 days")
+
+
+def test_a_sum_of_whole_tasks_names_all_that_one_person_does_in_them() -> None:
+    lives = dataclasses.replace(GAUSSIAN, participations=None, rule=Participation(None, "lifetime"))
+    lines = statement(lives.compose(3)).split("\n")
+    assert "whatever one person does in all their participations in each of 3 tasks" in lines[1]
+    assert "as often as is stated for each" in lines[4] and "period" not in statement(lives + lives)
+    visits = dataclasses.replace(PURE, unit="participation").compose(3)
+    assert "covers one participation in each of them; every further one" in statement(visits)

@@ -11,6 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from scipy import stats
 
 import tacit
+from patience import PATIENCE
 from tacit.problems import problems
 from tacit.problems.catalogue import register
 from tacit.problems.environments import TabularEnv
@@ -199,6 +200,9 @@ def test_frequencies_do_not_match_other_tables(sampled):
 def test_a_fresh_process_can_make_the_environment(code):
     code += "; env.reset(seed=0); print(env.spec.id, env.step(1)[4]['step'])"
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert (done.stdout.strip(), done.stderr) == ("tacit/river-swim-v0 1", "")

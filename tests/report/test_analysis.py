@@ -87,6 +87,23 @@ def test_comparisons_are_corrected_together() -> None:
     assert verdict == "not decided: 4 seeds are too few for any verdict"
 
 
+def test_who_is_best_was_chosen_by_the_same_runs() -> None:
+    """Of three learners two pairs are told, and corrected as the three that might have been."""
+    from tacit.report.statistics import compare, holm
+
+    trio = [
+        made_up.arm(name, 100_000, epsilon=1.0, level=level)
+        for name, level in (("tacit-local", 40.0), ("ldp-obi", 41.0), ("ldp-psrl", 42.0))
+    ]
+    rows = contests(trio)
+    assert len(rows) == 2 and rows[0].first is rows[1].first
+    best, second, third = rows[0].first, rows[0].second, rows[1].second
+    pairs = [(best, second), (best, third), (second, third)]
+    p = holm([compare(*paired(*pair)).p for pair in pairs])
+    assert [row.adjusted for row in rows] == p[:2]
+    assert p[:2] != holm([row.result.p for row in rows]), "else this tests nothing"
+
+
 def test_users_needed_say_what_is_measured_and_what_is_not() -> None:
     rows = {row.name: row for row in users_needed(LONG)}
     good, bad = rows["tacit-local"], rows["ldp-obi"]

@@ -10,7 +10,7 @@ import pytest
 
 from report import made_up
 from tacit.errors import InvalidInput
-from tacit.report.page import render, write_report
+from tacit.report.page import _headlines, render, write_report
 from tacit.report.study import read_study
 
 
@@ -77,7 +77,7 @@ def test_learners_that_end_no_better_than_the_baseline_are_named() -> None:
     arms = tuple(worse if arm is good else arm for arm in study.arms)
     said = "By the last tenth of the users, not better than the uniform policy, or not shown to be"
     for one, named in ((study, False), (dataclasses.replace(study, arms=arms), True)):
-        found = re.findall(rf"{said}: ([^<]*)", render(one))
+        found = re.findall(rf"{said}, or not in every run: ([^<]*)", render(one))
         assert any(html.unescape(good.label) in html.unescape(line) for line in found) == named
 
 
@@ -163,3 +163,10 @@ def test_regret_of_zero_and_a_single_user_make_a_page_too(tmp_path: Path) -> Non
     text = write_report(tmp_path).read_text()
     assert "not within K = 1" in text or "not decided within K = 1" in text or "from K" in text
     assert "nan" not in text.split("<main>")[1].split('<section id="methods">')[0].lower()
+
+
+def test_the_first_lines_say_what_their_numbers_are_about() -> None:
+    """The least price of several is the least by luck as well, and learners win one by one."""
+    found = " ".join(_headlines(made_up.study()))
+    assert found.count(", the least of 2 learners.") == 4
+    assert "beat the uniform policy within K = 100,000, each with 95% confidence." in found

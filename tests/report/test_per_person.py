@@ -1,5 +1,6 @@
 """Per participation against per person: a tiny sweep whose people come back, and its page."""
 
+import dataclasses
 import json
 import math
 import re
@@ -54,6 +55,14 @@ def test_the_tables_say_who_came_and_when(folder: Path) -> None:
     assert described["returning"]["people"] == 12
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["configurations"][0]["returning"] is None
+
+
+def test_labels_of_curves_say_that_epsilon_is_of_a_period(study: Study) -> None:
+    arm = next(arm for arm in study.arms if arm.rule is not None)
+    said, rule = arm.result.guarantee, dataclasses.replace(arm.rule, period=86400.0)
+    daily = dataclasses.replace(arm.result, guarantee=dataclasses.replace(said, rule=rule))
+    label = dataclasses.replace(arm, result=daily).label
+    assert label.endswith("ε = 2 per period of 1 day") and " per " not in arm.label
 
 
 def test_rows_of_one_problem(study: Study) -> None:

@@ -71,6 +71,18 @@ def test_a_version_that_was_not_published_is_stale(deploy, opened, clock) -> Non
     assert send(collector, [report]) == ["stale"]
 
 
+def test_a_full_population_is_told_before_anything_is_randomized(deploy, opened) -> None:
+    collector = opened(deploy(users=3, batch=3))
+    *reports, late = local_reports(collector, np.random.default_rng(2), 4)
+    assert collector.taking(0).taken
+    assert send(collector, reports) == ["accepted"] * 3
+    taking = collector.taking(0)
+    assert not taking.taken and taking.reason == "population_reached"
+    assert send(collector, [late]) == ["refused"]
+    collector.turn("closed")
+    assert collector.taking(0).reason == "closed"
+
+
 class Times:
     """A deployment and publications at given times, without a database."""
 

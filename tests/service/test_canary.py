@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pytest
 
+from patience import PATIENCE
 from tacit import wire
 from tacit.policy import TabularPolicy
 from tacit.publication import Publication
@@ -127,6 +128,7 @@ def test_what_is_remembered_of_people_is_nowhere_in_clear(
                 f"{service.address}/v1/reports",
                 json={"task_id": deployment.task_id, "reports": [{"id": f"{k:032x}", **report}]},
                 headers={"Authorization": f"Bearer {who}"},
+                timeout=PATIENCE,
             )
             assert answer.json()["outcomes"][0]["outcome"] == "accepted"
         if server is None:  # elsewhere it is what pg_dump writes
@@ -136,7 +138,7 @@ def test_what_is_remembered_of_people_is_nowhere_in_clear(
             stored = Vault(deployment.key_file, deployment.task_id).get_many(connection, names)
         for place in ("/", "/v1/dashboard", "/v1/task", "/v1/guarantee", "/v1/ledger", "/metrics"):
             headers = {"Authorization": f"Bearer {operator}"}
-            page = httpx.get(f"{service.address}{place}", headers=headers)
+            page = httpx.get(f"{service.address}{place}", headers=headers, timeout=PATIENCE)
             assert page.status_code == 200, place
             pages += page.content
     finally:
@@ -187,6 +189,7 @@ def test_no_trajectory_is_left_anywhere(
             f"{service.address}/v1/reports",
             json={"task_id": deployment.task_id, "reports": reports},
             headers={"Authorization": f"Bearer {token}"},
+            timeout=PATIENCE,
         )
         outcomes = [outcome["outcome"] for outcome in answer.json()["outcomes"]]
         assert outcomes == ["accepted"] * 3  # one batch of two is released, one report waits

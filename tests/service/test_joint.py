@@ -21,7 +21,7 @@ from tacit.service.collector import Collector
 from tacit.service.planning import LEASE_SECONDS, PlannerLoop, Planning
 from tacit.service.publishing import Billboard
 from tacit.service.vault import Vault
-from tacit.service.witness import Witness
+from tacit.service.witness import Mark, Witness
 
 
 def send(collector, reports):
@@ -129,6 +129,13 @@ class Restored:
             if witness or path != self.deployment.witness:
                 path.write_bytes(content)
 
+    def one_more(self) -> None:
+        """The release after that, so that what was turned back is two behind."""
+        collector = self.opened(self.deployment)
+        send(collector, trajectories(collector, self.rng, 40))
+        self.plan(collector)
+        collector.close()
+
     @staticmethod
     def plan(collector: Collector) -> None:
         planner = PlannerLoop(collector)
@@ -164,25 +171,32 @@ def test_a_restored_database_publishes_the_same_again(
     assert len(draws) == 2
 
 
+@pytest.mark.parametrize("behind", [1, 2])
 def test_a_restored_database_with_other_reports_publishes_nothing(
-    deploy, opened, joint_text, tmp_path: Path, draws
+    deploy, opened, joint_text, tmp_path: Path, draws, behind
 ) -> None:
     run = Restored(deploy, opened, joint_text, tmp_path)
+    for _ in range(behind - 1):
+        run.one_more()
     run.turn_back()
     other = trajectories(opened(run.deployment), run.rng, 10)
     for _ in range(2):
         with pytest.raises(Refused, match="restored from before release 2, .*begin a new task"):
             run.go_on(other)
         other = []
-    assert len(draws) == 2
+    assert len(draws) == 1 + behind
     assert opened(run.deployment).status().version == 1
 
 
+@pytest.mark.parametrize("behind", [1, 2])
+@pytest.mark.parametrize("content", ["equal", "other"])
 def test_a_copy_that_drew_the_same_release_by_itself_is_refused(
-    deploy, opened, joint_text, tmp_path: Path, draws, monkeypatch
+    deploy, opened, joint_text, tmp_path: Path, draws, monkeypatch, behind, content
 ) -> None:
-    """Two copies run against one witness: equal content, other noise."""
+    """Two copies run against one witness: whatever the content, the noise is another one."""
     run = Restored(deploy, opened, joint_text, tmp_path)
+    for _ in range(behind - 1):
+        run.one_more()
     newest = run.deployment.witness.read_bytes()
     run.turn_back(witness=True)
     note = Witness.note
@@ -192,9 +206,35 @@ def test_a_copy_that_drew_the_same_release_by_itself_is_refused(
         note(witness, *args)
 
     monkeypatch.setattr(Witness, "note", later)
+    if content == "other":
+        run.late = trajectories(opened(run.deployment), run.rng, 10)
     with pytest.raises(Refused, match="restored from before release 2"):
         run.go_on(run.late)
-    assert len(draws) == 3
+    assert len(draws) == 2 + behind
+    with pytest.raises(Refused, match="restored from before release 2"):
+        opened(run.deployment)
+
+
+def test_every_release_that_is_out_is_compared_not_only_the_newest(tmp_path: Path) -> None:
+    witness = Witness(tmp_path / "witness", "task")
+    witness.create()
+    marks = [Mark(release, f"digest {release}") for release in range(1, 5)]
+    for mark in marks:
+        witness.note(mark, b"noise")
+    before = (tmp_path / "witness").read_bytes()
+    assert witness.check(Mark(0, "")).mark == marks[-1]
+    for mark in marks:
+        assert sorted(witness.check(mark).drawn) == [1, 2, 3, 4]
+        witness.note(mark, b"other noise")
+        other = mark._replace(digest="of other content")
+        for refuses in (witness.check, lambda other: witness.note(other, b"noise")):
+            with pytest.raises(Refused, match=f"restored from before release {mark.releases}"):
+                refuses(other)
+    assert (tmp_path / "witness").read_bytes() == before, "what is known stays as it was noted"
+    with pytest.raises(Refused, match="is an old copy: it knows 4 releases, the database 6"):
+        witness.check(Mark(6, "two ahead"))
+    witness.note(Mark(5, "the next one"), b"noise 5")
+    assert witness.read().drawn[5].noise == b"noise 5"
 
 
 def test_a_missing_or_older_witness_is_refused(deploy, opened, joint_text, tmp_path: Path) -> None:
@@ -276,6 +316,31 @@ def test_whatever_has_the_right_length_is_accepted_and_clipped(deploy, opened, j
         bound.statistic.contribute(trajectory, publication, 0, contribution)
         natural = np.linalg.norm(contribution * bound.statistic.layout.units)
         assert natural <= 10 * H  # finite, and nothing near what garbage could be
+
+
+def test_tasks_that_differ_in_what_one_report_says_differ_in_nothing_but_the_noise(
+    deploy, opened, joint_text, caplog
+) -> None:
+    """Answers, status, log lines and the size of all that is stored, before and after a release."""
+    seen = []
+    for said in (None, b"\xff", b"\x7f", b"\x00"):
+        collector, shown = opened(deploy(joint_text, users=200, batch=40)), []
+        reports = trajectories(collector, np.random.default_rng(4), 40)
+        if said:
+            raw = said * (16 * collector.deployment.task.horizon + 4)
+            reports[3] = replace(reports[3], message=base64.b64encode(raw).decode())
+        caplog.clear()
+        shown.append(collector.upload(collector.deployment.task_id, reports, None))
+        for _ in range(2):
+            with collector._store.read() as connection:
+                secrets = connection.execute(sa.select(schema.secrets)).all()
+            sizes = [[x if isinstance(x, str) else len(x) for x in row] for row in secrets]
+            lines = [record.getMessage() for record in caplog.records]
+            shown += [sorted(sizes), lines, repr(collector.status())]
+            PlannerLoop(collector).step()
+        seen.append(shown)
+    for one in seen:
+        assert one == seen[0]
 
 
 def test_the_noise_in_a_release_is_what_the_guarantee_was_computed_from(

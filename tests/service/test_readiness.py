@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from patience import PATIENCE, until
 from service.conftest import JOINT
 from service.devices import local_reports, trajectories
 from tacit.service import logs, readiness
@@ -20,19 +21,11 @@ from tacit.service.planning import LEASE_SECONDS, PlannerLoop
 from tacit.service.store import Store
 
 DAY = 86_400.0
-PATIENCE = 60.0
 
 
 def send(collector, reports):
     answer = collector.upload(collector.deployment.task_id, reports, None)
     return [outcome.outcome for outcome in answer.outcomes]
-
-
-def until(condition) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def reason(collector) -> str | None:

@@ -29,6 +29,9 @@ from tacit.privacy import sentences
 from tacit.service import schema
 from tacit.service.answers import Refused
 from tacit.service.collector import ANOTHER_PERIOD, Collector
+from tacit.service.dashboard.facts import FactReader
+from tacit.service.dashboard.page import Window, render
+from tacit.service.dashboard.view import build
 from tacit.service.deployment import Deployment
 from tacit.service.http.uploads import ANSWER
 from tacit.service.people import KEY, PREFIX
@@ -101,12 +104,25 @@ def test_people_are_told_the_rule(tmp_path, opened) -> None:
     told = " ".join(told.split())
     assert "up to 30 times in every period of 30 days, at least 20 hours apart" in told
     assert "Only the first time of a period is reported" in told
+    assert "the first time of a period is reported, and at the others no report" in local.returning
     assert "all their participations of a period" in local.guarantee.statement()
     joint = write(LIFETIME, tmp_path, rule='renews = "30d"')
     told = " ".join(sentences.consent(joint.guarantee, name="x", steps=4, kept=False).split())
     assert "You can take part any number of times in every period of 30 days." in told
     assert "we remember, encrypted, what you have taught" in told
-    described = opened(joint).describe()
+    assert "what they teach in all of them of a period together is bounded" in joint.returning
+    collector = opened(joint)
+    facts = FactReader(collector).read(None)
+    page = " ".join(render(build(facts), facts, Window()).split())
+    for words in (
+        "Privacy per user and period of 30 days",
+        "joint model, all of one period taken together",
+        "Budget per user and period of 30 days",
+        "everything one person sends in one period of 30 days",
+        "that somebody took part, and when, is not protected",
+    ):
+        assert words in page
+    described = collector.describe()
     assert described["task"]["rule"]["teaches"] == "lifetime"
     assert described["guarantee"]["rule"]["period"] == 30 * DAY
     assert described["guarantee"]["participations"] is None

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from patience import PATIENCE
 from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, trajectories
 from tacit.service.answers import Paused, TaskClosed
@@ -71,9 +72,12 @@ def test_no_report_is_counted_after_the_answer_to_close(deploy, opened, database
     here, there = opened(deployment), opened(deployment)
     reports = local_reports(here, np.random.default_rng(3), 400)
     accepted: list[int] = []
+    closed = threading.Event()
 
     def upload(collector, mine) -> None:
-        for report in mine:
+        for number, report in enumerate(mine):
+            if number == len(mine) - 5:  # the last ones come afterwards, however long it takes
+                assert closed.wait(PATIENCE)
             time.sleep(0.02)  # SQLite lets whoever waits for the lock in now and then only
             accepted.append(send(collector, [report]) == [("accepted", None)])
 
@@ -86,6 +90,7 @@ def test_no_report_is_counted_after_the_answer_to_close(deploy, opened, database
     while sum(accepted) < 20:
         time.sleep(0.001)
     here.turn("closed")
+    closed.set()
     final = here.status().accepted
     for thread in threads:
         thread.join()

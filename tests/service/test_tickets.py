@@ -21,6 +21,9 @@ from tacit.problems.classic import cart_pole
 from tacit.rules import sliding_of
 from tacit.service.answers import IncomingReport
 from tacit.service.collector import Collector
+from tacit.service.dashboard.facts import FactReader
+from tacit.service.dashboard.page import Window, render
+from tacit.service.dashboard.view import build
 from tacit.service.planning import PlannerLoop
 
 SEARCH = """
@@ -126,6 +129,40 @@ def test_a_batch_is_assigned_at_the_beginning_and_closed_by_a_public_rule(people
     people.begin()
     verdict = people.collector.verify()
     assert verdict.sound and verdict.reports == size, str(verdict)
+
+
+def test_what_is_said_to_be_taken_is_what_an_upload_gets(people, clock) -> None:
+    """Devices ask before they randomize: a yes that is false would cost them a report for nothing.
+
+    These hear yes whatever is said, at every moment of a batch: open, paused, shut, planned on.
+    """
+    collector, taking = people.collector, people.api.taking
+    devices = [people.begin() for _ in range(batch(collector))]
+    people.api.taking = lambda version: {**taking(version), "taken": True}
+    clock.now += 11 * 60.0
+
+    def says(version: int) -> str | None:
+        """Why it is not taken; what is said is what one of the devices gets."""
+        said = collector.taking(version)
+        (delivery,) = devices.pop().send()
+        assert people.bodies, "it was sent"
+        assert said.taken is (said.reason is None) is (delivery.outcome == "accepted")
+        people.bodies.clear()
+        return said.reason
+
+    assert says(0) is None
+    collector.turn("paused")
+    assert collector.taking(0).reason == "paused" and not collector.taking(0).taken
+    collector.turn("open")
+    clock.now += WAIT
+    assert says(0) is None, "its time has passed, but nobody has shut it"
+    assert collector.planning.tickets.shut(0) and collector.status().version == 0
+    assert says(0) == "stale", "nothing was planned yet"
+    assert people.plan() == 1
+    assert says(0) == "stale"
+    assert collector.taking(1).taken and collector.taking(2).reason == "stale"
+    collector.turn("closed")
+    assert collector.taking(1).reason == "closed" and not collector.taking(1).taken
 
 
 def test_a_report_of_the_whole_wire_has_at_most_64_bytes_besides_its_id(people, clock) -> None:
@@ -266,6 +303,10 @@ def test_a_search_to_its_end_and_what_the_dashboard_shows(people, clock) -> None
     said = people.api.dashboard()
     assert said["value"]["kind"] == "played" and len(said["value"]["points"]) > 3
     assert all(p["low"] <= p["middle"] <= p["high"] for p in said["value"]["points"])
+    facts = FactReader(people.collector).read(None)
+    page = render(build(facts), facts, Window())
+    assert page.count("<h2>Mean return of people</h2>") == 2 and "Estimated value</h2>" not in page
+    assert '<p class="small">95% band ' in page
     last = people.collector.billboard.publication(version)
     assert last.policy.sigma == 0.0 and len(last.context["curve"]) == version
     verdict = people.collector.verify()

@@ -1,5 +1,6 @@
 """``tacit.learn``: agents for tables learn what can only be played."""
 
+import dataclasses
 import json
 import threading
 
@@ -9,7 +10,7 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.simulation.learn_result import NOTE
+from tacit.simulation.learn_result import NOTE, compared
 
 CHANCES = np.array([[0.1, 0.9], [0.8, 0.2]])
 SIZES = {"states": 2, "actions": 2, "horizon": 3, "rewards": (0, 1)}
@@ -156,7 +157,8 @@ def test_the_result_says_what_it_is(tmp_path) -> None:
 
 def test_a_policy_that_learned_nothing_is_called_so() -> None:
     hopeless = tacit.learn(bandit, tacit.agent("ldp-psrl", epsilon=0.001), 20, 2, **SIZES)
-    assert hopeless.warning.startswith("Not shown to be better than uniform actions: learned")
+    assert hopeless.warning.startswith("Not shown to be better than uniform actions (")
+    assert hopeless.warning.endswith("not shown to be better than uniform actions.")
     reference = tacit.learn(bandit, tacit.agent("uniform"), 20, 2, **SIZES)
     assert reference.warning == "" and reference.tests["difference"]["mean"] == 0.0
 
@@ -235,3 +237,117 @@ def test_bad_input_is_one_sentence(changed: dict, message: str) -> None:
     given = {"environment": bandit, "agent": "psrl", "users": 10, **SIZES, **changed}
     with pytest.raises(InvalidInput, match=message):
         tacit.learn(given.pop("environment"), given.pop("agent"), given.pop("users"), **given)
+
+
+def told(policy, uniform, constant, **more) -> tacit.LearnResult:
+    """A result whose policies returned this on test episodes [runs, episodes]."""
+    result = tacit.learn(bandit, tacit.agent("psrl"), 10, len(policy), **SIZES)
+    played = {"policy": policy, "uniform": uniform, "constant": constant}
+    played = {who: np.asarray(returns, dtype=float) for who, returns in played.items()}
+    return dataclasses.replace(result, tests=compared(played, "action 2") | more)
+
+
+def around(*means: float) -> np.ndarray:
+    """Test episodes of every run: their mean, give or take 1."""
+    return np.array(means)[:, None] + np.tile([-1.0, 1.0], 100)
+
+
+def test_an_interval_about_the_agent_covers_runs() -> None:
+    """Three gains of 5.98, 0.9 and 4.97: the t interval over runs has two degrees of freedom."""
+    result = told(around(9.0, 4.0, 8.0), around(3.02, 3.1, 3.03), around(3.0, 3.0, 3.0))
+    gains = np.array([5.98, 0.9, 4.97])
+    half = 4.30265 * gains.std(ddof=1) / np.sqrt(3)
+    said = result.tested()
+    assert f"{gains.mean() - half:.3g} to {gains.mean() + half:.3g} over runs" in said
+    low, high = result.tests["difference"]["ci95"]
+    assert f"over test episodes, of these 3 policies only: {low:.3g} to {high:.3g}" in said
+    assert 4.0 < gains.mean() + half - high, "else runs make no difference"
+    report = json.loads(json.dumps(result.to_json(), allow_nan=False))["gain"]
+    assert report["ci95"] == pytest.approx([gains.mean() - half, gains.mean() + half], rel=1e-5)
+    assert report["ci95_of_these_policies"] == [low, high]
+    assert result.warning.startswith(
+        "Not shown to be better than uniform actions (3.05) or action 2 alone"
+    )
+
+
+def test_what_is_better_than_chance_in_every_run_need_not_be_better_than_one_action() -> None:
+    result = told(around(9.0, 4.0, 8.0), around(4.0, -1.0, 3.0), around(3.0, 3.1, 3.0))
+    assert result.warning.startswith("Not shown to be better than action 2 alone (3.033): what")
+
+
+def test_one_run_tells_of_no_other() -> None:
+    result = told(around(9.0), around(3.0), around(4.0))
+    assert "learned policy 9 per episode" in result.tested()
+    assert result.tested().endswith(
+        "over test episodes, of this policy only: one run tells of no other"
+    )
+    assert "over runs" not in result.tested() and result.warning == ""
+    assert result.to_json()["gain"]["ci95"] == [None, None]
+
+
+def test_runs_that_agree_know_no_more_than_was_tried() -> None:
+    result = told(around(9.0, 9.0), [[1.0] * 200] * 2, [[0.0] * 200] * 2)
+    low, high = result.tests["difference"]["ci95"]
+    assert high - low > 0.1 and f"{low:.3g} to {high:.3g} over runs" in result.tested()
+
+
+def test_a_run_that_failed_is_named_and_not_hidden_in_a_mean() -> None:
+    """Acrobot: -100, -500, -99, where uniform actions and any constant one return -500."""
+    result = told(around(-100, -500, -99), around(-499, -499, -499), around(-500, -500, -500))
+    assert result.failed == {1: "not shown to be better than uniform actions"}
+    lines = result.per_run()
+    assert lines[0].startswith("run 0: -100 (95% interval -100.1 to -99.86 over test episodes)")
+    assert lines[1].endswith("; failed: not shown to be better than uniform actions")
+    assert "1 of 3 runs failed: run 1 (-500), not shown to be better" in result.warning
+    report = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert report["failed"] == [{"run": 1, "why": result.failed[1]}]
+    assert [row["return"]["mean"] for row in report["tests"]["runs"]] == [-100, -500, -99]
+    assert "failed: not shown" in result._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("policy", "constant", "failed"),
+    [
+        ((9.0, 9.0, 9.0), 0.0, {}),
+        ((9.0, 9.0, 2.0), 3.0, {2: "worse than action 2 alone"}),
+        ((9.0, 9.0, 4.0), 3.0, {2: "it gained less than half of what the best run did"}),
+        ((9.0, 9.0, 5.2), 3.0, {}),
+        ((9.0, 9.0, 0.5), 3.0, {2: "not shown to be better than uniform actions"}),
+    ],
+)
+def test_when_a_run_has_failed(policy, constant: float, failed: dict) -> None:
+    uniform = np.zeros((3, 200)) + np.tile([1.0, -1.0], 100)
+    result = told(around(*policy), uniform + 1.0, around(*[constant] * 3))
+    assert result.failed == failed and bool(result.warning) == bool(failed)
+
+
+def test_standing_still_is_no_gain_over_standing_still() -> None:
+    """CliffWalking: -60 is the cost of 60 steps at the edge; uniform actions fall and pay 680."""
+    still = [[-60.0] * 200] * 3
+    result = told(still, around(-680, -680, -680), still)
+    assert result.failed == {}
+    assert result.warning == (
+        "Not shown to be better than action 2 alone (-60): what was learned returned -60."
+    )
+
+
+def test_the_best_constant_action_is_chosen_on_other_episodes() -> None:
+    """Action 1 pays 0.9 in state 0 and 0.2 in state 1, action 0 pays 0.1 and 0.8."""
+    result = tacit.learn(bandit, "psrl", 10, 2, **SIZES)
+    constant = result.tests["constant"]
+    assert constant["name"] == "action 1"
+    assert constant["mean"] == pytest.approx(0.55 * 2.7, abs=0.2)
+    assert len(set(constant["per_seed"])) == 2, "each run on its own episodes"
+
+
+def test_results_of_before_are_read_and_say_what_they_know(tmp_path) -> None:
+    result = tacit.learn(bandit, "psrl", 10, 2, **SIZES)
+    folder = result.save(tmp_path / "kept")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for key in ("constant", "runs"):
+        del manifest["tests"][key]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    before = tacit.LearnResult.load(folder)
+    assert "over runs" in before.tested() and "alone" not in before.tested()
+    assert before.failed == {} and [line[:7] for line in before.per_run()] == ["run 0: ", "run 1: "]
+    assert before.warning == "" and before.to_json()["failed"] == []

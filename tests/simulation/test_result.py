@@ -70,6 +70,9 @@ def test_a_run_that_ends_no_better_than_the_baseline_says_so() -> None:
         "Not better than the uniform policy: the last 10 of 100 users lost 1.067 each, and with "
         "the uniform policy they would have lost 1."
     )
+    assert made([*[0.1] * 9, 1.2]).warning == (
+        "1 of 10 runs ended no better than the uniform policy, which loses 1: run 9 (1.2)."
+    )
     assert made([1.0]).warning.startswith("Not better") and made([0.9]).warning == ""
     assert made([0.0, 1.8]).warning.startswith("Not shown to be better than the uniform policy (2")
     nothing = {"optimal_value": 1.0, "baseline": {"name": "input zero", "value": 1.0}}
@@ -171,7 +174,10 @@ def test_the_plot_names_what_it_shows(result, tmp_path: Path) -> None:
 
 def test_the_plot_explains_its_band_and_is_logarithmic(result, tmp_path: Path) -> None:
     text = result.plot(tmp_path / "regret.svg").read_text()
-    assert "<!-- line: mean over runs; band: 95% interval of the mean -->" in text
+    assert (
+        "<!-- line: mean over runs; band: its 95% interval over runs, at every point for itself -->"
+        in text
+    )
     assert "posterior sampling" in text and "10^{" in text
     linear = result.plot(tmp_path / "linear.svg", log=False).read_text()
     assert "10^{" not in linear

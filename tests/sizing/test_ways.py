@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
+from patience import PATIENCE
 from tacit.errors import InvalidInput
 from tacit.participation import Participation
 from tacit.sizing.measure import Measured, measure
@@ -76,7 +77,7 @@ def test_the_rule_on_a_simulation() -> None:
 
 def test_a_plan_counts_people_and_compares() -> None:
     agent = tacit.agent("tacit-local", epsilon=4.0)
-    how = {"epsilons": [4.0], "runs": 2, "most": 300, "seconds": 100.0}
+    how = {"epsilons": [4.0], "runs": 2, "most": 300, "seconds": PATIENCE}
     found = tacit.plan(SMALL, agent, participations=5, users=300, **how)
     said = str(found)
     assert "tacit-local: people until 50% of the gap is closed" in said
@@ -95,7 +96,10 @@ def test_a_plan_counts_people_and_compares() -> None:
 def test_a_task_with_a_rule_is_planned_by_it() -> None:
     task = dataclasses.replace(SMALL.task(users=1), rule=Participation(5, "lifetime"))
     agent = tacit.agent("tacit-joint", epsilon=8.0)
-    found = tacit.plan(SMALL, agent, task=task, epsilons=[8.0], runs=2, most=100, seconds=60.0)
+    found = tacit.plan(SMALL, agent, task=task, epsilons=[8.0], runs=2, most=100, seconds=PATIENCE)
     assert found.setting.who == "people" and found.ways is not None
     assert found.ways.ways[0].teaches == "lifetime" and found.answers[0].last == 100
     assert np.isfinite(found.ways.ways[-1].measured.closed).all()
+    assert "epsilon 8 per person:" in next(found.ways.lines())
+    monthly = dataclasses.replace(found.ways, period=30 * 86400.0)
+    assert "epsilon 8 per person and period of 30 days:" in next(monthly.lines())

@@ -1,7 +1,11 @@
 """What one person moves in sums over a log: against hand-written counts and random lives."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from logs.worlds import garnet, mapping
 from tacit.logs.mapping import make_mapping
@@ -152,7 +156,21 @@ def test_the_worst_pair_of_first_visits_attains_the_bound() -> None:
     views = statistic.layout.views(apart)
     counted = sum(float((views[name] ** 2).sum()) for name in views if name != "returns")
     assert counted == pytest.approx(3 * 3 + 2)
-    assert statistic.sensitivity("l2", Relation.REPLACE_ONE) ** 2 == pytest.approx(3 * 3 + 4)
+    bound = statistic.sensitivity("l2", Relation.REPLACE_ONE) ** 2
+    assert bound == pytest.approx(3 * 3 + 3 / 2 + 4), "choices in 3 states, returns"
+
+
+def test_choices_attain_their_part_of_the_bound() -> None:
+    """The same states under other actions: no pair in common."""
+    mapped = small()
+    statistic, sums = LoggedVisits(mapped.task, 3, mapped.top), []
+    for action in (0, 1):
+        rows = {"episode": np.zeros(4), "step": np.arange(4), "state": np.array([0, 1, 2, 0])}
+        rows |= {"action": np.full(4, action), "reward": np.ones(4, dtype=np.float32)}
+        rows |= {"chance": np.ones(4, dtype=np.float32), "ends": np.zeros(4)}
+        sums.append(summed(statistic, log_of([rows], mapped)))
+    apart = statistic.layout.views(sums[1] - sums[0])
+    assert float((apart["choices"] ** 2).sum()) == pytest.approx(3 / 2)
 
 
 def test_weighted_returns_attain_their_bound() -> None:
@@ -192,7 +210,8 @@ def test_first_visits_are_those_that_a_person_would_count_by_hand() -> None:
         if not len(rows["step"]):
             continue
         views = statistic.layout.views(summed(statistic, log_of([rows], mapped)))
-        seen, expected = set(), np.zeros_like(views["transitions"])
+        seen, met, expected = set(), set(), np.zeros_like(views["transitions"])
+        censored, choices = (np.zeros(len(expected)) for _ in range(2))
         order = sorted(
             range(len(rows["step"])), key=lambda i: (rows["episode"][i], rows["step"][i], i)
         )
@@ -213,16 +232,124 @@ def test_first_visits_are_those_that_a_person_would_count_by_hand() -> None:
                 )
                 for step in (t, t + 1)
             }
-            if at[t] != i or at[t + 1] is None or (s, a) in seen or len(seen) == 3:
+            if at[t] != i:
+                continue
+            x = mapped.task.pairs.number[s, a]
+            if s not in met and len(met) < 3:
+                met.add(s)
+                choices[x] += 0.5
+            if (s, a) in seen or len(seen) == 3:
                 continue
             seen.add((s, a))
-            expected[mapped.task.pairs.number[s, a], rows["state"][at[t + 1]]] += 1
+            if at[t + 1] is None:
+                censored[x] += 1
+            else:
+                expected[x, rows["state"][at[t + 1]]] += 1
         assert np.array_equal(views["transitions"], expected)
-        assert np.allclose(views["totals"], expected.sum(axis=1) / 2)
+        assert np.array_equal(views["censored"], censored)
+        assert np.array_equal(views["choices"], choices)
+        assert np.allclose(views["totals"], (expected.sum(axis=1) + censored) / 2)
+
+
+@pytest.mark.parametrize("kind", ["visits", "stages"])
+def test_whether_a_row_counts_does_not_depend_on_what_comes_after_it(kind) -> None:
+    mapped, rng = small(ends=True), np.random.default_rng(9)
+    statistic, differed = statistics(mapped)[kind], 0
+    for _ in range(300):
+        rows = life(rng, extreme=False)
+        order = np.lexsort((rows["step"], rows["episode"]))
+        if not len(order):
+            continue
+        k = int(rng.integers(1, len(order) + 1))
+        cut = {name: column[order][:k].copy() for name, column in rows.items()}
+        cut["ends"][-1] = 0
+        quit = {name: column.copy() for name, column in cut.items()}
+        quit["ends"][-1] = 1
+        stays, ended = (
+            statistic.layout.views(summed(statistic, log_of([one], mapped))) for one in (cut, quit)
+        )
+        for name in stays.keys() - {"transitions", "censored", "whole", "returns"}:
+            assert np.array_equal(stays[name], ended[name]), name
+        of = [np.sum(one["transitions"], axis=-1) + one["censored"] for one in (stays, ended)]
+        assert np.array_equal(*of)
+        differed += not np.array_equal(stays["transitions"], ended["transitions"])
+    assert differed > 5
+
+
+def test_a_row_without_a_reward_teaches_nothing_but_how_people_choose() -> None:
+    mapped = small()
+    rows = {"episode": np.zeros(3), "step": np.arange(3), "state": np.array([0, 1, 2])}
+    rows |= {"action": np.zeros(3), "chance": np.ones(3, dtype=np.float32), "ends": np.zeros(3)}
+    rows["reward"] = np.array([1.0, np.nan, 1.0], dtype=np.float32)
+    for kind in ("visits", "stages"):
+        statistic = statistics(mapped)[kind]
+        views = statistic.layout.views(summed(statistic, log_of([rows], mapped)))
+        assert views["totals"].sum() == 1.0 and views["gains"].sum() == 1.0
+    assert views["whole"].sum() == 0.0 and not views["returns"].any()
+
+
+def test_only_episodes_from_their_first_step_to_their_end_are_whole() -> None:
+    mapped = small(ends=True)
+    statistic = statistics(mapped)["visits"]
+
+    def counted(step, ends=-1, missing=-1):
+        n = len(step)
+        rows = {"episode": np.zeros(n), "step": np.array(step), "state": np.zeros(n)}
+        rows |= {"action": np.zeros(n), "chance": np.ones(n, dtype=np.float32)}
+        rows["ends"] = (np.arange(n) == ends).astype(np.int8)
+        rows["reward"] = np.where(np.arange(n) == missing, np.nan, 1.0).astype(np.float32)
+        return statistic.layout.views(summed(statistic, log_of([rows], mapped)))["whole"][0]
+
+    assert counted(range(HORIZON)) == counted(range(HORIZON + 3)) == counted([0, 1, 2], 2) == 1
+    assert counted(range(HORIZON - 1)) == counted([1, 2], 1) == counted([0, 2], 1) == 0
+    assert counted(range(HORIZON), missing=1) == 0
 
 
 def test_noise_does_not_grow_with_episodes_or_horizon() -> None:
     problem = garnet()
     task = mapping(problem).task
-    assert LoggedVisits(task, 5, 1.0).sensitivity("l2", Relation.REPLACE_ONE) == np.sqrt(19)
+    assert LoggedVisits(task, 5, 1.0).sensitivity("l2", Relation.REPLACE_ONE) == np.sqrt(21.5)
     assert LoggedOutcomes(task, 5, 1.0).sensitivity("l2", Relation.REPLACE_ONE) == np.sqrt(7)
+
+
+@pytest.mark.parametrize("first", [1.0, 1e-5])
+def test_a_chance_of_almost_nothing_moves_the_sums_by_no_more_than_declared(first) -> None:
+    """0 times an infinite ratio is no number: one person must not move 100,000 by it."""
+    mapped = small()
+    policy = np.zeros((HORIZON, STATES, ACTIONS))
+    policy[0, :, 1], policy[1:, :, 0] = 1.0, 1.0
+    statistic = WeightedReturns(mapped.task, policy, 50.0, mapped.top)
+    people, H = 100_000, HORIZON
+    rows = people * H
+    zeros = np.zeros(rows, dtype=np.int64)
+    opens, step = (np.arange(rows) % H == 0).astype(np.int8), np.arange(rows) % H
+    chance = np.where(step == 0, 1.0, 1e-5)
+    columns = zeros.copy(), np.where(step == 0, 1, 0), np.ones(rows), zeros - 1, chance
+    log = Log(np.arange(people + 1) * H, opens, step, *columns)
+    before = summed(statistic, log)
+    log.action[0], log.chance[0], log.chance[1] = 0, first, 5e-324  # never chosen; then 1 / 5e-324
+    moved = summed(statistic, log) - before
+    assert np.abs(moved).max() <= 2 and (moved**2).sum() <= 4
+    assert (moved == [0, -1, 0, -1, 0]).all()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 2), min_size=HORIZON, max_size=HORIZON))
+@example([(6, 0), (0, 9), (4, 0), (0, 0), (0, 0)])  # .2, of a product that passes 1e308 before
+def test_no_weight_is_above_its_true_one(factors) -> None:
+    """Against exact fractions, with factors as small and as large as floats have them."""
+    some = [1.0, 0.5, 0.0, 1e-8, 1e-124, 1e-150, 1e-200, 1e-300, 2.2e-308, 5e-324]
+    mapped, rows = small(), np.arange(HORIZON)
+    chosen, chance = (np.array([some[pair[k] % len(some)] for pair in factors]) for k in (0, 1))
+    policy = np.zeros((HORIZON, STATES, ACTIONS))
+    policy[:, 0, 0] = chosen
+    statistic = WeightedReturns(mapped.task, policy, 50.0, mapped.top)
+    none = np.zeros(HORIZON, dtype=np.int64)
+    log = Log(np.array([0, HORIZON]), 1 * (rows == 0), rows, none, none, none, none - 1, chance)
+    counted = Fraction(float(summed(statistic, log)[2])) * 50  # nothing is earned: b = w / W
+    true = Fraction(0) if (chance == 0.0).any() else Fraction(1)
+    for p, c in zip(chosen.tolist(), chance.tolist(), strict=True):
+        true *= Fraction(p) / Fraction(c) if c else 1
+    assert counted <= true * (1 + Fraction(1, 10**12))
+    if Fraction(1, 10**5) < true and (chance > 1e-140).all() and (chosen > 1e-140).all():
+        assert counted >= min(true, Fraction(50)) * (1 - Fraction(1, 10**4)) - Fraction(1, 10**5)

@@ -1,11 +1,13 @@
 """Norm budgets: what one person adds in a life stays within B, whatever they send and how often."""
 
 import dataclasses
+import functools
 import itertools
+import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tacit
@@ -16,6 +18,7 @@ from tacit.participation import Participation
 from tacit.privacy.counters import strategy
 from tacit.privacy.counters.fading import Fading
 from tacit.problems.base import Problem
+from tacit.publication import Publication
 from tacit.statistics.base import Relation
 from tacit.statistics.norm_budget import NormBudget
 from tacit.trajectory import Lives, Trajectory, VectorTrajectory, together
@@ -110,6 +113,99 @@ def test_two_lives_are_within_the_sensitivity_through_a_counter(seed: int) -> No
         moved = np.linalg.norm(C @ (rows[1] - rows[0]))
         most = counter.column_norm() * statistic.sensitivity("l2", Relation.REPLACE_ONE)
         assert moved <= most * (1 + 1e-9)
+
+
+# ---- lives of many short participations ----
+
+LONG = {
+    "tacit-joint": tacit.problem("remap-walk", horizon=100),
+    "tacit-control": tacit.problem("lq-double-integrator"),
+    "tacit-linear": tacit.problem("low-rank", states=6, actions=3, dimension=4, horizon=100),
+    "tables": tacit.problem("random-mdp", states=2, actions=2, horizon=100),
+}
+RUNS = st.lists(st.tuples(st.sampled_from((1, 2, 7, 30, 100)), st.integers(1, 120)), max_size=4)
+"""Participations of one length, and how many of them follow one another."""
+
+
+def short(life: Trajectory, length: int) -> Trajectory:
+    """What is left of a life that breaks off, or where so little happens."""
+    if isinstance(life, VectorTrajectory):
+        return shouted(life, length / 1000.0)
+    return Trajectory(life.states[: length + 1], life.actions[:length], life.rewards[:length])
+
+
+@functools.cache
+def long(name: str) -> tuple[NormBudget, Publication]:
+    agent = tacit.agent("tacit-linear" if name == "tables" else name, epsilon=1.0)
+    bound = bind(LONG[name], agent, 1000, (), RULE)
+    return bound.statistic, first_publication(bound)
+
+
+@pytest.mark.parametrize("name", list(LONG))
+@given(RUNS, RUNS, st.integers(0, 2**32 - 1))
+@example([(1, 400)], [(1, 400)], 0)
+@example([(100, 1), (1, 400)], [(1, 400), (100, 1)], 0)
+@settings(max_examples=15)
+def test_short_participations_are_paid_for(name: str, first: list, second: list, seed: int) -> None:
+    """Each costs its length, however short: all of them are within B, and two lives within 2 B."""
+    (statistic, entry), rng = long(name), np.random.default_rng(seed)
+    who, sums = np.zeros(1, dtype=np.int64), []
+    for runs in (first, second):
+        memory, total, life_sum = statistic.memory(1), 0.0, np.zeros(statistic.layout.size)
+        for length, times in runs:
+            life = short(LONG[name].rollout(entry.for_user(0).policy, rng), length)
+            for _ in range(times):
+                out, before = np.zeros(statistic.layout.size, dtype=np.int64), memory.spent[0]
+                statistic.add_people(lived(life), entry, who, who, memory, out)
+                steps = float(np.linalg.norm(out * statistic.layout.units)) / GRID
+                assert steps <= int(memory.spent[0] - before) * (1 + 1e-12)
+                total, life_sum = total + steps, life_sum + out * statistic.layout.units
+        assert total <= memory.spent[0] * (1 + 1e-9) and memory.spent[0] <= statistic.budget
+        sums.append(life_sum)
+    moved = float(np.linalg.norm(sums[1] - sums[0]))
+    assert moved <= statistic.sensitivity("l2", Relation.REPLACE_ONE) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", list(LONG))
+def test_a_short_participation_costs_no_more_than_it_adds(name: str) -> None:
+    """The budget lasts for as many as it is lengths of one, and then it is used up."""
+    (statistic, entry), rng = long(name), np.random.default_rng(3)
+    who, memory = np.zeros(1, dtype=np.int64), statistic.memory(1)
+    life = short(LONG[name].rollout(entry.for_user(0).policy, rng), 2)
+    taught = []
+    for _ in range(2000):
+        out = np.zeros(statistic.layout.size, dtype=np.int64)
+        statistic.add_people(lived(life), entry, who, who, memory, out)
+        taught.append(float(np.linalg.norm(out * statistic.layout.units)) / GRID)
+        if not out.any():
+            break
+    assert 0.0 < taught[0] < statistic.budget / 8 and taught[-1] == 0.0
+    assert len(taught) - 1 == math.ceil(statistic.budget / taught[0])
+    assert sum(taught) == pytest.approx(statistic.budget, rel=1e-4)
+
+
+def test_weighed_blocks_of_lives_are_weighed_by_the_heaviest() -> None:
+    """All of a life may be in one block."""
+    statistic, _ = long("tables")
+    names = [block.name for block in statistic.layout.blocks]
+    assert len(names) > 1
+    scale = {name: 1.0 + number for number, name in enumerate(names)}
+    budget, cells = statistic.budget * GRID * len(names), math.sqrt(statistic.layout.size)
+    for relation, lives in ((Relation.REPLACE_ONE, 2), (Relation.ADD_REMOVE_ONE, 1)):
+        assert statistic.sensitivity("l2", relation, scale) == pytest.approx(lives * budget)
+        assert statistic.sensitivity("l1", relation, scale) == pytest.approx(cells * lives * budget)
+
+
+@pytest.mark.parametrize("name", list(LONG))
+def test_what_is_worst_of_one_participation_is_the_statistics_own(name: str) -> None:
+    statistic, _ = long(name)
+    contexts = getattr(statistic.inner, "worst_contexts", lambda: {"": {}})
+    found, own = statistic.worst_contexts(), contexts()
+    assert found.keys() == own.keys()
+    for case in own:
+        assert all(np.array_equal(found[case][key], own[case][key]) for key in own[case])
+    for one, two in zip(statistic.worst_pair(), statistic.inner.worst_pair(), strict=True):
+        assert np.array_equal(one.states, two.states) and np.array_equal(one.actions, two.actions)
 
 
 # ---- linear MDPs: contributions that are hardly opposed ----

@@ -17,7 +17,7 @@ from tacit.policy import uniform_policy
 from tacit.publication import Publication
 from tacit.scored import ScoredPolicy, declared, parameters, scoring
 from tacit.statistics import Relation
-from tacit.statistics.search import RoundedReturn, WindowedReturn
+from tacit.statistics.search import RoundedReturn, SharedReturn, WindowedReturn
 from tacit.task import Task
 from tacit.trajectory import Lives, VectorTrajectory
 
@@ -53,6 +53,26 @@ def rows(d: int, steps: np.ndarray, z: np.ndarray) -> np.ndarray:
     for x, out in zip(steps, found, strict=True):
         add_windowed(np.array([x]), z, math.sqrt(2.0 * (d + 1)), out)
     return found / STEPS
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (0.0, 3.0), (2.0, 0.5)])
+@pytest.mark.parametrize("d", [1, 3])
+def test_what_goes_with_a_shared_direction_is_bounded(d: int, weights: tuple[float, float]) -> None:
+    """Somebody else plays the same direction; nobody plays none."""
+    task = task_of(d)
+    statistic, public = SharedReturn(task), publication(task, (0.0, 1.0))
+    scale = dict(zip(("direction", "x"), weights, strict=True))
+    lives = [person(reward) for reward in (-9.0, -0.3, 0.0, 1.0)]
+    for norm, order in (("l1", 1), ("l2", 2)):
+        replaced, alone = 0.0, 0.0
+        for coin in range(2 * d):
+            rows = np.array([contributed(statistic, life, public, coin) for life in lives])
+            rows *= weights
+            apart = np.linalg.norm(rows[:, None] - rows[None], order, axis=2)
+            replaced = max(replaced, apart.max())
+            alone = max(alone, np.linalg.norm(rows, order, axis=1).max())
+        assert replaced == pytest.approx(statistic.sensitivity(norm, REPLACE, scale))
+        assert alone == pytest.approx(statistic.sensitivity(norm, REMOVE, scale))
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 9, 40, 200])

@@ -1,5 +1,8 @@
 """Declared sensitivities of value targets against adversarial users, values and features."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +12,13 @@ import tacit
 from tacit.policy import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import Relation
-from tacit.statistics.distances import outer_pair, squared_diameter
+from tacit.statistics.distances import (
+    box_pair,
+    orthogonal_pair,
+    outer_pair,
+    squared_diameter,
+    triangle_pair,
+)
 from tacit.statistics.targets import Shape, ValueTargets
 from tacit.task import Task
 from tacit.trajectory import Trajectory
@@ -113,6 +122,29 @@ def test_the_declared_sensitivity_is_attained_for_tables() -> None:
         assert moved == pytest.approx(declared, rel=1e-5)
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_declared_sensitivity_is_attained_in_every_form(shape: Shape) -> None:
+    """By people who stay in one pair: a bound that is too large would be noise for nothing."""
+    statistic = ValueTargets(tacit.problem("river-swim", states=S, horizon=H).task(users=5), shape)
+    lives = [
+        Trajectory(np.array([s] * H + [after]), np.full(H, a), np.full(H, r))
+        for s, a, after, r in itertools.product(range(S), range(A), range(S), (0.0, 1.0))
+    ]
+    moved = alone = 0.0
+    for V in (np.tile(statistic.caps[:, None], (1, S)), statistic.worst_contexts()[""]["V"]):
+        context = {"V": V, "reach": statistic.worst_contexts()[""]["reach"]}
+        publication = Publication(0, uniform_policy(H, S, A), context)
+        out = np.zeros((len(lives), statistic.layout.size), dtype=np.int64)
+        for life, row in zip(lives, out, strict=True):
+            statistic.contribute(life, publication, 0, row)
+        found = out * statistic.layout.units
+        moved = max(moved, math.sqrt(squared_diameter(found)))
+        alone = max(alone, float(np.linalg.norm(found, axis=1).max()))
+    assert moved == pytest.approx(statistic.sensitivity("l2", Relation.REPLACE_ONE), rel=1e-4)
+    declared = statistic.sensitivity("l2", Relation.ADD_REMOVE_ONE)
+    assert 0.86 * declared < alone <= declared
+
+
 def test_generic_pairs_are_as_bad_as_the_closed_form_says() -> None:
     """4.5 at B = v = 1, cosine -1/2; else 2 B v (docs/papers/mixture_ldp.md#sensitivities)."""
     assert outer_pair(1.0, 1.0) == pytest.approx(4.5)
@@ -129,8 +161,50 @@ def test_generic_pairs_are_as_bad_as_the_closed_form_says() -> None:
         assert worst <= outer_pair(gram, target) * (1 + 1e-12)
 
 
+def corners(d: int) -> np.ndarray:
+    return np.array(list(itertools.product((0.0, 1.0), repeat=d)))
+
+
+def farthest(x: np.ndarray, y: np.ndarray, gram: float, target: float, upper: bool) -> float:
+    """Largest squared distance of (g x x^T, t x y); of its upper triangle alone where asked for."""
+    matrices = np.einsum("ni,nj->nij", x, x)
+    matrices = np.triu(matrices) if upper else matrices
+    rows = [np.hstack([gram * matrices.reshape(len(x), -1), target * v * x]) for v in y]
+    return squared_diameter(np.vstack(rows))
+
+
+@pytest.mark.parametrize(("gram", "target"), [(1.0, 1.0), (1.0, 0.3), (0.3, 1.0), (0.0, 1.0)])
+def test_pairs_of_every_geometry_are_as_far_apart_as_said(gram: float, target: float) -> None:
+    """One-hot, tables whose values are 0 or v, and boxes, by trying all of them."""
+    one_hot = np.eye(4)
+    for signed, y in ((True, (-1.0, 1.0)), (False, (0.0, 1.0))):
+        found = farthest(one_hot, np.array(y), gram, target, False)
+        assert found == pytest.approx(orthogonal_pair(gram, target, signed))
+    for states in (1, 2, 3):
+        values = corners(states) / math.sqrt(states)
+        blocks = np.vstack([np.hstack([values, 0 * values]), np.hstack([0 * values, values])])
+        found = farthest(blocks, np.array([0.0, 1.0]), gram, target, True)
+        assert found == pytest.approx(triangle_pair(gram, target, states))
+    for d in (1, 2, 4):
+        reach = math.sqrt(d)
+        found = farthest(corners(d) / reach, np.array([0.0, 1.0]), gram, target, False)
+        assert found <= box_pair(gram, target, d, reach) * (1 + 1e-12)
+        if gram == 0.0 or d == 1:
+            assert found == pytest.approx(box_pair(gram, target, d, reach))
+    assert box_pair(gram, target, 4, 1.0) == pytest.approx(2.0 * gram**2 + 4.0 * target**2)
+    assert box_pair(gram, target, 3, 1.5) == pytest.approx(16 / 9 * gram**2 + 4 / 3 * target**2)
+
+
+def test_the_sensitivity_to_somebody_more_is_the_longest_contribution() -> None:
+    """B^2 = S v^2: a matrix of norm S v^2 and a vector of sqrt(S) v^2 per stage."""
+    task = tacit.problem("river-swim", states=S, horizon=H).task(users=5, reveal=["reward"])
+    statistic = ValueTargets(task, Shape(True, False, False, False, "raw"))
+    declared = statistic.sensitivity("l2", Relation.ADD_REMOVE_ONE)
+    assert declared == pytest.approx(math.sqrt((H - 1) * (S * S + S) * 4.0**4), rel=1e-5)
+
+
 def test_long_lists_get_an_upper_bound() -> None:
-    rows = np.random.default_rng(0).normal(size=(5000, 2))
+    rows = np.random.default_rng(0).normal(size=(5000, 2)) - 9.0
     exact = max(float(((rows - row) ** 2).sum(axis=1).max()) for row in rows)
     assert exact <= squared_diameter(rows) <= 4.0 * exact
     assert squared_diameter(rows[:100]) == pytest.approx(

@@ -1,6 +1,7 @@
 """V-free statistics: golden sensitivities, adversarial users, and that the worst is attained."""
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -82,6 +83,48 @@ def test_no_pair_of_users_moves_further_than_declared(seed: int) -> None:
             moved, alone = np.linalg.norm(one - two, order), np.linalg.norm(one, order)
             assert moved <= declared(seed % 5, index, norm, Relation.REPLACE_ONE) + 1e-12
             assert alone <= declared(seed % 5, index, norm, Relation.ADD_REMOVE_ONE) + 1e-12
+
+
+def test_every_step_adds_the_row_of_its_own_pair() -> None:
+    """Of every pair and next state, in every stage's own table, or in one for all."""
+    rng = np.random.default_rng(1)
+    for statistic in statistics(1)[:4]:
+        tables, H = statistic.tables, statistic.task.horizon
+        S, A = statistic.task.sizes["states"], statistic.task.sizes["actions"]
+        for s, a in itertools.product(range(S), range(A)):
+            states, actions = rng.integers(S, size=H + 1), rng.integers(A, size=H)
+            rewards = rng.random(H)
+            states[1], actions[1] = s, a
+            life = Trajectory(states, actions, rewards)
+            expected = np.zeros(statistic.layout.size, dtype=np.int64)
+            views = statistic.layout.views(expected)
+            for h in range(H):
+                pair, g = A * states[h] + actions[h], 0 if statistic.pooled else h
+                if "gram" in views and (statistic.pooled or h < H - 1):
+                    views["gram"][g] += tables.gram[pair]
+                    views["target"][g] += tables.target[pair, states[h + 1]]
+                if "reward_gram" in views:
+                    views["reward_gram"][g] += tables.reward_gram[pair]
+                    low, high = tables.reward_low[pair], tables.reward_high[pair]
+                    views["reward_target"][g] += np.rint(low + rewards[h] * (high - low)).astype(
+                        int
+                    )
+            found = contribution(statistic, life) / statistic.layout.units
+            assert np.allclose(found, expected, rtol=0, atol=1e-3)
+
+
+def test_somebody_more_adds_as_much_as_declared_where_stages_share_a_table() -> None:
+    """H times the longest step; a step leads back to where it began."""
+    for statistic in (statistics(2)[0], statistics(2)[3]):
+        S, A, H = statistic.task.sizes["states"], statistic.task.sizes["actions"], 4
+        longest = max(
+            np.linalg.norm(
+                contribution(statistic, Trajectory(np.full(H + 1, s), np.full(H, a), np.full(H, r)))
+            )
+            for s, a, r in itertools.product(range(S), range(A), (0.0, 1.0))
+        )
+        declared = statistic.sensitivity("l2", Relation.ADD_REMOVE_ONE)
+        assert 0.5 * declared < longest <= declared
 
 
 def test_rewards_of_separate_stages_are_counted_at_every_stage() -> None:

@@ -380,7 +380,8 @@ export class Device {
     ] as const) {
       const spent = others.reduce((sum, one) => sum + one.periods * one.joined[name], 0);
       if (!(spent + periods * terms[name] <= most * (1 + 1e-9))) {
-        const each = periods > 1 ? ` in each of ${periods} periods` : "";
+        const once = terms.rule !== null && terms.rule.period > 0 ? " in one period" : "";
+        const each = periods > 1 ? ` in each of ${periods} periods` : once;
         return (
           `the task ${terms.name} costs ${name} ${terms[name]}${each} beside ${spent} for other ` +
           `tasks, but the app allows ${most}`

@@ -1,4 +1,4 @@
-/** One user's episode under one published policy; its raw steps never leave the device. */
+/** One user's episode under one published policy; in the local model its raw steps never leave the device. */
 
 import type { Trajectory } from "./cells.js";
 import { system } from "./entropy.js";

@@ -84,6 +84,8 @@ def summary(say: Callable[..., None], result: Result) -> None:
         )
     if result.completed:
         _regret(say, result)
+        if result.warning:
+            say(f"  {result.warning}", style="bold")
     say(f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} episodes/s over all runs")
     for note in result.agent["notes"]:
         say(f"  note: {note}")
@@ -116,8 +118,6 @@ def _regret(say: Callable[..., None], result: Result) -> None:
             f"  {back.people:,} people in {back.days[-1]:.4g} days (attendance: {back.law}); "
             f"regret per person: {result.regret_per_person().mean():.4g}"
         )
-    if result.warning:
-        say(f"  {result.warning}", style="bold")
 
 
 def _returns(say: Callable[..., None], result: Result) -> None:
@@ -131,11 +131,11 @@ def _returns(say: Callable[..., None], result: Result) -> None:
         if begin in grid:
             sums = np.concatenate([np.zeros((len(result.seeds), 1)), result.reward], axis=1)
             per = (sums[:, -1] - sums[:, grid.index(begin)]) / (last - begin)
-            mean, band, (least, most) = per.mean(), "", result.problem["returns"]
+            mean, over, (least, most) = per.mean(), "one run", result.problem["returns"]
             if len(per) > 1:
                 half = half_width(per[:, None])[0]
                 low, high = mean - half, mean + half
                 if least <= per.min() and per.max() <= most:  # all within what was declared
                     low, high = max(low, least), min(high, most)
-                band = f" (95% interval {low:.5g} to {high:.5g})"
-            say(f"  mean return {text}, what they tried out included: {mean:.5g}{band}")
+                over = f"mean of {len(per)} runs, 95% interval {low:.5g} to {high:.5g}"
+            say(f"  mean return {text}, what they tried out included: {mean:.5g} ({over})")

@@ -102,6 +102,8 @@ def _draw(guarantee: Guarantee, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    from tacit.privacy.sentences import over
+
     figure = Figure(figsize=(5, 4.5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -110,7 +112,7 @@ def _draw(guarantee: Guarantee, path: Path) -> None:
     axes.plot([0, 1], [1, 0], "--", color="grey", label="nothing can be learned")
     axes.set_xlabel("false alarms (share of those of whom it is not true)")
     axes.set_ylabel("missed at least (share of those of whom it is true)")
-    axes.set_title("No test about one person gets below the line", fontsize="medium")
+    axes.set_title(f"No test gets below the line{over(guarantee)}", fontsize="medium")
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     figure.savefig(path)

@@ -172,6 +172,8 @@ def _tell(say: Callable[..., None], result: LearnResult) -> None:
     if result.completed:
         say(f"  return: {result.earned()}")
     say(f"  tested on {result.tests['episodes']} fresh episodes: {result.tested()}")
+    for line in result.per_run() if len(result.policies) > 1 else ():
+        say(f"    {line}")
     if result.warning:
         say(f"  {result.warning}", style="bold")
     say(f"  {result.note}")

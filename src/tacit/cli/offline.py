@@ -24,7 +24,9 @@ LogFile = Annotated[
 TaskFile = Annotated[
     Path, typer.Option("--task", metavar="TASK.toml", help="The mapping; --init writes one.")
 ]
-Epsilon = Annotated[float | None, given.number("Privacy asked for, per person.")]
+Epsilon = Annotated[
+    float | None, given.number("Privacy asked for, per person (Minari: per episode).")
+]
 Delta = Annotated[float, given.number("Likewise.")]
 LedgerFile = Annotated[
     Path | None,
@@ -59,9 +61,10 @@ def offline(
 ) -> None:
     """Learn a policy from a log, with one private release about all people in it.
 
-    The ledger of the data set is charged before noise is drawn, and a release beyond its budget is
-    refused. Exact numbers of rows and people appear on this screen only: they are in no file and
-    not in --json.
+    The ledger of the data set is charged before a row is read, and a release beyond its budget is
+    refused. Later nothing is: whatever the rows say, there is a release. How many rows and values
+    do not fit the mapping appears on this screen only, exactly: it is in no file and not in --json.
+    Try a mapping with --simulated first, which charges nothing.
 
     Example: tacit offline log.csv --task task.toml --init
 
@@ -105,12 +108,19 @@ def offline(
         return
     say = speaker()
     say(f"{agent} on {result.mapped.name}", style="bold")
-    for what, count in result.told.items():
-        say(f"  {what}: {count:,} (exact, on this screen only)")
+    for line in result.told.lines(result.mapped):
+        say(f"  {line}")
     for note in result.mapped.notes:
         say(f"  note: {note}")
     for name, interval in result.values.items():
-        say(f"  value of the {name}: {said(interval)}")
+        say(f"  {TITLES[name]}: {said(interval)}")
+    if result.values["difference"] is None:
+        say(f"  {result.withheld}")
+    say(
+        f"  first episodes recorded whole: {100 * result.whole.value:.1f}% of the people (released)"
+    )
+    for sentence in result.assumes:
+        say(f"  {sentence}")
     _privacy(say, result.guarantee)
     for file in files:
         say(f"wrote {file}")
@@ -176,16 +186,24 @@ def evaluate(
         return
     say(f"value of the policy: {said(made.interval)}")
     say(f"  by importance weights, cut at {made.most:.3g}")
-    for what, count in made.told.items():
-        say(f"  {what}: {count:,} (exact, on this screen only)")
+    for line in made.told.lines(read_mapping(task)):
+        say(f"  {line}")
     _privacy(say, made.guarantee)
+
+
+TITLES = {
+    "policy": "value of the policy",
+    "behaviour": "value of what was done before",
+    "difference": "the policy above what was done before",
+}
 
 
 def said(interval: Interval | None) -> str:
     """An interval in words."""
     if interval is None:
-        return "not told by this release; evaluate it by weights"
-    return f"{interval.value:.4g}, 95% interval {interval.low:.4g} to {interval.high:.4g}"
+        return "not told by this release"
+    ends = f"{interval.low:.4g} to {interval.high:.4g}"
+    return f"{interval.value:.4g}, 95% interval over people and noise {ends}"
 
 
 def _privacy(say: Callable[..., None], guarantee: Guarantee) -> None:

@@ -141,7 +141,7 @@ Participations = Annotated[
     typer.Option(
         metavar="N|any",
         parser=any_or_whole,
-        help="How often one person may take part; the guarantee covers all of them.",
+        help="How often one person may take part; the guarantee covers all of them (of a period).",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

@@ -138,7 +138,8 @@ def _rule(asked: _Asked, named: _Named) -> None:
         if needed is not None:
             found.append(f"{needed:,} users at epsilon {epsilon:g}")
     if found:
-        print(f"{agent.name} begins to learn at about {', '.join(found)}.", file=sys.stderr)
+        said = f"By its rule of thumb {agent.name} begins to learn at about {', '.join(found)}."
+        print(said, file=sys.stderr)
 
 
 @dataclass(frozen=True)
@@ -276,7 +277,8 @@ def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | N
     except InvalidInput as refused:
         return f"Outlook: not simulated ({refused})", None
     few = few_users(deployment.task, deployment.agent)
-    said = f"{found.verdict} (By simulation of {found.setting.name}.)"
+    runs = f"{len(found.setting.problems)} simulated runs on {found.setting.name}"
+    said = f"{found.verdict} (With 95% confidence, by {runs}.)"
     said += f" Besides, {few}." if few else ""
     if not found.warning:
         return f"Outlook: {said}", found.to_json()

@@ -102,10 +102,11 @@ def study(
             for name, bias in coach.habituation_bias(seed=seed).items()
         ]
         names = ["message every day", "habituation declared", "left out", "truth"]
-        tables["What a log says of a message every day"] = (names, rows)
+        tables["What one log says of a message every day, with 95% intervals"] = (names, rows)
         names = ["policy", "people of several kinds", "when they come back"]
         rows = [[name, *tried] for name, tried in coach.tried_policies(outcomes, seed).items()]
-        tables["Tried on people of several kinds"] = (names, rows)
+        heading = "Tried on people of several kinds, with 95% intervals over people"
+        tables[heading] = (names, rows)
         begin = coach.coach_start
     from tacit.studies.outcome import RULES, needed
 
@@ -158,7 +159,7 @@ def study(
         say(
             f"  tacit-joint, epsilon {level:g}: the first {start.users:,} users lose "
             f"{start.without.value:.4g} each, and {start.prior.value:.4g} after a log of "
-            f"{start.people:,} people"
+            f"{start.people:,} people (mean of {runs} run{'s' if runs > 1 else ''})"
         )
 
 
@@ -174,7 +175,8 @@ def _chosen(asked: str, known: list[str]) -> list[str]:
 def _shown(say: Callable[..., None]) -> Callable[[Any], None]:
     def watch(one: Any) -> None:
         mean = one.mean
-        several = f"95% interval {mean.low:.4g} to {mean.high:.4g}"
+        runs = f"mean of {len(one.values)} runs, 95% interval"
+        several = f"{runs} {mean.low:.4g} to {mean.high:.4g}"
         say(
             f"  {one.agent}, {one.people:,} people, epsilon {one.epsilon:g}: {mean.value:.4g} "
             f"({several if len(one.values) > 1 else 'one run, no interval'})"

@@ -222,7 +222,7 @@ def _table(where: str, lines: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -
     from tacit.sweep.tasks import said
 
     table = Table(title=where, title_justify="left")
-    for heading in ("agent", "seeds", "regret", "95% interval", "guarantee"):
+    for heading in ("agent", "seeds", "mean regret", "95% interval over seeds", "guarantee"):
         table.add_column(heading, overflow="fold")
     for described, row in lines:
         low, high = row["ci95"]

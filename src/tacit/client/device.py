@@ -119,7 +119,8 @@ class Device:
             ("delta", delta, terms.guarantee.delta, self.max_delta),
         ):
             if spent + periods * asked > most * (1 + 1e-9):
-                each = f" in each of {periods} periods" if periods > 1 else ""
+                once = " in one period" if terms.task.rule and terms.task.rule.period else ""
+                each = f" in each of {periods} periods" if periods > 1 else once
                 return (
                     f"the task {terms.name!r} costs {name} {asked:.6g}{each} beside {spent:.6g} "
                     f"for other tasks, but the app allows {most:g}"

@@ -1,4 +1,4 @@
-"""One user's episode under one published policy; its raw steps never leave this object's device."""
+"""One user's episode under one published policy; its raw steps stay on the device (local model)."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ def clip_index(index: int, size: int) -> int:
 
 @kernel
 def clip_reward(reward: float) -> float:
-    """Into [0, 1]; NaN counts as 0."""
-    return min(max(reward, 0.0), 1.0) if reward == reward else 0.0
+    """Into [0, 1], as a number of 64 bits; NaN counts as 0."""
+    return min(max(float(reward), 0.0), 1.0) if reward == reward else 0.0
 
 
 @kernel

@@ -132,8 +132,7 @@ def add_first_returns(
                 many -= 1
                 s = clip_index(states[row, h], S)
                 x = clip_pair(first, number, s, actions[row, h])
-                earned = min(rest / largest, 1.0)
-                returns[x] += np.int64(np.rint(STEPS * (earned - 0.5)))
+                returns[x] += np.int64(np.rint(STEPS * (clip_reward(rest / largest) - 0.5)))
                 totals[x] += STEPS // 2
         if forget:
             visits[:] = 0

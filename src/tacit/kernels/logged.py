@@ -1,9 +1,10 @@
 """Rows of a log -> first visits, outcomes and weighted returns of people, on the grid, clipped.
 
 A log has one row per step, all rows of a person together and in order (``trajectory.Log``). What is
-not known is -1: a next state that nobody recorded, an action that was not declared. The bounds hold
-whatever the rows of a person say, also where :func:`arrange` never saw them: a row whose state or
-action is none of the task is not counted, and rewards are clipped.
+not known is -1: a next state that nobody recorded, an action that was not declared; a reward that
+is missing is NaN. The bounds hold whatever the rows of a person say, also where :func:`arrange`
+never saw them: a row whose state or action is none of the task is not counted, and rewards are
+clipped.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.counts import clip_reward
 
-LARGEST = 1e150
-"""Weights are cut here before they could become infinite; a smaller weight is still a bound."""
+LARGEST, LEAST = 1e150, 1e-150
+"""Weights above the first are cut to it, weights below the other to 0: a smaller one is still a
+bound. A weight between them times a ratio that floats call infinite is truly above the first."""
 
 Whole = npt.NDArray[Any]
 """Whole numbers of any width: a log may be long."""
@@ -114,30 +116,43 @@ def add_logged_visits(
     number: IntArray,
     cap: int,
     transitions: IntArray,
+    censored: IntArray,
     gains: IntArray,
     totals: IntArray,
+    choices: IntArray,
     starts: IntArray,
 ) -> None:
     """Add the first visits of at most ``cap`` pairs of every person, over all their episodes.
 
-    A counted visit adds 1 to transitions [X, S], r - 1/2 to gains [X] and 1/2 to totals [X]. A step
-    whose next state was not recorded is not counted. Starts [S] get the first state of a person.
+    A counted visit adds 1 to transitions [X, S], or to censored [X] where the next state was not
+    recorded, r - 1/2 to gains [X] and 1/2 to totals [X]: whether it is counted does not depend on
+    what came after it. A row whose reward is missing (NaN) is not counted. The first visit of each
+    of at most ``cap`` states adds 1/2 to choices [X], and the first state of a person 1 to starts
+    [S].
     """
     X, S = transitions.shape
-    seen = np.full(X, -1, dtype=np.int64)
+    seen, met = np.full(X, -1, dtype=np.int64), np.full(S, -1, dtype=np.int64)
     for p in range(begin.shape[0] - 1):
-        taught = 0
+        taught, places = 0, 0
         for i in range(begin[p], begin[p + 1]):
             x = _pair(state, action, number, i)
             if x < 0:
                 continue
+            s = state[i]
             if i == begin[p] and step[i] == 0:
-                starts[state[i]] += STEPS
-            if after[i] < 0 or after[i] >= S or seen[x] == p or taught == cap:
+                starts[s] += STEPS
+            if met[s] != p and places < cap:
+                met[s] = p
+                places += 1
+                choices[x] += STEPS // 2
+            if reward[i] != reward[i] or seen[x] == p or taught == cap:
                 continue
             seen[x] = p
             taught += 1
-            transitions[x, after[i]] += STEPS
+            if 0 <= after[i] < S:
+                transitions[x, after[i]] += STEPS
+            else:
+                censored[x] += STEPS
             totals[x] += STEPS // 2
             gains[x] += np.int64(np.rint(STEPS * (clip_reward(reward[i]) - 0.5)))
 
@@ -153,11 +168,12 @@ def add_logged_stages(
     after: Whole,
     number: IntArray,
     transitions: IntArray,
+    censored: IntArray,
     gains: IntArray,
     totals: IntArray,
     starts: IntArray,
 ) -> None:
-    """Add the steps of everybody's first episode to tables [H, X, S], [H, X], [H, X] and [S].
+    """Add the steps of everybody's first episode to tables [H, X, S], [H, X] thrice and [S].
 
     What is added is as in :func:`add_logged_visits`; a step that is not later than the one counted
     before it is left out.
@@ -174,9 +190,12 @@ def add_logged_stages(
             last = h
             if h == 0:
                 starts[state[i]] += STEPS
-            if after[i] < 0 or after[i] >= S:
+            if reward[i] != reward[i]:
                 continue
-            transitions[h, x, after[i]] += STEPS
+            if 0 <= after[i] < S:
+                transitions[h, x, after[i]] += STEPS
+            else:
+                censored[h, x] += STEPS
             totals[h, x] += STEPS // 2
             gains[h, x] += np.int64(np.rint(STEPS * (clip_reward(reward[i]) - 0.5)))
 
@@ -245,7 +264,7 @@ def earned(
     for j in range(i, end):
         total += clip_reward(reward[j])
     if end_reward > 0.0 and _over(after, number, end):
-        total += end_reward * (horizon - 1 - step[end - 1])
+        total += end_reward * (horizon - 1.0 - step[end - 1])
     return total
 
 
@@ -262,6 +281,25 @@ def _over(after: Whole, number: IntArray, end: int) -> bool:
 
 
 @kernel
+def _whole(
+    step: Whole,
+    state: Whole,
+    action: Whole,
+    reward: Whole,
+    after: Whole,
+    number: IntArray,
+    i: int,
+    end: int,
+    horizon: int,
+) -> bool:
+    """Whether the rows i to end are an episode from its first step to its end, or the horizon."""
+    for j in range(i, end):
+        if step[j] != j - i or reward[j] != reward[j] or _pair(state, action, number, j) < 0:
+            return False
+    return end - i == horizon or (end - i < horizon and _over(after, number, end))
+
+
+@kernel
 def add_logged_returns(
     begin: IntArray,
     opens: Whole,
@@ -275,18 +313,25 @@ def add_logged_returns(
     end_reward: float,
     top: float,
     people: IntArray,
+    whole: IntArray,
     returns: IntArray,
 ) -> None:
-    """Add 1 to people [1], and u - 1/2 and u^2 - 1/2 to returns [2] for every person.
+    """Add 1 to people [1] for every person; and for those whose first episode is whole more.
 
-    u is what the first episode earned / top, clipped into [0, 1]; of nobody's rows, nothing.
+    That is 1 to whole [1], and u - 1/2 and u^2 - 1/2 to returns [2], where u is what the episode
+    earned / top, clipped into [0, 1]. What somebody earned whose rows stop before the end is not
+    known, so nothing is added.
     """
     for p in range(begin.shape[0] - 1):
         people[0] += STEPS
-        total = 0.0
-        if begin[p] < begin[p + 1]:
-            end = _end(opens, begin[p], begin[p + 1])
-            total = earned(step, reward, after, number, begin[p], end, horizon, end_reward)
+        i = begin[p]
+        if i == begin[p + 1]:
+            continue
+        end = _end(opens, i, begin[p + 1])
+        if not _whole(step, state, action, reward, after, number, i, end, horizon):
+            continue
+        whole[0] += STEPS
+        total = earned(step, reward, after, number, i, end, horizon, end_reward)
         share = clip_reward(total / top)
         returns[0] += np.int64(np.rint(STEPS * (share - 0.5)))
         returns[1] += np.int64(np.rint(STEPS * (share * share - 0.5)))
@@ -313,28 +358,27 @@ def add_weighted_returns(
     """Add a, b, a^2 and b^2 of everybody to sums [4]; a = w u / most, b = w (1 - u) / most.
 
     w is the product of policy [H, S, A] over the recorded chances of the first episode, at most
-    ``most``, and u what it earned / top, clipped into [0, 1]. An episode that was not recorded from
-    its first step to its end, or whose chances are missing, has weight 0, which is never above its
-    true weight.
+    ``most``, and u what it earned / top, clipped into [0, 1]. An episode that is not whole, or
+    whose chances are missing, has weight 0, which is never above its true weight.
     """
     H = policy.shape[0]
     for p in range(begin.shape[0] - 1):
         people[0] += STEPS
-        if begin[p] == begin[p + 1]:
+        i = begin[p]
+        if i == begin[p + 1]:
             continue
-        i, end = begin[p], _end(opens, begin[p], begin[p + 1])
+        end = _end(opens, i, begin[p + 1])
+        if not _whole(step, state, action, reward, after, number, i, end, H):
+            continue
         weight = 1.0
         for j in range(i, end):
-            good = step[j] == j - i and j - i < H and chance[j] > 0.0 and chance[j] <= 1.0
-            good = good and _pair(state, action, number, j) >= 0
-            ratio = policy[step[j], state[j], action[j]] / chance[j] if good else 0.0
-            weight = min(weight * ratio, LARGEST)
-        if step[end - 1] < H - 1 and not _over(after, number, end):
-            weight = 0.0
+            fair = chance[j] > 0.0 and chance[j] <= 1.0
+            weight *= policy[step[j], state[j], action[j]] / chance[j] if fair else 0.0
+            weight = min(weight, LARGEST) if weight >= LEAST else 0.0  # 0 if it is no number
         total = earned(step, reward, after, number, i, end, H, end_reward)
         u = clip_reward(total / top)
-        won = min(weight, most) / most * u
-        lost = min(weight, most) / most * (1.0 - u)
+        share = clip_reward(weight / most)
+        won, lost = share * u, share * (1.0 - u)
         sums[0] += np.int64(STEPS * won)
         sums[1] += np.int64(STEPS * lost)
         sums[2] += np.int64(STEPS * won * won)

@@ -76,7 +76,7 @@ def signed_values(
     policy: Array,
     V: Array,
 ) -> None:
-    """Values V [H + 1, S] of a policy [H, S, A] by counts [X, S] that may be negative.
+    """Values V [H + 1, S] of a policy [H, S, A] by counts [X, S]; both may be negative.
 
     The mean next value of a known pair is c + sum over s' of cells (V(s') - c) / visits with c its
     mean over ``centre`` [X, S]: as the chances sum to 1 this is the same for exact counts, and
@@ -94,7 +94,7 @@ def signed_values(
                 continue
             for x in range(first[s], first[s + 1]):
                 p = policy[h, s, action[x]]
-                if p <= 0.0:
+                if p == 0.0:
                     continue
                 q = unknown * left
                 if known[x] != 0:

@@ -1,4 +1,4 @@
-"""The account of a data set: charged before noise is drawn, and never beyond its budget.
+"""The account of a data set: charged before a row is read, and never beyond its budget.
 
 An account is a file. That all releases about a data set are charged to one and the same file is
 owed by whoever holds the data: nobody can see that a log or a mapping is a copy.
@@ -29,20 +29,14 @@ class Account:
     path: str | Path
     mapped: Mapped
 
-    def require(self, event: Event) -> None:
-        """Refuse a release that does not fit, before the log is read; nothing is charged.
-
-        A cheaper release may still fit: what is asked for never depends on data, so a refusal tells
-        nothing, and the account stays open.
-        """
-        if self._new:
-            self._price(PrivacyFilter(Budget(*self.mapped.budget)), event)
-            return
-        with self._open() as ledger:
-            self._price(ledger.filter, event)
-
     def charge(self, event: Event, what: str) -> None:
-        """Record a release for good; when this returns its noise may be drawn, once."""
+        """Record a release for good; when this returns the log may be read, and its noise drawn.
+
+        One that does not fit is refused, and nothing is charged. A cheaper one may still fit: what
+        is asked for never depends on data, so a refusal tells nothing, and the account stays open.
+        """
+        if self._new:  # a refused release leaves no file
+            self._price(PrivacyFilter(Budget(*self.mapped.budget)), event)
         with self._open() as ledger:
             self._price(ledger.filter, event)
             ledger.spend(event.charge(), f"{len(ledger.entries) + 1} {what}")

@@ -73,9 +73,17 @@ class Cells:
             )
         edges: tuple[float, ...] = ()
         if kinds[0] == "values":
-            names = tuple(str(label) for label in _listed(data["values"], f"{where}: values"))
-            if len(set(names)) < len(names):
-                raise InvalidInput(f"{where}: values must name each label once")
+            names = tuple(map(_label, _listed(data["values"], f"{where}: values")))
+            if not all(name.strip() for name in names):
+                raise InvalidInput(
+                    f"{where}: a label in values is empty: a missing value goes to other"
+                )
+            folded = [name.strip().casefold() for name in names]
+            if len(set(folded)) < len(names):
+                raise InvalidInput(
+                    f"{where}: values must name each label once, and two of them differ at most in "
+                    "case or spaces; they would be two cells: spell them alike in the log"
+                )
         elif kinds[0] == "size":
             size = integer(data["size"], f"{where}: size", low=1, high=1_000_000)
             names = tuple(str(i) for i in range(size))
@@ -91,7 +99,7 @@ class Cells:
             )
         other = -1
         if "other" in data:
-            label = str(data["other"])
+            label = _label(data["other"])
             names = names if label in names else (*names, label)
             other = names.index(label)
         return cls(column, names, kinds[0], edges, other)  # type: ignore[arg-type]
@@ -112,7 +120,8 @@ class Mapped:
         first_step: number of the first step.
         date_format: of dates that are texts, as ``datetime.strptime`` takes it; "" for ISO 8601.
         reward_range: least and largest reward of one step.
-        missing_reward: what a reward that is missing counts as.
+        missing_reward: what a reward that is missing counts as; NaN if nothing is declared: such a
+            row then teaches nothing.
         top: the most that one episode earns, in rewards rescaled to [0, 1].
     """
 
@@ -126,7 +135,7 @@ class Mapped:
     first_step: int = 0
     date_format: str = ""
     reward_range: tuple[float, float] = (0.0, 1.0)
-    missing_reward: float = 0.0
+    missing_reward: float = math.nan
     top: float = field(default=math.nan)
 
     @property
@@ -232,7 +241,7 @@ def make_mapping(data: Mapping[str, Any]) -> Mapped:
         first_step=integer(about.get("first_step", 0), "first_step"),
         date_format=_date_format(about.get("date_format", ""), steps),
         reward_range=(low, high),
-        missing_reward=number(paid.get("missing", 0.0), "[reward] missing"),
+        missing_reward=_missing(paid.get("missing"), (low, high)),
         top=top,
     )
 
@@ -298,6 +307,18 @@ def _span(given: Any) -> tuple[float, float]:
             "apart"
         )
     return ends[0], ends[1]
+
+
+def _label(given: Any) -> str:
+    """As a column of truth values has it, and as CSV files mostly do: true and false."""
+    return str(given).lower() if isinstance(given, bool) else str(given)
+
+
+def _missing(given: Any, span: tuple[float, float]) -> float:
+    """What a missing reward counts as, NaN if nothing is said; what is said must be a reward."""
+    if given is None:
+        return math.nan
+    return number(given, "[reward] missing", low=span[0], high=span[1])
 
 
 def _listed(given: Any, where: str) -> list[Any]:

@@ -20,7 +20,7 @@ from tacit.logs.run import OfflineResult
 from tacit.logs.storing import stored
 from tacit.planners.first_returns import FirstReturnPlanner
 from tacit.planners.first_visits import FirstVisitPlanner
-from tacit.planners.offline import people_of
+from tacit.planners.offline import completed, people_of
 from tacit.planners.prior import PriorPlanner, tried
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.merged import Merged
@@ -38,7 +38,7 @@ class Prior:
 
     Attributes:
         name: of the data set.
-        release: what was released about it.
+        release: what was released about it, completed where next states were not recorded.
         task: of its mapping.
         top: the most that one episode earns, in rewards of [0, 1] per step.
         guarantee: of everybody in the log.
@@ -54,14 +54,21 @@ class Prior:
     def of(cls, given: OfflineResult | str | Path) -> Prior:
         """The result of ``tacit.offline``, or the folder that ``tacit offline --out`` wrote."""
         if isinstance(given, OfflineResult):
-            mapped = given.mapped
-            return cls(mapped.name, given.release, mapped.task, mapped.top, given.guarantee)
+            mapped, release = given.mapped, completed(given.release, given.mapped.ended)
+            return cls(mapped.name, release, mapped.task, mapped.top, given.guarantee)
         if not isinstance(given, str | Path):
             raise InvalidInput(
                 "a prior is what tacit.offline returned, or the folder that tacit offline --out "
                 f"wrote, not {type(given).__name__}"
             )
-        return cls(*stored(given))
+        found = stored(given)
+        return cls(
+            found.name,
+            completed(found.release, found.ended),
+            found.task,
+            found.top,
+            found.guarantee,
+        )
 
     def begin(self, bound: BoundAgent, name: str) -> BoundAgent:
         """The same agent, whose planner sees the log's release merged with its own.
@@ -126,10 +133,15 @@ class Prior:
     def stated(self, online: Guarantee) -> Guarantee:
         """The online statement, and beside it the one for a person who is in the log too."""
         own = self.guarantee.as_simulated() if online.simulated else self.guarantee
-        both = online + own
+        whom = f"a person who is in the log {self.name!r} of the prior too"
+        both = online
+        if own.unit == "participation":  # what covers a person covers each of their times
+            whom = f"one participation, and one episode of the log {self.name!r} of the prior"
+            both = dataclasses.replace(online, unit=own.unit)
+        both += own
         said = (
-            f"for a person who is in the log {self.name!r} of the prior too; other releases about "
-            f"that log are not in this sum, its ledger has them; {both.accountant}"
+            f"for {whom}; other releases about that log are not in this sum, its ledger has them; "
+            f"{both.accountant}"
         )
         return dataclasses.replace(
             online, also=(*online.also, dataclasses.replace(both, accountant=said))

@@ -17,11 +17,13 @@ from tacit.intervals import Interval
 from tacit.learned import LearnedPolicy, load_policy
 from tacit.logs.agents import offline_agent
 from tacit.logs.charging import Account
+from tacit.logs.encoding import Column
 from tacit.logs.mapping import Mapped, read_mapping
-from tacit.logs.reading import read_log
+from tacit.logs.reading import MINARI, open_log
+from tacit.logs.screen import Exact
 from tacit.participation import Participation
-from tacit.planners.offline import people_of
-from tacit.planners.worth import behaviour_worth, model_worth, weighted_worth
+from tacit.planners.offline import completed, people_of
+from tacit.planners.worth import CUT, Models, begun, recorded_value, weighted_worth, whole_share
 from tacit.policy import Policy, StochasticPolicy, TabularPolicy, check_allowed
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.base import Query
@@ -43,6 +45,12 @@ ASSUMES = (
 )
 """What the guarantee of a release about a log rests on."""
 
+EPISODES = (
+    "every episode is treated as a person of its own, because a Minari data set does not say whose "
+    "it is: nothing is promised about a person with several episodes"
+)
+"""In place of the second, where nobody knows whose episodes these are."""
+
 NOT_FOR_OTHERS = (
     "The noise was simulated: it protects nobody, whoever knows the seed takes it away. If the "
     "people of the log are real, do not pass these files on."
@@ -51,8 +59,6 @@ NOT_FOR_OTHERS = (
 
 CLIP, LEAST, MOST = 0.4, 2.0, 50.0
 """Importance weights are cut at (people times mu) to this power, between these."""
-
-Told = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,22 +69,64 @@ class OfflineResult:
         policy: the policy with its guarantee, as ``tacit.load_policy`` reads it.
         release: what was released about the log.
         mapped: the mapping.
-        values: by name, what a policy is worth, in the log's own rewards; None where the release
+        values: by name, in the log's own rewards, what the policy is worth, what was done before
+            ("behaviour"), and the first above the second ("difference"); None where the release
             does not tell.
-        told: exact numbers of rows and people, for the screen of whoever holds the log only: they
-            are in no file.
+        whole: the share of the people whose first episode was recorded from its first step to its
+            end; the others' was cut.
+        told: exact numbers about the log, for the screen of whoever holds it only: they are in no
+            file.
     """
 
     policy: LearnedPolicy
     release: Release
     mapped: Mapped
     values: Mapping[str, Interval | None]
-    told: Told = field(default_factory=dict, repr=False)
+    whole: Interval
+    told: Exact = field(default_factory=Exact, repr=False)
 
     @property
     def guarantee(self) -> Guarantee:
         """What everybody in the log is guaranteed for this release."""
         return self.policy.guarantee
+
+    @property
+    def withheld(self) -> str:
+        """Why the policy is not compared with what was done before."""
+        if "transitions" not in self.release.blocks:
+            return (
+                "The release does not tell what the policy is worth, since it counts outcomes, not "
+                "next states; evaluate it by weights."
+            )
+        if self.release.blocks["transitions"].ndim != 2:
+            return (
+                "The release does not tell what the policy is worth, since it counts every stage "
+                "by itself; evaluate it by weights."
+            )
+        if not begun(self.release):
+            return (
+                "The release does not tell what the policy is worth: hardly a first step of an "
+                "episode was recorded. Does the mapping number steps as the log does (first_step)?"
+            )
+        return (
+            "The policy is not compared with what was done before: by the declared states people "
+            "would have earned something else than they did, so something that matters is not in "
+            "them."
+        )
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the values are about, and what they take for granted, as sentences."""
+        cut = 1.0 - self.whole.value
+        about = "Values are about the rows that count: what the others say is not known."
+        if cut <= CUT:
+            return (about,)
+        return (
+            about,
+            f"The first episodes of about {100 * cut:.0f}% of the people are not recorded whole. "
+            "What followed is valued as for the others: those who were recorded no further are "
+            "taken to be like those who went on, in the same state after the same action.",
+        )
 
     def worth(self, policy: Policy | LearnedPolicy, *, beta: float = 0.05) -> Interval | None:
         """What another policy is worth by the same release: costs nothing more."""
@@ -93,6 +141,7 @@ class OfflineResult:
             "people": self.policy.users,
             "note": "people is a released number, with noise",
             "values": values_json(self.values),
+            "whole_first_episodes": values_json({"share": self.whole})["share"],
             "guarantee": self.guarantee.to_json(),
         }
 
@@ -130,7 +179,7 @@ def offline(
     release, guarantee, told = released(
         log, mapped, recipe.statistic(mapped), (epsilon, delta), agent, account, noise, seed
     )
-    policy = recipe.policy(mapped.task, release)
+    policy = recipe.policy(mapped.task, completed(release, mapped.ended))
     papers = LearnedPolicy.of(
         Publication(0, policy, {}),
         mapped.task,
@@ -139,11 +188,8 @@ def offline(
         names=mapped.task.labels,
         about={"agent": agent, "data": mapped.name, **(parameters or {})},
     )
-    values = {
-        "policy": worth_by_release(mapped, release, policy, 0.05),
-        "behaviour": _original(mapped, behaviour_worth(release, mapped.top)),
-    }
-    return OfflineResult(papers, release, mapped, values, told)
+    values = values_of(mapped, release, policy)
+    return OfflineResult(papers, release, mapped, values, whole_share(release), told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +206,7 @@ class Evaluation:
     interval: Interval
     guarantee: Guarantee
     most: float
-    told: Told = field(default_factory=dict, repr=False)
+    told: Exact = field(default_factory=Exact, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """All that is public about it."""
@@ -226,8 +272,12 @@ def released(
     account: Account,
     noise: str,
     seed: int,
-) -> tuple[Release, Guarantee, Told]:
-    """The one way from a log to a release: read and add up, charge, noise, release.
+) -> tuple[Release, Guarantee, Exact]:
+    """The one way from a log to a release: check its form, charge, read, add up, noise, release.
+
+    What is refused before the charge is decided by the form of the log alone: whether it is there,
+    its columns and their types. After the charge nothing is refused, whatever the rows say: a log
+    of which no row counts is released as noise on zeros (proofs/logs.md).
 
     Args:
         log: as for :func:`offline`.
@@ -243,24 +293,18 @@ def released(
     privatizer = BatchSums(
         statistic, mapped.task, requested_epsilon=asked[0], requested_delta=asked[1]
     )
-    simulated = noise == "simulated"
-    if not simulated:
-        account.require(privatizer.event)
-    told = {}
-    if not isinstance(log, Log):
-        log, told["rows"] = read_log(log, mapped)
-    log = _cut(log, mapped.task.users)
-    told |= {"rows that count": int(log.begin[-1]), "people": log.people}
-    if told["rows that count"] == 0:
-        raise InvalidInput(
-            "no row of the log counts: states, actions or steps are none that the mapping "
-            "declares; nothing was charged"
-        )
-    total = np.zeros(statistic.layout.size, dtype=np.int64)
-    statistic.add(log, total)
-    source: Noise = SimulatedNoise(np.random.default_rng(seed)) if simulated else SecureNoise()
+    simulated, whose = noise == "simulated", _whose(log)
+    held = _cut(log, mapped.task.users) if isinstance(log, Log) else open_log(log, mapped)
     if not simulated:
         account.charge(privatizer.event, what)
+    if isinstance(held, Log):
+        assert isinstance(log, Log)
+        rows, told = held, Exact(int(log.begin[-1]), int(held.begin[-1]), log.people)
+    else:
+        rows, told = held.read()
+    total = np.zeros(statistic.layout.size, dtype=np.int64)
+    statistic.add(rows, total)
+    source: Noise = SimulatedNoise(np.random.default_rng(seed)) if simulated else SecureNoise()
     secret = privatizer.absorb_sums(
         privatizer.init(), total, mapped.task.users, Publication(0, _NOBODY, {}), source
     )
@@ -269,18 +313,27 @@ def released(
         privatizer.guarantee,
         mechanism="gaussian noise on sums over all people of a log, released once",
         noise={"std": privatizer.noise_std},
-        assumptions=ASSUMES,
-        participations=None,
-        rule=Participation(times=None),  # all rows of a person, however many
+        **whose,
     )
     return release, guarantee.as_simulated() if simulated else guarantee, told
 
 
+def _whose(log: str | Path | Log) -> dict[str, Any]:
+    """Whose data a guarantee is about: all rows of a person, or of one episode of a data set."""
+    if not isinstance(log, Log) and str(log).startswith(MINARI):
+        return {"unit": "participation", "assumptions": (ASSUMES[0], EPISODES, *ASSUMES[2:])}
+    return {"assumptions": ASSUMES, "participations": None, "rule": Participation(times=None)}
+
+
 def _cut(log: Log, most: int) -> Log:
-    """The log without people beyond the declared number; rows must be those of one person each."""
-    begin = np.asarray(log.begin, dtype=np.int64)
+    """The log without people beyond the declared number; rows must be those of one person each.
+
+    What it refuses for is the form of the columns and where people begin, not what rows say.
+    """
+    log = Log(*(_column(name, column) for name, column in log._asdict().items()))
+    begin = log.begin.astype(np.int64)
     rows = min(len(column) for column in log[1:])
-    if len(begin) < 2 or begin[0] < 0 or begin[-1] > rows or (np.diff(begin) < 0).any():
+    if not len(begin) or begin[0] < 0 or begin[-1] > rows or (np.diff(begin) < 0).any():
         raise InvalidInput(
             "the rows of a log in memory must lie person by person: begin must not decrease, and "
             "must end within the rows"
@@ -288,20 +341,67 @@ def _cut(log: Log, most: int) -> Log:
     return log._replace(begin=begin[: most + 1])
 
 
+def _column(name: str, column: Any) -> Column:
+    """A column of a log in memory, of a type that kernels read."""
+    column = np.asarray(column)
+    real, kind = name in ("reward", "chance"), column.dtype
+    if column.ndim != 1 or kind.kind not in ("biuf" if real else "biu") or kind.itemsize > 8:
+        raise InvalidInput(
+            f"the column {name!r} of a log in memory must be one row of "
+            f"{'numbers' if real else 'whole numbers'} of at most 64 bits, but it is {kind} of "
+            f"shape {list(column.shape)}"
+        )
+    plain = np.dtype({"?": "i1", "e": "f4"}.get(kind.char, kind)).newbyteorder("=")
+    with np.errstate(all="ignore"):  # a warning would tell of a signalling NaN
+        held: Column = column.astype(plain, copy=False)
+    return held
+
+
 _NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))
 """Nobody acted on what is learned here."""
+
+
+def values_of(mapped: Mapped, release: Release, policy: Policy) -> dict[str, Interval | None]:
+    """What a policy is worth, what was done before, and the difference, by one release.
+
+    Both are valued in the same models, so that what is wrong with the models is wrong with both.
+    What people earned themselves is read off their returns where these were recorded whole.
+    """
+    recorded = recorded_value(release, mapped.top)
+    behaviour = None if recorded is None else _original(mapped, recorded)
+    models = _models(mapped, release)
+    if models is None:
+        return {"policy": None, "behaviour": behaviour, "difference": None}
+    learned, before = models.values(table_of(policy, mapped.task)), models.values(None)
+    top, (low, high) = mapped.top, mapped.reward_range
+    difference = (learned - before).interval(-top, top)
+    by_models = before.interval(0.0, top)
+    if recorded is not None and not (
+        recorded.low <= by_models.high and by_models.low <= recorded.high
+    ):
+        return {"policy": None, "behaviour": behaviour, "difference": None}
+    return {
+        "policy": _original(mapped, learned.interval(0.0, top)),
+        "behaviour": behaviour or _original(mapped, by_models),
+        "difference": Interval(*((high - low) * x for x in vars(difference).values())),
+    }
 
 
 def worth_by_release(
     mapped: Mapped, release: Release, policy: Policy, beta: float
 ) -> Interval | None:
     """What a policy is worth by released transitions, in the log's rewards; None without them."""
-    table = table_of(policy, mapped.task)
-    if release.blocks.get("transitions", np.zeros(0)).ndim != 2:
+    table, models = table_of(policy, mapped.task), _models(mapped, release)
+    if models is None:
         return None
-    found = model_worth(mapped.task, release, table, np.random.default_rng(0), beta).interval
-    ends = (min(x, mapped.top) for x in (found.value, found.low, found.high))
-    return _original(mapped, Interval(*ends))
+    return _original(mapped, models.values(table).interval(0.0, mapped.top, beta))
+
+
+def _models(mapped: Mapped, release: Release) -> Models | None:
+    """Models by released transitions that are alike in all stages; None where no value follows."""
+    if release.blocks.get("transitions", np.zeros(0)).ndim != 2 or not begun(release):
+        return None
+    return Models(mapped.task, release, mapped.ended, np.random.default_rng(0))
 
 
 def table_of(policy: Policy, task: Task) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,22 @@ def probabilities(policy: Policy, actions: int) -> Array:
         return np.eye(actions)[policy.actions]
     assert isinstance(policy, StochasticPolicy)
     return policy.probabilities
+
+
+def rows_of(log: Log, ended: int = -1) -> dict[str, npt.NDArray[Any]]:
+    """The columns of a made-up log as they are read from a file, before they are arranged.
+
+    Next states are not in them; a row that leads to the state ``ended`` ends its episode.
+    """
+    return {
+        "person": np.repeat(np.arange(log.people), np.diff(log.begin)),
+        "step": log.step.copy(),
+        "state": log.state.copy(),
+        "action": log.action.copy(),
+        "reward": log.reward.copy(),
+        "chance": log.chance.copy(),
+        "ends": (log.after == ended).astype(np.int8),
+    }
 
 
 def write_log(log: Log, path: str | Path) -> Path:

@@ -39,6 +39,7 @@ def save(result: OfflineResult, folder: str | Path) -> list[Path]:
     folder, release = make_room(folder), result.release
     mapped = result.mapped
     public = {"task": task_to_json(mapped.task), "top": mapped.top, "source": release.source}
+    public["ended"] = mapped.ended
     if result.guarantee.simulated:
         public["note"] = NOT_FOR_OTHERS
     write_json(folder / VALUES, {**result.to_json(), **public})
@@ -55,6 +56,7 @@ class Stored(NamedTuple):
     release: Release
     task: Task
     top: float
+    ended: int  # the state after a row that ends, -1 if no column says that
     guarantee: Guarantee
 
 
@@ -62,17 +64,19 @@ def stored(folder: str | Path) -> Stored:
     """A result that was saved, for whatever costs nothing more."""
     folder = Path(folder)
     values = read_json(folder / VALUES, f"{folder} holds no result of tacit offline")
-    if not {"task", "top", "source"} <= values.keys():
+    if not {"task", "top", "source", "ended"} <= values.keys():
         raise InvalidInput(
-            f"{folder} was written by an earlier version of tacit, which did not keep the task "
-            "beside the release; make it again with this one, or use it with that one"
+            f"{folder} was written by an earlier version of tacit, whose releases did not count "
+            "steps after which the record stops; make it again with this one, or use it with that "
+            "one"
         )
     guarantee = load_policy(folder / POLICY).guarantee
     with np.load(folder / RELEASE, allow_pickle=False) as arrays:
         blocks = {name: arrays[name] for name in arrays.files}
     task, std = task_from_json(values["task"]), float(guarantee.noise["std"])
     release = reread(task.users, blocks, std, str(values["source"]))
-    return Stored(values["data"]["name"], release, task, float(values["top"]), guarantee)
+    top, ended = float(values["top"]), int(values["ended"])
+    return Stored(values["data"]["name"], release, task, top, ended, guarantee)
 
 
 def stored_release(folder: str | Path, mapped: Mapped) -> Release:

@@ -6,6 +6,8 @@ tables, inventories and queues.
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from tacit.arrays import Array, IntArray
@@ -23,12 +25,55 @@ LEAN = 0.25
 """The same where pairs are judged by their outcomes, whose spread is learned too."""
 
 
+FOLLOWED = 5.0
+"""Standard deviations of visits with a recorded next state above which these speak for others."""
+
+
 def people_of(release: Release) -> float:
     """How many people the release says there are; at least one."""
     return max(1.0, float(release.blocks["people"][0]))
 
 
-def pessimistic_policy(task: Task, release: Release) -> Policy:
+def complete(cells: Array, censored: Array, visits: Array, ended: int, std: float) -> Array:
+    """Counts of next states [..., S] with the visits added whose next state was not recorded.
+
+    A row says itself whether the episode ended there, so one without a next row did not end: it is
+    spread over the other next states as these were recorded. Else ending would look too likely
+    wherever rows stop, and most of all at the last step of a log as long as the horizon. This takes
+    for granted that, of people who were in the same place and did the same, those who stopped being
+    recorded were not the ones who would have gone somewhere else.
+
+    Args:
+        cells: counts by next state [..., S].
+        censored: visits without one [...].
+        visits: all [...].
+        ended: the state after a row that ends, -1 if no column says that.
+        std: of the noise.
+    """
+    others = np.array(cells)
+    if ended >= 0:
+        others[..., ended] = 0.0
+    followed = visits - censored - (cells - others).sum(axis=-1)
+    share = np.divide(
+        censored, followed, out=np.zeros_like(followed), where=followed > FOLLOWED * std
+    )
+    return np.asarray(cells + share[..., np.newaxis] * others)
+
+
+def completed(release: Release, ended: int) -> Release:
+    """The release as if every visit had a next state, in the blocks of one about online users.
+
+    Noise in rows of which a share f was censored is larger than stated, by the factor 1 / (1 - f).
+    """
+    blocks = dict(release.blocks)
+    if "transitions" in blocks:
+        visits, std = 2.0 * blocks["totals"], release.law.scale("transitions")
+        censored = blocks.pop("censored")
+        blocks["transitions"] = complete(blocks["transitions"], censored, visits, ended, std)
+    return dataclasses.replace(release, blocks=blocks)
+
+
+def pessimistic_policy(task: Task, release: Release) -> TabularPolicy:
     """The policy with the best lower value in the model of the released transitions."""
     H, S, _ = table_sizes(task)
     model = read_model(task, release, vast=False, weak=False)

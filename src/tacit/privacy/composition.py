@@ -41,7 +41,7 @@ answers are joined, two of epsilon into one of twice epsilon, which covers them.
 _HAIR = 1.0 + 1e-9
 """Above the rounding errors of weights and sums."""
 
-INDEPENDENT = "the tasks draw their noise independently of each other"
+INDEPENDENT = "the parts of the sum draw their noise independently of each other"
 
 
 def added(statements: Sequence[tuple[int, Guarantee]]) -> Guarantee:

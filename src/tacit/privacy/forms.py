@@ -12,7 +12,8 @@ from typing import Any
 
 from tacit.errors import InvalidInput, UnknownName
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.sentences import at_most
+from tacit.privacy.sentences import at_most, covered, over
+from tacit.timing import in_words
 
 _TRUST = {
     "local": "Nobody but the device is trusted: reports are randomized before they are sent.",
@@ -44,11 +45,13 @@ def unfilled(fields: Mapping[str, Any], above: str = "") -> Iterator[str]:
 
 def _unit(guarantee: Guarantee) -> str:
     what = "one participation of a user" if guarantee.unit == "participation" else "one user"
-    where = " in each of the tasks that are added up" if guarantee.parts else ""
+    where = f" in {covered(guarantee)}" if guarantee.parts else ""
     times, rule = guarantee.participations, guarantee.rule
     often = "" if times is None else f"; up to {times:,} participations are covered"
     if rule is not None:
-        often = f"; a person may take part {rule.in_words()}, and all of it is covered together"
+        where = f" in one period of {in_words(rule.period)}" if rule.period else ""
+        rest = "further periods cost more" if rule.period else "all of it is covered together"
+        often = f"; a person may take part {rule.in_words()}, and {rest}"
     return (
         f"All data of {what}{where}, replaced by any other ({guarantee.relation})"
         + (often if times != 1 and guarantee.unit == "user" else "")
@@ -72,6 +75,12 @@ def _curve(guarantee: Guarantee) -> str:
     return f"At epsilon 0 delta is at most {at_most(guarantee.delta(0.0), 6)}."
 
 
+def _numbers(guarantee: Guarantee) -> str:
+    """The whole curve, and what the parameters are over."""
+    whose = over(guarantee)
+    return f"{_curve(guarantee)} The parameters are{whose}." if whose else _curve(guarantee)
+
+
 def _variant(guarantee: Guarantee) -> str:
     return "Pure DP" if guarantee.delta == 0.0 else "Approximate DP"
 
@@ -82,7 +91,7 @@ def _nist(guarantee: Guarantee) -> dict[str, Any]:
         "privacy_parameters": {
             **_parameters(guarantee),
             "variant": _variant(guarantee),
-            "details": _curve(guarantee),
+            "details": _numbers(guarantee),
         },
         "unit_of_privacy": {
             "unit": guarantee.unit,
@@ -135,7 +144,7 @@ def _opendp(guarantee: Guarantee) -> dict[str, Any]:
                 "privacy_unit_details": _unit(guarantee),
                 "number_of_privacy_units": None,
                 "privacy_parameters": _parameters(guarantee),
-                "privacy_parameters_details": _curve(guarantee),
+                "privacy_parameters_details": _numbers(guarantee),
             },
             "deployment_model": {
                 "model_name": _MODEL[guarantee.model],
@@ -144,7 +153,7 @@ def _opendp(guarantee: Guarantee) -> dict[str, Any]:
                 "actors": None,
                 "release_type": "Many releases",
                 "release_type_details": "Policies are published while users come; the parameters "
-                "cover all of them together.",
+                f"cover all of them together{over(guarantee)}.",
                 "data_source_type": "Dynamic",
                 "data_source_type_details": "Users come one after another.",
                 "access_type": "Non-interactive",

@@ -195,7 +195,7 @@ class Guarantee:
     def compose(self, times: int) -> Guarantee:
         """The statement for one person in this many tasks that are each guaranteed like this.
 
-        Periods of one task whose budgets are renewed count as tasks.
+        Where budgets are renewed these are so many periods, of one task or of several.
         """
         times = integer(times, "times", low=1, high=composition.MOST_TIMES)
         return self if times == 1 else composition.added([(times, self)])

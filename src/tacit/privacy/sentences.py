@@ -7,13 +7,13 @@ odds; with a delta, odds move by more than e^eps far more often than delta (proo
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import textwrap
 from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING
 
 from tacit.errors import InvalidInput
-from tacit.privacy.composition import added
 from tacit.timing import in_words
 
 if TYPE_CHECKING:
@@ -76,39 +76,67 @@ def brief(guarantee: Guarantee) -> str:
     Where a delta was asked for, the true one is given at the epsilon asked for.
     """
     asked, asked_delta = guarantee.requested_epsilon, guarantee.requested_delta or 0.0
-    at = guarantee.delta_at_requested_epsilon
+    at, what = guarantee.delta_at_requested_epsilon, over(guarantee)
     if guarantee.model == "none":
         if asked is None or at is None:
             return "not private"
-        return f"no finite epsilon; delta {at_most(at)} at epsilon {asked:g}"
+        return f"no finite epsilon; delta {at_most(at)} at epsilon {asked:g}{what}"
     if asked is not None and at is not None and asked_delta > 0:
         differs = not math.isclose(at, asked_delta, rel_tol=1e-3)
         note = f" (asked for {asked_delta:g})" if differs else ""
-        return f"{guarantee.model} epsilon {asked:g}, delta {at_most(at)}{note}"
+        return f"{guarantee.model} epsilon {asked:g}, delta {at_most(at)}{what}{note}"
     said = f"{guarantee.model} epsilon {at_most(guarantee.epsilon)}"
     if guarantee.delta > 0:
         said += f", delta {at_most(guarantee.delta)}"
     if asked is None or math.isclose(asked, guarantee.epsilon, rel_tol=1e-3):
-        return said
-    return f"{said} (asked for {asked:g})"
+        return said + what
+    return f"{said}{what} (asked for {asked:g})"
+
+
+def over(guarantee: Guarantee) -> str:
+    """What the numbers are over, where it is not all that one person does in one task."""
+    if guarantee.unit == "participation":
+        return " per participation" + (f" in {covered(guarantee)}" if guarantee.parts else "")
+    if guarantee.parts:
+        return f" over {covered(guarantee)}"
+    return f" per period of {in_words(_period(guarantee))}" if _period(guarantee) else ""
+
+
+def _period(guarantee: Guarantee) -> float:
+    """Seconds after which a budget is renewed, so that the statement is about one such period."""
+    return 0.0 if guarantee.rule is None else guarantee.rule.period
+
+
+def covered(guarantee: Guarantee) -> str:
+    """The tasks of a sum, and the periods of tasks whose budgets are renewed, counted."""
+    counts: dict[float, int] = {}
+    for times, part in guarantee.parts:
+        counts[_period(part)] = counts.get(_period(part), 0) + times
+    tasks = counts.pop(0.0, 0)
+    said = [f"{_count(n, 'period')} of {in_words(length)}" for length, n in sorted(counts.items())]
+    if tasks:
+        said.append(_count(tasks, "task") + (" without periods" if counts else ""))
+    return " and ".join(said)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def meaning(guarantee: Guarantee) -> str:
     """What somebody who looks can find out: two numbers, and the odds where they are bounded."""
     guess, found = _numbers(guarantee)
-    whom, many = "a user", "users of whom"
-    seen = _SEEN[guarantee.model][guarantee.unit]
+    whom, many, comma = "a user", "users of whom", "," if guarantee.parts else ""
     if guarantee.unit == "participation":
         whom, many = "a participation", "participations of which"
-    if _renewed(guarantee):
-        whom = "a user in one period"
-        seen += " in one period" if guarantee.model == "local" else ""
-    if guarantee.parts:
-        seen += f", in all {_tasks(guarantee):,} tasks,"
-        if guarantee.unit == "participation":
-            whom, many = "a participation in each task", "such participations of which"
+    if _period(guarantee):
+        whom = f"a user in one period of {in_words(_period(guarantee))}"
+    if any(_period(part) for _, part in guarantee.parts):
+        whom = "a user in them"
+    if guarantee.parts and guarantee.unit == "participation":
+        whom, many = "a participation in each of them", "such participations of which"
     said = (
-        f"Somebody who sees {seen} and wonders, fifty-fifty, "
+        f"Somebody who sees {_seen(guarantee)}{comma} and wonders, fifty-fifty, "
         f"which of two stories is true of {whom} guesses right in at most {guess} of 100 cases; "
         f"with 1 false alarm in 100, at most {found} of 100 {many} a story is true are found."
     )
@@ -116,6 +144,14 @@ def meaning(guarantee: Guarantee) -> str:
         factor = _factor(guarantee)
         said += f" The odds of any belief about {whom} change by at most a factor of {factor}."
     return said
+
+
+def _seen(guarantee: Guarantee) -> str:
+    """What the probabilities and the guesses are about; nothing is promised of anything else."""
+    seen = _SEEN[guarantee.model][guarantee.unit]
+    if guarantee.parts:
+        return f"{seen}, in {covered(guarantee)}"
+    return seen + (" in one period" if _period(guarantee) and guarantee.model == "local" else "")
 
 
 def _numbers(guarantee: Guarantee) -> tuple[str, str]:
@@ -134,30 +170,24 @@ def _factor(guarantee: Guarantee) -> str:
 
 
 def _headline(guarantee: Guarantee) -> list[str]:
-    trajectory = "any user's whole trajectory (states, actions and rewards)"
-    if guarantee.rule is not None:
-        trajectory = f"whatever one person does in all their participations{_within(guarantee)}"
-    if guarantee.unit == "participation":
-        trajectory = "the trajectory of any single participation"
-    other = "any other" if guarantee.rule is None else "anything else"
-    if guarantee.parts:
-        if _renewed(guarantee):
-            trajectory, other = "whatever one person does in one period", "anything else"
-        trajectory += f" in each of {_tasks(guarantee):,} tasks"
-    several = guarantee.participations != 1 and not guarantee.parts
-    if several and guarantee.rule is None and guarantee.unit == "user":
-        trajectory, other = "any user's trajectories (states, actions and rewards)", "any others"
+    replaced, other = _replaced(guarantee)
     epsilon, delta = at_most(guarantee.epsilon, 6), at_most(guarantee.delta)
     lines = [
-        f"({epsilon}, {delta})-differential privacy, {guarantee.model} model: "
+        f"({epsilon}, {delta})-differential privacy{over(guarantee)}, {guarantee.model} model: "
         f"{_TRUST[guarantee.model]}.",
-        f"Replacing {trajectory} by {other} changes the probability of every event by at most "
-        f"a factor e^{epsilon}" + (f", plus {delta}." if guarantee.delta > 0.0 else "."),
+        f"Replacing {replaced} by {other} changes the probability of every event in "
+        f"{_seen(guarantee)} by at most a factor e^{epsilon}"
+        + (f", plus {delta}." if guarantee.delta > 0.0 else "."),
         meaning(guarantee),
         _how(guarantee),
     ]
     if guarantee.parts:
-        lines += _in_each(guarantee)
+        lines.append(_in_each(guarantee))
+    elif guarantee.unit == "participation":
+        lines.append(
+            "How often one person takes part is not counted: whoever does so several times pays "
+            "for every time, and no number is promised for all of them together."
+        )
     elif guarantee.rule is not None:
         lines += _by_rule(guarantee, guarantee.rule)
     elif guarantee.participations != 1:
@@ -165,44 +195,62 @@ def _headline(guarantee: Guarantee) -> list[str]:
     return lines + _beside_the_request(guarantee)
 
 
-def _renewed(guarantee: Guarantee) -> bool:
-    """Whether it holds for one period, after which a budget is renewed."""
-    if guarantee.rule is not None and guarantee.rule.period:
-        return True
-    return any(_renewed(part) for _, part in guarantee.parts)
+def _replaced(guarantee: Guarantee) -> tuple[str, str]:
+    """What may be another one without anybody noticing more than is stated, and by what."""
+    leaves, where = [guarantee], ""
+    if guarantee.parts:
+        leaves = [part for _, part in guarantee.parts]
+        where = f" in {covered(guarantee)}"
+        if not any(map(_period, leaves)):
+            where = f" in each of {covered(guarantee)}"
+    elif _period(guarantee):
+        where = f" of a period of {in_words(_period(guarantee))}"
+    if guarantee.unit == "participation":
+        return f"the trajectory of any single participation{where}", "any other"
+    if any(leaf.rule is not None for leaf in leaves):
+        return f"whatever one person does in all their participations{where}", "anything else"
+    if any(leaf.participations != 1 for leaf in leaves):
+        return f"any user's trajectories (states, actions and rewards){where}", "any others"
+    return f"any user's whole trajectory (states, actions and rewards){where}", "any other"
 
 
-def _within(guarantee: Guarantee) -> str:
-    """In what the participations are that are covered together."""
-    return " of a period" if _renewed(guarantee) else ""
-
-
-SEVERAL = 12
-"""Periods whose cost together is stated."""
+SEVERAL = (2, 12)
+"""Periods whose cost together is stated: any length of one period may touch two of the calendar's,
+and twelve months are a year."""
 
 
 def _by_rule(guarantee: Guarantee, rule: Participation) -> list[str]:
     """How often one person may take part, and what several periods cost."""
-    covered = "those of a period are" if rule.period else "all of them are"
-    lines = [f"One person may take part {rule.in_words()}; {covered} covered together."]
+    together = "those of a period are" if rule.period else "all of them are"
+    lines = [f"One person may take part {rule.in_words()}; {together} covered together."]
     if rule.period:
+        length = in_words(rule.period)
+        costs = " and ".join(f"{n} periods {_cost(guarantee, n)}" for n in SEVERAL)
         lines.append(
-            f"Budgets are renewed after {in_words(rule.period)}: {SEVERAL} periods together cost "
-            f"{_several(guarantee)}."
+            f"Budgets are renewed every {length}, by the calendar, so any {length} may touch two "
+            f"periods. Together cost {costs}."
         )
     return lines
 
 
-def _several(guarantee: Guarantee) -> str:
-    """What several periods cost together; a device without an accountant adds them up plainly."""
-    parts = guarantee.parts or ((1, guarantee),)
+def _several(guarantee: Guarantee, periods: int) -> Guarantee | None:
+    """What is promised of several periods together; None where it is nothing."""
     try:
-        total = added([(times * (SEVERAL if _renewed(x) else 1), x) for times, x in parts])
-        epsilon, delta = total.epsilon, float(total.delta)
-    except ModuleNotFoundError:  # the distribution tacit-client
-        epsilon, delta = SEVERAL * guarantee.epsilon, min(1.0, SEVERAL * guarantee.delta)
-    except InvalidInput:  # a delta of 1, or more statements than are added up
-        epsilon, delta = math.inf, 1.0
+        return guarantee.compose(periods)
+    except ModuleNotFoundError:  # the distribution tacit-client adds them up plainly
+        epsilon, delta = periods * guarantee.epsilon, periods * guarantee.delta
+        if delta >= 1.0:
+            return None
+        return dataclasses.replace(
+            guarantee, epsilon=epsilon, delta=type(guarantee.delta)(delta), mu=None
+        )
+    except InvalidInput:  # a delta of 1
+        return None
+
+
+def _cost(guarantee: Guarantee, periods: int) -> str:
+    total = _several(guarantee, periods)
+    epsilon, delta = (math.inf, 1.0) if total is None else (total.epsilon, float(total.delta))
     return f"({at_most(epsilon, 6)}, {at_most(delta)})"
 
 
@@ -245,32 +293,28 @@ def rests_on(model: str, rule: Participation, assumptions: tuple[str, ...] = ())
     return found
 
 
-def _tasks(guarantee: Guarantee) -> int:
-    return sum(times for times, _ in guarantee.parts)
-
-
-def _in_each(guarantee: Guarantee) -> list[str]:
-    """How often one person may take part in the tasks of a sum, and what several periods cost."""
-    times = {part.participations or 0 for _, part in guarantee.parts}
-    least, most = min(times), max(times)
-    said = f"{most:,} times"
-    if any(part.rule is not None for _, part in guarantee.parts):
-        said = "as often as is stated for each,"
-    elif least < most:
-        said = f"{least:,} to {most:,} times, as stated for each,"
-    if _renewed(guarantee):
-        said = "as often as is stated for each, where budgets are renewed in one period only,"
-    lines = [
-        f"A sum over {_tasks(guarantee):,} tasks: it covers one person who takes part in each of "
-        f"them {'once' if said == '1 times' else said} and in no other."
-    ]
-    if _renewed(guarantee):
-        lines.append(
-            "Several periods of one task count as several tasks. Over "
-            f"{SEVERAL} periods of each whose budgets are renewed, the sum costs "
-            f"{_several(guarantee)}."
+def _in_each(guarantee: Guarantee) -> str:
+    """What a sum is about, and that what is besides it costs more."""
+    leaves = [part for _, part in guarantee.parts]
+    said = f"A sum over {covered(guarantee)}: it covers "
+    if guarantee.unit == "participation":
+        return said + "one participation in each of them; every further one costs more."
+    if any(map(_period, leaves)):
+        return said + (
+            "whatever one person does in these, of one task or of several, all of it together; "
+            "every further period or task costs more."
         )
-    return lines
+    times = {part.participations or 0 for part in leaves}
+    least, most = min(times), max(times)
+    often = "once" if most == 1 else f"{most:,} times"
+    if any(part.rule is not None for part in leaves):
+        often = "as often as is stated for each"
+    elif least < most:
+        often = f"{least:,} to {most:,} times, as stated for each"
+    return (
+        f"{said}one person who takes part in each of them {often}, all of it together; every "
+        "further task costs more."
+    )
 
 
 def _no_privacy(guarantee: Guarantee) -> list[str]:
@@ -333,6 +377,12 @@ _SEEN_OF_YOU = {
     "joint": "everything we publish, and all that the other people who take part get to see",
 }
 
+_NEAR_YOU = (
+    "It is about your own steps: where people who do the same as you, because you live together, "
+    "take part as well, what they did tells about you too."
+)
+"""Owed by the operator in the joint model (proofs/sentences.md): people do not depend on you."""
+
 
 def consent(
     guarantee: Guarantee, *, name: str, steps: int, kept: bool, searched: bool = False
@@ -356,17 +406,19 @@ def consent(
         )
         sent += " What your device does differs at random from what others' do, so that we learn."
     guess, found = _numbers(guarantee)
+    within = " in one period" if _period(guarantee) else ""
     numbers = (
-        f"Suppose somebody sees {_SEEN_OF_YOU[model]}. If two stories about your steps were "
-        f"equally likely to them, they now guess the true one in at most {guess} of 100 cases; "
-        "without looking it was 50. If they search for people of whom a story is true, and accept "
-        "1 false alarm among 100 people of whom it is not, they find at most "
+        f"Suppose somebody sees {_SEEN_OF_YOU[model]}. If two stories about your steps{within} "
+        f"were equally likely to them, they now guess the true one in at most {guess} of 100 "
+        "cases; without looking it was 50. If they search for people of whom a story is true, and "
+        "accept 1 false alarm among 100 people of whom it is not, they find at most "
         f"{found} of 100; without looking it was 1. This holds whatever they know and compute"
-        + (", and it holds for us as well." if model == "local" else ".")
+        + (", and it holds for us as well." if model == "local" else f". {_NEAR_YOU}")
     )
     if guarantee.delta == 0.0:
         numbers += (
-            f" The odds of any belief about you change by at most a factor of {_factor(guarantee)}."
+            f" The odds of any belief about your steps{within} change by at most a factor of "
+            f"{_factor(guarantee)}."
         )
     paragraphs = [
         f'Taking part in "{name}"',
@@ -377,9 +429,17 @@ def consent(
         "your connection. What your device has sent cannot be taken out again, because it is part "
         "of sums and of what was published from them.",
         f"In technical words: ({at_most(guarantee.epsilon, 6)}, {at_most(guarantee.delta)})-"
-        f"differential privacy, {model} model, for replacing the data of one {guarantee.unit}.",
+        f"differential privacy, {model} model, for replacing the data of one {guarantee.unit}"
+        f"{_technical_period(guarantee)}.",
     ]
     return "\n\n".join(textwrap.fill(text, 88) for text in paragraphs)
+
+
+def _technical_period(guarantee: Guarantee) -> str:
+    if not _period(guarantee):
+        return ""
+    costs = ", ".join(f"{n} periods together {_cost(guarantee, n)}" for n in SEVERAL)
+    return f" in one period of {in_words(_period(guarantee))}; {costs}"
 
 
 def _how_often(guarantee: Guarantee) -> str:
@@ -389,27 +449,42 @@ def _how_often(guarantee: Guarantee) -> str:
             "further time gives away more."
         )
     rule = guarantee.rule
-    if rule is not None:
-        said = f"You can take part {rule.in_words()}. "
-        if rule.teaches == "first":
-            return (
-                said
-                + "Only the first time"
-                + (" of a period" if rule.period else "")
-                + (" is reported; these numbers cover it, and the other times give nothing away.")
-            )
-        all_times = "all times of a period together" if rule.period else "all of them together"
-        said += f"These numbers cover {all_times}."
-        if rule.teaches == "lifetime":
-            end = "the period" if rule.period else "the task"
-            said += (
-                " For this we remember, encrypted, what you have taught, until "
-                f"{end} is over: nothing is counted twice."
-            )
-        return said
-    if guarantee.participations != 1:
+    if rule is None and guarantee.participations == 1:
+        return "You take part once, and these numbers cover all of it."
+    if rule is None:
         return (
             f"You can take part up to {guarantee.participations:,} times. These numbers cover all "
             "of them together."
         )
-    return "You take part once, and these numbers cover all of it."
+    said = f"You can take part {rule.in_words()}. "
+    if rule.teaches == "first":
+        said += (
+            f"Only the first time{' of a period' if rule.period else ''} is reported. At the other "
+            "times nothing is sent about what happens, but that you take part can be seen then as "
+            "well. "
+        )
+    all_times = "all times of one period together" if rule.period else "all of them together"
+    said += f"These numbers cover {all_times}."
+    if rule.teaches == "lifetime":
+        end = "the period" if rule.period else "the task"
+        said += (
+            " For this we remember, encrypted, what you have taught, until "
+            f"{end} is over, and count no more than a fixed amount of it."
+        )
+    return said + (f" {_longer(guarantee)}" if rule.period else "")
+
+
+def _longer(guarantee: Guarantee) -> str:
+    """What somebody gives away who takes part in several periods."""
+    said = []
+    for periods in SEVERAL:
+        total = _several(guarantee, periods)
+        guess, found = ("100", "100") if total is None else _numbers(total)
+        said.append(
+            f"over {periods} periods they guess right in at most {guess} of 100 cases and find at "
+            f"most {found} of 100 people"
+        )
+    return (
+        f"Whoever takes part in several periods gives away more: {'; '.join(said)}. Periods are "
+        f"those of the calendar: any {in_words(_period(guarantee))} may touch two."
+    )

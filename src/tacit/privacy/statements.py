@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from tacit.errors import InvalidInput
 from tacit.participation import Participation
 from tacit.privacy.charges import LARGEST, PureCharge, root_up
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.sentences import over
 
 Side = Literal["A", "B"]
 
@@ -195,7 +196,8 @@ def _differences(a: Guarantee, b: Guarantee) -> Iterator[Difference]:
         if field not in ("noise", "assumptions", "revealed", "also", "parts", "rule") and (
             one[field] != two[field]
         ):
-            yield _scalar(field, one[field], two[field])
+            found = _scalar(field, one[field], two[field])
+            yield found if field not in _PER or over(a) == over(b) else _of_others(found, a, b)
     if a.rule != b.rule:
         said = ["no more than that" if x.rule is None else x.rule.in_words() for x in (a, b)]
         teach = ["" if x.rule is None else f" ({x.rule.teaches or 'every'})" for x in (a, b)]
@@ -214,6 +216,17 @@ def _differences(a: Guarantee, b: Guarantee) -> Iterator[Difference]:
         count = [len(one["also"]), len(two["also"])]
         words = f"A lists {count[0]} further views, B {count[1]}; compared in the verdict"
         yield Difference("also", one["also"], two["also"], None, words)
+
+
+_PER = ("epsilon", "delta", "mu", "delta_at_requested_epsilon", "participations")
+"""What is not compared where one of them is of a period, and the other one is not."""
+
+
+def _of_others(found: Difference, a: Guarantee, b: Guarantee) -> Difference:
+    """The same difference; neither is ahead, because the numbers are over other things."""
+    said = [over(x).strip() or "over all that one person does" for x in (a, b)]
+    words = f"{found.words} (A {said[0]}, B {said[1]})"
+    return replace(found, stronger=None, words=words)
 
 
 _SMALLER_IS_STRONGER = ("epsilon", "delta", "delta_at_requested_epsilon")

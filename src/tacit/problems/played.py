@@ -112,6 +112,11 @@ class Played:
         """Every action equally likely, everywhere."""
         return uniform_policy(self.horizon, self.states, self.actions)
 
+    def constants(self) -> dict[str, Policy]:
+        """Policies that always do the same, by what they do."""
+        everywhere = (self.horizon, self.states)
+        return {f"action {a}": TabularPolicy(np.full(everywhere, a)) for a in range(self.actions)}
+
     def rollout(self, policy: Policy, rng: np.random.Generator) -> Trajectory:
         """One user's episode with rescaled rewards; takes one draw, whatever happens in it."""
         assert isinstance(policy, TabularPolicy | StochasticPolicy)

@@ -173,19 +173,22 @@ class Contest:
 
 
 def contests(arms: Sequence[Arm]) -> list[Contest]:
-    """Neighbouring epsilons of each learner, and learners at each epsilon; one problem, one K.
+    """Neighbouring epsilons of each learner, and the best learner at each; one problem, one K.
 
-    All of them are corrected together (Holm).
+    All of them are corrected together (Holm), and as the same runs say which learner is best, with
+    all pairs of learners at each epsilon, though only those of the best are given.
     """
-    couples: list[tuple[Arm, Arm]] = []
-    for ordered in by_level(arms).values():
-        couples += itertools.pairwise(ordered)
+    couples = [
+        (a, b, True) for same in by_level(arms).values() for a, b in itertools.pairwise(same)
+    ]
     for equal in grouped((arm for arm in arms if arm.private), lambda arm: arm.epsilon).values():
-        best = min(equal, key=lambda arm: float(arm.final.mean()))
-        couples += [(best, other) for other in equal if other is not best]
-    found = [(a, b, compare(*paired(a, b))) for a, b in couples if set(a.pairs) & set(b.pairs)]
-    adjusted = holm([comparison.p for _, _, comparison in found])
-    return [Contest(*each, p) for each, p in zip(found, adjusted, strict=True)]
+        ranked = sorted(equal, key=lambda arm: float(arm.final.mean()))
+        couples += [(a, b, a is ranked[0]) for a, b in itertools.combinations(ranked, 2)]
+    couples = [couple for couple in couples if set(couple[0].pairs) & set(couple[1].pairs)]
+    found = [compare(*paired(a, b)) for a, b, _ in couples]
+    adjusted = holm([comparison.p for comparison in found])
+    rows = zip(couples, found, adjusted, strict=True)
+    return [Contest(a, b, result, p) for (a, b, given), result, p in rows if given]
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,23 @@ from tacit.report.sections import number
 MOST_STATES = 200
 """States of the policy's table that are shown."""
 
+TITLES = {
+    "policy": "the policy",
+    "behaviour": "what was done before",
+    "difference": "the policy above what was done before",
+}
+
 RULES = (
     "Of rows with the same person, episode and step the first counts.",
-    "Rows without a person or a readable step, with an undeclared state, before the first step, "
-    "after the horizon or after the end of an episode are left out.",
+    "Rows with too many or too few cells, without a person or a readable step, with an undeclared "
+    "state, before the first step, after the horizon or after the end of an episode are left out.",
     "A value that was not declared goes to the cell called other, where there is one.",
-    "Rewards are cut to their declared range; a missing one counts as declared.",
-    "A step after which no row follows teaches nothing about next states.",
+    "Rewards are cut to their declared range; a row without one teaches nothing, unless it is "
+    "declared what that counts as.",
+    "A step after which no row follows, and which does not end the episode, teaches its reward and "
+    "no next state: it is taken to have led where the others did that went on.",
     "Of one person every pair of state and action is counted once, over all episodes, up to a "
-    "fixed number of pairs.",
+    "fixed number of pairs. In a Minari data set every episode is a person.",
 )
 
 
@@ -41,6 +49,7 @@ def render_page(result: OfflineResult) -> str:
     """The page as text."""
     guarantee, data = result.guarantee, result.mapped.to_json()
     known = {name: found for name, found in result.values.items() if found is not None}
+    levels = {name: found for name, found in known.items() if name != "difference"}
     page = (
         templates()
         .get_template("log.html")
@@ -48,11 +57,15 @@ def render_page(result: OfflineResult) -> str:
             name=result.mapped.name,
             agent=result.policy.about["agent"],
             version=__version__,
-            people=f"{result.policy.users:,}",
+            people=f"{result.policy.users:,} {'episodes' if _by_episode(result) else 'people'}",
             facts=[[key.replace("_", " "), _shown(value)] for key, value in data.items()],
             headlines=_headlines(result),
-            bars=_bars(known),
-            values=[[name, known.get(name, "not told by this release")] for name in result.values],
+            bars=_bars(levels),
+            values=[
+                [TITLES[name], known.get(name, "not told by this release")]
+                for name in result.values
+            ],
+            whole=f"{100 * result.whole.value:.1f}%",
             rules=RULES,
             policy=_policy(result),
             more=max(0, data["states"] - MOST_STATES),
@@ -65,18 +78,26 @@ def render_page(result: OfflineResult) -> str:
     return str(page)
 
 
+def _by_episode(result: OfflineResult) -> bool:
+    """Whether nobody knows whose the episodes are, so that each is one of its own."""
+    return result.guarantee.unit == "participation"
+
+
 def _headlines(result: OfflineResult) -> list[str]:
     """What a reader in a hurry should know."""
-    policy, behaviour = result.values["policy"], result.values["behaviour"]
-    said = [f"Privacy: {result.guarantee.brief()}, for each person over all their episodes."]
-    if policy is None or behaviour is None:
-        said.append("The release does not tell what the policy is worth; evaluate it by weights.")
-    elif policy.low > behaviour.high:
+    gain, whose = result.values["difference"], "for each person over all their episodes"
+    if _by_episode(result):
+        whose = "for each episode alone: nothing is promised about a person with several"
+    said = [f"Privacy: {result.guarantee.brief()}, {whose}."]
+    if gain is None:
+        said.append(result.withheld)
+    elif gain.low > 0.0:
         said.append("The policy is better than what was done before, with about 95% confidence.")
-    elif policy.high < behaviour.low:
+    elif gain.high < 0.0:
         said.append("The policy is worse than what was done before: do not use it.")
     else:
         said.append("It is not shown that the policy is better than what was done before.")
+    said += result.assumes
     if result.guarantee.simulated:
         said.append(NOT_FOR_OTHERS)
     return said

@@ -115,22 +115,23 @@ def _headlines(study: Study) -> Iterator[str]:
         for epsilon in sorted({level for level, _, _ in known}):
             at = [(ratio, row) for level, ratio, row in known if level == epsilon]
             ratio, row = min(at, key=lambda pair: pair[0].value)
+            least = f", the least of {len(at)} learners" if len(at) > 1 else ""
             yield (
                 f"Privacy at ε = {epsilon:g} costs {with_range(ratio)} times the regret of "
-                f"{row.against.label}, with {row.arm.learner}."
+                f"{row.against.label}, with {row.arm.learner}{least}."
             )
         found = winnings(arms)
         beaten = sum(row.answer.verdict == "beats" for row in found)
         if found:
             yield (
-                f"{beaten} of {_many(len(found), 'learner')} beat the {arms[0].baseline} with 95% "
-                f"confidence within K = {users:,}."
+                f"{beaten} of {_many(len(found), 'learner')} beat the {arms[0].baseline} within "
+                f"K = {users:,}, each with 95% confidence."
             )
         weak = [arm.label for arm in learners if arm.result.warning]
         if weak:
             yield (
                 f"By the last tenth of the users, not better than the {arms[0].baseline}, or not "
-                f"shown to be: {'; '.join(weak)}."
+                f"shown to be, or not in every run: {'; '.join(weak)}."
             )
     if study.failures:
         yield f"{_many(len(study.failures), 'task')} failed; see below."

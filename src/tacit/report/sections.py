@@ -280,7 +280,8 @@ def _per_person(arms: Sequence[Arm], style: dict[str, figures.Style], name: str)
         first="linear",
     )
     text = [
-        "Where people come back, a guarantee covers all that one person does. Where everybody "
+        "Where people come back, a guarantee covers all that one person does, or does in one "
+        "period where budgets are renewed. Where everybody "
         "takes part once it covers one participation: somebody who comes more often pays more, "
         "and the last column says how much."
     ]
@@ -315,7 +316,10 @@ def _winnings(arms: Sequence[Arm]) -> Part:
 def _contests(users: int, arms: Sequence[Arm]) -> Part:
     return Part(
         f"Who is better, at K = {users:,}",
-        text=["Neighbouring epsilons of each learner, and the best learner at each epsilon."],
+        text=[
+            "Neighbouring epsilons of each learner, and the best learner at each epsilon.",
+            "Corrected for all pairs at each epsilon, because these runs also chose the best.",
+        ],
         names=["pair", "difference of regret", "p", "p, corrected", "verdict at 5%"],
         rows=[
             [

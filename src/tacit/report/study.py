@@ -17,6 +17,7 @@ from tacit.errors import InvalidInput
 from tacit.folders import read_json
 from tacit.intervals import Interval, mean_interval
 from tacit.participation import Participation
+from tacit.privacy.sentences import over
 from tacit.problems.catalogue import problems
 from tacit.registry import Registry
 from tacit.simulation.result import MANIFEST, Result
@@ -87,8 +88,10 @@ class Arm:
 
     @property
     def label(self) -> str:
-        """Learner and epsilon."""
-        return self.learner if self.epsilon is None else f"{self.learner}, ε = {self.epsilon:g}"
+        """Learner and epsilon, with what that is over."""
+        if self.epsilon is None:
+            return self.learner
+        return f"{self.learner}, ε = {self.epsilon:g}{over(self.result.guarantee)}"
 
     @property
     def users(self) -> int:

@@ -36,8 +36,8 @@ Ids = Literal["token", "chosen"]
 """Ids of reports follow from the device's token, or senders choose them."""
 
 _COUNTED: dict[Teaches, str] = {
-    "first": "the first time is reported, and at the others nothing is sent",
-    "lifetime": "what they teach in all of them together is bounded as if it were one",
+    "first": "the first time{} is reported, and at the others no report is made",
+    "lifetime": "what they teach in all of them{} together is bounded as if it were one",
     "every": "every time is counted, and all are paid for together",
 }
 
@@ -201,7 +201,8 @@ class Deployment:
             return f"One person may take part {Participation(times).in_words()}" + (
                 "" if times == 1 else "; every time is counted, and all are paid for together"
             )
-        return f"One person may take part {rule.in_words()}; {_COUNTED[rule.teaches or 'every']}"
+        counted = _COUNTED[rule.teaches or "every"].format(" of a period" if rule.period else "")
+        return f"One person may take part {rule.in_words()}; {counted}"
 
     @property
     def most_reports(self) -> int:

@@ -154,8 +154,8 @@ def sentences(now: Pacing, users: int) -> list[str]:
     """What to expect, for the operator."""
     said = [
         f"At {real(now.per_day)} people a day: the first policy that learned something after "
-        f"{length(now.first_policy)}, then one every {length(now.policy_every)} at most; all "
-        f"{users:,} reports after {length(now.complete)}"
+        f"{length(now.first_policy)}, then at most one every {length(now.policy_every)}; all "
+        f"{users:,} reports after {length(now.complete)}, if nobody drops out"
     ]
     if now.lost_on_time is not None and now.lost_late is not None:
         said.append(

@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.intervals import half_width, mean_interval
+from tacit.intervals import Interval, half_width, mean_interval
 from tacit.simulation.result import FACTS, Result
 from tacit.validate import choice
 
@@ -29,6 +29,15 @@ ONCE = (
     "the rule allows; what they would add or gain is not simulated."
 )
 
+BEHIND = 0.5
+"""A run has failed that gained less than this share of what the best run did.
+
+A convention: where runs are further apart than that, their mean describes none of them.
+"""
+
+WHO = {"uniform": "uniform actions", "constant": "a constant action", "policy": "learned policies"}
+"""Whose test episodes they are."""
+
 
 @dataclass(frozen=True, eq=False)
 class LearnResult(Result):
@@ -37,7 +46,9 @@ class LearnResult(Result):
     ``regret`` is NaN throughout; ``reward`` is in the units of what was played.
 
     Attributes:
-        tests: how the policies did, and uniform actions, on episodes that nobody learned from.
+        tests: how the policies did on episodes that nobody learned from, and uniform actions and
+            the best constant one on the same; ``runs`` has a row for every run, ``outside`` how
+            many episodes returned what the declared range cuts.
     """
 
     facts: ClassVar[tuple[str, ...]] = (*FACTS, "tests")
@@ -85,27 +96,134 @@ class LearnResult(Result):
 
     def tested(self) -> str:
         """How the learned policies did on fresh episodes, in words."""
-        uniform = f"uniform actions {self.tests['uniform']['mean']:.4g}"
+        beside = ", ".join(f"{name} {mean:.4g}" for _, name, mean in self._fixed())
         if not self.policies:
-            return f"{uniform} per episode; there is no learned policy, the runs were interrupted"
-        gain, (low, high) = self.tests["difference"]["mean"], self.tests["difference"]["ci95"]
+            return f"{beside} per episode; there is no learned policy, the runs were interrupted"
+        runs, gain = len(self.seeds), self.tests["difference"]
+        here = "{:.3g} to {:.3g}".format(*gain["ci95"])
+        found = self._over_runs(gain, "uniform")
+        if runs == 1:
+            interval = f"{here} over test episodes, of this policy only: one run tells of no other"
+        else:
+            interval = (
+                f"{found.low:.3g} to {found.high:.3g} over runs (over test episodes, of these "
+                f"{runs} policies only: {here})"
+            )
         return (
-            f"learned policies {self.tests['policy']['mean']:.4g} per episode, {uniform} "
-            f"(difference {gain:.3g}, 95% interval {low:.3g} to {high:.3g})"
+            f"learned polic{'ies' if runs > 1 else 'y'} {self.tests['policy']['mean']:.4g} per "
+            f"episode, {beside}; gain over uniform actions {found.value:.3g}, 95% interval "
+            f"{interval}"
         )
+
+    def per_run(self) -> list[str]:
+        """A line for every run: what its policy returned on fresh episodes, and whether it failed.
+
+        A run has failed if its policy is not shown to be better than uniform actions, or is shown
+        to be worse than the best constant action, or to have gained less than half of what the best
+        run did; each by 95% intervals over its test episodes (``tests["runs"]``).
+        """
+        if "runs" not in self.tests:  # interrupted, or of an earlier version
+            means = self._means("policy") if "policy" in self.tests else ()
+            return [f"run {k}: {mean:.4g}" for k, mean in enumerate(means)]
+        lines, failed = [], self.failed
+        for seed, run in zip(self.seeds, self.tests["runs"], strict=True):
+            mean, (low, high) = run["return"]["mean"], run["return"]["ci95"]
+            why = f"; failed: {failed[seed]}" if seed in failed else ""
+            interval = f"95% interval {low:.4g} to {high:.4g} over test episodes"
+            lines.append(f"run {seed}: {mean:.4g} ({interval}){why}")
+        return lines
+
+    @property
+    def failed(self) -> dict[int, str]:
+        """The runs that failed, and how; by the rule of :meth:`per_run`."""
+        runs = [] if self.reference else list(self.tests.get("runs", ()))
+        most = max((run["over_uniform"]["ci95"][0] for run in runs), default=0.0)
+        found = {}
+        for seed, run in zip(self.seeds, runs, strict=False):
+            low, high = run["over_uniform"]["ci95"]
+            if low <= 0.0:
+                found[seed] = "not shown to be better than uniform actions"
+            elif run["over_constant"]["ci95"][1] < 0.0:
+                found[seed] = f"worse than {self.tests['constant']['name']} alone"
+            elif high < BEHIND * most:
+                found[seed] = "it gained less than half of what the best run did"
+        return found
+
+    def _fixed(self) -> list[tuple[str, str, float]]:
+        """What does not learn: its key, what it is called, and its mean return."""
+        found = [("uniform", "uniform actions", self.tests["uniform"]["mean"])]
+        if "constant" in self.tests:  # not if interrupted, nor in results of earlier versions
+            constant = self.tests["constant"]
+            found.append(("constant", f"{constant['name']} alone", constant["mean"]))
+        return found
+
+    def _means(self, who: str) -> Array:
+        return np.array(self.tests[who]["per_seed"])
+
+    def _over_runs(self, gain: Mapping[str, Any], fixed: str, confidence: float = 0.95) -> Interval:
+        """Mean gain of a run over what does not learn, with its interval over runs.
+
+        Never narrower than that of the policies at hand: runs that happen to agree do not know more
+        than was tried. Of a single run it is that.
+        """
+        low, high = gain["ci95"]
+        if len(self.seeds) > 1:
+            runs = mean_interval(self._means("policy") - self._means(fixed), confidence)
+            low, high = min(low, runs.low), max(high, runs.high)
+        return Interval(gain["mean"], low, high)
+
+    def _gain(self) -> dict[str, Any]:
+        """Over uniform actions, as plain values; ``ci95`` is over runs: one run has none."""
+        gain, several = self.tests["difference"], len(self.seeds) > 1
+        found = self._over_runs(gain, "uniform")
+        ends = [found.low, found.high] if several else [None, None]
+        return {"mean": found.value, "ci95": ends, "ci95_of_these_policies": gain["ci95"]}
 
     @property
     def note(self) -> str:
-        """What the returns are, and who was not simulated."""
+        """What the returns are, who was not simulated, and what was cut."""
         back = self.guarantee.rule is not None or self.guarantee.participations != 1
-        return f"{NOTE} {ONCE}" if back else NOTE
+        cut = {who: n for who, n in self.tests.get("outside", {}).items() if n}
+        said = [NOTE, *([ONCE] if back else [])]
+        if cut:
+            low, high = self._possible()
+            each = self.tests["episodes"] * max(1, len(self.policies))
+            words = ", ".join(f"{n} of {each} of {WHO[who]}" for who, n in cut.items())
+            said.append(
+                f"An agent sees returns cut at {low:g} and {high:g}. Of test episodes these were "
+                f"outside: {words}."
+            )
+        return " ".join(said)
 
     @property
     def warning(self) -> str:
-        """One sentence if the policies did not do better than uniform actions; else empty."""
-        if self.reference or not self.policies or self.tests["difference"]["ci95"][0] > 0.0:
+        """Whether the policies did no better than what does not learn, and which runs failed.
+
+        Better is shown by a one-sided t test over runs at 5%, and by the test episodes. Empty if
+        there is nothing to warn of.
+        """
+        if self.reference or not self.policies:
             return ""
-        return f"Not shown to be better than uniform actions: {self.tested()}."
+        gains = {"uniform": self.tests["difference"]}
+        gains |= {"constant": self.tests["constant"]["gain"]} if "constant" in self.tests else {}
+        level = [
+            f"{called} ({mean:.4g})"
+            for key, called, mean in self._fixed()
+            if self._over_runs(gains[key], key, 0.9).low <= 0.0
+        ]
+        said, failed, means = [], self.failed, self._means("policy")
+        if level:
+            said.append(
+                f"Not shown to be better than {' or '.join(level)}: what was learned returned "
+                f"{means.mean():.4g}."
+            )
+        if failed and len(self.seeds) > 1:
+            which = "; ".join(
+                f"run {seed} ({means[self.seeds.index(seed)]:.4g}), {why}"
+                for seed, why in failed.items()
+            )
+            said.append(f"{len(failed)} of {len(self.seeds)} runs failed: {which}.")
+        return " ".join(said)
 
     def frame(self) -> pd.DataFrame:
         """Tidy frame with columns seed, episode, returns (since the row before) and reward."""
@@ -124,6 +242,8 @@ class LearnResult(Result):
             **found,
             "returns": {"late": mean, "ci95": [low, high], "per_seed": late.tolist()},
             "tests": dict(self.tests),
+            **({"gain": self._gain()} if "difference" in self.tests else {}),
+            "failed": [{"run": seed, "why": why} for seed, why in self.failed.items()],
             "note": self.note,
         }
 
@@ -150,7 +270,8 @@ class LearnResult(Result):
 
     def _outcome(self) -> dict[str, str]:
         """Returns in place of regret, and what they are."""
-        rows = {"return": self.earned(), "tested": self.tested(), "note": self.note}
+        rows = {"return": self.earned(), "tested": self.tested()}
+        rows |= {"runs": "; ".join(self.per_run()), "note": self.note}
         return rows | ({"warning": self.warning} if self.warning else {})
 
     def earned(self) -> str:
@@ -163,19 +284,36 @@ class LearnResult(Result):
         )
 
 
-def compared(learned: Array, uniform: Array) -> dict[str, Any]:
-    """Returns of the policies of all runs and of uniform actions [seeds, episodes], compared.
+def compared(played: Mapping[str, Array], constant: str) -> dict[str, Any]:
+    """Returns on test episodes [runs, episodes] of learned policies and of what does not learn.
 
-    The same episodes for both, so their differences are independent samples: they say how good
-    *these* policies are, not how good the next run's will be. Without policies, of uniform ones.
+    All on the same episodes, so that differences are independent samples. Intervals here are over
+    test episodes: they say how good *these* policies are, not how good the next run's will be.
+
+    Args:
+        played: by "uniform" and, where there are policies, "constant" and "policy".
+        constant: what the constant policy does.
     """
-    found: dict[str, Any] = {"episodes": uniform.shape[1], "uniform": _means(uniform)}
-    if learned.size:
-        gain = mean_interval((learned - uniform).ravel())
-        found["policy"] = _means(learned)
-        found["difference"] = {"mean": gain.value, "ci95": [gain.low, gain.high]}
+    found: dict[str, Any] = {"episodes": played["uniform"].shape[1]}
+    for who, returns in played.items():
+        found[who] = {"mean": float(returns.mean()), "per_seed": returns.mean(axis=1).tolist()}
+    if "policy" in played:
+        learned, found["constant"]["name"] = played["policy"], constant
+        over = {who: learned - played[who] for who in ("uniform", "constant")}
+        found["difference"] = _interval(over["uniform"].ravel())
+        found["constant"]["gain"] = _interval(over["constant"].ravel())
+        found["runs"] = [
+            {
+                "return": _interval(own),
+                "over_uniform": _interval(uniform),
+                "over_constant": _interval(fixed),
+            }
+            for own, uniform, fixed in zip(learned, *over.values(), strict=True)
+        ]
     return found
 
 
-def _means(returns: Array) -> dict[str, Any]:
-    return {"mean": float(returns.mean()), "per_seed": returns.mean(axis=1).tolist()}
+def _interval(samples: Array) -> dict[str, Any]:
+    """Their mean and its 95% interval, as plain values."""
+    found = mean_interval(samples)
+    return {"mean": found.value, "ci95": [found.low, found.high]}

@@ -45,7 +45,10 @@ if TYPE_CHECKING:
     from tacit.logs.run import OfflineResult
 
 TESTS = 200
-"""Episodes that each learned policy is tried on afterwards, and uniform actions beside it."""
+"""Episodes that each learned policy is tried on afterwards, and what does not learn beside it.
+
+As many again, shared by all actions, choose the best constant one.
+"""
 
 
 def learn(
@@ -267,15 +270,26 @@ def _narrowed(
 def _tests(
     world: Played | Episodes, policies: Sequence[LearnedPolicy], root: int
 ) -> dict[str, Any]:
-    """How the learned policies do on fresh episodes, and uniform actions on the same."""
+    """How the learned policies do on fresh episodes, and what does not learn on the same."""
 
-    def returns(policy: Policy, run: int) -> Array:
-        rng = stream(root, run, "test")
-        totals = [world.rollout(policy, rng).rewards.sum() for _ in range(TESTS)]
+    def returns(policy: Policy, run: int, purpose: str = "test", episodes: int = TESTS) -> Array:
+        rng = stream(root, run, purpose)
+        totals = [world.rollout(policy, rng).rewards.sum() for _ in range(episodes)]
         return world.total(np.array(totals), 1)
 
-    learned = [policy.publication.policy for policy in policies]
-    return compared(
-        np.array([returns(policy, run) for run, policy in enumerate(learned)]),
-        np.array([returns(world.uniform(), run) for run in range(max(1, len(learned)))]),
-    )
+    def fixed(policy: Policy) -> Array:
+        return np.array([returns(policy, run) for run in range(max(1, len(policies)))])
+
+    played, best = {"uniform": fixed(world.uniform())}, ""
+    if policies:
+        constants = world.constants()
+        each = max(1, TESTS // len(constants))
+        means = {a: returns(policy, 0, "constant", each).mean() for a, policy in constants.items()}
+        best = max(means, key=lambda a: float(means[a]))
+        played["constant"] = fixed(constants[best])
+        learned = [returns(one.publication.policy, run) for run, one in enumerate(policies)]
+        played["policy"] = np.array(learned)
+    found = compared(played, best)
+    if isinstance(world, Episodes):
+        found["outside"] = {who: world.outside(totals) for who, totals in played.items()}
+    return found

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 FORMATS = (".png", ".pdf", ".svg")
-BAND = "line: mean over runs; band: 95% interval of the mean"
+BAND = "line: mean over runs; band: its 95% interval over runs, at every point for itself"
 
 
 def plot_regret(

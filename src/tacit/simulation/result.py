@@ -156,17 +156,19 @@ class Result:
 
     @property
     def warning(self) -> str:
-        """One sentence if the policies at the end were not better than the baseline; else empty.
+        """Whether the policies at the end were not better than the baseline; empty if they were.
 
-        Judged by the exact regret of the last tenth of the users, or what was recorded nearest to
-        it, against that of the baseline policy (uniform actions; for control, doing nothing): by
-        the mean over runs and, where there are several, its one-sided t test at 5%.
+        Of all runs, or of single ones that a mean would hide. Judged by the exact regret of the
+        last tenth of the users, or what was recorded nearest to it, against that of the baseline
+        policy (uniform actions; for control, doing nothing): by the mean over runs and, where there
+        are several, its one-sided t test at 5%.
         """
         if self.reference or not self.completed:
             return ""
         name, last = self.problem["baseline"]["name"], self.completed
         idle = name == "do nothing"
-        baseline = "doing nothing" if idle else f"the {name}"
+        same = {"do nothing": "doing nothing", "uniform actions": name}
+        baseline = same.get(name, f"the {name}")
         if self.gap <= 0.0:
             return f"There is nothing to learn here: {baseline} is already the best there is."
         begin, late = self.late_regret()
@@ -184,6 +186,12 @@ class Result:
             return f"Not better than {baseline}: {facts}."
         if len(late) > 1 and found.high >= self.gap:
             return f"Not shown to be better than {baseline} ({len(late)} runs differ): {facts}."
+        failed = [f"run {k} ({lost:.4g})" for k, lost in enumerate(late) if lost >= self.gap]
+        if failed:
+            return (
+                f"{len(failed)} of {len(late)} runs ended no better than {baseline}, which loses "
+                f"{self.gap:.4g}: {', '.join(failed)}."
+            )
         return ""
 
     def regret_per_episode(self, first: int, last: int) -> Array:
@@ -299,8 +307,11 @@ class Result:
     def _outcome(self) -> dict[str, str]:
         """How it went, as rows of the notebook's table."""
         mean, low, high = (curve[-1] for curve in self.band())
-        interval = "" if len(self.seeds) == 1 else f", 95% interval {low:.5g} to {high:.5g}"
-        found = {"regret": f"{mean:.5g}{interval}"}
+        runs = len(self.seeds)
+        over = (
+            "one run" if runs == 1 else f"mean of {runs} runs, 95% interval {low:.5g} to {high:.5g}"
+        )
+        found = {"regret": f"{mean:.5g} ({over})"}
         if self.returning is not None:
             found["people"] = f"{self.returning.people:,} in {self.returning.days[-1]:.4g} days"
             found["regret per person"] = f"{self.regret_per_person().mean():.4g}"

@@ -13,6 +13,7 @@ from tacit.participation import Teaches
 from tacit.sizing.answers import about
 from tacit.sizing.measure import Measured
 from tacit.sizing.settings import Setting
+from tacit.timing import in_words
 
 Simulate = Callable[[Setting, Agent, int], Measured | None]
 """Runs an agent with so many people; None if it was stopped."""
@@ -60,6 +61,7 @@ class Ways:
         epsilon: per person, in a period where there is one; None for agents without.
         enough: whether so many people were shown to be enough for the first of the ways.
         ways: the one that the rest of the plan is about, then the others.
+        period: seconds after which budgets are renewed; 0 for never.
     """
 
     times: int
@@ -67,6 +69,7 @@ class Ways:
     epsilon: float | None
     enough: bool
     ways: tuple[Way, ...]
+    period: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -76,6 +79,8 @@ class Ways:
     def lines(self) -> Iterator[str]:
         """A table and a sentence."""
         level = "" if self.epsilon is None else f", epsilon {self.epsilon:g} per person"
+        if level and self.period:
+            level += f" and period of {in_words(self.period)}"
         yield f"Ways to count {self.people:,} people who come {self.times:,} times each{level}:"
         rows = [("counted", "closed", "information"), *map(_row, self.ways)]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
@@ -139,7 +144,7 @@ def compare(
         against = _against(fitted, bound["first"][1], agent) if _local(fitted) else {}
         ways.append(Way(teaches, measured, **against))
     epsilon = agent.parameters().get("epsilon")
-    return Ways(times, known.users, epsilon, enough, tuple(ways))
+    return Ways(times, known.users, epsilon, enough, tuple(ways), setting.rule.period)
 
 
 def _local(bound: BoundAgent) -> bool:

@@ -27,9 +27,11 @@ from tacit.trajectory import Log
 from tacit.validate import table_fits
 
 _UNIT = 1.0 / STEPS
-PEOPLE, RETURNS = Block("people", (1,), _UNIT), Block("returns", (2,), _UNIT)
-"""How many people there are; sums of u - 1/2 and u^2 - 1/2, with u in [0, 1] what the first episode
-of a person earned. The number of people is the same in neighbouring logs: it moves nothing."""
+PEOPLE, WHOLE = Block("people", (1,), _UNIT), Block("whole", (1,), _UNIT)
+RETURNS = Block("returns", (2,), _UNIT)
+"""How many people there are, and of how many the first episode was recorded from its first step to
+its end; sums of u - 1/2 and u^2 - 1/2 over these, with u in [0, 1] what that episode earned. The
+number of people is the same in neighbouring logs: it moves nothing."""
 
 
 class LogStatistic(ABC):
@@ -43,7 +45,7 @@ class LogStatistic(ABC):
 
     @abstractmethod
     def moved(self, weights: Mapping[str, float], norm: Norm, replaced: bool) -> float:
-        """What one person moves beside ``people`` and ``returns``: L1, or the square of L2."""
+        """What one person moves beside people and returns: L1, or the square of L2."""
 
     def sensitivity(
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
@@ -52,11 +54,22 @@ class LogStatistic(ABC):
         w = block_weights(self.layout, norm, relation, scale)
         replaced = relation is Relation.REPLACE_ONE
         total = self.moved(w, norm, replaced)
-        alone, paid = (0.0 if replaced else w["people"]), w.get("returns", 0.0)
-        half = 1.0 if replaced else 0.5
+        alone = 0.0 if replaced else w["people"]
+        returns = _returns(w.get("whole", 0.0), w.get("returns", 0.0), norm, replaced)
         if norm == "l1":
-            return total + alone + 2.0 * half * paid
-        return math.sqrt(total + alone**2 + 2.0 * (half * paid) ** 2)
+            return total + alone + returns
+        return math.sqrt(total + alone**2 + returns)
+
+
+def _returns(whole: float, paid: float, norm: Norm, replaced: bool) -> float:
+    """What one person moves in ``whole`` and ``returns``: L1, or the square of L2.
+
+    Two whole episodes differ by at most 1 in u and in its square; a whole one and none by 1 in
+    ``whole``, and by 1/2 in both.
+    """
+    alone = whole + paid if norm == "l1" else whole**2 + paid**2 / 2
+    both = 2.0 * paid if norm == "l1" else 2.0 * paid**2
+    return max(alone, both) if replaced else alone
 
 
 class _Counted(LogStatistic):
@@ -71,6 +84,7 @@ class _Counted(LogStatistic):
     def __init__(self, task: Task, cap: int, top: float) -> None:
         self.task, self.top = task, top
         self.cap = min(cap, len(task.pairs.action))
+        self.places = min(cap, int((np.diff(task.pairs.first) > 0).sum()))
 
     def _add_returns(self, log: Log, views: Mapping[str, IntArray]) -> None:
         task = self.task
@@ -81,6 +95,7 @@ class _Counted(LogStatistic):
             task.end_reward,
             self.top,
             views["people"],
+            views["whole"],
             views["returns"],
         )
 
@@ -89,35 +104,40 @@ class LoggedVisits(_Counted):
     """Next state and reward of the first visits of at most ``cap`` pairs per person.
 
     As :class:`~tacit.statistics.first_visits.FirstVisits`, but over all episodes of a person, and
-    every pair is asked for.
+    every pair is asked for. A visit whose next state was not recorded is counted as censored. The
+    actions at first visits of states say how actions were chosen.
     """
 
     def __init__(self, task: Task, cap: int, top: float) -> None:
         super().__init__(task, cap, top)
         X, S = len(task.pairs.action), table_sizes(task)[1]
         table = Block("transitions", (X, S), _UNIT)
-        pairs = [Block(name, (X,), _UNIT) for name in ("totals", "gains")]
-        self.layout = Layout([table, *pairs, Block("starts", (S,), _UNIT), PEOPLE, RETURNS])
+        names = ("censored", "totals", "gains", "choices")
+        pairs = [Block(name, (X,), _UNIT) for name in names]
+        start = Block("starts", (S,), _UNIT)
+        self.layout = Layout([table, *pairs, start, PEOPLE, WHOLE, RETURNS])
 
     def add(self, log: Log, out: IntArray) -> None:
         """Add first visits, start states and returns."""
         views = self.layout.views(out)
-        sums = (views[name] for name in ("transitions", "gains", "totals", "starts"))
+        names = ("transitions", "censored", "gains", "totals", "choices", "starts")
+        sums = (views[name] for name in names)
         add_logged_visits(*log[:-1], self.task.pairs.number, self.cap, *sums)
         self._add_returns(log, views)
 
     def moved(self, weights: Mapping[str, float], norm: Norm, replaced: bool) -> float:
-        """3 m + 2 in squared L2 with weights 1, for m pairs."""
-        people, m = (2 if replaced else 1), self.cap
-        count, gain, total, start = (
-            weights[name] for name in ("transitions", "gains", "totals", "starts")
-        )
+        """3 m + m' / 2 + 2 in squared L2 with weights 1, for m pairs and choices in m' states."""
+        people, m, places = (2 if replaced else 1), self.cap, self.places
+        gain, total, start = (weights[name] for name in ("gains", "totals", "starts"))
+        count = max(weights["transitions"], weights["censored"])
+        choice = weights.get("choices", 0.0)
         if norm == "l1":
-            return people * (m * (count + 0.5 * (gain + total)) + start)
+            moved = m * (count + 0.5 * (gain + total)) + places * choice / 2
+            return people * (moved + start)
         apart = (gain**2 + total**2) / 4
         if replaced:
             apart = max(apart, gain**2 / 2)
-        return people * (m * (count**2 + apart) + start**2)
+        return people * (m * (count**2 + apart) + places * choice**2 / 4 + start**2)
 
 
 class LoggedStages(LoggedVisits):
@@ -133,15 +153,16 @@ class LoggedStages(LoggedVisits):
         self.cap = task.horizon  # steps, each in the table of its stage
         (H, S, _), X = table_sizes(task), len(task.pairs.action)
         table_fits("counts of every stage", H, X, S)
-        stages = [Block(name, (H, X), _UNIT) for name in ("totals", "gains")]
+        stages = [Block(name, (H, X), _UNIT) for name in ("censored", "totals", "gains")]
         start = Block("starts", (S,), _UNIT)
         table = Block("transitions", (H, X, S), _UNIT)
-        self.layout = Layout([table, *stages, start, PEOPLE, RETURNS])
+        self.layout = Layout([table, *stages, start, PEOPLE, WHOLE, RETURNS])
 
     def add(self, log: Log, out: IntArray) -> None:
         """Add the steps of everybody's first episode, start states and returns."""
         views = self.layout.views(out)
-        sums = (views[name] for name in ("transitions", "gains", "totals", "starts"))
+        names = ("transitions", "censored", "gains", "totals", "starts")
+        sums = (views[name] for name in names)
         add_logged_stages(*log[:-1], self.task.pairs.number, *sums)
         self._add_returns(log, views)
 
@@ -155,10 +176,10 @@ class LoggedOutcomes(_Counted):
 
     def __init__(self, task: Task, cap: int, top: float) -> None:
         super().__init__(task, cap, top)
-        self.cap = min(self.cap, int((np.diff(task.pairs.first) > 0).sum()))
+        self.cap = self.places
         X = len(task.pairs.action)
         blocks = [Block(name, (X,), _UNIT) for name in ("outcomes", "visits")]
-        self.layout = Layout([*blocks, PEOPLE, RETURNS])
+        self.layout = Layout([*blocks, PEOPLE, WHOLE, RETURNS])
 
     def add(self, log: Log, out: IntArray) -> None:
         """Add outcomes, visits and returns."""

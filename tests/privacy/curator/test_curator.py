@@ -119,6 +119,16 @@ class TestCurator(PrivatizerContract):
     def releases(self) -> int:
         return 8
 
+    count: ClassVar[int] = 2  # of many cells each
+
+    def together(self, privatizer: Curator, variances: np.ndarray) -> np.ndarray:
+        """Of Gram matrices: that of the counter."""
+        return privatizer.gram_std**2 * Tree(8).covariance()[: self.count, : self.count]
+
+    def of_answers(self, privatizer: Curator, count: int) -> np.ndarray:
+        assert count == self.count * privatizer.answer_cells / privatizer.answers.rounds
+        return np.full(count, 2.0**2)
+
     def test_the_noise_of_answers_is_the_noise_stated(self) -> None:
         mechanism, witness = curator(self.statistic(), kind=self.subject), Witness(2)
         secret = mechanism.init()

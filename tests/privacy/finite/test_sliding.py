@@ -86,6 +86,20 @@ def test_the_least_variance_is_chosen(epsilon, outputs, run, second) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("x", [-1.0, -0.3, 0.6])
+def test_moments_are_those_of_the_reports(epsilon: float, x: float) -> None:
+    """20,000 coins and every output by its chance: what is rounded is off by 1e-4 at most."""
+    case, coins = best_sliding(epsilon), (np.arange(20_000) + 0.5) / 20_000
+    places = np.minimum(np.floor((x + 1) / 2 * case.largest + coins), case.largest).astype(int)
+    outputs, chances = np.arange(case.outputs), case.chances[places]
+    squares = np.array([case.square_of(np.full(len(coins), j), coins) for j in outputs]).T
+    second = (chances * case.values**2).sum(axis=1).mean()
+    spread = (chances * squares**2).sum(axis=1).mean()
+    spread -= (chances * squares).sum(axis=1).mean() ** 2
+    assert case.moments(x) == (pytest.approx(second, rel=1e-3), pytest.approx(spread, rel=1e-3))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_many_reports_take_the_draws_of_each(epsilon: float) -> None:
     case, places = best_sliding(epsilon), np.arange(200) % (best_sliding(epsilon).largest + 1)
     one, many = (np.random.default_rng(3) for _ in range(2))

@@ -34,6 +34,10 @@ class TestBatchSums(PrivatizerContract):
     def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
         return [("gaussian", np.full(self.statistic().layout.size, guarantee.noise["batch std"]))]
 
+    def together(self, privatizer: BatchSums, variances: np.ndarray) -> np.ndarray:
+        """No two batches share any noise."""
+        return np.diag(variances)
+
     raised: ClassVar[float] = 5e-9
 
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
@@ -97,5 +101,6 @@ def test_a_user_is_in_one_release_only() -> None:
     assert second.users == 2 and np.allclose(second.blocks["visits"], 2.0, atol=0.2)
     empty = privatizer.release(secret, Query(3), noise)
     assert empty.users == 0 and not empty.blocks["visits"].any()
+    assert empty.law.variance("visits") == 0.0, "and its law says so"
     with pytest.raises(InvalidInput, match="made once, in order"):
         privatizer.release(secret, Query(2), noise)

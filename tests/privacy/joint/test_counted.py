@@ -9,6 +9,7 @@ import tacit
 from auditing.small import learner
 from contracts.composition import counts_l1, counts_l2, gaussian_delta, one_draw, pure_delta
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
+from contracts.releases import ReleasesContract
 from contracts.replay import ReplayNoise
 from tacit.auditing import audit_target
 from tacit.driver import BoundAgent
@@ -26,6 +27,7 @@ from tacit.privacy import (
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.charges import exact
 from tacit.privacy.counters import KINDS, strategy
+from tacit.privacy.counters.fading import Fading
 from tacit.privacy.joint.counted import CountedSums, counted_noise
 from tacit.statistics import Relation, Statistic
 from tacit.statistics.counts import VisitCounts
@@ -56,9 +58,24 @@ def counted(
     )
 
 
+def prefixes(mechanism: CountedSums) -> np.ndarray:
+    """Covariance of all prefixes of a counter and of the sum that closes it, in one cell."""
+    B, _ = mechanism.strategy.factors()
+    closed = np.zeros((len(B) + 1, B.shape[1] + 1))
+    closed[:-1, :-1], closed[-1, :-1], closed[-1, -1] = B, B[-1], 1.0
+    return mechanism.noise_std**2 * closed @ closed.T
+
+
 class TestTree(PrivatizerContract):
     subject: ClassVar[type] = CountedSums
     kind: ClassVar[str] = "tree"
+
+    def brief(self) -> Privatizer:
+        """Its last release closes the counter."""
+        return counted(self.statistic(), self.kind, releases=3)
+
+    def together(self, privatizer: CountedSums, variances: np.ndarray) -> np.ndarray:
+        return prefixes(privatizer)
 
     def make(self, statistic: Statistic) -> Privatizer:
         return counted(statistic, self.kind)
@@ -104,8 +121,18 @@ class TestLaplaceTree(PrivatizerContract):
     subject: ClassVar[type] = CountedSums
 
     def make(self, statistic: Statistic, task: Task = TASK, **more) -> Privatizer:
+        return self.through(20, statistic, task, **more)
+
+    def through(self, length: int, statistic: Statistic, task: Task = TASK, **more) -> CountedSums:
         asked = {"requested_epsilon": 1.0, "requested_delta": 0.0, **more}
-        return CountedSums(statistic, task, strategy("tree", 20), kind="laplace", batch=10, **asked)
+        counter = strategy("tree", length)
+        return CountedSums(statistic, task, counter, kind="laplace", batch=10, **asked)
+
+    def brief(self) -> Privatizer:
+        return self.through(3, self.statistic())
+
+    def together(self, privatizer: CountedSums, variances: np.ndarray) -> np.ndarray:
+        return prefixes(privatizer)
 
     def noise(self) -> Noise:
         return SimulatedNoise(np.random.default_rng(8))
@@ -197,6 +224,40 @@ class TestNormalised(TestToeplitz):
 
 class TestBuffered(TestToeplitz):
     kind: ClassVar[str] = "blt"
+
+
+class TestFading(ReleasesContract):
+    """Cells that are in all batches alike: what is released is the sum of faded rows."""
+
+    alpha: ClassVar[float] = 0.8
+
+    def statistic(self) -> Statistic:
+        return VisitCounts(TASK)
+
+    def make(self, statistic: Statistic) -> CountedSums:
+        groups = np.full(statistic.layout.size, -1)
+        counter = Fading(self.count, self.alpha, 1.0, groups, np.zeros(0, dtype=np.int64))
+        asked = {"batch": 10, "requested_epsilon": 1.0, "requested_delta": 1e-5}
+        return CountedSums(statistic, TASK, counter, **asked)
+
+    def publication(self) -> None:
+        return None
+
+    def contributions(self, count: int = 5) -> list[np.ndarray]:
+        size = self.statistic().layout.size
+        return [np.random.default_rng(i).integers(0, 3, size=size) for i in range(count)]
+
+    def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
+        return [("gaussian", np.full(self.statistic().layout.size, guarantee.noise["node std"]))]
+
+    def ask(self, privatizer, secret, record, noise) -> None:
+        """Nothing."""
+
+    def together(self, privatizer: CountedSums, variances: np.ndarray) -> np.ndarray:
+        lag = np.subtract.outer(np.arange(self.count), np.arange(self.count))
+        rows = np.where(lag >= 0, self.alpha ** np.abs(lag), 0.0)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return privatizer.noise_std**2 * rows @ rows.T
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -326,3 +326,14 @@ def test_gaussian_noise_has_no_guarantee_at_delta_zero() -> None:
         gaussian(statistic, 1.0, 0.0, scales)
     with pytest.raises(InvalidInput, match="requested_epsilon = -1"):
         LocalAdditive(statistic, TASK, "laplace", scales, requested_epsilon=-1.0)
+
+
+def test_one_report_reaches_as_far_as_its_noisiest_cell() -> None:
+    """Room for sums is made for that one."""
+    scales = {block.name: 30.0 for block in VisitCounts(TASK).layout.blocks}
+    scales["transitions"] = 300.0
+    privatizer = laplace(VisitCounts(TASK), 1.0, scales)
+    reach = privatizer.reach(None)
+    assert privatizer.largest == reach.max() > 5 * reach.min()
+    transitions = VisitCounts(TASK).layout.views(reach)["transitions"]
+    assert (transitions == reach.max()).all()

@@ -16,7 +16,7 @@ from tacit.kernels.scores import search_coins, search_directions
 from tacit.policy import uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, SimulatedNoise
 from tacit.privacy.finite.sliding import Sliding, best_sliding
-from tacit.privacy.local.one_number import OneNumber
+from tacit.privacy.local.one_number import OneNumber, SlidingLaw
 from tacit.publication import Publication
 from tacit.scored import ScoredPolicy, declared, scoring
 from tacit.statistics.search import RoundedReturn
@@ -159,3 +159,13 @@ def test_what_is_no_report_is_refused() -> None:
     with pytest.raises(InvalidInput, match="64-bit"):
         OneNumber(RoundedReturn(heavy, 2), heavy, requested_epsilon=1.0)
     assert privatizer.crafted == best_sliding(1.0).values[-1]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_a_release_states_the_noise_of_those_who_have_most(epsilon: float) -> None:
+    """Of the mean it is the largest over all x; of the square that of three of them."""
+    law = SlidingLaw(best_sliding(epsilon), 3.0, 7)
+    second = max(law.randomizer.moments(x)[0] for x in np.linspace(-1.0, 1.0, 41))
+    assert law.variance("mean") == pytest.approx(7 * second)
+    square = max(law.randomizer.moments(x)[1] for x in (0.0, 0.5, 1.0))
+    assert law.variance("square") == pytest.approx(7 * 9.0 * square)

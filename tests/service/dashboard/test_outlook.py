@@ -17,12 +17,25 @@ def test_pace_and_times_at_that_pace() -> None:
     assert ahead.policies_left == 8  # after 300, ..., 1000
 
 
-def test_only_the_last_week_counts() -> None:
+def test_the_pace_is_over_a_week_or_little_more() -> None:
     versions = [Version(0, 0, 0.0), Version(1, 10, 1.0), Version(2, 1_000, 2 * WINDOW)]
-    ahead = outlook(versions, 1_100, 10_000, 900, Every(1_000), 2 * WINDOW + 100.0)
-    assert ahead.users_per_day == pytest.approx(86_400.0)
+    ahead = outlook(versions, 1_100, 10_000, 900, Every(1_000), 2 * WINDOW + 1.0)
+    assert ahead.since == versions[1]
+    assert ahead.users_per_day == pytest.approx(1_090 / (2 * WINDOW) * 86_400)
     later = outlook(versions, 1_100, 10_000, 900, Every(1_000), 10 * WINDOW)
+    assert later.since == versions[2]
     assert later.users_per_day == pytest.approx(100 / (8 * WINDOW) * 86_400)
+
+
+def test_after_silence_nothing_is_forecast() -> None:
+    """Everybody came on the first day, a month ago: the average since the start is not a pace."""
+    day = 86_400.0
+    versions = [Version(0, 0, 0.0), Version(1, 100, day)]
+    ahead = outlook(versions, 100, 1_000, 100, Every(100), 30 * day)
+    assert ahead.users_per_day == 0.0 and ahead.since == versions[1]
+    assert ahead.next_policy_at is None and ahead.finished_at is None
+    soon = outlook(versions, 100, 1_000, 100, Every(100), 5 * day)
+    assert soon.users_per_day == pytest.approx(20.0) and soon.since == versions[0]
 
 
 @pytest.mark.parametrize("accepted", [0, 1_000])

@@ -155,6 +155,7 @@ def test_the_end_is_told(deploy, opened) -> None:
         "users_left": 0,
         "policies_left": 0,
         "users_per_day": None,
+        "pace_since": None,
         "next_policy_at": None,
         "finished_at": None,
     }
@@ -335,3 +336,54 @@ def test_a_verdict_never_says_more_than_the_band() -> None:
     assert "after about 400 reports, more than this task is for" in said((-1.0, 1.0, 3.0))
     assert "no number of reports" in said((-1.0, 0.0, 1.0))
     assert "do not support" in said((0.1, 1.0, 2.0), hidden=0.6)
+
+
+def test_where_noise_hides_the_policy_no_number_is_shown(deploy, opened) -> None:
+    collector = opened(deploy(HOSTILE.replace("epsilon = 4.0", "epsilon = 0.05"), users=1000))
+    serve(collector, local_reports, 2)
+    data, html = seen(collector)
+    shown = data["value"]
+    assert shown["supported"] is False and shown["kind"] == "start"
+    assert shown["points"] == shown["states"] == shown["baselines"] == ()
+    assert len(shown["verdict"]) == 1 and "do not support an estimate yet" in shown["verdict"][0]
+    assert '<p class="big none" id="value">not yet</p>' in html and "band of the gain" not in html
+    assert html.count("do not support an estimate yet") == 2, "on the card, and where it would be"
+    assert Tags(html).open == []
+
+
+def test_the_band_says_how_sure_it_is(deploy, opened) -> None:
+    collector = opened(deploy(users=1000, batch=500))
+    serve(collector, local_reports, 2)
+    data, html = seen(collector)
+    assert data["value"]["supported"] is True
+    assert '<p class="small">90% band ' in html and ">90% band of the gain</th>" in html
+
+
+def test_the_forecast_says_what_its_pace_is_over(deploy, opened, clock) -> None:
+    collector = opened(deploy(users=1000, batch=100))
+    collector.__dict__["loop"] = PlannerLoop(collector)
+    collector.__dict__["loop"].step()
+    clock.now += 86_400.0 * 2
+    serve(collector, local_reports, 2)
+    clock.now += 86_400.0
+    data, html = seen(collector)
+    assert "The pace is the average since version 0 was published, <time" in html
+    assert ">3 days ago</time>. How many" in html and "66.7 reports a day" in html
+    clock.now += 30 * 86_400.0
+    data, html = seen(collector)
+    assert "<dd>nobody reports</dd>" in html and "since version 2 was published" in html
+    assert (
+        "<dd>not at this pace</dd>" in html and "<dd>not within a century at this pace</dd>" in html
+    )
+    assert data["forecast"]["users_per_day"] == 0.0 and "week" not in html
+
+
+def test_what_a_planner_hopes_for_is_not_called_an_estimate(deploy, opened, joint_text) -> None:
+    text = joint_text.replace('"tacit-joint"', '"private-linopt-vi"')
+    text = text.replace("first = 40\ngrowth = 1.5", "every = 40")
+    collector = opened(deploy(text, users=200, batch=40))
+    serve(collector, trajectories, 2)
+    data, html = seen(collector)
+    assert data["value"]["kind"] == "optimistic" and data["value"]["band"] is None
+    assert html.count("<h2>Value hoped for</h2>") == 2 and "Estimated value</h2>" not in html
+    assert "as the planner hopes; no band" in html

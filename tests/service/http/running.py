@@ -11,6 +11,7 @@ import numpy as np
 import uvicorn
 from fastapi import FastAPI
 
+from patience import PATIENCE
 from service.devices import local_reports, sent, trajectories
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
@@ -62,7 +63,7 @@ def running(app: FastAPI) -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         serving.should_exit = True
-        thread.join(timeout=30)
+        thread.join(timeout=PATIENCE)
         assert not thread.is_alive()
 
 
@@ -92,5 +93,5 @@ class Service:
 def small_service(folder: Path, text: str = SMALL) -> Iterator[Service]:
     collector = small_collector(folder, text)
     app = create_app(collector, PlannerLoop(collector))
-    with running(app) as url, httpx.Client(base_url=url, timeout=30) as client:
+    with running(app) as url, httpx.Client(base_url=url, timeout=PATIENCE) as client:
         yield Service(collector, url, client)

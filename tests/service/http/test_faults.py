@@ -12,19 +12,11 @@ import psutil
 import psycopg
 import pytest
 
+from patience import PATIENCE, until
 from service.http.running import JOINT, SMALL, small_service
 from tacit.service.answers import Unavailable
 from tacit.service.dashboard import page
 from tacit.service.http import server
-
-PATIENCE = 60.0
-
-
-def until(condition) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def ready(service) -> tuple[int, str | None]:

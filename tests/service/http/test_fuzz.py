@@ -30,7 +30,7 @@ def fuzz(service, folder: Path, *options: str, more: str = "") -> int:
     program = str(Path(sys.executable).with_name("schemathesis"))
     command = [program, "--config-file", str(file), "run", f"{service.url}/openapi.json"]
     done = subprocess.run(
-        [*command, "--request-timeout", "20", *options],
+        [*command, "--request-timeout", "600", *options],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -2,7 +2,6 @@
 
 import re
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
+from patience import PATIENCE, until
 from service.devices import local_reports, sent
 from service.http.running import JOINT, SMALL, running
 from service.http.test_fuzz import fuzz
@@ -22,7 +22,6 @@ from tacit.service.http import operator
 from tacit.service.http.host import Host
 
 TASKS = "/v1/operator/tasks"
-PATIENCE = 60.0
 
 
 class Hosted:
@@ -66,7 +65,7 @@ def hosted(path: Path, *, serves: bool = True) -> Iterator[Hosted]:
     folder = Folder(path)
     app = Host(folder, serves=serves)
     folder.start()
-    with running(app) as url, httpx.Client(base_url=url, timeout=60) as client:
+    with running(app) as url, httpx.Client(base_url=url, timeout=PATIENCE) as client:
         yield Hosted(folder, url, client)
 
 
@@ -77,13 +76,6 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosted]:
     (tmp_path / "one.toml").write_text(SMALL)
     with hosted(tmp_path) as running_host:
         yield running_host
-
-
-def until(fact) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not fact():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_tasks_are_apart_and_answer_as_if_alone(host) -> None:

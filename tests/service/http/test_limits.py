@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import httpx
 import pytest
 
+from patience import PATIENCE
 from tacit.service.http import edge, server
 
 POST = (
@@ -17,7 +18,7 @@ POST = (
 def talk(url: str, head: str, more: Iterable[bytes] = ()) -> bytes:
     """Send bytes as they are and read until the other side closes."""
     address = httpx.URL(url)
-    with socket.create_connection((address.host, address.port), timeout=20) as connection:
+    with socket.create_connection((address.host, address.port), timeout=PATIENCE) as connection:
         connection.sendall(head.encode())
         try:
             for part in more:
@@ -37,9 +38,8 @@ def chunks(number: int) -> Iterable[bytes]:
 
 @pytest.fixture
 def hurried(monkeypatch) -> None:
-    monkeypatch.setattr(edge, "BODY_SECONDS", 0.2)
-    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
-    monkeypatch.setattr("tacit.service.http.edge.DRAIN_SECONDS", 0.2)
+    """What is thrown away is read for a short time; what is waited for has all of its own."""
+    monkeypatch.setattr(edge, "DRAIN_SECONDS", 0.2)
 
 
 def test_a_body_that_says_it_is_too_large_is_not_read(shared, hurried) -> None:
@@ -80,13 +80,15 @@ def test_a_body_just_over_the_limit_gets_its_answer(shared) -> None:
     assert fits.status_code == 400  # read to its end, and not JSON
 
 
-def test_a_body_that_never_comes_times_out(shared, hurried) -> None:
+def test_a_body_that_never_comes_times_out(shared, hurried, monkeypatch) -> None:
+    monkeypatch.setattr(edge, "BODY_SECONDS", 0.2)
     head = POST.format(token=shared.device) + "Content-Length: 100\r\n\r\n{"
     answer = talk(shared.url, head)
     assert answer.startswith(b"HTTP/1.1 408") and b"request_timeout" in answer
 
 
-def test_a_head_that_never_comes_is_hung_up_on(shared, hurried) -> None:
+def test_a_head_that_never_comes_is_hung_up_on(shared, monkeypatch) -> None:
+    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
     assert talk(shared.url, "") == b""
     assert talk(shared.url, "GET /healthz HT") == b""
 
@@ -102,7 +104,7 @@ def test_what_is_not_http_gets_400(shared) -> None:
 
 
 def test_the_connection_lives_on_after_an_early_answer(shared) -> None:
-    with httpx.Client(base_url=shared.url) as client:
+    with httpx.Client(base_url=shared.url, timeout=PATIENCE) as client:
         for _ in range(3):
             refused = client.post("/v1/reports", content=b"x" * 10_000)
             assert refused.status_code == 401

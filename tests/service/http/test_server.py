@@ -18,13 +18,12 @@ import httpx
 import numpy as np
 import pytest
 
+from patience import PATIENCE
 from service.http import running
 from tacit.errors import InvalidInput
 from tacit.privacy.noise import GridLaw, SecureNoise
 from tacit.service.http import server
 from tacit.service.http.app import create_app
-
-PATIENCE = 120  # seconds, for a machine that has other things to do
 
 
 @contextmanager
@@ -88,7 +87,9 @@ def test_it_starts_survives_kill_and_stops(tmp_path: Path) -> None:
         healthy(url)
         again = httpx.post(f"{url}/v1/reports", json=body, headers=headers, timeout=PATIENCE)
         assert {o["outcome"] for o in again.json()["outcomes"]} == {"duplicate"}
-        metrics = httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {operator}"})
+        metrics = httpx.get(
+            f"{url}/metrics", headers={"Authorization": f"Bearer {operator}"}, timeout=PATIENCE
+        )
         assert 'tacit_accepted{task="small"} 6.0' in metrics.text
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0

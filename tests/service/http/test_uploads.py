@@ -3,12 +3,13 @@
 import asyncio
 import json
 import logging
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from patience import PATIENCE
 from tacit import wire
 from tacit.service.answers import Outcome, Unavailable, UploadAnswer
 from tacit.service.http.uploads import Writer
@@ -191,15 +192,17 @@ def test_nothing_of_a_body_reaches_a_log(service, caplog) -> None:
 
 
 class SlowCollector:
-    """Notes which uploads came together; the first transaction takes a while."""
+    """Notes which uploads came together; the first transaction takes until it is let go."""
 
     def __init__(self, fails: int = -1) -> None:
         self.groups: list[list[Upload]] = []
         self.fails = fails
+        self.begun, self.going_on = threading.Event(), threading.Event()
 
     def settle(self, uploads: list[Upload]) -> list[UploadAnswer]:
         self.groups.append(list(uploads))
-        time.sleep(0.2 if len(self.groups) == 1 else 0.0)
+        self.begun.set()
+        assert self.going_on.wait(PATIENCE)
         if len(self.groups) - 1 == self.fails:
             raise Unavailable("away")
         return [UploadAnswer("", len(self.groups), [o.fault for o in u.entries]) for u in uploads]
@@ -215,17 +218,21 @@ def upload_of(size: int, mark: str) -> Upload:
     )
 
 
-async def hand_in(writer: Writer, sizes: list[int]) -> list[Any]:
+async def hand_in(collector: SlowCollector, sizes: list[int]) -> list[Any]:
     """One upload alone, the others while it is being written."""
-    first = asyncio.create_task(writer.settle(upload_of(1, "first")))
-    await asyncio.sleep(0.05)
-    later = [writer.settle(upload_of(size, str(i))) for i, size in enumerate(sizes)]
-    return await asyncio.gather(first, *later, return_exceptions=True)
+    writer = Writer(collector)
+    tasks = [asyncio.create_task(writer.settle(upload_of(1, "first")))]
+    await asyncio.to_thread(collector.begun.wait, PATIENCE)
+    for i, size in enumerate(sizes):
+        tasks.append(asyncio.create_task(writer.settle(upload_of(size, str(i)))))
+    await asyncio.sleep(0.0)  # each of them is handed in
+    collector.going_on.set()
+    return await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def test_uploads_that_wait_together_are_written_together() -> None:
     collector = SlowCollector()
-    answers = asyncio.run(hand_in(Writer(collector), [2000, 2500, 400, 6000, 10]))
+    answers = asyncio.run(hand_in(collector, [2000, 2500, 400, 6000, 10]))
     assert [len(group) for group in collector.groups] == [1, 3, 1, 1]
     assert [answer.version for answer in answers] == [1, 2, 2, 2, 3, 4]
     marks = [answer.outcomes[0].id for answer in answers]
@@ -233,7 +240,7 @@ def test_uploads_that_wait_together_are_written_together() -> None:
 
 
 def test_a_transaction_that_fails_is_said_to_those_in_it_and_to_nobody_else() -> None:
-    answers = asyncio.run(hand_in(Writer(SlowCollector(fails=1)), [3000, 3000]))
+    answers = asyncio.run(hand_in(SlowCollector(fails=1), [3000, 3000]))
     assert [type(answer).__name__ for answer in answers] == [
         *("UploadAnswer", "Unavailable", "UploadAnswer")
     ]
@@ -245,12 +252,13 @@ def test_an_upload_is_written_even_if_its_client_has_gone() -> None:
     async def leave() -> UploadAnswer:
         writer = Writer(collector)
         gone = asyncio.create_task(writer.settle(upload_of(1, "gone")))
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(collector.begun.wait, PATIENCE)
         also_gone = asyncio.create_task(writer.settle(upload_of(1, "also gone")))
         stays = asyncio.create_task(writer.settle(upload_of(1, "stays")))
         await asyncio.sleep(0.0)
         gone.cancel()
         also_gone.cancel()
+        collector.going_on.set()
         return await stays
 
     assert asyncio.run(leave()).outcomes[0].id == "stays"

@@ -50,7 +50,10 @@ class SlidingLaw:
         return float(self.randomizer.values[-1])
 
     def variance(self, block: str) -> Array:
-        """Over rounding and chance, for the people of whom it is largest."""
+        """Over rounding and chance, for the people of whom it is largest.
+
+        Of the square it is the largest of x = 0, 1/2 and 1: no bound, other x may have more.
+        """
         found = [self.randomizer.moments(x) for x in (0.0, 0.5, 1.0)]
         values, squares = (max(column) for column in zip(*found, strict=True))
         return np.asarray(self.users * (self.weight**2 * squares if block == "square" else values))

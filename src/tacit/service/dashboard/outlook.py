@@ -16,7 +16,7 @@ Schedule = Callable[[int], int]
 """Users until the next policy, given how many were served: public."""
 
 WINDOW = 7 * 86_400.0
-"""The pace is that of the last so many seconds, or since the version before if that is longer."""
+"""The pace is an average over at least so many seconds, or since the start if that is shorter."""
 
 CENTURY = 100 * 365.25 * 86_400.0
 
@@ -32,6 +32,7 @@ class Outlook:
         users_left: until the population is reached.
         policies_left: that will still be published, None where there are too many to count.
         users_per_day: the present pace, None before there is one.
+        since: the version since whose publication that pace is an average; None likewise.
         next_policy_at: unix time of the next policy at that pace.
         finished_at: unix time at which the population is reached at that pace; both are None
             where they are a century away.
@@ -40,6 +41,7 @@ class Outlook:
     users_left: int
     policies_left: int | None
     users_per_day: float | None
+    since: Version | None
     next_policy_at: float | None
     finished_at: float | None
 
@@ -55,16 +57,17 @@ def outlook(
     """From public numbers: the schedule, and when which policy was published."""
     left = population - accepted
     policies = policies_left(versions[-1].users if versions else 0, population, schedule)
-    pace = _pace(versions, accepted, now) if left > 0 else None
-    if pace is None:
-        return Outlook(left, policies, None, None, None)
+    since = _since(versions, now) if left > 0 and accepted > 0 else None
+    if since is None:
+        return Outlook(left, policies, None, None, None, None)
+    pace = (accepted - since.users) / (now - since.published_at)
     soon = _when(next_batch, pace, now) if next_batch else None
-    return Outlook(left, policies, 86_400.0 * pace, soon, _when(left, pace, now))
+    return Outlook(left, policies, 86_400.0 * pace, since, soon, _when(left, pace, now))
 
 
 def _when(users: int, pace: float, now: float) -> float | None:
     """When so many more users have come, if anybody can still wait for it."""
-    return now + users / pace if users / pace < CENTURY else None
+    return now + users / pace if users < CENTURY * pace else None
 
 
 def policies_left(served: int, population: int, schedule: Schedule) -> int | None:
@@ -78,13 +81,15 @@ def policies_left(served: int, population: int, schedule: Schedule) -> int | Non
     return count
 
 
-def _pace(versions: Sequence[Version], accepted: int, now: float) -> float | None:
-    """Users per second since the oldest version in the window."""
-    earlier = [v for v in versions if v.users < accepted and v.published_at < now]
-    if not earlier:
-        return None
-    since = next((v for v in earlier if v.published_at >= now - WINDOW), earlier[-1])
-    return (accepted - since.users) / (now - since.published_at)
+def _since(versions: Sequence[Version], now: float) -> Version | None:
+    """The newest version that is a week old, or the first: whoever came since makes the pace.
+
+    Nothing says when people came between two publications, so the pace of the very last week is not
+    known; after silence this one falls to 0.
+    """
+    known = [v for v in versions if v.published_at < now]
+    old = [v for v in known if v.published_at <= now - WINDOW]
+    return old[-1] if old else known[0] if known else None
 
 
 def outlook_of(facts: Facts) -> Outlook:

@@ -27,6 +27,7 @@ from tacit.service.dashboard.outlook import outlook_of
 from tacit.service.dashboard.view import ActionMap, View, build, thinned
 from tacit.service.http.door import documented
 from tacit.service.http.errors import ApiError
+from tacit.timing import in_words
 
 if TYPE_CHECKING:
     from tacit.service.collector import Collector
@@ -110,6 +111,9 @@ PAGE_STATES, PAGE_STEPS = 30, 24
 MOST_CHOICES = 60
 """Versions offered in the list: the newest of them, and the one that is shown."""
 
+_VALUES = {"optimistic": "Value hoped for", "played": "Mean return of people"}
+"""What the value is called where it is no estimate of the newest policy's."""
+
 _HEALTH = {"good": "healthy", "waiting": "waiting", "trouble": "needs attention"}
 
 
@@ -176,7 +180,7 @@ def render(view: View, facts: Facts, window: Window) -> str:
     """The page as HTML."""
     newest = facts.versions[-1] if facts.versions else None
     points = view.value.points
-    d = facts.deployment
+    d, rule = facts.deployment, facts.deployment.task.rule
 
     def when(at: float, overdue: str = "") -> Markup:
         """A time in relative words; ``overdue`` replaces them once it lies in the past."""
@@ -189,10 +193,12 @@ def render(view: View, facts: Facts, window: Window) -> str:
     return template.render(
         view=view,
         newest=newest,
-        value=points[-1] if points else None,
+        value=points[-1] if view.value.supported else None,
+        value_name=_VALUES.get(view.value.kind, "Estimated value"),
         forecast=outlook_of(facts),
         health_word=_HEALTH[view.health.state],
         moment=words.moment(facts.now),
+        period=f"period of {in_words(rule.period)}" if rule is not None and rule.period else "",
         when=when,
         style=Markup(_asset("style.css")),
         script=Markup(_asset("script.js")),

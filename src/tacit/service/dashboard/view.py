@@ -53,16 +53,18 @@ class Value:
 
     Attributes:
         kind: see ``Estimate``; that of the newest policy.
+        supported: whether the data support an estimate of the newest policy; if not, none is shown.
         meaning: what is shown, in plain words.
         band: share of releases whose band holds the truth, None where there is no band.
         span: least and largest value possible.
-        points: version, users, low, middle and high of policies, oldest first.
+        points: version, users, low, middle and high of policies, oldest first, where supported.
         states: start state, low, middle and high of the newest policy.
         baselines: name, its middle, and low, middle and high of the gain over it.
         verdict: whether the newest policy is better than each baseline, in sentences.
     """
 
     kind: str
+    supported: bool
     meaning: str
     band: float | None
     span: tuple[float, float]
@@ -230,18 +232,21 @@ def _value(facts: Facts) -> Value:
     known = [(v, facts.estimates[v]) for v in sorted(facts.estimates) if v in users]
     known = [(v, e) for v, e in known if e.kind != "none"]
     newest = known[-1][1] if known else Estimate("none")
+    supported = bool(known) and newest.hidden <= LARGE
     return Value(
         kind=newest.kind,
+        supported=supported,
         meaning=_value_meaning(newest.kind, facts),
         band={"start": COVERAGE, "even": COVERAGE, "played": 0.95}.get(newest.kind),
         span=(low, high) if d.ticketed else (natural(0.0), natural(float(task.horizon))),
         points=tuple(
             BandPoint(users[v], natural(e.low), natural(e.middle), natural(e.high), v)
             for v, e in known
+            if e.hidden <= LARGE
         ),
         states=tuple(
             {"state": names[s], "low": natural(a), "middle": natural(b), "high": natural(c)}
-            for s, (a, b, c) in enumerate(newest.states)
+            for s, (a, b, c) in enumerate(newest.states if supported else ())
         ),
         baselines=tuple(
             {
@@ -251,7 +256,7 @@ def _value(facts: Facts) -> Value:
                 "middle": (high - low) * one.gain[1],
                 "high": (high - low) * one.gain[2],
             }
-            for one in newest.baselines
+            for one in (newest.baselines if supported else ())
         ),
         verdict=_verdict(newest, users[known[-1][0]], task.users) if known else (),
     )
@@ -259,13 +264,12 @@ def _value(facts: Facts) -> Value:
 
 def _verdict(newest: Estimate, users: int, population: int) -> tuple[str, ...]:
     """What the bands allow to say, and after how many users more could be said."""
-    said = []
     if newest.hidden > LARGE:
-        said.append(
-            f"Noise still hides {percent(newest.hidden)} of the policy's steps; about those the "
-            "release says nothing, and the band is a guess that holds any reward as possible. The "
-            "data do not support an estimate yet."
+        return (
+            f"Noise still hides {percent(newest.hidden)} of the policy's steps, and about those "
+            "the release says nothing: the data do not support an estimate yet.",
         )
+    said = []
     for one in newest.baselines:
         low, _, high = one.gain
         needed = one.users_needed(users)
@@ -327,6 +331,7 @@ def _forecast_json(ahead: Outlook) -> dict[str, Any]:
         "users_left": ahead.users_left,
         "policies_left": ahead.policies_left,
         "users_per_day": ahead.users_per_day,
+        "pace_since": None if ahead.since is None else iso(ahead.since.published_at),
         "next_policy_at": None if ahead.next_policy_at is None else iso(ahead.next_policy_at),
         "finished_at": None if ahead.finished_at is None else iso(ahead.finished_at),
     }

@@ -175,7 +175,8 @@ class _State(Source):
             yield gauge
         budget = GaugeMetricFamily(
             "tacit_budget",
-            "Privacy budget of one unit, in epsilon (pure part) and mu squared (Gaussian part).",
+            "Privacy budget of one unit, of one period where budgets are renewed, in epsilon (pure "
+            "part) and mu squared (Gaussian part).",
             labels=["task", "part", "amount"],
         )
         for task, now in known:
