@@ -1,17 +1,22 @@
 """Every private agent audited on a small problem of its family: the table of docs/audits.md.
 
-Run: python benchmarks/audit_agents.py [--runs 3] [--seconds 180] [--write] [AGENT ...]
+Run: python benchmarks/audit_agents.py [--runs 3] [--write] [AGENT ...]
 
-Claim over audited lower bound, at epsilon 1 (and delta 1e-5 where the noise is Gaussian). A run of
-an agent audits all its paths and may take three minutes; the bound shown is the best of its paths,
-in the median of the runs, and the distance is that of the audited pair over what is paid for.
+Claim over audited lower bound, at epsilon 1 (and delta 1e-5 where the noise is Gaussian). How many
+trials a path may take is fixed here and not by the clock, so a busy machine makes no row worse. A
+row shows the best bound of all paths and every path's share of its claim, in the median of the
+runs; the distance is that of the best path's pair over what is paid for.
+
+``--write`` puts each row into the page when it is measured, with the newest commit that changed
+``src``, and goes on where it was stopped: rows of that commit are not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-import time
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -20,7 +25,11 @@ from typing import Any
 import tacit
 from tacit.agents import make_agent
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "audits.md"
+HERE = Path(__file__).resolve().parents[1]
+PAGE = HERE / "docs" / "audits.md"
+BOTH, SLOW, GUESSED = 1000, 500, 165_888
+"""Trials of each path at most: in both worlds, where noise is Gaussian, quick or slow; in one."""
+
 START, END = "<!-- made by benchmarks/audit_agents.py -->", "<!-- end -->"
 
 
@@ -32,6 +41,7 @@ class Case:
     problem: str = "random-mdp"
     sizes: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    trials: int = GUESSED
     service: bool = False
     rule: tacit.Participation = field(default_factory=tacit.Participation)
 
@@ -41,96 +51,152 @@ class Case:
         said = ", ".join(
             f"{name} {value}" for name, value in self.options.items() if name != "delta"
         )
+        if self.service:
+            said += f"{', ' if said else ''}service too"
         if self.rule != tacit.Participation():
             said += f"{', ' if said else ''}{self.rule.in_words()}, teaches {self.rule.teaches}"
         return f"`{self.agent}`" + (f" ({said})" if said else "")
 
+    @property
+    def place(self) -> str:
+        """Its problem, with the sizes that are not the default."""
+        sizes = ", ".join(f"{name} {value}" for name, value in self.sizes.items())
+        return self.problem + (f" ({sizes})" if sizes else "")
+
 
 GAUSSIAN = {"delta": 1e-5}
+ONE_STEP = {"horizon": 1}
+"""Where few cells move: all of their pure noise must fall far out at once to be decisive."""
+
+LIVES, MONTHS = (
+    tacit.Participation(3, "lifetime"),
+    tacit.Participation(None, "lifetime", period="30d"),
+)
+
+
+def gaussian(agent: str, problem: str = "random-mdp", **more: Any) -> Case:
+    """With Gaussian noise, which few trials are enough for."""
+    options = {**more.pop("options", {}), **GAUSSIAN}
+    return Case(agent, problem, options=options, **{"trials": BOTH, **more})
+
+
 CASES = (
     Case("tacit-local"),
-    Case("ldp-obi"),
-    Case("ldp-obi", options={"randomizer": "gaussian", **GAUSSIAN}),
-    Case("ldp-obi", options={"randomizer": "randomized-response"}),
-    Case("ldp-psrl"),
-    Case("ldp-ucrl-vtr", options=GAUSSIAN),
-    Case("ldp-bandit", "linear-bandit", {"dimension": 2, "arms": 3, "contexts": 2}, GAUSSIAN),
-    Case("private-linopt-vi", options={"model": "local", **GAUSSIAN}),
-    Case("shuffle-obi", options=GAUSSIAN),
-    Case("pucb"),
-    Case("private-ucb-vi", options=GAUSSIAN),
-    Case("private-ucb-po", options=GAUSSIAN),
-    Case("dp-ucbvi", options=GAUSSIAN),
-    Case("tacit-joint", options=GAUSSIAN),
-    Case("tacit-joint", "river-swim", {"states": 6, "horizon": 2}, GAUSSIAN, service=True),
     Case("tacit-local", rule=tacit.Participation(None, "first")),
-    Case("tacit-joint", options=GAUSSIAN | {"least": 40}, rule=tacit.Participation(3, "lifetime")),
-    Case("private-linopt-vi", options=GAUSSIAN),
-    Case("private-linopt-po", options=GAUSSIAN),
-    Case("dp-lsvi-batch", options=GAUSSIAN),
-    Case("dp-lsvi-adaptive", options=GAUSSIAN),
-    Case("dp-lsvi-ucb++", options=GAUSSIAN),
-    Case("tacit-linear", options=GAUSSIAN),
-    Case("private-ofu-rl", "lq-scalar", options=GAUSSIAN),
-    Case("tacit-control", "lq-scalar", options=GAUSSIAN),
-    Case("tacit-search", "cart-pole", options=GAUSSIAN),
+    Case("ldp-obi", sizes=ONE_STEP),
+    gaussian("ldp-obi", options={"randomizer": "gaussian"}),
+    Case("ldp-obi", sizes=ONE_STEP, options={"randomizer": "randomized-response"}),
+    Case("ldp-psrl", sizes=ONE_STEP),
+    gaussian("ldp-ucrl-vtr"),
+    gaussian("ldp-bandit", "linear-bandit", sizes={"dimension": 2, "arms": 3, "contexts": 2}),
+    gaussian("private-linopt-vi", options={"model": "local"}),
+    Case("shuffle-obi", options=GAUSSIAN, trials=20_000),
+    Case("pucb", trials=40_000),
+    Case("pucb", sizes=ONE_STEP, trials=80_000),
+    Case("pucb", sizes=ONE_STEP, options={"every": 3}, trials=80_000),
+    gaussian("private-ucb-vi"),
+    gaussian("private-ucb-po"),
+    gaussian("dp-ucbvi"),
+    gaussian("tacit-joint"),
+    gaussian(
+        "tacit-joint", "river-swim", sizes={"states": 6, "horizon": 2}, trials=SLOW, service=True
+    ),
+    gaussian("tacit-joint", options={"least": 40}, rule=LIVES, trials=SLOW),
+    gaussian("tacit-joint", options={"least": 4}, rule=MONTHS, trials=SLOW),
+    gaussian("private-linopt-vi"),
+    gaussian("private-linopt-po"),
+    gaussian("dp-lsvi-batch"),
+    gaussian("dp-lsvi-adaptive"),
+    gaussian("dp-lsvi-ucb++"),
+    gaussian("tacit-linear"),
+    gaussian("tacit-linear", rule=MONTHS, trials=SLOW),
+    gaussian("private-ofu-rl", "lq-scalar"),
+    gaussian("tacit-control", "lq-scalar", trials=SLOW),
+    gaussian("tacit-search", "cart-pole", trials=SLOW),
     Case("tacit-search", "cart-pole", options={"model": "local"}),
 )
 
 
-def row(case: Case, runs: int, seconds: float) -> str:
+def row(case: Case, runs: int, commit: str) -> str:
     problem = tacit.problem(case.problem, **case.sizes)
     agent = make_agent(case.agent, epsilon=1.0, **case.options)
-    found, began = [], time.perf_counter()
-    for seed in range(runs):
-        found.append(
-            tacit.audit(
-                problem,
-                agent,
-                participations=case.rule,
-                seed=seed,
-                seconds=seconds,
-                service=case.service,
-            )
+    audits = [
+        tacit.audit(
+            problem,
+            agent,
+            trials=case.trials,
+            participations=case.rule,
+            seed=seed,
+            seconds=1e9,
+            service=case.service,
         )
-    spent = (time.perf_counter() - began) / runs
-    paths = zip(*(audit.reports for audit in found), strict=True)
-    best = max(paths, key=lambda path: median(r.lower_bound / r.claimed_epsilon for r in path))
+        for seed in range(runs)
+    ]
+    paths = list(zip(*(audit.reports for audit in audits), strict=True))
+    shares = [median(r.lower_bound / r.claimed_epsilon for r in path) for path in paths]
+    best = paths[shares.index(max(shares))]
     bound = median(report.lower_bound for report in best)
-    claim = best[0].claimed_epsilon
-    verdicts = sorted({audit.verdict for audit in found})
-    trials = ", ".join(
-        f"{median(r.trials for r in path):,.0f}"
-        for path in zip(*(audit.reports for audit in found), strict=True)
-    )
+    trials = ", ".join(f"{median(r.trials for r in path):,.0f}" for path in paths)
+    verdicts = sorted({audit.verdict for audit in audits})
     return (
-        f"| {case.label} | {case.problem} | {claim:.4g} | {best[0].distance:.3f} | {bound:.3f} | "
-        f"{bound / claim:.2f} | {trials} | {spent:.0f} s | {' / '.join(verdicts)} |"
+        f"{key(case)} {best[0].claimed_epsilon:.4g} | {best[0].distance:.3f} | {bound:.3f} | "
+        f"{', '.join(f'{share:.2f}' for share in shares)} | {trials} | {commit} | "
+        f"{' / '.join(verdicts)} |"
     )
+
+
+def key(case: Case) -> str:
+    """How its row begins."""
+    return f"| {case.label} | {case.place} |"
 
 
 HEAD = (
-    "| agent | problem | claimed epsilon | distance / sensitivity | lower bound | bound / claim "
-    "| trials by path | time | verdict |\n|---|---|---|---|---|---|---|---|---|"
+    "| agent | problem | claimed epsilon | distance / sensitivity | lower bound "
+    "| bound / claim by path | trials by path | commit | verdict |\n" + "|---" * 9 + "|"
 )
+
+
+def commit_of_source() -> str:
+    """The newest commit that changed the source; refused while something in it is not committed."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(HERE), *words, "--", "src"]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    if git("status", "--porcelain"):
+        sys.exit("src differs from its newest commit: commit it, so that rows can name it")
+    return git("log", "-1", "--format=%h")
+
+
+def written() -> dict[str, str]:
+    """The rows of the page by how they begin."""
+    table = PAGE.read_text().partition(START)[2].partition(END)[0]
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    return {"|".join(line.split("|")[:3]) + "|": line for line in rows}
+
+
+def write(rows: dict[str, str]) -> None:
+    """Put the rows of all cases that have one into the page."""
+    table = "\n".join([START, HEAD, *(rows[key(c)] for c in CASES if key(c) in rows), END])
+    PAGE.write_text(re.sub(f"{START}.*{END}", lambda _: table, PAGE.read_text(), flags=re.S))
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("agents", nargs="*", help="only these")
     options.add_argument("--runs", type=int, default=1)
-    options.add_argument("--seconds", type=float, default=180.0)
-    options.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
+    options.add_argument("--write", action="store_true", help=f"put the rows into {PAGE.name}")
     chosen = options.parse_args()
+    commit, rows = commit_of_source(), written() if chosen.write else {}
     print(HEAD)
-    rows = []
     for case in CASES:
-        if not chosen.agents or case.agent in chosen.agents:
-            rows.append(row(case, chosen.runs, chosen.seconds))
-            print(rows[-1], flush=True)
-    if chosen.write:
-        table = "\n".join([START, HEAD, *rows, END])
-        PAGE.write_text(re.sub(f"{START}.*{END}", lambda _: table, PAGE.read_text(), flags=re.S))
+        old = rows.get(key(case), "")
+        if (chosen.agents and case.agent not in chosen.agents) or f"| {commit} |" in old:
+            continue
+        rows[key(case)] = row(case, chosen.runs, commit)
+        print(rows[key(case)], flush=True)
+        if chosen.write:
+            write(rows)
 
 
 if __name__ == "__main__":

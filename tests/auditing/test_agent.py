@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 import tacit
-from auditing.small import DELTA, ONE_STEP, PROBLEMS, device, made, private_agents, smallest
+from auditing.small import (
+    DELTA,
+    ONE_STEP,
+    PROBLEMS,
+    bound_to,
+    device,
+    made,
+    private_agents,
+    smallest,
+)
 from corpus.agents import LessNoiseAgent, problem_for
 from tacit.auditing import AuditReport, MethodBound, audit_target
 from tacit.auditing.agent import AgentAudit
@@ -34,7 +43,9 @@ def audit(agent: Any, problem: Any = PROBLEM, **more: Any) -> AgentAudit:
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_no_private_agent_is_refuted(name: str) -> None:
-    found = audit(made(name), smallest(name))
+    """Of Gaussian noise, which is met in both worlds, few trials show most."""
+    bound = bound_to(made(name), smallest(name))
+    found = audit(made(name), smallest(name), trials=1000 if bound.guarantee.mu is None else 200)
     assert found.verdict != "violated"
     assert all(report.distance > 0.9 for report in found.reports)
     assert all(report.claimed_epsilon >= 0.99 for report in found.reports)

@@ -24,7 +24,7 @@ from tacit.auditing.bounds import (
     Moments,
     clopper_pearson_lower,
     epsilon_from_guesses,
-    mu_from_moments,
+    mu_from_pairs,
 )
 from tacit.auditing.scores import learned_scores, strongest_rule
 from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
@@ -35,10 +35,23 @@ AUDITS, CONFIDENCE = 400, 0.9
 ALARMS = int(stats.binom.isf(1e-3, AUDITS, 1 - CONFIDENCE))
 """An auditor that is wrong in exactly a tenth of its audits exceeds it with probability 1e-3."""
 
+
+@dataclasses.dataclass
+class OnCommonNoise(Mechanism):
+    """Gaussian noise that a trial meets again in the other world."""
+
+    def sample_both(self, worlds, rng):
+        noise = rng.normal(size=len(worlds))
+        return (MU * worlds + noise)[:, None], (MU * (1 - worlds) + noise)[:, None]
+
+
+COMMON = OnCommonNoise("common", gaussian(MU).draw, lambda x: x[:, 0], "gaussian")
+
 HONEST = {
     "pure": (response(1.0), 1.0, 0.0),
     "pure, likelihood known": (known_laplace(1.0), 1.0, 0.0),
     "gaussian": (gaussian(gaussian_mu(4.0, DELTA)), 4.0, DELTA),
+    "gaussian, the same noise in both worlds": (COMMON, 1.0, DELTA),
     "with a delta that is used up": (response(1.0, delta=0.1), 1.0, 0.1),
 }
 
@@ -182,13 +195,14 @@ def test_a_field_that_rarely_tells_is_caught() -> None:
     assert report.verdict == "violated" and "coordinate 5" in report.best.rule
 
 
+@pytest.mark.parametrize(("outputs", "by"), [(1, "coordinate 0"), (3, "laplace ratio")])
 @pytest.mark.parametrize("wide", [0, 1])
-def test_noise_whose_spread_depends_on_the_data_is_caught(wide: int) -> None:
+def test_noise_whose_spread_depends_on_the_data_is_caught(wide: int, outputs: int, by: str) -> None:
     def draw(worlds, rng):
-        return rng.laplace(0.0, 1.0 + 3 * (worlds[:, None] == wide), (len(worlds), 3))
+        return rng.laplace(0.0, 1.0 + 3 * (worlds[:, None] == wide), (len(worlds), outputs))
 
     report = audit(Mechanism("spread", draw), 0.5)
-    assert report.verdict == "violated" and "distance of coordinate" in report.best.rule
+    assert report.verdict == "violated" and by in report.best.rule
 
 
 def test_gaussian_noise_with_a_side_channel_is_caught_by_learned_rules() -> None:
@@ -246,6 +260,14 @@ def test_an_audit_stops_when_nearly_all_is_shown_that_can_be() -> None:
     report = audit(dataclasses.replace(response(0.6), distance=0.6), 1.0, trials=10**7)
     assert report.trials < 10**6 and report.verdict == "consistent"
     assert report.lower_bound >= 0.6 * auditor.ENOUGH and report.distance == 0.6
+
+
+def test_an_audit_that_is_about_to_refute_the_claim_goes_on() -> None:
+    """A fifth less noise than is claimed: at some look the bound is just below the claim."""
+    for seed in range(8):
+        target = gaussian(MU / 0.8)
+        report = audit(target, 1.0, DELTA, trials=100_000, seed=seed)
+        assert report.verdict == "violated"
 
 
 def test_an_audit_of_a_weak_mechanism_looks_at_doubling_numbers_of_trials() -> None:
@@ -327,21 +349,45 @@ def test_time_that_suffices_changes_nothing(monkeypatch) -> None:
     assert report.trials == 5000
 
 
-def test_the_gaussian_method_judges_every_trial() -> None:
-    honest, seen = gaussian(MU), []
+@pytest.mark.parametrize("common", [False, True])
+def test_the_gaussian_method_judges_every_trial_in_both_worlds(common: bool) -> None:
+    seen: list[tuple] = []
 
     def draw(worlds, rng):
-        seen.append((worlds, honest.draw(worlds, rng)))
+        seen.append((worlds, (MU * worlds + rng.normal(size=len(worlds)))[:, None]))
         return seen[-1][1]
 
-    report = audit(dataclasses.replace(honest, draw=draw), 9.0, DELTA, trials=2000)
-    worlds, outputs = (np.concatenate(parts) for parts in zip(*seen[1:], strict=True))
-    assert len(worlds) == report.trials == 2000  # all but the first, which shows the shape
-    moments = Moments(), Moments()
-    for world in (0, 1):
-        moments[world].add(honest.known(outputs[worlds == world]).round(auditor.DIGITS))
-    mu = mu_from_moments(*moments, 0.05 * auditor.KNOWN_SHARE)
+    class Kept(OnCommonNoise):
+        def sample_both(self, worlds, rng):
+            found = super().sample_both(worlds, rng)
+            seen.extend(zip((worlds, 1 - worlds), found, strict=True))
+            return found
+
+    made = Kept if common else Mechanism
+    report = audit(made("kept", draw, lambda x: x[:, 0], "gaussian"), 9.0, DELTA, trials=2000)
+    own, other = (
+        [np.concatenate(parts).ravel() for parts in zip(*some, strict=True)]
+        for some in (seen[1::2], seen[2::2])  # the first one shows the shape
+    )
+    assert len(own[0]) == report.trials == 2000 and np.array_equal(own[0], 1 - other[0])
+    first, second = (
+        np.where(own[0] == world, own[1], other[1]).round(auditor.DIGITS) for world in (0, 1)
+    )
+    moments = Moments(), Moments(), Moments()
+    for one, values in zip(moments, (first, second, second - first), strict=True):
+        one.add(values)
+    mu = mu_from_pairs(*moments, 0.05 * auditor.KNOWN_SHARE)
     assert report.bounds[0].lower_bound == pytest.approx(gaussian_epsilon(mu, DELTA), rel=1e-9)
+
+
+def test_common_noise_shows_nine_tenths_of_the_claim_in_a_thousand_trials() -> None:
+    """And refutes a tenth less noise than is claimed; false alarms as above."""
+    report = audit(COMMON, 1.0, DELTA, trials=1000)
+    assert report.verdict == "consistent" and 0.9 < report.lower_bound <= 1.0
+    alone = audit(gaussian(MU), 1.0, DELTA, trials=1000)
+    assert alone.lower_bound < 0.7
+    less = audit(COMMON, gaussian_epsilon(0.9 * MU, DELTA), DELTA, trials=2000)
+    assert less.verdict == "violated"
 
 
 def test_people_in_one_run_are_judged_by_the_gaussian_method_alone() -> None:

@@ -12,7 +12,7 @@ from tacit.forecast import bind
 from tacit.privacy import SecureNoise
 
 PROBLEM = tacit.problem("river-swim", states=6, horizon=2)
-EPSILON, DELTA, TRIALS = 8.0, 1e-5, 600
+EPSILON, DELTA, TRIALS = 8.0, 1e-5, 100
 
 
 def served(problem=PROBLEM, name: str = "tacit-joint", participations: int = 1) -> ServiceTarget:
@@ -29,9 +29,18 @@ def target() -> ServiceTarget:
 
 
 def test_people_do_not_disturb_each_other_and_are_nearly_as_bad_as_can_be(target) -> None:
-    assert len(target._people) == 3 and not target.separate
+    assert len(target.people) == 3 and not target.separate
     assert target.distance == pytest.approx(1.0, abs=1e-3)
     assert target._deployment.task.users == BATCHES * 3
+
+
+def test_both_worlds_differ_by_nearly_all_that_is_paid_for(target) -> None:
+    """In every run alike, as the same draws are met; the last release is not looked at."""
+    worlds = np.array([0, 1, 1, 0, 0, 1])
+    outputs, others = target.sample_both(worlds, np.random.default_rng(0))
+    apart = (others - outputs)[:, 0] * (1 - 2 * worlds)
+    assert apart == pytest.approx(np.full(6, apart[0]), rel=1e-6)
+    assert 0.9 < apart[0] / target.guarantee.mu**2 < 1.0
 
 
 def test_what_is_published_is_consistent(target) -> None:
@@ -74,7 +83,7 @@ def test_what_cannot_be_audited_in_service_says_why(problem, name, participation
 def test_the_service_path_is_one_of_the_reports() -> None:
     agent = tacit.agent("tacit-joint", epsilon=EPSILON, delta=DELTA)
     found = tacit.audit(
-        PROBLEM, agent, trials=1000, secure=False, service=True, confidence=0.999, seconds=6
+        PROBLEM, agent, trials=100, secure=False, service=True, confidence=0.999, seconds=1e6
     )
     assert [report.source for report in found.reports] == ["simulated", "secure"]
     assert "running service" in found.reports[1].target

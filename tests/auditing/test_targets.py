@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import tacit
 from auditing.small import DELTA, PROBLEMS, bound_to, cases, device, learner, made
@@ -12,17 +13,20 @@ from tacit import wire
 from tacit.agents import Agent
 from tacit.auditing import audit_target, targets
 from tacit.auditing.pairs import Case, canaries, contribution
-from tacit.auditing.targets import Ahead, DeviceTarget, LearnerTarget
-from tacit.auditing.watched import Watched
+from tacit.auditing.targets import Ahead, CommonNoise, DeviceTarget, LearnerTarget
+from tacit.auditing.watched import Watched, log_ratio
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.kernels.questions import KINDS
 from tacit.planners.references import UniformPlanner
-from tacit.privacy import GridLaw, SecureNoise
+from tacit.privacy import Exact, GridLaw, SecureNoise, SimulatedNoise
 from tacit.privacy.curator.answers import Price
 from tacit.privacy.curator.curator import Curator
 from tacit.privacy.filter import BudgetExhausted
+from tacit.privacy.joint.batched import GaussianLaw
+from tacit.privacy.joint.counted import LaplaceLaw
 from tacit.privacy.local.additive import LocalAdditive, least_scales
+from tacit.release import NoNoise, Release
 from tacit.statistics.counts import VisitCounts
 
 PROBLEM = PROBLEMS["random-mdp"]
@@ -189,6 +193,102 @@ def test_coins_and_finite_reports_come_from_the_secure_source(monkeypatch) -> No
     monkeypatch.setattr(SecureNoise, "happens", lambda self, chance, of: (chance, of))
     monkeypatch.setattr(SecureNoise, "randomize", lambda self, randomizer, value: [value])
     assert Ahead().happens(1, 3) == (1, 3) and Ahead().randomize(None, 4) == [4]
+
+
+# ---- the same draws in both worlds ----
+
+
+def test_a_second_run_meets_the_draws_of_the_first_by_law_and_in_order() -> None:
+    noise = CommonNoise(SimulatedNoise(np.random.default_rng(0)))
+    narrow, wide = (GridLaw("gaussian", np.full(3, scale)) for scale in (10.0, 1e6))
+
+    def drawn(*laws: GridLaw) -> list[tuple]:
+        out = np.empty((len(laws), 3), dtype=np.int64)
+        for law, row in zip(laws, out, strict=True):
+            noise.fill(law, row)
+        return [tuple(row) for row in out.tolist()]
+
+    noise.begin()
+    first = drawn(narrow, wide, narrow)
+    noise.repeat()
+    again = drawn(wide, narrow, narrow, narrow, wide)
+    assert again[:3] == [first[1], first[0], first[2]]
+    assert len({*first, *again}) == 5  # what goes beyond the first run is fresh
+    noise.begin()
+    assert not {*first, *again} & {*drawn(narrow, wide, narrow)}
+    assert noise.source == "simulated"
+
+
+@pytest.mark.parametrize("source", ["simulated", "secure"])
+@pytest.mark.parametrize("name", ["tacit-joint", "private-linopt-vi", "device"])
+def test_runs_in_both_worlds_differ_by_what_the_two_lives_do(name: str, source: str) -> None:
+    """By mu squared: a log-likelihood ratio of Gaussian noise has these two means."""
+    if name == "device":
+        agent = tacit.agent("ldp-obi", epsilon=2.0, delta=DELTA, randomizer="gaussian")
+        bound = bound_for(agent)
+        target = device(bound, source)
+    else:
+        bound = bound_for(made(name, 2.0))
+        target = learner(PROBLEM, bound, source)
+    worlds = worlds_of(12)
+    outputs, others = target.sample_both(worlds, np.random.default_rng(0))
+    apart = (others - outputs)[:, 0] * (1 - 2 * worlds)
+    assert apart == pytest.approx(np.full(12, apart[0]), rel=1e-6)
+    assert apart[0] == pytest.approx((target.distance * bound.guarantee.mu) ** 2, rel=1e-3)
+    assert outputs[:, 0].std() > 0.1  # the noise of one trial is not that of another
+    assert len(np.unique(outputs[:, 0])) == 12
+
+
+# ---- privatizers that state no ratio ----
+
+
+def test_a_declared_law_speaks_as_its_density_does() -> None:
+    rng = np.random.default_rng(0)
+    apart, rest = rng.normal(size=(2, 6))
+    for law, density in (
+        (GaussianLaw(2.0), stats.norm(scale=2.0)),
+        (LaplaceLaw(2.0, 2.0 * 2**0.5), stats.laplace(scale=2.0)),
+        (LaplaceLaw(2.0, 2.0), stats.norm(scale=2.0)),  # a sum of draws, by its variance
+    ):
+        release = Release(1, {"a": np.zeros(2), "b": np.zeros((2, 2))}, law, "simulated")
+        expected = (density.logpdf(rest - apart) - density.logpdf(rest)).sum()
+        assert log_ratio(release, apart, rest) == pytest.approx(expected)
+    silent = Release(1, {"a": np.zeros(6)}, NoNoise(), "none")
+    assert log_ratio(silent, apart, rest) == 0.0
+
+
+@pytest.mark.parametrize("batches", [True, False])
+def test_what_others_did_is_taken_off_whether_a_release_is_of_a_batch_or_of_all(
+    batches: bool, monkeypatch
+) -> None:
+    """Without noise a release minus the sums in it is what the audited person changed."""
+
+    class Plain(Exact):
+        def release(self, secret, query, noise):
+            release = super().release(secret, query, noise)
+            if batches:
+                secret.sums[:], secret.users = 0, 0
+            return release
+
+    like = bound_for(made("ldp-obi"), users=6)
+    bound = dataclasses.replace(like, privatizer=Plain(like.statistic, like.task))
+    case = cases(like)[0]
+    target = LearnerTarget(PROBLEM, bound, [case], "simulated")
+    runs = []
+    monkeypatch.setattr(
+        target, "_watched", lambda noise, worlds: runs.append(Watched(bound, noise, [case], worlds))
+        or runs[-1],
+    )  # fmt: skip
+    outputs = target.sample(worlds_of(2), np.random.default_rng(0))
+    one, two = (contribution(bound, x, case.publication, 0) for x in case.lives)
+    for world, run in enumerate(runs):
+        rests, raw = run.rests(), run.shown()
+        assert len(rests) == len(raw) == 5
+        shown = np.concatenate([*rests, *raw])
+        assert np.array_equal(outputs[world, 1 : 1 + len(shown)], shown)
+        for step, rest in enumerate(rests):
+            seen = world == 1 and (step == 0 or not batches)
+            assert rest == pytest.approx((two - one) * bound.statistic.layout.units * seen)
 
 
 # ---- the learner ----

@@ -164,7 +164,7 @@ def audited(wrap: Callable[[Agent], Agent], name: str) -> AgentAudit:
         wrap(right),
         participations=times,
         secure=False,
-        trials=3000 if one_release else 6000 if laplace else 1000,
+        trials=3000 if one_release else 6000 if laplace else 200 if gaussian else 1000,
         confidence=0.999,
         seconds=1e6,
     )

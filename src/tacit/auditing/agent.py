@@ -13,11 +13,17 @@ from typing import Any
 import numpy as np
 
 from tacit.agents.base import Agent
-from tacit.auditing.auditor import Target, audit_target
+from tacit.auditing.auditor import MIN_TRIALS, Target, audit_target
 from tacit.auditing.findings import AuditReport
 from tacit.auditing.lives import LifeTarget, batches_of, steps_needed, worst_lives
 from tacit.auditing.pairs import Case, canaries, worst_cases
-from tacit.auditing.targets import AuditedSource, BatchTarget, DeviceTarget, LearnerTarget
+from tacit.auditing.targets import (
+    AuditedSource,
+    BatchTarget,
+    DeviceTarget,
+    LearnerTarget,
+    PersonTarget,
+)
 from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.forecast import bind, pair
@@ -121,7 +127,7 @@ def audit(
         progress: told what is audited, and how far it has come.
     """
     problem, agent = pair(problem, agent)
-    trials = integer(trials, "trials", low=1000)
+    trials = integer(trials, "trials", low=MIN_TRIALS)
     confidence = number(confidence, "confidence", low=0.5, high=1.0, high_open=True)
     rule = Participation.of(participations)
     bound = _small(problem, agent, rule)
@@ -153,11 +159,10 @@ def audit(
                 progress=None if progress is None else _telling(progress, about),
             )
         )
-    device = bound.privatizer.device
     beside = [
         report
         for report, (target, claim) in zip(reports, plans, strict=True)
-        if claim.model == "local" and isinstance(target, LearnerTarget) and device is not None
+        if claim.model == "local" and type(target) is LearnerTarget
     ]
     return AgentAudit(tuple(reports), confidence, tuple(beside), _exact_epsilon(bound), remarks)
 
@@ -229,9 +234,12 @@ def _plans(
         batch: Plans = [(BatchTarget(bound, cases[0]), claim)]
         return [*batch, *_device_plans(device, cases, sources, claim.also[0])]
     cases = worst_cases(bound, publication, rng)
-    if claim.model == "local" and bound.privatizer.device is not None:
+    if claim.model == "local":
         learner: Plans = [(LearnerTarget(problem, bound, cases[:1], "simulated"), claim)]
-        return [*_device_plans(bound, cases, sources, claim), *learner]
+        if bound.privatizer.device is not None:
+            return [*_device_plans(bound, cases, sources, claim), *learner]
+        alone = [PersonTarget(problem, bound, case, source) for case in cases for source in sources]
+        return [*((target, claim) for target in alone), *learner]
     people = _people(bound, cases[0], rng)
     return [(LearnerTarget(problem, bound, people, source), claim) for source in sources]
 
@@ -282,7 +290,7 @@ def _people(bound: BoundAgent, case: Case, rng: np.random.Generator) -> list[Cas
     """As many audited people as the first batch holds, where one does not disturb another."""
     first = case.publication.users or bound.schedule(0)
     room = min(first, bound.task.users) // bound.task.participations
-    if bound.guarantee.mu is None or room < 2:
+    if bound.guarantee.mu is None or room < 2 or not bound.privatizer.explains:
         return [case]
     return canaries(bound, case, room, rng)
 

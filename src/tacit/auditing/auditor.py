@@ -4,9 +4,10 @@ In every trial a fair coin picks the input, and somebody who sees the output gue
 of guessing is fixed before the trials it is judged on: scores are fitted on a first part of the
 trials, beside the log-likelihood ratio under the noise that is claimed, where that is known, and
 the best rule is picked on a second part. Where noise is Gaussian the log-likelihood ratio itself
-says more, and nothing has to be prepared. Bounds are looked at while trials go on, at
-public numbers of them; the error probability is shared out over methods and looks, so that all of
-them hold at once and an audit may stop as soon as it has seen enough.
+says more, and nothing has to be prepared: every trial is run in both worlds, on the same noise.
+Bounds are looked at while trials go on, at public numbers of them; the error probability is shared
+out over methods and looks, so that all of them hold at once and an audit may stop as soon as it has
+seen enough.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +40,15 @@ FIT, PICK = 4096, 32768
 FIRST_LOOK = 4000
 """Trials at the first look; every further look is at twice as many."""
 
+PREPARED = FIRST_LOOK // 4
+"""Trials of either kind where noise is Gaussian: so many show nearly all that there is to see."""
+
 ENOUGH = 0.93
-"""An audit stops when its bound has reached this share of what the audited pair can show."""
+"""An audit stops when its bound has reached this share of what the audited pair can show, and the
+claim this share of its estimate: one that is about to refute the claim goes on."""
+
+MIDDLE = 0.5
+"""Error probability at which a bound is an estimate."""
 
 KNOWN_SHARE = 0.8
 """Of the error probability, for the likelihood under the claimed noise, where it is known."""
@@ -57,7 +65,10 @@ class Target(Protocol):
 
     A target whose noise is Gaussian says so with an attribute ``family = "gaussian"``; one that
     knows how far its pair is apart, over what the guarantee pays for, says ``distance``; one whose
-    trials are independent only if its noise is Gaussian says ``separate = False``.
+    trials are independent only if its noise is Gaussian says ``separate = False``. One that can run
+    a trial in both worlds on the same draws of noise has a method ``sample_both(worlds, rng)``:
+    outputs as of ``sample``, and those of the same trials in the other worlds. Each of the two
+    must have the mechanism's own law; how they depend on each other is free.
     """
 
     @property
@@ -75,24 +86,34 @@ class Target(Protocol):
         """The log-likelihood ratio [trials] under the claimed noise; None if it is not known."""
 
 
+class _Trials(NamedTuple):
+    """Worlds drawn by fair coins, what came out, and what came out of the other worlds."""
+
+    worlds: IntArray
+    outputs: Array
+    others: Array | None
+
+
 class _Guesses:
     """A rule of guessing with what it has shown so far."""
 
     def __init__(self, name: str, rule: scoring.Rule, delta: float, beta: float) -> None:
         self._rule, self._delta, self._beta = rule, delta, beta
         self._correct = self._made = self._trials = 0
+        self.estimate = 0.0
         self.bound = MethodBound(name, 0.0, NOTHING, str(rule), "no guess was made")
 
-    def see(self, outputs: Array, worlds: IntArray) -> None:
-        correct, made = self._rule.count(outputs, worlds)
+    def see(self, trials: _Trials) -> None:
+        correct, made = self._rule.count(trials.outputs, trials.worlds)
         self._correct, self._made = self._correct + correct, self._made + made
-        self._trials += len(worlds)
+        self._trials += len(trials.worlds)
 
     def update(self, share: float) -> None:
         """Work the bound out; what earlier looks have shown stays shown."""
         if self._made == 0:
             return
         counts = self._correct, self._made, self._trials
+        self.estimate = float(bounds.epsilon_from_guesses(*counts, self._delta, MIDDLE))
         found = float(bounds.epsilon_from_guesses(*counts, self._delta, share * self._beta))
         if found >= self.bound.lower_bound:
             seen = f"{self._correct:,} of {self._made:,} guesses right"
@@ -100,25 +121,33 @@ class _Guesses:
 
 
 class _Gaussian:
-    """The log-likelihood ratios of both worlds, as far as they have been seen."""
+    """The log-likelihood ratios of both worlds and their differences, as far as they were seen."""
 
     def __init__(self, score: scoring.Score, delta: float, beta: float) -> None:
         self._score, self._delta, self._beta = score, delta, beta
         self._worlds = bounds.Moments(), bounds.Moments()
+        self._apart = bounds.Moments()
+        self.estimate = 0.0
         self.bound = MethodBound("gaussian", 0.0, GAUSSIAN, score.name, "nothing")
 
-    def see(self, outputs: Array, worlds: IntArray) -> None:
-        scores = self._score.of(outputs)
-        for world, moments in enumerate(self._worlds):
-            moments.add(scores[worlds == world])
+    def see(self, trials: _Trials) -> None:
+        assert trials.others is not None
+        own, other = self._score.of(trials.outputs), self._score.of(trials.others)
+        first = np.where(trials.worlds == 0, own, other)
+        second = np.where(trials.worlds == 0, other, own)
+        self._worlds[0].add(first)
+        self._worlds[1].add(second)
+        self._apart.add(second - first)
 
     def update(self, share: float) -> None:
         """Work the bound out; what earlier looks have shown stays shown."""
-        mu = bounds.mu_from_moments(*self._worlds, share * self._beta)
+        seen = *self._worlds, self._apart
+        self.estimate = gaussian_epsilon(bounds.mu_from_pairs(*seen, MIDDLE), self._delta)
+        mu = bounds.mu_from_pairs(*seen, share * self._beta)
         found = gaussian_epsilon(mu, self._delta)
         if found >= self.bound.lower_bound:
-            seen = f"mu is at least {mu:.4g}"
-            self.bound = dataclasses.replace(self.bound, lower_bound=found, seen=seen)
+            said = f"mu is at least {mu:.4g}"
+            self.bound = dataclasses.replace(self.bound, lower_bound=found, seen=said)
 
 
 def audit_target(
@@ -141,7 +170,8 @@ def audit_target(
             not Gaussian.
         gaussian: how far apart the log-likelihood ratios of the two worlds lie, over their spread,
             is mu of Gaussian DP, and mu turns into epsilon at delta. Used if ``target.family ==
-            "gaussian"`` and delta > 0 (at delta = 0 Gaussian noise has no finite epsilon to find).
+            "gaussian"``, the ratio is known, and delta > 0 (at delta = 0 Gaussian noise has no
+            finite epsilon to find). Every trial is then run in both worlds.
             Valid only if the noise is Gaussian, of whatever size and correlation: epsilon at a
             small delta is read off the shape of the noise, not off events that rare.
 
@@ -171,52 +201,55 @@ def audit_target(
     if not isinstance(rng, np.random.Generator):
         raise InvalidInput(f"rng = {rng!r}, but it must be a numpy.random.Generator")
     beta, distance = 1.0 - confidence, getattr(target, "distance", None)
-    rows = max(1, ENTRIES // _draw(target, np.zeros(1, dtype=np.int64), rng).shape[1])
+    shape = _draw(target, np.zeros(1, dtype=np.int64), rng)
+    rows, known = max(1, ENTRIES // shape.shape[1]), target.score(shape) is not None
     started = time.perf_counter()
     fitted = trials
-    if math.isfinite(seconds):
-        _trial(target, PROBE, rng)
-        fitted = _affordable(trials, PROBE, time.perf_counter() - started, seconds)
     methods: list[_Gaussian | _Guesses] = []
-    gaussian = getattr(target, "family", None) == "gaussian" and delta > 0.0
+    gaussian = getattr(target, "family", None) == "gaussian" and delta > 0.0 and known
     if gaussian:
         methods.append(_Gaussian(_likelihood(target), delta, KNOWN_SHARE * beta))
+    if math.isfinite(seconds):
+        _trial(target, PROBE, rng, gaussian)
+        fitted = _affordable(trials, PROBE, time.perf_counter() - started, seconds)
 
-    worlds, outputs = _trial(target, min(fitted // 8, rows, FIT), rng)
-    done = len(worlds)
+    fit, pick = (PREPARED, PREPARED) if gaussian else (FIT, PICK)
+    seen = _trial(target, min(fitted // 8, rows, fit), rng, gaussian)
+    done = len(seen.worlds)
     trials = _affordable(trials, PROBE + done, time.perf_counter() - started, seconds)
     for method in methods:  # whose rules were fixed before
-        method.see(outputs, worlds)
+        method.see(seen)
     if getattr(target, "separate", True):
-        known = target.score(outputs) is not None
-        scores = _learned(worlds, outputs, target if known else None)
-        worlds, outputs = _trial(target, min(trials // 4, rows, PICK), rng)
-        done += len(worlds)
+        scores = _learned(seen, target if known else None)
+        seen = _trial(target, min(trials // 4, rows, pick), rng, gaussian)
+        done += len(seen.worlds)
         for method in methods:
-            method.see(outputs, worlds)
+            method.see(seen)
         share = 1.0 - KNOWN_SHARE if known else 1.0
         if known and not gaussian:
             left = max(trials - done, 1)
             rule = scoring.likeliest_rule(
-                _likelihood(target), outputs, left, delta, KNOWN_SHARE * beta
+                _likelihood(target), seen.outputs, left, delta, KNOWN_SHARE * beta
             )
             methods.append(_Guesses("likelihood", rule, delta, KNOWN_SHARE * beta))
-        rule = scoring.strongest_rule(scores, outputs, worlds, delta, share * beta)
+        rule = scoring.strongest_rule(scores, seen.outputs, seen.worlds, delta, share * beta)
         methods.append(_Guesses("guesses", rule, delta, share * beta))
 
     looks = _looks(done, max(done, trials))
     for until, share in zip(looks, bounds.shares_of_looks(len(looks)), strict=True):
         for size in _batches(until - done, rows):
-            worlds, outputs = _trial(target, size, rng)
+            seen = _trial(target, size, rng, gaussian)
             for method in methods:
-                method.see(outputs, worlds)
+                method.see(seen)
         done = until
         for method in methods:
             method.update(share)
         best = max(method.bound.lower_bound for method in methods)
         if progress is not None:
             progress(f"{done:,} trials, epsilon is at least {best:.3g}")
-        if best > claim or best >= ENOUGH * _most(claim, distance):
+        likely = max(method.estimate for method in methods)
+        near = best >= ENOUGH * _most(claim, distance) and ENOUGH * likely <= claim
+        if best > claim or near:
             break
     return AuditReport(
         target=target.name,
@@ -258,18 +291,29 @@ def _affordable(trials: int, done: int, elapsed: float, seconds: float) -> int:
     return min(trials, max(MIN_TRIALS, int(done * seconds / elapsed)))
 
 
-def _trial(target: Target, trials: int, rng: np.random.Generator) -> tuple[IntArray, Array]:
-    """Worlds drawn by fair coins, and what came out."""
+def _trial(target: Target, trials: int, rng: np.random.Generator, both: bool) -> _Trials:
+    """Worlds drawn by fair coins, and what came out; if ``both``, of the other worlds too."""
     worlds = rng.integers(2, size=trials)
-    return worlds, _draw(target, worlds, rng)
+    together = getattr(target, "sample_both", None)
+    if not both:
+        return _Trials(worlds, _draw(target, worlds, rng), None)
+    if together is None:  # their noise is then independent
+        return _Trials(worlds, _draw(target, worlds, rng), _draw(target, 1 - worlds, rng))
+    outputs, others = (_usable(target, found, trials) for found in together(worlds, rng))
+    return _Trials(worlds, outputs, others)
 
 
 def _draw(target: Target, worlds: IntArray, rng: np.random.Generator) -> Array:
-    outputs = np.asarray(target.sample(worlds, rng), dtype=np.float64)
-    if outputs.ndim != 2 or outputs.shape[0] != len(worlds) or outputs.shape[1] == 0:
+    return _usable(target, target.sample(worlds, rng), len(worlds))
+
+
+def _usable(target: Target, found: npt.NDArray[Any], trials: int) -> Array:
+    """What a target gave, checked."""
+    outputs = np.asarray(found, dtype=np.float64)
+    if outputs.ndim != 2 or outputs.shape[0] != trials or outputs.shape[1] == 0:
         raise InvalidInput(
-            f"{target.name} gave outputs of shape {outputs.shape}, but {len(worlds)} trials must "
-            f"give shape ({len(worlds)}, outputs) with outputs >= 1"
+            f"{target.name} gave outputs of shape {outputs.shape}, but {trials} trials must "
+            f"give shape ({trials}, outputs) with outputs >= 1"
         )
     if not np.isfinite(outputs).all():
         bad = outputs[~np.isfinite(outputs)][0]
@@ -277,10 +321,10 @@ def _draw(target: Target, worlds: IntArray, rng: np.random.Generator) -> Array:
     return outputs
 
 
-def _learned(worlds: IntArray, outputs: Array, known: Target | None) -> list[scoring.Score]:
+def _learned(seen: _Trials, known: Target | None) -> list[scoring.Score]:
     """Scores fitted to a sample, and the likelihood where it is known."""
     own = [] if known is None else [_likelihood(known)]
-    both = outputs[worlds == 0], outputs[worlds == 1]
+    both = seen.outputs[seen.worlds == 0], seen.outputs[seen.worlds == 1]
     return [*own, *(scoring.learned_scores(*both) if all(len(world) for world in both) else [])]
 
 

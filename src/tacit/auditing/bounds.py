@@ -6,7 +6,8 @@ can be right (Kairouz, Oh and Viswanath, "The composition theorem for differenti
 Dong, Roth and Su, "Gaussian differential privacy", 2022), so guesses that are right more often
 bound epsilon from below. Trials are independent, so the number of right ones is binomial, and its
 bound is exact at every sample size. Where noise is Gaussian, how far apart the scores of the two
-worlds lie says more than guesses do, and bounds mu.
+worlds lie says more than guesses do, and bounds mu: from trials that are run in both worlds, if
+they may meet the same noise in either.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, nctdtrinc
+from scipy.special import betaincinv, gammaincinv, stdtrit
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
@@ -79,7 +80,7 @@ def epsilon_from_guesses(
 
 @dataclass
 class Moments:
-    """Scores of one world, summed up: how many, their mean, and their squares about it."""
+    """Scores, summed up: how many, their mean, and their squares about it."""
 
     count: int = 0
     mean: float = 0.0
@@ -97,23 +98,27 @@ class Moments:
         self.count = total
 
 
-def mu_from_moments(world0: Moments, world1: Moments, beta: float) -> float:
-    """The least mu at which the scores of two worlds may lie so far apart, if they are Gaussian.
+def mu_from_pairs(world0: Moments, world1: Moments, apart: Moments, beta: float) -> float:
+    """The least mu at which Gaussian scores of two worlds may lie so far apart.
 
-    With equally spread Gaussian scores, the difference of the means over the pooled standard
-    deviation is a noncentral t about mu, so the bound is exact at every sample size. Wrong at most
-    ``beta`` of the time; 0 where nothing is shown, and at most ``LARGEST_MU``.
+    Every trial is run in both worlds: ``apart`` are the differences of its two scores. Half of
+    ``beta`` bounds their mean from below (Student's t), half the spread of a world's scores from
+    above (chi square), and mu is their ratio. Nothing is asked of how the two scores of a trial
+    depend on each other, so both may meet the same draws of noise: their difference then hardly
+    varies, and far fewer trials are enough. Wrong at most ``beta`` of the time; 0 where nothing is
+    shown, and at most ``LARGEST_MU``.
     """
     beta = number(beta, "beta", low=0.0, high=1.0, low_open=True, high_open=True)
-    if min(world0.count, world1.count) < 2 or world1.mean <= world0.mean:
+    degrees = apart.count - 1
+    if degrees < 1:
         return 0.0
-    degrees = world0.count + world1.count - 2
-    std = math.sqrt((world0.squares + world1.squares) / degrees)
-    unit = math.sqrt(1 / world0.count + 1 / world1.count)
-    if world1.mean - world0.mean >= LARGEST_MU * std:
-        return LARGEST_MU
-    t = (world1.mean - world0.mean) / std / unit
-    return min(max(0.0, float(nctdtrinc(degrees, 1.0 - beta, t)) * unit), LARGEST_MU)
+    error = math.sqrt(apart.squares / degrees / apart.count)
+    least = apart.mean + float(stdtrit(degrees, beta / 2)) * error
+    wider = max(world0.squares, world1.squares)
+    widest = math.sqrt(wider / (2 * float(gammaincinv(degrees / 2, beta / 2))))
+    if least <= 0.0:
+        return 0.0
+    return LARGEST_MU if least >= LARGEST_MU * widest else least / widest
 
 
 def shares_of_looks(looks: int) -> list[float]:

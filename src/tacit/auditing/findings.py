@@ -14,6 +14,11 @@ GAUSSIAN = "that the noise is Gaussian, of whatever size and correlation"
 STRONG = 0.5
 """A bound below this share of the claim is no evidence: twice as much leakage might have passed."""
 
+LEARNED = (
+    "; what tells the inputs apart was learned from trials, so less noise than is claimed may have "
+    "passed"
+)
+
 _MEANING: dict[Verdict, str] = {
     "violated": "the claim is refuted at this confidence",
     "consistent": "no violation was found; that is no guarantee, only a failure to refute",
@@ -97,6 +102,8 @@ class AuditReport:
         """What the verdict says, and under which assumption."""
         if self.verdict == "no evidence" and self.distance == 0.0:
             return "the two audited inputs contribute the same, so nothing can be concluded"
+        if self.verdict == "consistent" and {bound.method for bound in self.bounds} == {"guesses"}:
+            return _MEANING[self.verdict] + LEARNED
         beyond = [b.assumption for b in self.bounds if b.lower_bound > self.claimed_epsilon]
         conditional = self.verdict == "violated" and NOTHING not in beyond
         return _MEANING[self.verdict] + (f", assuming {beyond[0]}" if conditional else "")

@@ -30,6 +30,9 @@ LINEAR = 1000
 SINGLE = 8
 """How many single coordinates are tried for their mean, and as many for their spread."""
 
+SUMS = (2, 4, 8, 16, 32, 64)
+"""How many coordinates are taken together as if each had Laplace noise of its own."""
+
 RANKS = 64
 """How many thresholds are tried from either end of the scores."""
 
@@ -67,7 +70,9 @@ def learned_scores(world0: Array, world1: Array) -> list[Score]:
     """Scores fitted to samples of both worlds; to be judged on other runs than these.
 
     The coordinates whose means differ most, the distance from the centre for the coordinates whose
-    variances differ most, and Fisher's linear discriminant at several ridges.
+    variances differ most, Fisher's linear discriminant at several ridges, and log-likelihood ratios
+    of independent Laplace noise about the medians: in its tails one coordinate says no more than
+    so much, whatever its size, and only all of them together are decisive.
     """
     if world0.ndim != 2 or world0.shape[1:] != world1.shape[1:] or not world0.size * world1.size:
         raise InvalidInput(
@@ -87,6 +92,7 @@ def learned_scores(world0: Array, world1: Array) -> list[Score]:
     varying = moved[spread[moved] > 0.0][:LINEAR]
     if varying.size > 1:
         scores += _linear(world0, world1, varying, spread[varying])
+        scores += _laplace(world0, world1, varying)
     return scores
 
 
@@ -193,6 +199,32 @@ def _linear(world0: Array, world1: Array, chosen: IntArray, spread: Array) -> li
         weights = axes @ (gap / (np.maximum(variances, 0.0) + ridge)) / spread
         scores.append(Score(f"linear, ridge {ridge:g}", _weighted(chosen, weights)))
     return scores
+
+
+def _laplace(world0: Array, world1: Array, moved: IntArray) -> list[Score]:
+    """Of the coordinates whose means differ most, several numbers of them."""
+    most = moved[: SUMS[-1]]
+    middles = [np.median(world[:, most], axis=0) for world in (world0, world1)]
+    scales = [
+        np.abs(world[:, most] - middle).mean(axis=0)
+        for world, middle in zip((world0, world1), middles, strict=True)
+    ]
+    noisy = (scales[0] > 0.0) & (scales[1] > 0.0)
+    most, scales = most[noisy], [scale[noisy] for scale in scales]
+    middles = [middle[noisy] for middle in middles]
+
+    def of(count: int) -> Score:
+        def ratio(outputs: Array) -> Array:
+            first, second = (
+                (np.abs(outputs[:, most[:count]] - middle[:count]) / scale[:count]).sum(axis=1)
+                for middle, scale in zip(middles, scales, strict=True)
+            )
+            difference: Array = first - second
+            return difference
+
+        return Score(f"laplace ratio of {count} coordinates", ratio)
+
+    return [of(count) for count in sorted({min(count, len(most)) for count in SUMS}) if count > 1]
 
 
 def _weighted(chosen: IntArray, weights: Array) -> Callable[[Array], Array]:

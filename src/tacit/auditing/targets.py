@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from tacit.errors import InvalidInput
 from tacit.planners.base import Streams
 from tacit.policy import LinearPolicy, Policy
 from tacit.privacy import Noise, SecureNoise, SimulatedNoise
-from tacit.privacy.noise import GridLaw
+from tacit.privacy.noise import FiniteRandomizer, GridLaw
 from tacit.problems.base import Problem
 from tacit.trajectory import Trajectory
 
@@ -47,6 +48,46 @@ class Ahead(SecureNoise):
             super().fill(GridLaw(law.kind, np.tile(law.scales, times)), draws)
             ready.extend(draws.reshape(times, -1))
         out[:] = ready.pop()
+
+
+class CommonNoise:
+    """Noise whose draws a second run meets again: the same trial in the other world.
+
+    By law, in their order: what a second run draws beyond the first one is fresh, so each of the
+    two runs has noise of the right law.
+    """
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise, self.source = noise, noise.source
+        self._drawn: dict[bytes, list[IntArray]] = {}
+        self._used: dict[bytes, int] = {}
+
+    def begin(self) -> None:
+        """A first run: everything is fresh."""
+        self._drawn.clear()
+        self._used.clear()
+
+    def repeat(self) -> None:
+        """A second run of what was begun."""
+        self._used.clear()
+
+    def fill(self, law: GridLaw, out: IntArray) -> None:
+        """The next draw of this law."""
+        key = law.kind.encode() + law.scales.tobytes()
+        drawn, used = self._drawn.setdefault(key, []), self._used.get(key, 0)
+        if used == len(drawn):
+            self._noise.fill(law, out)
+            drawn.append(out.copy())
+        out[:] = drawn[used]
+        self._used[key] = used + 1
+
+    def randomize(self, randomizer: FiniteRandomizer, value: Any) -> IntArray:
+        """Always fresh."""
+        return self._noise.randomize(randomizer, value)
+
+    def happens(self, chance: int, of: int) -> bool:
+        """Always fresh."""
+        return self._noise.happens(chance, of)
 
 
 def noise_from(source: str, rng: np.random.Generator) -> Noise:
@@ -98,15 +139,29 @@ class DeviceTarget:
 
     def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Log-likelihood ratio of every trial's reports, then what is in the last of them."""
-        noise, times = noise_from(self.source, rng), self._bound.task.participations
-        which = rng.integers(len(self._coins), size=(len(worlds), times))
+        return self._outputs(worlds, self._questions(worlds, rng), noise_from(self.source, rng))
+
+    def sample_both(
+        self, worlds: IntArray, rng: np.random.Generator
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The same, and beside it the other life's reports on the same questions and draws."""
+        which, noise = self._questions(worlds, rng), CommonNoise(noise_from(self.source, rng))
+        outputs = self._outputs(worlds, which, noise)
+        noise.repeat()
+        return outputs, self._outputs(1 - worlds, which, noise)
+
+    def _questions(self, worlds: IntArray, rng: np.random.Generator) -> IntArray:
+        """Which coins the reports of every trial have."""
+        return rng.integers(len(self._coins), size=(len(worlds), self._bound.task.participations))
+
+    def _outputs(self, worlds: IntArray, which: IntArray, noise: Noise) -> npt.NDArray[Any]:
         sent = [
             [self._send(int(world), coin, noise) for coin in coins]
             for world, coins in zip(worlds, which.tolist(), strict=True)
         ]
         messages = [[wire.unpack_message(text) for text in reports] for reports in sent]
         width = max(len(message) for reports in messages for message in reports)
-        table = np.zeros((len(worlds), times, width), dtype=np.int64)
+        table = np.zeros((*which.shape, width), dtype=np.int64)
         for i, reports in enumerate(messages):
             for j, message in enumerate(reports):
                 table[i, j, : len(message)] = message
@@ -132,15 +187,61 @@ class DeviceTarget:
         return outputs[:, 0]
 
 
-class LearnerTarget:
+class Runs(ABC):
+    """Independent runs of something whole, with one person audited, or several in one run.
+
+    Attributes:
+        source: of the noise.
+        people: their pairs of lives.
+    """
+
+    source: str
+    people: Sequence[Case]
+
+    @property
+    def separate(self) -> bool:
+        """Whether trials are independent whatever the mechanism: one person per run."""
+        return len(self.people) == 1
+
+    def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Everything published by independent runs."""
+        noise = noise_from(self.source, rng)
+        return np.array([row for some in self._runs(worlds) for row in self._run(some, noise, rng)])
+
+    def sample_both(
+        self, worlds: IntArray, rng: np.random.Generator
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The same, and beside it runs of the other lives on the same draws of noise."""
+        noise = CommonNoise(noise_from(self.source, rng))
+        outputs: list[Array] = []
+        others: list[Array] = []
+        for some in self._runs(worlds):
+            noise.begin()
+            outputs += self._run(some, noise, rng)
+            noise.repeat()
+            others += self._run(1 - some, noise, rng)
+        return np.array(outputs), np.array(others)
+
+    def _runs(self, worlds: IntArray) -> Iterator[IntArray]:
+        """The worlds of the people of one run after the other."""
+        for start in range(0, len(worlds), len(self.people)):
+            yield worlds[start : start + len(self.people)]
+
+    @abstractmethod
+    def _run(self, worlds: IntArray, noise: Noise, rng: np.random.Generator) -> list[Array]:
+        """What one run shows about so many of its people; a run always has all of them."""
+
+
+class LearnerTarget(Runs):
     """A whole learner in which one person's lives are replaced: everything it publishes.
 
     The person takes part first, as often as the task allows. The others live in the problem and act
     on what was published, so their data react to it, as in service; whoever guesses knows them, as
     differential privacy assumes. A curator is asked the worst questions, as often as it answers.
     Outputs are the log-likelihood ratio of everything released under the noise that is claimed,
-    then all releases, answers, and the last policy. The first publication, which no data can have
-    moved, is the same in all trials.
+    then all releases, answers, and the last policy. Of a privatizer that does not say the ratio it
+    is taken by the declared law of each release, and releases minus what the others did come too.
+    The first publication, which no data can have moved, is the same in all trials.
 
     Where the first batch has room for more people whose pairs of lives move the sums in orthogonal
     directions, each of them is a trial of its own (with Gaussian noise these are independent), and
@@ -163,59 +264,76 @@ class LearnerTarget:
         self.source: str = source
         self.family = family(bound)
         self.distance = cases[0].distance
-        self._problem, self._bound, self._cases = problem, bound, cases
+        self._problem, self._bound, self.people = problem, bound, cases
+        self._users, self._to_the_end = users, bound.counts_everybody
 
-    @property
-    def separate(self) -> bool:
-        """Whether trials are independent whatever the mechanism: one person per run."""
-        return len(self._cases) == 1
-
-    def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Everything published by independent runs."""
-        noise, each = noise_from(self.source, rng), len(self._cases)
-        rows: list[Array] = []
-        for start in range(0, len(worlds), each):
-            some = worlds[start : start + each]
-            padded = np.resize(some, each)  # a run always has all its people
-            rows.extend(self._run(padded.tolist(), noise, rng)[: len(some)])
-        return np.array(rows)
-
-    def _run(self, worlds: list[int], noise: Noise, rng: np.random.Generator) -> list[Array]:
+    def _run(self, worlds: IntArray, noise: Noise, rng: np.random.Generator) -> list[Array]:
         bound, streams = self._bound, Streams(ties=rng, posterior=rng)
-        run = self._watched(noise, worlds)
-        while run.served < bound.task.users:
+        run = self._watched(noise, np.resize(worlds, len(self.people)).tolist())
+        while run.served < self._users:
             self._begin_batch(run)
-            for _ in range(run.due()):
+            for _ in range(min(run.due(), self._users - run.served)):
                 run.take_part(self._problem, rng)
-            if run.served < bound.task.users or bound.counts_everybody:
+            if run.served < self._users or self._to_the_end:
                 run.publish(streams)
         run.ask_the_rest()
         ratios = run.log_ratios()
         if not self.separate:
-            return [np.array([ratio]) for ratio in ratios]
+            return [np.array([ratio]) for ratio in ratios[: len(worlds)]]
         assert run.publication is not None
         row = np.zeros(self._width)
-        shown = np.concatenate([ratios, *run.shown(), _numbers(run.publication.policy)])
+        own = [] if bound.privatizer.explains else run.rests()
+        shown = np.concatenate([ratios[:1], *own, *run.shown(), _numbers(run.publication.policy)])
         row[: len(shown)] = shown
         return [row]
 
     def _watched(self, noise: Noise, worlds: list[int]) -> Watched:
         """A learner before its first user."""
-        return Watched(self._bound, noise, self._cases, worlds)
+        return Watched(self._bound, noise, self.people, worlds)
 
     def _begin_batch(self, run: Watched) -> None:
         """Before the users of a publication come."""
 
     @cached_property
+    def _known(self) -> bool:
+        """Whether the ratio is known: the privatizer says it, or its noise has a known density."""
+        privatizer, densities = self._bound.privatizer, ("gaussian", "laplace")
+        named = self.family == "gaussian" or privatizer.law(1).name in densities
+        return privatizer.explains or named
+
+    @cached_property
     def _width(self) -> int:
         """Numbers that one run can show at most; planners may choose how often to release."""
-        bound, policy = self._bound, self._cases[0].publication.policy
+        bound, policy = self._bound, self.people[0].publication.policy
         releases = bound.task.users * sum(block.size for block in bound.privatizer.layout.blocks)
+        releases *= 1 if bound.privatizer.explains else 2
         return 1 + releases + bound.privatizer.answer_cells + len(_numbers(policy))
 
     def score(self, outputs: Array) -> Array | None:
         """The log-likelihood ratio, where it is known."""
-        return outputs[:, 0] if self._bound.privatizer.explains else None
+        return outputs[:, 0] if self._known else None
+
+
+class PersonTarget(LearnerTarget):
+    """What one person's reports alone lead to, where a mechanism has no device path to audit.
+
+    In local privacy everything that leaves a person is protected, also if nobody else's noise is
+    added to it: a collector may release after every one of them.
+
+    Args:
+        problem: not lived in by anybody.
+        bound: the agent, fitted to a task.
+        case: a pair of lives, and the first publication.
+        source: of the noise.
+    """
+
+    def __init__(
+        self, problem: Problem, bound: BoundAgent, case: Case, source: AuditedSource
+    ) -> None:
+        super().__init__(problem, bound, [case], source)
+        self._users, self._to_the_end = bound.task.participations, True
+        reports = "one report" if self._users == 1 else f"{self._users} reports of one person"
+        self.name = f"{reports} released alone"
 
 
 class BatchTarget:

@@ -39,6 +39,10 @@ class Watched(Learner):
         self._instead: list[list[tuple[IntArray, IntArray]]] = [[] for _ in cases]
         """By person and batch: what is to be added for the first life, and for the second."""
         self._released: list[Array] = []
+        self._made: list[tuple[Release, int, int]] = []
+        """By release: itself, its first batch, and the one after its last."""
+        self._begun: list[int] = []
+        """Users before each batch."""
         self._answers: list[tuple[ValueQuery, int, Array]] = []
         self._sent: list[list[tuple[IntArray, IntArray, IntArray, Publication]]]
         self._sent = [[] for _ in cases]
@@ -48,6 +52,7 @@ class Watched(Learner):
     def open_batch(self) -> None:
         """Begin to add up the contributions of the next batch."""
         size = self.agent.statistic.layout.size
+        self._begun.append(self.served)
         self._lived.append(np.zeros(size, dtype=np.int64))
         for batches in self._instead:
             batches.append((np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)))
@@ -97,6 +102,9 @@ class Watched(Learner):
         if self.agent.plans_again(self.served):
             return release
         self._released.append(self.agent.privatizer.shown(self.secret, release))
+        since = self.served - release.users
+        first = self._begun.index(since) if since in self._begun else 0
+        self._made.append((release, first, len(self._lived)))
         self.open_batch()
         return release
 
@@ -116,11 +124,30 @@ class Watched(Learner):
                 self._answer(("rest", len(self._answers)), target, stage)
 
     def log_ratios(self) -> list[float]:
-        """How much everything released speaks for every person's second life."""
+        """How much everything released speaks for every person's second life.
+
+        Where the privatizer does not say it, by the law that its releases declare.
+        """
         privatizer, people = self.agent.privatizer, range(len(self._cases))
-        if not privatizer.explains:
-            return [0.0 for _ in people]
-        return [privatizer.evidence(self._record(person)).log_ratio for person in people]
+        if privatizer.explains:
+            return [privatizer.evidence(self._record(person)).log_ratio for person in people]
+        return [
+            sum(log_ratio(release, second - first, rest) for release, first, second, rest in shown)
+            for shown in map(self._sums, people)
+        ]
+
+    def rests(self) -> list[Array]:
+        """Releases minus the sums of what people did, with the first life of the first person."""
+        return [rest for _, _, _, rest in self._sums(0)]
+
+    def _sums(self, person: int) -> list[tuple[Release, Array, Array, Array]]:
+        """By release: itself, the sums in it with either life, and what it is beyond the first."""
+        units, found = self.agent.statistic.layout.units, []
+        for shown, (release, first, end) in zip(self._released, self._made, strict=True):
+            if len(shown) == len(units):
+                one, two = (sum(lived[first:end]) * units for lived in self._worlds_of(person))
+                found.append((release, one, two, shown - one))
+        return found
 
     def _record(self, person: int) -> Record:
         first, second = self._worlds_of(person)
@@ -136,3 +163,20 @@ class Watched(Learner):
     def shown(self) -> list[Array]:
         """All releases and answers, flat."""
         return [*self._released, *(answer for _, _, answer in self._answers)]
+
+
+def log_ratio(release: Release, apart: Array, rest: Array) -> float:
+    """How much a release speaks for sums that lie ``apart`` from others, which leave a ``rest``.
+
+    By the law of its noise as it is declared: Laplace, or else Gaussian of the declared variance.
+    """
+    law, start, found = release.law, 0, 0.0
+    for name, block in release.blocks.items():
+        stop = start + block.size
+        moved, left = apart[start:stop].reshape(block.shape), rest[start:stop].reshape(block.shape)
+        variance, scale, start = law.variance(name), law.scale(name), stop
+        if law.name == "laplace" and np.allclose(variance, 2 * scale**2) and scale > 0.0:
+            found += float((np.abs(left) - np.abs(left - moved)).sum()) / scale
+        elif np.all(variance > 0.0):
+            found += float((moved * (left - moved / 2) / variance).sum())
+    return found

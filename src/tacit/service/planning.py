@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from tacit.driver import Learner
 from tacit.errors import TacitError
-from tacit.privacy.noise import SecureNoise
+from tacit.privacy.noise import Noise, SecureNoise
 from tacit.service import schema, states
 from tacit.service import store as db
 from tacit.service.deployment import Deployment
@@ -47,6 +47,7 @@ class Planning:
     Attributes:
         root: of the planner's random streams; version v is planned with those of (root, v).
         tickets: where people are counted when they begin: says when the last can have reported.
+        noise: what releases draw from.
     """
 
     deployment: Deployment
@@ -58,12 +59,13 @@ class Planning:
     clock: Callable[[], float]
     steady: Callable[[], float]
     tickets: Tickets | None = None
+    noise: Callable[[], Noise] = SecureNoise
     _clean: bool = True
     _since: tuple[int, float] | None = None
 
     def first(self) -> None:
         """Version 0, before anybody took part: planned from an empty release."""
-        learner = Learner(self.deployment.bound, SecureNoise(), people=1)
+        learner = Learner(self.deployment.bound, self.noise(), people=1)
         learner.publish(planner_streams(self.root, 0))
         self._commit(learner, -1)
 
@@ -118,7 +120,7 @@ class Planning:
             secret = self.mode.load(connection)
         return Learner(
             self.deployment.bound,
-            SecureNoise(),
+            self.noise(),
             secret=secret,
             publication=self.billboard.publication(now.version),
             served=now.served,
