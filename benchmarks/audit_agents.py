@@ -86,7 +86,7 @@ CASES = (
     Case("ldp-obi", sizes=ONE_STEP),
     gaussian("ldp-obi", options={"randomizer": "gaussian"}),
     Case("ldp-obi", sizes=ONE_STEP, options={"randomizer": "randomized-response"}),
-    Case("ldp-psrl", sizes=ONE_STEP),
+    Case("ldp-psrl", sizes=ONE_STEP, trials=2 * GUESSED),
     gaussian("ldp-ucrl-vtr"),
     gaussian("ldp-bandit", "linear-bandit", sizes={"dimension": 2, "arms": 3, "contexts": 2}),
     gaussian("private-linopt-vi", options={"model": "local"}),
