@@ -23,7 +23,15 @@ from tacit.logs.reading import MINARI, open_log
 from tacit.logs.screen import Exact
 from tacit.participation import Participation
 from tacit.planners.offline import completed, people_of
-from tacit.planners.worth import CUT, Models, begun, recorded_value, weighted_worth, whole_share
+from tacit.planners.worth import (
+    CUT,
+    Models,
+    Values,
+    begun,
+    recorded_value,
+    weighted_worth,
+    whole_share,
+)
 from tacit.policy import Policy, StochasticPolicy, TabularPolicy, check_allowed
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.base import Query
@@ -111,7 +119,7 @@ class OfflineResult:
         return (
             "The policy is not compared with what was done before: by the declared states people "
             "would have earned something else than they did, so something that matters is not in "
-            "them."
+            "them, or the most that an episode earns is declared too low."
         )
 
     @property
@@ -125,7 +133,8 @@ class OfflineResult:
             about,
             f"The first episodes of about {100 * cut:.0f}% of the people are not recorded whole. "
             "What followed is valued as for the others: those who were recorded no further are "
-            "taken to be like those who went on, in the same state after the same action.",
+            "taken to be like those who went on, in the same state after the same action. What was "
+            "done before is valued as if actions had been chosen by the declared state alone.",
         )
 
     def worth(self, policy: Policy | LearnedPolicy, *, beta: float = 0.05) -> Interval | None:
@@ -370,16 +379,14 @@ def values_of(mapped: Mapped, release: Release, policy: Policy) -> dict[str, Int
     recorded = recorded_value(release, mapped.top)
     behaviour = None if recorded is None else _original(mapped, recorded)
     models = _models(mapped, release)
-    if models is None:
+    before = None if models is None else models.values(None)
+    if models is None or before is None or not _agree(mapped, recorded, before):
         return {"policy": None, "behaviour": behaviour, "difference": None}
-    learned, before = models.values(table_of(policy, mapped.task)), models.values(None)
+    learned = models.values(table_of(policy, mapped.task))
     top, (low, high) = mapped.top, mapped.reward_range
-    difference = (learned - before).interval(-top, top)
-    by_models = before.interval(0.0, top)
-    if recorded is not None and not (
-        recorded.low <= by_models.high and by_models.low <= recorded.high
-    ):
-        return {"policy": None, "behaviour": behaviour, "difference": None}
+    by_models, difference = before.interval(0.0, top), (learned - before).interval(-top, top)
+    if recorded is not None:
+        difference = _stretched(difference, by_models.value - recorded.value)
     return {
         "policy": _original(mapped, learned.interval(0.0, top)),
         "behaviour": behaviour or _original(mapped, by_models),
@@ -387,12 +394,37 @@ def values_of(mapped: Mapped, release: Release, policy: Policy) -> dict[str, Int
     }
 
 
+def _agree(mapped: Mapped, recorded: Interval | None, before: Values) -> bool:
+    """Whether the models give what people earned, as far as that was recorded.
+
+    The models do not know of a declared most: where it is too low, they are far above it.
+    """
+    by_models = before.interval(0.0, mapped.task.horizon)
+    return recorded is None or (recorded.low <= by_models.high and by_models.low <= recorded.high)
+
+
+def _stretched(difference: Interval, shift: float) -> Interval:
+    """An interval and the same moved by ``shift``, in one.
+
+    By the models people chose actions by the declared state alone. Where they did not, what was
+    done before is worth something else than that, and the returns show how much.
+    """
+    low, high = difference.low + min(shift, 0.0), difference.high + max(shift, 0.0)
+    return Interval(difference.value, low, high)
+
+
 def worth_by_release(
     mapped: Mapped, release: Release, policy: Policy, beta: float
 ) -> Interval | None:
-    """What a policy is worth by released transitions, in the log's rewards; None without them."""
+    """What a policy is worth by released transitions, in the log's rewards.
+
+    None without them, and where they do not give what people earned.
+    """
     table, models = table_of(policy, mapped.task), _models(mapped, release)
     if models is None:
+        return None
+    recorded = recorded_value(release, mapped.top)
+    if recorded is not None and not _agree(mapped, recorded, models.values(None)):
         return None
     return _original(mapped, models.values(table).interval(0.0, mapped.top, beta))
 
