@@ -130,6 +130,15 @@ def test_steps_may_be_dates_or_only_ordered(tmp_path) -> None:
     assert ordered.step[:3].tolist() == [0, 1, 2] and ordered.action[:3].tolist() == [0, 1, 1]
 
 
+@pytest.mark.parametrize("steps", ["ordered", "dated"])
+def test_a_step_whose_state_is_not_known_is_a_step_all_the_same(tmp_path, steps) -> None:
+    days = ["2026-03-04", None, "2026-03-05", "2026-03-09"] if steps == "dated" else [4, None, 5, 9]
+    mapped = raw(task={"steps": steps})
+    for mood, step, after in (("calm", [0, 1, 2], [0, 0, -1]), (None, [0, 2], [-1, -1])):
+        found = rows(tmp_path, table(day=days, age=[20.0, 20.0, mood and 20.0, 20.0]), mapped)
+        assert kept(found)[0] == step and kept(found)[3] == after
+
+
 def test_dates_come_in_a_declared_form_or_as_dates(tmp_path) -> None:
     acts = ["walk", "rest", "walk", "rest"]
     german = raw(task={"steps": "dated", "date_format": "%d.%m.%Y"})

@@ -50,8 +50,10 @@ def arrange(
 
     Rows are sorted by person, episode and step. Of rows with the same step the first counts; steps
     below 0 and beyond the horizon, rows whose state is not known, and rows after the end of an
-    episode do not. A row without an action says no more than where the step before it led. An
-    episode ends in a terminal state, or at a row that ``ends``, whose next state is ``ended``.
+    episode do not. Where steps are not ``counted`` rows are numbered in their order: one whose
+    state is not known (-1) keeps its number, one without a place in the order (-2) has none. A row
+    without an action says no more than where the step before it led. An episode ends in a terminal
+    state, or at a row that ``ends``, whose next state is ``ended``.
 
     What is left of the columns is moved to the front; ``step`` becomes the step from 0, ``opens``
     marks the first row of an episode, ``after`` is the next state, and ``begin`` [people + 1] says
@@ -73,6 +75,8 @@ def arrange(
         last_person, last_episode = person[i], episode[i]
         now = step[i] if counted else h + 1
         s, a = state[i], action[i]
+        if not counted and s == -1:  # a step whose state is not known is a step all the same
+            h, before = now, -1
         if over or s < 0 or s >= S or now <= h or now > horizon:
             continue
         if before >= 0 and step[before] == now - 1:

@@ -64,7 +64,8 @@ def encoded(
         known &= place >= 0
         state = state * len(cells.names) + place
     sizes = mapped.task.sizes
-    found["state"] = np.where(known, state, -1).astype(narrow(sizes["states"]))
+    lost = np.where(placed, -1, -2)
+    found["state"] = np.where(known, state, lost).astype(narrow(sizes["states"]))
     action = _placed(batch[mapped.action.column], mapped.action, "[action]", exact)
     found["action"] = action.astype(narrow(sizes["actions"]))
     _leave(found, placed, mapped, exact)
@@ -106,7 +107,7 @@ def _leave(found: dict[str, Column], placed: Column, mapped: Mapped, exact: Exac
     reasons["have an undeclared state"] = state < 0
     reasons["have no declared action"] = action < 0
     reasons["have an action that is not allowed in their state, or a state that ends"] = (
-        mapped.task.pairs.number[state, action] < 0
+        mapped.task.pairs.number[np.maximum(state, -1), action] < 0
     )
     left = np.ones(len(state), dtype=bool)
     for reason, those in reasons.items():

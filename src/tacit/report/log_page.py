@@ -26,6 +26,8 @@ RULES = (
     "Of rows with the same person, episode and step the first counts.",
     "Rows with too many or too few cells, without a person or a readable step, with an undeclared "
     "state, before the first step, after the horizon or after the end of an episode are left out.",
+    "Where steps are ordered or dated, rows that follow one another are taken for steps that do, "
+    "also those with an undeclared state: a step that has no row at all is not noticed.",
     "A value that was not declared goes to the cell called other, where there is one.",
     "Rewards are cut to their declared range; a row without one teaches nothing, unless it is "
     "declared what that counts as.",
