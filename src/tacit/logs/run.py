@@ -113,9 +113,9 @@ class OfflineResult:
             )
         if not begun(self.release):
             return (
-                "The release does not tell what the policy is worth: beside the noise hardly a first "
-                "step of an episode was recorded. Either the people are too few for this epsilon, or "
-                "the mapping does not number steps as the log does (first_step)."
+                "The release does not tell what the policy is worth: beside the noise hardly a "
+                "first step of an episode was recorded. Either the people are too few for this "
+                "epsilon, or the mapping does not number steps as the log does (first_step)."
             )
         return (
             "The policy is not compared with what was done before: by the declared states people "
