@@ -332,6 +332,24 @@ def test_a_mapping_without_rewards_says_what_they_count_as() -> None:
     assert "all of them count as 0" in said
 
 
+def test_the_notes_of_a_mapping_are_on_its_page(tmp_path) -> None:
+    columns = {"person": "who", "step": "day"}
+    mapped = make_mapping({**RAW, "columns": columns, "reward": {}})
+    log = rows(tmp_path, table(did=["rest"]), mapped)
+    page = render_page(offline(log, mapped, epsilon=1.0, noise="simulated"))
+    assert "all of them count as 0" in page
+
+
+def test_terminal_states_without_a_column_of_ends_must_have_rows() -> None:
+    first = RAW["state"][0]["values"][0]
+    states = {"state": RAW["state"][:1]}
+    terminal = {**RAW["task"], "terminal": [first]}
+    notes = make_mapping({**RAW, **states, "task": terminal}).notes
+    assert [("a row in a terminal state" in said) for said in notes] == [True]
+    ends = {**RAW["columns"], "ends": "quit"}
+    assert not make_mapping({**RAW, **states, "task": terminal, "columns": ends}).notes
+
+
 def folder_of(tmp_path, *parts):
     folder = tmp_path / "parts"
     folder.mkdir()

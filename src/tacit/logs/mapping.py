@@ -146,10 +146,16 @@ class Mapped:
     @property
     def notes(self) -> tuple[str, ...]:
         """What whoever wrote the mapping may not have meant, as sentences."""
-        if "reward" in self.columns:
-            return ()
-        least = self.reward_range[0]
-        return (f"the mapping names no column of rewards: all of them count as {least:g}",)
+        said = []
+        if "reward" not in self.columns:
+            least = self.reward_range[0]
+            said.append(f"the mapping names no column of rewards: all of them count as {least:g}")
+        if "ends" not in self.columns and "terminal" in self.task.known:
+            said.append(
+                "an episode ends by a row in a terminal state; where the log has no such row it "
+                "counts as cut, and values as if it had gone on, unless [columns] ends says it"
+            )
+        return tuple(said)
 
     @property
     def read(self) -> tuple[str, ...]:

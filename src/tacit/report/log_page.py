@@ -106,6 +106,8 @@ def _headlines(result: OfflineResult) -> list[str]:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, list) and isinstance(value[0], str):
+        return "; ".join(value)
     if isinstance(value, list):
         return " to ".join(number(float(x)) for x in value)
     return f"{value:,}" if isinstance(value, int) else str(value)
