@@ -1,5 +1,7 @@
 """Logs that stop: people who leave, who quit, who began last week; and logs that do not fit."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from logs.worlds import chain, garnet, mapping, uniform
 from tacit.logs.mapping import make_mapping
 from tacit.logs.prior import Prior
 from tacit.logs.reading import arranged
-from tacit.logs.run import offline
+from tacit.logs.run import offline, worth_by_release
 from tacit.logs.simulated import rows_of, simulate_log
 from tacit.logs.storing import save, stored_release
 from tacit.planners.offline import complete
@@ -203,6 +205,24 @@ def test_a_result_that_was_saved_gives_the_same_prior_and_values(tmp_path) -> No
     total = one.release.blocks["transitions"].sum(axis=1)
     assert np.allclose(total, 2 * one.release.blocks["totals"], atol=40 * made.release.law.std)
     assert set(stored_release(tmp_path, mapped).blocks) == set(made.release.blocks)
+
+
+def test_a_folder_of_an_earlier_version_is_read(tmp_path) -> None:
+    problem = chain(4, HORIZON)
+    mapped = mapping(problem)
+    log = simulate_log(problem, uniform(problem), 20_000, np.random.default_rng(0))
+    made = offline(log, mapped, epsilon=1.0, noise="simulated")
+    save(made, tmp_path)
+    with np.load(tmp_path / "release.npz") as arrays:
+        held = {x: arrays[x] for x in arrays.files if x not in ("censored", "choices", "whole")}
+    np.savez_compressed(tmp_path / "release.npz", **held)
+    values = json.loads((tmp_path / "values.json").read_text())
+    del values["ended"]
+    (tmp_path / "values.json").write_text(json.dumps(values))
+    earlier = stored_release(tmp_path, mapped)
+    interval = worth_by_release(mapped, earlier, uniform(problem), 0.05)
+    assert interval.low < problem.value(uniform(problem)) < interval.high
+    assert np.array_equal(Prior.of(tmp_path).release.blocks["transitions"], held["transitions"])
 
 
 def test_a_mapping_without_ends_takes_every_stop_for_a_cut() -> None:

@@ -64,18 +64,20 @@ def stored(folder: str | Path) -> Stored:
     """A result that was saved, for whatever costs nothing more."""
     folder = Path(folder)
     values = read_json(folder / VALUES, f"{folder} holds no result of tacit offline")
-    if not {"task", "top", "source", "ended"} <= values.keys():
+    if not {"task", "top", "source"} <= values.keys():
         raise InvalidInput(
-            f"{folder} was written by an earlier version of tacit, whose releases did not count "
-            "steps after which the record stops; make it again with this one, or use it with that "
-            "one"
+            f"{folder} was written by an earlier version of tacit, which did not keep the task "
+            "beside the release; make it again with this one, or use it with that one"
         )
     guarantee = load_policy(folder / POLICY).guarantee
     with np.load(folder / RELEASE, allow_pickle=False) as arrays:
         blocks = {name: arrays[name] for name in arrays.files}
+    if "transitions" in blocks:  # earlier versions did not count what was cut, nor choices
+        missing = {name: np.zeros_like(blocks["totals"]) for name in ("censored", "choices")}
+        blocks = {**missing, "whole": np.zeros(1), **blocks}
     task, std = task_from_json(values["task"]), float(guarantee.noise["std"])
     release = reread(task.users, blocks, std, str(values["source"]))
-    top, ended = float(values["top"]), int(values["ended"])
+    top, ended = float(values["top"]), int(values.get("ended", -1))
     return Stored(values["data"]["name"], release, task, top, ended, guarantee)
 
 
