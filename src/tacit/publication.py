@@ -9,8 +9,8 @@ from typing import Any
 import numpy.typing as npt
 
 from tacit.arrays import frozen_mapping
-from tacit.policy import LinearPolicy, Policy
-from tacit.scored import ScoredPolicy
+from tacit.policies.parametric import ScoredPolicy
+from tacit.policies.tabular import LinearPolicy, Policy
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ import pytest
 
 import tacit
 from tacit.agents import TacitLocal
-from tacit.driver import CappedBatches
 from tacit.errors import InvalidInput
+from tacit.learner import CappedBatches
 from tacit.planners.tacit_local import DirectionalPlanner, NoisyPosteriorPlanner
 from tacit.privacy.local.one_cell import OneCell
 from tacit.problems import make_problem

@@ -12,11 +12,11 @@ import pytest
 
 import tacit
 from patience import PATIENCE, until
-from tacit.learned import LearnedPolicy
-from tacit.policy import LinearPolicy, StochasticPolicy, TabularPolicy
+from tacit.learned_policy import LearnedPolicy
+from tacit.policies.parametric import ScoredPolicy, declared, scoring
+from tacit.policies.tabular import LinearPolicy, StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
-from tacit.scored import ScoredPolicy, declared, scoring
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 def tacit_command(*words: str) -> list[str]:

@@ -134,7 +134,7 @@ def test_bad_citations_are_found(text: str) -> None:
     "text",
     [
         "docs/papers/tabular_ldp.md#e4, and E5, E8 there",
-        "from tacit_papers.tabular_ldp import learners",
+        "from tacit_lab.papers.tabular_ldp import learners",
         "read a spec from a file",
         "Algorithm 5 of the paper, (113)",
         "by design",

@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 from service.devices import trajectories
 from service.http.running import small_collector
 from tacit.cli.main import app
-from tacit.service import schema
-from tacit.service.answers import Refused
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.http.errors import CODES
-from tacit.service.http.metrics import Metrics
-from tacit.service.planning import LEASE_SECONDS, PlannerLoop
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.http.errors import CODES
+from tacit_service.http.metrics import Metrics
+from tacit_service.planning.step import LEASE_SECONDS, PlannerLoop
+from tacit_service.responses import Refused
+from tacit_service.storage import schema
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "deploy.md").read_text()

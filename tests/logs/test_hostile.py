@@ -14,11 +14,11 @@ from contracts.statistic import Case, LogStatisticContract
 from tacit.errors import InvalidInput
 from tacit.logs.encoding import _not_below
 from tacit.logs.mapping import make_mapping
+from tacit.logs.offline import _cut
 from tacit.logs.reading import open_log
-from tacit.logs.run import _cut
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
-from tacit.statistics.logged import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
+from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
 from tacit.trajectory import Log
 
 STATES, ACTIONS, HORIZON, PEOPLE = 4, 2, 3, 300

@@ -16,13 +16,13 @@ from logs.worlds import chain, mapping, uniform
 from tacit.errors import InvalidInput
 from tacit.logs import reading
 from tacit.logs.mapping import Mapped, make_mapping
+from tacit.logs.offline import ASSUMES, EPISODES, offline
 from tacit.logs.prior import Prior
 from tacit.logs.reading import open_log
-from tacit.logs.run import ASSUMES, EPISODES, offline
 from tacit.logs.screen import MARK
 from tacit.logs.simulated import simulate_log, write_log
-from tacit.report.log_page import render_page
-from tacit.statistics.logged import LoggedVisits
+from tacit.statistics.log_sums import LoggedVisits
+from tacit_lab.report.log_page import render_page
 
 RAW = {
     "data": {"name": "raw"},

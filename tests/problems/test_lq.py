@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.policy import LinearPolicy, TabularPolicy
+from tacit.policies.tabular import LinearPolicy, TabularPolicy
 from tacit.problems import LQSystem, make_problem
 
 GOLDEN = {

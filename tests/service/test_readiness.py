@@ -14,11 +14,12 @@ import sqlalchemy as sa
 from patience import PATIENCE, until
 from service.conftest import JOINT
 from service.devices import local_reports, trajectories
-from tacit.service import logs, readiness
-from tacit.service.answers import Refused, Unavailable
-from tacit.service.collector import Collector
-from tacit.service.planning import LEASE_SECONDS, PlannerLoop
-from tacit.service.store import Store
+from tacit_service import log_lines
+from tacit_service.collector import Collector
+from tacit_service.http import readiness
+from tacit_service.planning.step import LEASE_SECONDS, PlannerLoop
+from tacit_service.responses import Refused, Unavailable
+from tacit_service.storage.database import Store
 
 DAY = 86_400.0
 
@@ -40,7 +41,7 @@ def events(caplog) -> list[str]:
 @pytest.fixture
 def planning(deploy, caplog):
     """A collector with its planner running: of the joint model, on files of its own."""
-    caplog.set_level(logging.INFO, logger="tacit.service")
+    caplog.set_level(logging.INFO, logger="tacit_service")
     with Collector.open(deploy(JOINT, users=1000, batch=40)) as collector:
         loop = PlannerLoop(collector, pause=0.01)
         loop.start()
@@ -217,9 +218,9 @@ def test_a_new_database_is_its_owners_alone(deploy, opened) -> None:
 
 
 def test_log_lines_are_json_with_their_facts() -> None:
-    record = logging.LogRecord("tacit.service", logging.INFO, "", 0, "%s", ("a policy",), None)
+    record = logging.LogRecord("tacit_service", logging.INFO, "", 0, "%s", ("a policy",), None)
     record.event, record.facts = "published", {"version": 3, "users": 120}
-    line = json.loads(logs._Lines("json").format(record))
+    line = json.loads(log_lines._Lines("json").format(record))
     assert line.pop("time").endswith("+00:00")
     assert line == {
         "level": "info",
@@ -228,7 +229,7 @@ def test_log_lines_are_json_with_their_facts() -> None:
         "version": 3,
         "users": 120,
     }
-    text = logs._Lines("text").format(record)
+    text = log_lines._Lines("text").format(record)
     assert text.endswith("INFO published: a policy (version=3, users=120)")
 
 

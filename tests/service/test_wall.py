@@ -4,11 +4,11 @@ import ast
 import re
 from pathlib import Path
 
-import tacit.service
+import tacit_service
 
-FOLDER = Path(tacit.service.__file__).parent
+FOLDER = Path(tacit_service.__file__).parent
 RAW = ("tacit.trajectory", "tacit.statistics")
-SECRET = ("tacit.service.vault", "tacit.service.joint")
+SECRET = ("tacit_service.storage.vault", "tacit_service.modes.joint")
 
 
 def imported(path: Path) -> set[str]:
@@ -32,7 +32,7 @@ def users(*modules: str) -> set[str]:
 def test_only_the_curator_touches_trajectories() -> None:
     """And its memory of what people have taught."""
     assert users(*RAW) == {"joint.py", "people.py"}
-    assert users("tacit.service.people") == {"joint.py", "erase.py"}
+    assert users("tacit_service.modes.memory") == {"joint.py", "erase.py"}
 
 
 def test_only_the_collector_reaches_the_curator_and_its_secrets() -> None:

@@ -16,10 +16,10 @@ from golden.cases import cases, problem
 from golden.record import FOLDER, recorded
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
-from tacit.simulation import saving
+from tacit.simulation import resume
 from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.compiled import compiled_run
-from tacit.simulation.runs import StepwiseRun
+from tacit.simulation.dispatch import compiled_run
+from tacit.simulation.runs.base import StepwiseRun
 
 ROOT, USERS = 5, 60
 OTHERS = {
@@ -45,7 +45,7 @@ def made(case, number: int, *, fast: bool):
 
 
 def through_a_file(state, folder):
-    kept = saving.Progress(folder, {})
+    kept = resume.Progress(folder, {})
     kept.save(3, state)
     return kept.load(3)
 
@@ -58,9 +58,9 @@ def test_a_run_goes_on_as_if_it_had_never_stopped(name, tmp_path) -> None:
     done, run = 0, made(CASES[name], 1, fast=True)
     for upto in (0, 1, 23, 59, USERS):
         run.advance(upto - done)
-        done, state = upto, through_a_file(saving.state(run), tmp_path)
+        done, state = upto, through_a_file(resume.state(run), tmp_path)
         run = made(CASES[name], 1, fast=True)
-        saving.restore(run, state)
+        resume.restore(run, state)
     run.conclude()
     assert np.array_equal(run.score.regret, whole.score.regret)
     assert np.array_equal(run.score.reward, whole.score.reward)
@@ -173,5 +173,5 @@ def test_the_folder_holds_plain_arrays_only(tmp_path) -> None:
     tacit.simulate("remap-walk", tacit.agent("private-linopt-vi", epsilon=5.0), 30, resume=tmp_path)
     with np.load(tmp_path / "0.npz", allow_pickle=False) as kept:
         assert {kept[name].dtype.kind for name in kept.files} <= set("fibU")
-    said = json.loads((tmp_path / saving.CONFIGURATION).read_text())
+    said = json.loads((tmp_path / resume.CONFIGURATION).read_text())
     assert said["agent"]["name"] == "private-linopt-vi"

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.driver import Every
 from tacit.errors import InvalidInput
+from tacit.learner import Every
 from tacit.privacy import Exact
 from tacit.privacy.joint.counted import CountedSums
 from tacit.problems import LQSystem
-from tacit.simulation.compiled import TABLE, compiled_run
-from tacit.simulation.runs import SegmentRun, StepwiseRun
+from tacit.simulation.dispatch import TABLE, compiled_run
+from tacit.simulation.runs.base import SegmentRun, StepwiseRun
 from tacit.statistics.first_visits import FirstVisits
 
 

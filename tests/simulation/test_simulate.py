@@ -9,12 +9,12 @@ import pytest
 
 import tacit
 from tacit.agents import PSRL, UcbVI
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
+from tacit.learner import BoundAgent
 from tacit.problems import TabularMDP, make_problem
 from tacit.simulation import simulate
-from tacit.simulation.compiled import compiled_run
-from tacit.simulation.runs import StepwiseRun
+from tacit.simulation.dispatch import compiled_run
+from tacit.simulation.runs.base import StepwiseRun
 
 PROBLEMS = {
     "pooled": make_problem("random-mdp", states=3, actions=2, horizon=4, seed=2),

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.kernels.linear_sums import Weights
-from tacit.policy import uniform_policy
-from tacit.privacy.curator.answers import Price
+from tacit.kernels.raw.linear_sums import Weights
+from tacit.policies.tabular import uniform_policy
+from tacit.privacy.curator.declared_answers import Price
 from tacit.publication import Publication
 from tacit.statistics import Relation
 from tacit.statistics.linear import CuratedTransitions, FeaturePairs, LinearSums, clipped_features
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 WEIGHTS = Weights(1.0, 0.7, 1.4)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tacit.agents.base import Agent
 from tacit.errors import InvalidInput
-from tacit.registry import Registry
+from tacit.util.registry import Registry
 
 PRIVACY_PARAMETERS = ("epsilon", "delta", "calibration")
 

@@ -17,19 +17,19 @@ from typer.exceptions import TyperException
 from tacit._version import __version__
 from tacit.cli import options as given
 from tacit.cli.audit import audit
-from tacit.cli.fleet import fleet
 from tacit.cli.guarantee import guarantee
 from tacit.cli.learn import learn
-from tacit.cli.listing import list_
+from tacit.cli.list import list_
 from tacit.cli.offline import evaluate, offline
-from tacit.cli.plan import plan
 from tacit.cli.run import demo, run
-from tacit.cli.serve import serve, tokens
 from tacit.cli.show import show
-from tacit.cli.study import study
-from tacit.cli.sweep import report, sweep
-from tacit.cli.upkeep import backup, erase, task
+from tacit.cli.size import plan
 from tacit.errors import TacitError
+from tacit_lab.cases.command import study
+from tacit_lab.sweep.command import report, sweep
+from tacit_service.cli.admin import backup, erase, task
+from tacit_service.cli.serve import serve, tokens
+from tacit_service.rehearsal.command import fleet
 
 app = typer.Typer(
     add_completion=False,

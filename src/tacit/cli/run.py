@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tacit.agents.base import Agent
-    from tacit.participation import Participation
     from tacit.problems.base import Problem
     from tacit.simulation import Result
+    from tacit.task.participation import Participation
 
 
 @contextmanager
@@ -122,11 +122,11 @@ def run(
     Example: tacit run river-swim tacit-local --epsilon 4 --episodes 3e5 --participations 30
     """
     from tacit.cli import resuming
-    from tacit.participation import Participation
     from tacit.simulation import simulate
     from tacit.simulation.plot import check_target
     from tacit.simulation.result import POLICY
-    from tacit.simulation.saving import forget
+    from tacit.simulation.resume import forget
+    from tacit.task.participation import Participation
 
     how = {"episodes": episodes, "seeds": seeds, "seed": seed, "checkpoints": checkpoints}
     how |= {"reveal": reveal or [], **dataclasses.asdict(coming)}

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tacit.errors import InvalidInput, need, suggestion
-from tacit.kernels.logged import arrange
+from tacit.kernels.raw.log_rows import arrange
 from tacit.logs.encoding import Column, encoded, narrow
 from tacit.logs.mapping import Mapped
 from tacit.logs.screen import Exact

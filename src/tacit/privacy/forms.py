@@ -13,7 +13,7 @@ from typing import Any
 from tacit.errors import InvalidInput, UnknownName
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.sentences import at_most, covered, over
-from tacit.timing import in_words
+from tacit.util.durations import in_words
 
 _TRUST = {
     "local": "Nobody but the device is trusted: reports are randomized before they are sent.",

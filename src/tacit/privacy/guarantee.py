@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.participation import Participation
 from tacit.privacy import composition, sentences
 from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.tradeoff import Tradeoff
+from tacit.task.participation import Participation
 from tacit.validate import integer, number
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InvalidInput
-from tacit.registry import Registered, Registry
+from tacit.util.registry import Registered, Registry
 
 if TYPE_CHECKING:
     from tacit.problems.base import Problem
@@ -72,7 +72,7 @@ for _name, _where, _summary in PROBLEMS:
 
 GYMNASIUM: Registered[Problem] = Registered(
     "gym:ID",
-    problems.source("gym:ID", "tacit.problems.from_gymnasium:gymnasium_problem"),
+    problems.source("gym:ID", "tacit.problems.gymnasium.tables:gymnasium_problem"),
     "a Gymnasium toy-text environment, for example gym:FrozenLake-v1",
 )
 
@@ -87,7 +87,7 @@ def problem_entry(name: str) -> Registered[Problem]:
 def make_problem(name: str, **parameters: Any) -> Problem:
     """The problem of that name."""
     if name.startswith("gym:"):
-        from tacit.problems.classic import CLASSIC
+        from tacit.problems.classic_control import CLASSIC
 
         known = CLASSIC.get(name.removeprefix("gym:"))
         if known is not None:
@@ -101,7 +101,7 @@ def make_problem(name: str, **parameters: Any) -> Problem:
                 "or horizon=100 in Python"
             )
         problem_entry(name).check(parameters)
-        from tacit.problems.from_gymnasium import gymnasium_problem
+        from tacit.problems.gymnasium.tables import gymnasium_problem
 
         return gymnasium_problem(name.removeprefix("gym:"), **parameters)
     return problems.make(name, parameters)
@@ -116,9 +116,9 @@ def register() -> None:
         if id not in gymnasium.registry:
             gymnasium.register(
                 id,
-                entry_point="tacit.problems.environments:make_environment",
+                entry_point="tacit.problems.gymnasium.export:make_environment",
                 kwargs={"problem": entry.name},
             )
     people = "tacit/coach-people-v0"
     if people not in gymnasium.registry:
-        gymnasium.register(people, entry_point="tacit.problems.coach:CoachEnv")
+        gymnasium.register(people, entry_point="tacit_lab.cases.coach_world:CoachEnv")

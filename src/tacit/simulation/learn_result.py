@@ -11,8 +11,8 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.intervals import Interval, half_width, mean_interval
 from tacit.simulation.result import FACTS, Result
+from tacit.util.intervals import Interval, half_width, mean_interval
 from tacit.validate import choice
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.service.dashboard.plots import (
+from tacit_service.dashboard.plots import (
     TALL,
     WIDE,
     BandPoint,

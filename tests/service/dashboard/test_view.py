@@ -9,16 +9,16 @@ import pytest
 
 from service.conftest import LOCAL
 from service.devices import local_reports, trajectories
-from tacit.policy import StochasticPolicy
+from tacit.planners.evaluation.by_release import Baseline, Estimate
+from tacit.policies.tabular import StochasticPolicy
 from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.sentences import meaning
 from tacit.publication import Publication
-from tacit.service.dashboard import page as pages
-from tacit.service.dashboard.estimate import Baseline, Estimate
-from tacit.service.dashboard.facts import FactReader, Version, chosen
-from tacit.service.dashboard.page import Window, content_security_policy, pace, render
-from tacit.service.dashboard.view import MOST_POINTS, _verdict, action_map, build, letter, thinned
-from tacit.service.planning import PlannerLoop
+from tacit_service.dashboard import page as pages
+from tacit_service.dashboard.facts import FactReader, Version, chosen
+from tacit_service.dashboard.page import Window, content_security_policy, pace, render
+from tacit_service.dashboard.view import MOST_POINTS, _verdict, action_map, build, letter, thinned
+from tacit_service.planning.step import PlannerLoop
 
 HOSTILE = """
 [task]

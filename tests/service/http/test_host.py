@@ -17,9 +17,9 @@ from service.http.test_fuzz import fuzz
 from tacit.client.device import Device
 from tacit.client.errors import NotTaken
 from tacit.client.transport import Api
-from tacit.service.folder import Folder
-from tacit.service.http import operator
-from tacit.service.http.host import Host
+from tacit_service.folder import Folder
+from tacit_service.http import operator
+from tacit_service.http.host import Host
 
 TASKS = "/v1/operator/tasks"
 
@@ -171,7 +171,7 @@ def test_names_are_held_to_the_folder_and_taken_once(host) -> None:
 
 
 def test_only_the_operator_may_and_no_secret_is_logged(host, caplog) -> None:
-    caplog.set_level("INFO", "tacit.service")
+    caplog.set_level("INFO", "tacit_service")
     (device,) = host.tokens("one")
     (own,) = host.tokens("one", role="operator")
     calls = [
