@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import tacit
 from tacit.errors import InvalidInput
 from tacit.learned_policy import FORMAT_VERSION, LearnedPolicy, load_policy, most_typical
-from tacit.policies.tabular import LinearPolicy, StochasticPolicy, TabularPolicy
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.privacy.guarantee import Guarantee
 from tacit.publication import Publication
 from tacit.task.task import Task

@@ -31,7 +31,7 @@ from tacit.privacy.local.one_cell import OneCell
 from tacit.privacy.noise import SecureNoise
 from tacit.publication import Publication
 from tacit.trajectory import Trajectory
-from tacit.wire import documents
+from tacit.wire import documents, messages
 from tacit.wire.report_rules import rules_hash, rules_of
 from tacit.wire.strict_json import canonical, spelt
 from tacit_service.config.deployment import Deployment
@@ -121,7 +121,7 @@ class Case:
             )
             self.rules |= privatizer.rules()
         elif d.model == "local":
-            privatizer = documents.local_privatizer(bound)
+            privatizer = messages.local_privatizer(bound)
         self.privatizer = privatizer if d.model == "local" else None
         self.publication = self._publication(bool(asked["asked"]))
         body = documents.publication_to_json(self.publication, d.task_id, previous="ab" * 32)
@@ -192,15 +192,15 @@ class Case:
 
     def _sent(self, identity: str, steps: list[list[Any]]) -> tuple[bytes, list[Any] | None]:
         d = self.deployment
-        lived, coin = self._padded(steps), documents.coin(d.task_id, identity)
+        lived, coin = self._padded(steps), messages.coin(d.task_id, identity)
         if self.privatizer is None:
-            message, asked = documents.pack_trajectory(lived, d.task.horizon), None
+            message, asked = messages.pack_trajectory(lived, d.task.horizon), None
         else:
             statistic = d.bound.statistic
             contribution = np.zeros(statistic.layout.size, dtype=np.int64)
             statistic.contribute(lived, self.publication, coin, contribution)
             sent = self.privatizer.randomize(contribution, self.publication, SecureNoise())
-            message = documents.pack_message(sent)
+            message = messages.pack_message(sent)
             h, kind = statistic.question(self.publication, coin)
             asked = [h, KINDS[kind]]
         report = {
@@ -242,7 +242,7 @@ class Case:
     def vectors(self, count: int) -> dict[str, Any]:
         """The case as it is written."""
         d = self.deployment
-        seat = documents.seat("a token", d.task_id)
+        seat = messages.seat("a token", d.task_id)
         return {
             "name": self.name,
             "task": self.description(),
@@ -250,7 +250,7 @@ class Case:
             "rules_hash": rules_hash(self.rules),
             "epsilon": self._epsilon(),
             "ids of 'a token'": [
-                documents.assigned_id(seat, k) for k in range(d.task.participations)
+                messages.assigned_id(seat, k) for k in range(d.task.participations)
             ],
             **self._periods(seat),
             "policy": self.policy.decode(),
@@ -265,7 +265,7 @@ class Case:
         found = []
         for moment in MOMENTS:
             number = rule.period_at(moment)
-            one = {"begun": moment, "period": number, "id": documents.assigned_id(seat, number)}
+            one = {"begun": moment, "period": number, "id": messages.assigned_id(seat, number)}
             found.append(one)
         return {"periods of 'a token'": found}
 

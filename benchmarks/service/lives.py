@@ -24,7 +24,7 @@ from tacit.arrays import IntArray
 from tacit.publication import Publication
 from tacit.statistics.base import LifelongStatistic, Memory
 from tacit.trajectory import Trajectory, together
-from tacit.wire import documents
+from tacit.wire import messages
 from tacit.wire.report_rules import rules_hash
 from tacit_service.collector import Collector
 from tacit_service.storage import packing
@@ -65,7 +65,7 @@ class Returning(World):
         states = [rng.randrange(S) for _ in range(H + 1)]
         actions = [rng.randrange(A) for _ in range(H)]
         rewards = [rng.randrange(2**24) / 2**24 for _ in range(H)]
-        message = documents.pack_trajectory(Trajectory(states, actions, rewards), H)
+        message = messages.pack_trajectory(Trajectory(states, actions, rewards), H)
         made_by = rules_hash(self.deployment.rules)
         name = f"{rng.getrandbits(128):032x}"
         return {"id": name, "version": 0, "message": message, "rules": made_by}, number
@@ -94,8 +94,8 @@ class Returning(World):
 
     def _fold(self, report: dict[str, Any], memory: Memory) -> IntArray:
         """What one participation teaches, after what the memory holds."""
-        life = together([documents.unpack_trajectory(report["message"], self.horizon)])
-        coin = np.array([documents.coin(self.deployment.task_id, report["id"])])
+        life = together([messages.unpack_trajectory(report["message"], self.horizon)])
+        coin = np.array([messages.coin(self.deployment.task_id, report["id"])])
         row = np.zeros(self.deployment.bound.statistic.layout.size, dtype=np.int64)
         self.statistic.add_people(life, self.publication, coin, NOBODY, memory, row)
         return row

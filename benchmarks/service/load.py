@@ -94,7 +94,7 @@ class Case:
         """Some randomized messages for every question: what somebody who did nothing sends."""
         from tacit.privacy.noise import SecureNoise
         from tacit.trajectory import Trajectory
-        from tacit.wire import documents
+        from tacit.wire import messages
 
         bound, H = self.deployment.bound, self.deployment.task.horizon
         nothing = Trajectory(np.zeros(H + 1, int), np.zeros(H, int), np.zeros(H))
@@ -102,12 +102,12 @@ class Case:
         pool: dict[tuple[int, int], list[str]] = {}
         noise = SecureNoise()
         for number in range(each * 3 * H * 20):
-            coin = documents.coin(self.deployment.task_id, f"{number:032x}")
+            coin = messages.coin(self.deployment.task_id, f"{number:032x}")
             found = pool.setdefault(self._question(coin), [])
             if len(found) < each:
                 bound.statistic.contribute(nothing, self.publication, coin, out)
-                message = documents.device_message(bound, out, self.publication, coin, noise)
-                found.append(documents.pack_message(message))
+                message = messages.device_message(bound, out, self.publication, coin, noise)
+                found.append(messages.pack_message(message))
         return pool
 
     def _question(self, coin: int) -> tuple[int, int]:
@@ -117,13 +117,13 @@ class Case:
 
     def upload(self, rng: np.random.Generator, each: int) -> list[tuple[str, str]]:
         """Ids and messages of one request."""
-        from tacit.wire import documents
+        from tacit.wire import messages
 
         task_id = self.deployment.task_id
         found = []
         for _ in range(each):
             name = rng.bytes(16).hex()
-            pool = self._pool[self._question(documents.coin(task_id, name))]
+            pool = self._pool[self._question(messages.coin(task_id, name))]
             found.append((name, pool[int(rng.integers(len(pool)))]))
         return found
 

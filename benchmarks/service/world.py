@@ -17,7 +17,7 @@ import numpy as np
 from tacit.arrays import IntArray
 from tacit.privacy.local.additive import GRID
 from tacit.trajectory import Lives, Trajectory
-from tacit.wire import documents
+from tacit.wire import messages
 from tacit.wire.report_rules import rules_hash
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
@@ -104,12 +104,12 @@ class World:
             number = rng.randrange(2**28)
             values = np.zeros(self.deployment.bound.statistic.layout.size, dtype=np.int64)
             values[0] = number
-            message = documents.pack_message(values)
+            message = messages.pack_message(values)
         else:
             number = rng.randrange(2**24)
             rewards = np.array([number / 2**24, 0.0])
             life = Trajectory(np.zeros(3, int), np.zeros(2, int), rewards)
-            message = documents.pack_trajectory(life, 2)
+            message = messages.pack_trajectory(life, 2)
         name, made_by = f"{rng.getrandbits(128):032x}", rules_hash(self.deployment.rules)
         return {"id": name, "version": 0, "message": message, "rules": made_by}, number
 

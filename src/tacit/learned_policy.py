@@ -19,8 +19,10 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
+from tacit.policies.base import Policy
+from tacit.policies.linear import LinearPolicy
 from tacit.policies.parametric import ScoredPolicy
-from tacit.policies.tabular import LinearPolicy, Policy, StochasticPolicy, TabularPolicy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.privacy.guarantee import Guarantee
 from tacit.publication import Publication
 from tacit.task.task import Task

@@ -33,7 +33,7 @@ from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.task.task import Task
 from tacit.trajectory import Trajectory
-from tacit.wire import documents
+from tacit.wire import messages
 from tacit.wire.report_rules import rules_hash
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
@@ -169,7 +169,7 @@ class ServiceTarget(Runs):
     def _upload(self, collector: Collector, lives: Sequence[Trajectory]) -> None:
         task = self._deployment.task
         version, made_by = collector.policy().version, rules_hash(collector.rules)
-        lived = [documents.pack_trajectory(life, task.horizon) for life in lives]
+        lived = [messages.pack_trajectory(life, task.horizon) for life in lives]
         reports = [
             IncomingReport(secrets.token_hex(16), version, message, rules=made_by)
             for message in lived

@@ -12,7 +12,7 @@ from tacit._version import __version__
 from tacit.errors import InvalidInput
 from tacit.task.participation import Participation
 from tacit.util.durations import HOUR
-from tacit.wire import documents
+from tacit.wire import documents, messages
 from tacit.wire.report_rules import rules_hash
 from tacit_service.config.deployment import Deployment
 from tacit_service.config.sections import iso
@@ -24,8 +24,9 @@ from tacit_service.intake.uploads import Acceptance, Intake, Mode, PendingReport
 from tacit_service.modes.joint import JointMode
 from tacit_service.modes.local import LocalMode
 from tacit_service.modes.periods import Periods
+from tacit_service.planning.loop import Lease
 from tacit_service.planning.publications import Billboard, Edges, timeline
-from tacit_service.planning.step import Lease, Planning
+from tacit_service.planning.step import Planning
 from tacit_service.planning.verify import Verdict, verify
 from tacit_service.responses import (
     IncomingReport,
@@ -86,7 +87,7 @@ class Collector:
         tokens: who may send reports, and who may see the ledger.
         ids: who decides the ids of reports: fixed when the database was made.
         rules: how devices make their reports: likewise.
-        planning: the planner's single step; :class:`~tacit_service.planning.step.PlannerLoop` runs it.
+        planning: the planner's single step; :class:`~tacit_service.planning.loop.PlannerLoop` runs it.
         clock: unix time; a virtual one in tests.
         steady: seconds that nobody sets; leases and cadence go by it.
         readiness: what is wrong, if something is.
@@ -106,7 +107,7 @@ class Collector:
         self.clock, self.steady = clock, steady
         self.readiness = Readiness(store, steady, deployment.stem)
         self._watch = Lease(store, steady)
-        seat = functools.partial(documents.seat, task_id=deployment.task_id)
+        seat = functools.partial(messages.seat, task_id=deployment.task_id)
         self.tokens = Tokens(store, clock, seat if self.ids == "token" else None)
         self._store = store
         self.billboard = Billboard(deployment, store)
@@ -202,7 +203,7 @@ class Collector:
             raise InvalidInput(NO_RULES if rules is None else OTHER_RULES)
         if self._tickets is None:
             raise InvalidInput("this task has no tickets: its reports are counted as they come")
-        documents.report_id(name)
+        messages.report_id(name)
         if token is not None and token.seat is not None:
             periods = self._periods() if self.deployment.by_period else None
             if not self._assigned(token.seat, name, periods):
@@ -241,12 +242,12 @@ class Collector:
             raise InvalidInput("reports of this task name the version of their policy")
         entries = [
             PendingReport(
-                report.id, bytes.fromhex(documents.report_id(report.id)), report.version or 0, token
+                report.id, bytes.fromhex(messages.report_id(report.id)), report.version or 0, token
             )
             for report in reports
         ]
         for entry, report in zip(entries, reports, strict=True):
-            if self.deployment.by_period and report.rules == documents.DECOY:
+            if self.deployment.by_period and report.rules == messages.DECOY:
                 entry.decide("decoy", None, "decoy")  # as long as the answer to a report
                 continue
             if token is not None and token.seat is not None and not self.deployment.by_period:
@@ -262,7 +263,7 @@ class Collector:
         """Whether an id is one of those that a token may use."""
         if numbers is None:
             numbers = range(self.deployment.task.participations)
-        return any(hmac.compare_digest(documents.assigned_id(seat, k), name) for k in numbers)
+        return any(hmac.compare_digest(messages.assigned_id(seat, k), name) for k in numbers)
 
     def _periods(self) -> range:
         """Numbers of the periods that a report which is taken now may have begun in.

@@ -21,7 +21,7 @@ from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.http.readiness import trouble_of
 from tacit_service.log_lines import event
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 from tacit_service.responses import Exists, Trouble, Unavailable
 
 NAME = "[a-z0-9][a-z0-9_-]{0,39}"

@@ -10,9 +10,10 @@ import tacit
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.grid import STEPS
-from tacit.learner import Every, Geometric, Learner, Several
+from tacit.learner import Learner
 from tacit.privacy.local.weighted import LocalShaped
 from tacit.privacy.noise import GridLaw, SimulatedNoise
+from tacit.schedules import Every, Geometric, Several
 from tacit.simulation.dispatch import compiled_run
 from tacit.simulation.loops.value_targeted import ValueTargetedRun
 from tacit.statistics.base import Relation

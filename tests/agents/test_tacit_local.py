@@ -6,10 +6,10 @@ import pytest
 import tacit
 from tacit.agents import TacitLocal
 from tacit.errors import InvalidInput
-from tacit.learner import CappedBatches
 from tacit.planners.tacit_local import DirectionalPlanner, NoisyPosteriorPlanner
 from tacit.privacy.local.one_cell import OneCell
 from tacit.problems import make_problem
+from tacit.schedules import CappedBatches
 
 SMALL = make_problem("random-mdp", seed=1)
 

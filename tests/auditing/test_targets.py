@@ -27,7 +27,7 @@ from tacit.privacy.joint.counted import LaplaceLaw
 from tacit.privacy.local.additive import LocalAdditive, least_scales
 from tacit.release import NoNoise, Release
 from tacit.statistics.counts import VisitCounts
-from tacit.wire import documents
+from tacit.wire import messages
 
 PROBLEM = PROBLEMS["random-mdp"]
 
@@ -90,11 +90,11 @@ def test_every_report_is_packed_and_what_comes_out_of_the_packet_is_judged(
 ) -> None:
     packed, opened = [], []
     monkeypatch.setattr(
-        documents, "pack_message", lambda message, pack=documents.pack_message: packed.append(pack(message))
+        messages, "pack_message", lambda message, pack=messages.pack_message: packed.append(pack(message))
         or packed[-1],
     )  # fmt: skip
     monkeypatch.setattr(
-        documents, "unpack_message", lambda text, unpack=documents.unpack_message: opened.append(unpack(text))
+        messages, "unpack_message", lambda text, unpack=messages.unpack_message: opened.append(unpack(text))
         or opened[-1],
     )  # fmt: skip
     bound = bound_for(made("ldp-obi"), times=times)

@@ -24,11 +24,11 @@ from tacit.privacy.noise import SecureNoise
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
 from tacit.trajectory import Trajectory
-from tacit.wire import documents
+from tacit.wire import documents, messages
 from tacit.wire.report_rules import rules_hash
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 from tacit_service.responses import IncomingReport
 
 CHROMIUM, DRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
@@ -85,14 +85,14 @@ class People:
         found = []
         for uniforms in self.rng.random((count, uniforms_per_episode(H))):
             states, actions = np.zeros(H + 1, dtype=np.int64), np.zeros(H, dtype=np.int64)
-            rewards, identity = np.zeros(H), documents.new_report_id()
+            rewards, identity = np.zeros(H), messages.new_report_id()
             truth, table = self.problem.truth, publication.policy.actions
             rollout(truth, table, uniforms, states, actions, rewards)
-            coin = documents.coin(self.deployment.task_id, identity)
+            coin = messages.coin(self.deployment.task_id, identity)
             lived = Trajectory(states, actions, rewards)
             bound.statistic.contribute(lived, publication, coin, contribution)
-            sent = documents.device_message(bound, contribution, publication, coin, self.noise)
-            made_by, message = rules_hash(self.deployment.rules), documents.pack_message(sent)
+            sent = messages.device_message(bound, contribution, publication, coin, self.noise)
+            made_by, message = rules_hash(self.deployment.rules), messages.pack_message(sent)
             found.append(IncomingReport(identity, publication.version, message, rules=made_by))
         return found
 

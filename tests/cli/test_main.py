@@ -13,8 +13,9 @@ import pytest
 import tacit
 from patience import PATIENCE, until
 from tacit.learned_policy import LearnedPolicy
+from tacit.policies.linear import LinearPolicy
 from tacit.policies.parametric import ScoredPolicy, declared, scoring
-from tacit.policies.tabular import LinearPolicy, StochasticPolicy, TabularPolicy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
 from tacit.task.task import Task
 

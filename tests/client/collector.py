@@ -10,7 +10,7 @@ from tacit.client import Api, Device
 from tacit.planners.base import Streams
 from tacit.privacy import Query, SecureNoise
 from tacit.task.task import Task
-from tacit.wire import documents
+from tacit.wire import documents, messages
 from tacit.wire.report_rules import rules_of
 
 S, A, H = 3, 2, 4
@@ -115,7 +115,7 @@ class FakeCollector:
         for report in upload["reports"]:
             assert set(report) - {"rules"} == {"id", "version", "message", "publication"}
             outcome, reason = self.refusal or ("accepted", None)
-            if report.get("rules") == documents.DECOY:
+            if report.get("rules") == messages.DECOY:
                 outcome = "decoy"
             elif report["id"] in self.ids:
                 outcome = "duplicate"

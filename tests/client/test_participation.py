@@ -16,7 +16,7 @@ from tacit.policies.tabular import TabularPolicy
 from tacit.task.participation import Participation
 from tacit.task.task import Task
 from tacit.util.durations import DAY, HOUR
-from tacit.wire import documents
+from tacit.wire import messages
 from tacit.wire.report_rules import rules_hash
 
 MONTH, TOKEN = 30 * DAY, "a token"
@@ -59,7 +59,7 @@ def ids(collector: FakeCollector) -> list[str]:
 
 
 def id_of(collector: FakeCollector, number: int) -> str:
-    return documents.assigned_id(documents.seat(TOKEN, collector.task_id), number)
+    return messages.assigned_id(messages.seat(TOKEN, collector.task_id), number)
 
 
 def test_the_first_of_a_period_is_reported_and_the_others_are_free_rides(collector, clock) -> None:
@@ -422,7 +422,7 @@ def test_a_decoy_looks_like_a_report_and_is_none(clock) -> None:
         traffic.append((begun, collector.gets - asked))
     assert len(set(traffic)) == 1, "the network sees the same requests"
     rules = [json.loads(body)["reports"][0]["rules"] for body in collector.bodies]
-    assert rules == [rules_hash(collector.description["rules"]), documents.DECOY, documents.DECOY]
+    assert rules == [rules_hash(collector.description["rules"]), messages.DECOY, messages.DECOY]
     assert [delivery.outcome for delivery in device.send()] == ["accepted"], "decoys are forgotten"
     assert device._outbox._rows("SELECT COUNT(*) FROM times") == [(2,)]
 
@@ -432,7 +432,7 @@ def test_a_decoy_says_nothing_about_the_episode(collector, clock, monkeypatch) -
     for rewards in ((-1.0,) * H, (3.0,) * H):
         device = collector.device(token=TOKEN, clock=clock, decoys=True)
         device.begin().leave()
-        monkeypatch.setattr(documents, "new_report_id", lambda: "ab" * 16)
+        monkeypatch.setattr(messages, "new_report_id", lambda: "ab" * 16)
         live(device, rewards=rewards)
         told.append(device._outbox.waiting(collector.api().address)[-1].steps)
     assert told[0] == told[1]

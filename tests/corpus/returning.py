@@ -24,7 +24,7 @@ from tacit.arrays import Array, Arrays, IntArray
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.grid import GRID
-from tacit.learner import BoundAgent, Every, Learner
+from tacit.learner import BoundAgent, Learner
 from tacit.planners.base import next_version
 from tacit.policies.tabular import uniform_policy
 from tacit.privacy.base import Report
@@ -32,6 +32,7 @@ from tacit.privacy.counters.fading import Fading
 from tacit.privacy.joint.counted import CountedSums
 from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.publication import Publication
+from tacit.schedules import Every
 from tacit.simulation import resume
 from tacit.simulation.api import new_run
 from tacit.simulation.attendance import attend, keep_to

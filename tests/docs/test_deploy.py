@@ -17,7 +17,7 @@ from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.http.errors import CODES
 from tacit_service.http.metrics import Metrics
-from tacit_service.planning.step import LEASE_SECONDS, PlannerLoop
+from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
 from tacit_service.responses import Refused
 from tacit_service.storage import schema
 

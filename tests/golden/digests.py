@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit.policies.base import Policy
+from tacit.policies.linear import LinearPolicy
 from tacit.policies.parametric import ScoredPolicy
-from tacit.policies.tabular import LinearPolicy, Policy, StochasticPolicy, TabularPolicy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
 
 LENGTH = 16

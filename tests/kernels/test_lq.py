@@ -71,7 +71,7 @@ def test_expected_moments_are_those_of_simulated_users() -> None:
     start = Start(system.starts[0], np.zeros((4, 4)))
     none = np.zeros((24, 2))
     expected_moments(system.theta, gains, none, 0.0, start, system.noise_covariance, mean, spread)
-    from tacit.policies.tabular import LinearPolicy
+    from tacit.policies.linear import LinearPolicy
 
     users = [system.rollout(LinearPolicy(gains), rng) for _ in range(2000)]
     x = np.array([user.states[:-1] for user in users])

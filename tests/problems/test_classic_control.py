@@ -6,8 +6,9 @@ import pytest
 
 from tacit.errors import InvalidInput
 from tacit.kernels.raw import classic_control
+from tacit.policies.linear import LinearPolicy
 from tacit.policies.parametric import ScoredPolicy, parameters
-from tacit.policies.tabular import LinearPolicy, TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.problems import make_problem
 from tacit.problems.classic_control import (
     CLASSIC,

@@ -8,7 +8,7 @@ import numpy as np
 from tacit.privacy.noise import SimulatedNoise
 from tacit.publication import Publication
 from tacit.trajectory import Trajectory
-from tacit.wire import documents
+from tacit.wire import documents, messages
 from tacit.wire.report_rules import rules_hash
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
@@ -39,7 +39,7 @@ def report_under(
     """The same under a given publication; noise is simulated, which the wire cannot tell."""
     H, sizes = deployment.task.horizon, deployment.task.sizes
     identity = identity or rng.bytes(16).hex()
-    coin = documents.coin(deployment.task_id, identity)
+    coin = messages.coin(deployment.task_id, identity)
     trajectory = Trajectory(
         rng.integers(0, sizes["states"], H + 1),
         rng.integers(0, sizes["actions"], H),
@@ -48,11 +48,11 @@ def report_under(
     bound = deployment.bound
     contribution = np.zeros(bound.statistic.layout.size, dtype=np.int64)
     bound.statistic.contribute(trajectory, publication, coin, contribution)
-    message = documents.device_message(bound, contribution, publication, coin, SimulatedNoise(rng))
+    message = messages.device_message(bound, contribution, publication, coin, SimulatedNoise(rng))
     return IncomingReport(
         identity,
         publication.version,
-        documents.pack_message(message),
+        messages.pack_message(message),
         rules=rules_hash(deployment.rules),
     )
 
@@ -67,7 +67,7 @@ def trajectories(
         IncomingReport(
             rng.bytes(16).hex(),
             version,
-            documents.pack_trajectory(
+            messages.pack_trajectory(
                 Trajectory(
                     rng.integers(0, task.sizes["states"], H + 1),
                     rng.integers(0, task.sizes["actions"], H),

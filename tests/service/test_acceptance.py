@@ -10,7 +10,7 @@ from service.devices import local_reports, trajectories
 from tacit_service.collector import Collector
 from tacit_service.intake.task_state import State
 from tacit_service.intake.uploads import Acceptance
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 
 DAY = 86400.0
 WINDOW = 7 * DAY + 3600.0 + 2 * DAY

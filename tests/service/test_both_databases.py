@@ -27,7 +27,7 @@ from service.returning import (
 from tacit.wire import documents
 from tacit_service.collector import Collector
 from tacit_service.modes.periods import Periods
-from tacit_service.planning.step import LEASE_SECONDS, PlannerLoop
+from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
 from tacit_service.responses import Refused, Unavailable
 from tacit_service.storage import database as db
 from tacit_service.storage import schema

@@ -13,7 +13,7 @@ from tacit.errors import InvalidInput
 from tacit.learned_policy import load_policy
 from tacit.wire import documents
 from tacit.wire.report_rules import rules_hash
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 from tacit_service.responses import Refused
 
 

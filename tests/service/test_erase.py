@@ -14,7 +14,7 @@ from tacit.errors import InvalidInput
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.modes.memory import PREFIX
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 from tacit_service.responses import Refused
 from tacit_service.storage import schema
 from tacit_service.storage.erase import erase

@@ -14,10 +14,11 @@ from scipy.stats import chi2
 from service.devices import trajectories
 from tacit.errors import InvalidInput
 from tacit.privacy.noise import SecureNoise
-from tacit.wire import documents
+from tacit.wire import messages
 from tacit_service.collector import Collector
+from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
 from tacit_service.planning.publications import Billboard
-from tacit_service.planning.step import LEASE_SECONDS, PlannerLoop, Planning
+from tacit_service.planning.step import Planning
 from tacit_service.responses import Refused
 from tacit_service.storage import schema
 from tacit_service.storage.vault import Vault
@@ -312,7 +313,7 @@ def test_whatever_has_the_right_length_is_accepted_and_clipped(deploy, opened, j
     contribution = np.zeros(bound.statistic.layout.size, dtype=np.int64)
     publication = collector.billboard.history()[0].publication
     for report in reports:
-        trajectory = documents.unpack_trajectory(report.message, H)
+        trajectory = messages.unpack_trajectory(report.message, H)
         bound.statistic.contribute(trajectory, publication, 0, contribution)
         natural = np.linalg.norm(contribution * bound.statistic.layout.units)
         assert natural <= 10 * H  # finite, and nothing near what garbage could be
@@ -357,7 +358,7 @@ def test_the_noise_in_a_release_is_what_the_guarantee_was_computed_from(
     exact = np.zeros(statistic.layout.size, dtype=np.int64)
     one, publication = exact.copy(), collector.billboard.published(0).publication
     for report in reports:
-        trajectory = documents.unpack_trajectory(report.message, H)
+        trajectory = messages.unpack_trajectory(report.message, H)
         statistic.contribute(trajectory, publication, 0, one)
         exact += one
     send(collector, reports)

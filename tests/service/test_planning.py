@@ -12,7 +12,7 @@ from tacit.privacy.charges import PureCharge
 from tacit.privacy.filter import BudgetExhausted
 from tacit_service.collector import Collector
 from tacit_service.modes import local
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 from tacit_service.responses import Unavailable
 from tacit_service.storage import schema
 from tacit_service.storage.database import Store

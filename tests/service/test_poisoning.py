@@ -11,7 +11,7 @@ from tacit.errors import InvalidInput
 from tacit.privacy import Query, SecureNoise
 from tacit.privacy.base import LocalPrivatizer, Secret
 from tacit.privacy.finite import packing
-from tacit.wire import documents
+from tacit.wire import messages as documents
 from tacit_service.dashboard import view
 from tacit_service.storage import schema
 

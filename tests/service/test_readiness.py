@@ -17,7 +17,7 @@ from service.devices import local_reports, trajectories
 from tacit_service import log_lines
 from tacit_service.collector import Collector
 from tacit_service.http import readiness
-from tacit_service.planning.step import LEASE_SECONDS, PlannerLoop
+from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
 from tacit_service.responses import Refused, Unavailable
 from tacit_service.storage.database import Store
 

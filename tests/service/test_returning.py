@@ -25,7 +25,7 @@ from service.returning import (
 from tacit.errors import InvalidInput
 from tacit.privacy import sentences
 from tacit.task.participation import Participation
-from tacit.wire import documents
+from tacit.wire import documents, messages
 from tacit_service.collector import ANOTHER_PERIOD, Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.dashboard.facts import FactReader
@@ -34,8 +34,9 @@ from tacit_service.dashboard.view import build
 from tacit_service.http.uploads import ANSWER
 from tacit_service.modes.memory import KEY, PREFIX
 from tacit_service.modes.periods import Periods
+from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
 from tacit_service.planning.publications import Billboard
-from tacit_service.planning.step import LEASE_SECONDS, PlannerLoop, Planning
+from tacit_service.planning.step import Planning
 from tacit_service.responses import Refused
 from tacit_service.storage import schema
 from tacit_service.storage.vault import Vault
@@ -214,7 +215,7 @@ def test_decoys_touch_nothing_and_are_answered_in_the_same_length(tmp_path, open
     (anna,), rng = crowd(collector, 1), np.random.default_rng(1)
     clock.now = 105 * DAY
     report = report_of(collector, rng, anna, 10)
-    decoy = dataclasses.replace(report, id="ab" * 16, rules=documents.DECOY)
+    decoy = dataclasses.replace(report, id="ab" * 16, rules=messages.DECOY)
     task_id = collector.deployment.task_id
     with collector._store.read() as connection:
         before = [connection.execute(sa.select(t)).all() for t in schema.metadata.sorted_tables]
@@ -236,7 +237,7 @@ def test_decoys_touch_nothing_and_are_answered_in_the_same_length(tmp_path, open
 def test_elsewhere_a_decoy_is_a_report_by_other_rules(tmp_path, opened) -> None:
     collector = opened(write(LIFETIME, tmp_path))
     (anna,), rng = crowd(collector, 1), np.random.default_rng(1)
-    decoy = dataclasses.replace(trajectories(collector, rng, 1)[0], rules=documents.DECOY)
+    decoy = dataclasses.replace(trajectories(collector, rng, 1)[0], rules=messages.DECOY)
     assert send(collector, [decoy], anna) == ["invalid"]
 
 

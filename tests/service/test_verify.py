@@ -15,8 +15,8 @@ from tacit.privacy.noise import Silence
 from tacit.streams import planner_streams
 from tacit.wire import documents
 from tacit_service.modes.joint import kept_name
+from tacit_service.planning.loop import PlannerLoop
 from tacit_service.planning.publications import body
-from tacit_service.planning.step import PlannerLoop
 from tacit_service.storage import packing, schema
 
 OBI = LOCAL.replace('"tacit-local"', '"ldp-obi"')

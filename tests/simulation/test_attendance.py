@@ -11,7 +11,8 @@ from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.learner import Learner
-from tacit.policies.tabular import LinearPolicy, uniform_policy
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.tabular import uniform_policy
 from tacit.privacy import Query, SimulatedNoise
 from tacit.privacy.counters.fading import Fading
 from tacit.privacy.joint.counted import CountedSums

@@ -18,7 +18,7 @@ from tacit.agents import ShuffleOBI, TacitLocal
 from tacit.kernels.public.posterior import NoisyCounts
 from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
 from tacit.kernels.raw.cells import CellSums, estimate_cells
-from tacit.learner import CappedBatches, drive
+from tacit.learner import drive
 from tacit.planners.tacit_local import DirectionalPlanner, released_counts
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.finite.bits import UnaryEncoding
@@ -27,6 +27,7 @@ from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 from tacit.privacy.local.cells import weighing
 from tacit.privacy.local.one_cell import OneCell
 from tacit.problems import TabularMDP, make_problem
+from tacit.schedules import CappedBatches
 from tacit.simulation import simulate
 from tacit.simulation.dispatch import compiled_run
 from tacit.simulation.loops import one_cell

@@ -19,7 +19,7 @@ from tacit.forecast import bind
 from tacit.simulation import resume
 from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.dispatch import compiled_run
-from tacit.simulation.runs.base import StepwiseRun
+from tacit.simulation.runs.stepwise import StepwiseRun
 
 ROOT, USERS = 5, 60
 OTHERS = {

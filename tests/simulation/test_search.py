@@ -12,8 +12,8 @@ from tacit.policies.parametric import declared
 from tacit.problems.classic_control import CLASSIC, cart_pole
 from tacit.simulation.api import new_run
 from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.runs.base import SegmentRun, StepwiseRun
-from tacit.simulation.runs.segment import ReportRun
+from tacit.simulation.runs.segment import ReportRun, SegmentRun
+from tacit.simulation.runs.stepwise import StepwiseRun
 
 
 def agent(model: str, epsilon: float = 1.0):

@@ -7,12 +7,13 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.learner import Every
 from tacit.privacy import Exact
 from tacit.privacy.joint.counted import CountedSums
 from tacit.problems import LQSystem
+from tacit.schedules import Every
 from tacit.simulation.dispatch import TABLE, compiled_run
-from tacit.simulation.runs.base import SegmentRun, StepwiseRun
+from tacit.simulation.runs.segment import SegmentRun
+from tacit.simulation.runs.stepwise import StepwiseRun
 from tacit.statistics.first_visits import FirstVisits
 
 

@@ -14,7 +14,7 @@ from tacit.learner import BoundAgent
 from tacit.problems import TabularMDP, make_problem
 from tacit.simulation import simulate
 from tacit.simulation.dispatch import compiled_run
-from tacit.simulation.runs.base import StepwiseRun
+from tacit.simulation.runs.stepwise import StepwiseRun
 
 PROBLEMS = {
     "pooled": make_problem("random-mdp", states=3, actions=2, horizon=4, seed=2),

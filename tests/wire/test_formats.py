@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tacit.errors import InvalidInput
-from tacit.policies.tabular import LinearPolicy, StochasticPolicy, TabularPolicy, uniform_policy
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.task.task import Task
 from tacit.trajectory import Trajectory
-from tacit.wire import documents, strict_json
+from tacit.wire import documents, messages, strict_json
 from tacit.wire.report_rules import same_rules
 
 TASK = Task(
@@ -233,52 +234,52 @@ def test_bad_publications_are_refused() -> None:
 
 
 def test_ids_are_random_and_checked() -> None:
-    drawn = {documents.new_report_id() for _ in range(100)}
-    assert len(drawn) == 100 and all(documents.report_id(i) == i for i in drawn)
+    drawn = {messages.new_report_id() for _ in range(100)}
+    assert len(drawn) == 100 and all(messages.report_id(i) == i for i in drawn)
     for bad in ("A" * 32, "a" * 31, "a" * 33, "a" * 32 + "\n", 7, None):
         with pytest.raises(InvalidInput, match="32 lower-case"):
-            documents.report_id(bad)
+            messages.report_id(bad)
 
 
 def test_the_coin_is_the_documented_hash() -> None:
     digest = hashlib.sha256(b"task:id").digest()
     expected = int(digest[:8].hex(), 16) // 2
-    assert documents.coin("task", "id") == expected < 2**63
-    assert documents.coin("task", "id") != documents.coin("task", "ie")
+    assert messages.coin("task", "id") == expected < 2**63
+    assert messages.coin("task", "id") != messages.coin("task", "ie")
 
 
 def test_messages_come_back_and_others_are_refused() -> None:
     values = np.array([0, -1, 2**63 - 1, -(2**63)])
-    text = documents.pack_message(values)
+    text = messages.pack_message(values)
     assert base64.b64decode(text) == values.astype("<i8").tobytes()
-    assert np.array_equal(documents.unpack_message(text), values)
-    assert documents.unpack_message("").shape == (0,)
+    assert np.array_equal(messages.unpack_message(text), values)
+    assert messages.unpack_message("").shape == (0,)
     for bad in (7, None, "AAAA", "A", text[:-1], text + "\n", text[:-4], "é" * len(text)):
         with pytest.raises(InvalidInput):
-            documents.unpack_message(bad)
+            messages.unpack_message(bad)
     with pytest.raises(InvalidInput):
-        documents.pack_message(values.astype(float))
+        messages.pack_message(values.astype(float))
 
 
 def test_trajectories_have_one_length_and_are_judged_by_it_alone() -> None:
     lived = Trajectory([0, 2, 1], [1, 0], [0.5, float("nan")])
-    text = documents.pack_trajectory(lived, 2)
+    text = messages.pack_trajectory(lived, 2)
     assert len(base64.b64decode(text)) == 4 * 3 + 4 * 2 + 8 * 2
-    back = documents.unpack_trajectory(text, 2)
+    back = messages.unpack_trajectory(text, 2)
     assert back.states.tolist() == [0, 2, 1] and back.actions.tolist() == [1, 0]
     assert np.array_equal(back.rewards, lived.rewards, equal_nan=True)
     wild = Trajectory([-5, 10**6, 3], [99, -1], [1e300, -1e300])
-    assert len(documents.pack_trajectory(wild, 2)) == len(text)
-    assert documents.unpack_trajectory(documents.pack_trajectory(wild, 2), 2).states.tolist() == [
+    assert len(messages.pack_trajectory(wild, 2)) == len(text)
+    assert messages.unpack_trajectory(messages.pack_trajectory(wild, 2), 2).states.tolist() == [
         -5,
         10**6,
         3,
     ]
     with pytest.raises(InvalidInput, match="padded to 3 steps"):
-        documents.pack_trajectory(lived, 3)
+        messages.pack_trajectory(lived, 3)
     for horizon in (1, 3):
         with pytest.raises(InvalidInput, match="characters"):
-            documents.unpack_trajectory(text, horizon)
+            messages.unpack_trajectory(text, horizon)
 
 
 def test_rules_are_the_same_up_to_rounding_only() -> None:

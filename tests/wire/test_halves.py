@@ -25,7 +25,7 @@ from tacit.publication import Publication
 from tacit.statistics.one_step import EachStep, OneStep
 from tacit.task.task import Task
 from tacit.trajectory import Trajectory
-from tacit.wire import documents
+from tacit.wire import messages as documents
 
 S, A, H = 3, 2, 4
 TASK = Task("tabular", H, {"states": S, "actions": A}, True, 1000)

@@ -11,7 +11,7 @@ import pytest
 from client.collector import FakeCollector
 from tacit.client import Api, Device
 from tacit.client.terms import read_terms
-from tacit.wire import documents
+from tacit.wire import messages
 from tacit.wire.strict_json import spelt
 
 FOLDER = Path(__file__).resolve().parents[2] / "vectors"
@@ -63,10 +63,10 @@ def test_the_client_replays_a_case(name) -> None:
     worst = [kind["epsilon"] for kind in (one["epsilon"] or {}).values()]
     if worst:
         assert terms.guarantee.epsilon == terms.task.participations * max(worst)
-    seat = documents.seat("a token", terms.task_id)
+    seat = messages.seat("a token", terms.task_id)
     for begun in one.get("periods of 'a token'", []):
         number = terms.task.rule.period_at(begun["begun"])
-        assert number == begun["period"] and documents.assigned_id(seat, number) == begun["id"]
+        assert number == begun["period"] and messages.assigned_id(seat, number) == begun["id"]
     collector = Written(one)
     api = Api(
         "https://coach.test", client=httpx.Client(transport=httpx.MockTransport(collector.answer))

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, TypedDict
 from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent, Ranges
 from tacit.errors import InvalidInput
-from tacit.learner import BoundAgent, Every
+from tacit.learner import BoundAgent
 from tacit.planners.joint_tables import (
     DpUcbviPlanner,
     JointTablePlanner,
@@ -25,6 +25,7 @@ from tacit.planners.joint_tables import (
 )
 from tacit.privacy.counters import strategy
 from tacit.privacy.joint.counted import CountedSums
+from tacit.schedules import Every
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
 

@@ -14,13 +14,14 @@ from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent
 from tacit.agents.vtr import UcrlVTR, targeted_planner
 from tacit.errors import InvalidInput
-from tacit.learner import BoundAgent, Every
+from tacit.learner import BoundAgent
 from tacit.planners import Planner
 from tacit.planners.widths import PaperJoint, TightWidths, WidthRule
 from tacit.privacy import Privatizer
 from tacit.privacy.counters import strategy
 from tacit.privacy.joint.counted import CountedSums
 from tacit.privacy.local.weighted import LocalShaped
+from tacit.schedules import Every
 from tacit.statistics.targets import Scaling, Shape, ValueTargets
 from tacit.task.task import Task
 

@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Literal
 from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent, Ranges
 from tacit.errors import InvalidInput
-from tacit.learner import BoundAgent, Every
+from tacit.learner import BoundAgent
 from tacit.planners.obi import ObiPlanner, UcbViPlanner, Width
 from tacit.privacy import Exact, Privatizer
 from tacit.privacy.bounded import paper_radius
 from tacit.privacy.local.additive import LocalAdditive, proportional_radii
 from tacit.privacy.local.response import LocalResponse, differing_bits, response_bits
+from tacit.schedules import Every
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
 

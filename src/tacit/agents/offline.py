@@ -10,7 +10,7 @@ from tacit.errors import InvalidInput, UnknownName, suggestion
 from tacit.logs.mapping import Mapped
 from tacit.planners.apvi import apvi_policy
 from tacit.planners.offline import improved_policy, pessimistic_policy
-from tacit.policies.tabular import Policy
+from tacit.policies.base import Policy
 from tacit.release import Release
 from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, LogStatistic
 from tacit.task.task import Task

@@ -8,12 +8,13 @@ from typing import ClassVar, Literal
 from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent
 from tacit.agents.reference import every_tenth
-from tacit.learner import BoundAgent, Schedule, every_user
+from tacit.learner import BoundAgent
 from tacit.planners.ofu import OfuPlanner, paper_ridge, plain_ridge, tight_ridge
 from tacit.privacy import Exact
 from tacit.privacy.counters import strategy
 from tacit.privacy.counters.tree import Tree
 from tacit.privacy.joint.counted import CountedSums
+from tacit.schedules import Schedule, every_user
 from tacit.statistics.lq import ControlMoments
 from tacit.task.task import Task
 

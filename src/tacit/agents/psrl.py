@@ -9,10 +9,11 @@ from typing import ClassVar, Literal
 from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent, Ranges
 from tacit.kernels.public.posterior import Prior
-from tacit.learner import BoundAgent, Every
+from tacit.learner import BoundAgent
 from tacit.planners.posterior import PosteriorPlanner
 from tacit.privacy import Exact
 from tacit.privacy.local.additive import LocalAdditive
+from tacit.schedules import Every
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tacit.agents.base import CheckedAgent, Ranges
-from tacit.learner import BoundAgent, never_again
+from tacit.learner import BoundAgent
 from tacit.planners import Planner
 from tacit.planners.references import (
     CertaintyPlanner,
@@ -16,6 +16,7 @@ from tacit.planners.references import (
     UniformPlanner,
 )
 from tacit.privacy import Exact
+from tacit.schedules import never_again
 from tacit.statistics.counts import Nothing
 from tacit.statistics.lq import ControlMoments
 from tacit.task.task import Task

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from tacit.agents.base import CheckedAgent, Ranges
 from tacit.errors import InvalidInput
 from tacit.grid import GRID
-from tacit.learner import BoundAgent, Geometric, Several
+from tacit.learner import BoundAgent
 from tacit.planners import Planner
 from tacit.planners.first_returns import FirstReturnPlanner
 from tacit.planners.first_visits import FirstVisitPlanner
@@ -18,6 +18,7 @@ from tacit.privacy import accounting
 from tacit.privacy.counters import strategy
 from tacit.privacy.counters.fading import Fading
 from tacit.privacy.joint.counted import CountedSums, counted_noise
+from tacit.schedules import Geometric, Several
 from tacit.statistics import Statistic
 from tacit.statistics.base import Relation
 from tacit.statistics.counts import JointCounts

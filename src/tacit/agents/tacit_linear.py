@@ -11,11 +11,12 @@ import numpy as np
 from tacit.agents.base import CheckedAgent
 from tacit.agents.lsvi_calibration import Shares, Targets, tight_shares
 from tacit.kernels.raw.linear_sums import Weights
-from tacit.learner import BoundAgent, Geometric
+from tacit.learner import BoundAgent
 from tacit.planners.ridge import Blocks, RidgePlanner
 from tacit.privacy.counters.toeplitz import Toeplitz
 from tacit.privacy.curator.curator import Curator
 from tacit.privacy.joint.counted import CountedSums, counted_noise
+from tacit.schedules import Geometric
 from tacit.statistics import Statistic
 from tacit.statistics.linear import CuratedTransitions, LinearSums
 from tacit.statistics.norm_budget import NormBudget

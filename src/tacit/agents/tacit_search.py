@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from tacit.agents.base import CheckedAgent
 from tacit.errors import InvalidInput
-from tacit.learner import BoundAgent, Every
+from tacit.learner import BoundAgent
 from tacit.planners.search import TUNING, Errors, SearchPlanner, batch_size
 from tacit.policies.parametric import parameters, scoring
 from tacit.privacy import Exact, Privatizer
@@ -16,6 +16,7 @@ from tacit.privacy.finite.sliding import USUAL_SQUARE, Sliding
 from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.local.one_number import OneNumber, sliding_for
 from tacit.privacy.shuffle.directions import ShuffledReturns, words_for
+from tacit.schedules import Every
 from tacit.statistics.search import RoundedReturn, SharedReturn, WindowedReturn
 from tacit.task.task import Task
 

@@ -11,12 +11,13 @@ from typing import ClassVar, Literal
 from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent
 from tacit.errors import InvalidInput
-from tacit.learner import BoundAgent, Every
+from tacit.learner import BoundAgent
 from tacit.planners import Planner
 from tacit.planners.vtr import MirrorPlanner, Rate, TransitionPlanner, ValueTargetedPlanner
 from tacit.planners.widths import PaperLocal, Sums, TightWidths, Units, WidthRule
 from tacit.privacy import Exact
 from tacit.privacy.local.weighted import LocalShaped
+from tacit.schedules import Every
 from tacit.statistics import Statistic
 from tacit.statistics.counts import PolicyTransitions
 from tacit.statistics.targets import Scaling, Shape, ValueTargets

@@ -17,12 +17,13 @@ from tacit.auditing.recorder import Watched
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent, Learner
 from tacit.planners.base import Streams
-from tacit.policies.tabular import LinearPolicy, Policy
+from tacit.policies.base import Policy
+from tacit.policies.linear import LinearPolicy
 from tacit.privacy import Noise, SecureNoise, SimulatedNoise
 from tacit.privacy.noise import FiniteRandomizer, GridLaw
 from tacit.problems.base import Problem
 from tacit.trajectory import Trajectory
-from tacit.wire import documents
+from tacit.wire import messages as documents
 
 AuditedSource = Literal["simulated", "secure"]
 

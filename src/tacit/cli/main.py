@@ -26,7 +26,8 @@ from tacit.cli.show import show
 from tacit.cli.size import plan
 from tacit.errors import TacitError
 from tacit_lab.cases.command import study
-from tacit_lab.sweep.command import report, sweep
+from tacit_lab.report.command import report
+from tacit_lab.sweep.command import sweep
 from tacit_service.cli.admin import backup, erase, task
 from tacit_service.cli.serve import serve, tokens
 from tacit_service.rehearsal.command import fleet

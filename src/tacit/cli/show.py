@@ -74,8 +74,9 @@ Line = tuple[str, str, str]
 
 def _lines(learned: LearnedPolicy) -> Iterator[Line]:
     """What to do, by state or input, steps that say the same together."""
+    from tacit.policies.linear import LinearPolicy
     from tacit.policies.parametric import ScoredPolicy
-    from tacit.policies.tabular import LinearPolicy, StochasticPolicy, TabularPolicy
+    from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 
     policy, names = learned.policy, learned.names
     states = names.get("states") or [str(s) for s in range(learned.sizes["states"])]

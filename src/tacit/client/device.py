@@ -32,7 +32,7 @@ from tacit.privacy.noise import SecureNoise
 from tacit.publication import Publication
 from tacit.trajectory import Trajectory
 from tacit.validate import choice, number
-from tacit.wire import documents, strict_json
+from tacit.wire import documents, messages, strict_json
 from tacit.wire.strict_json import whole
 
 OUTCOMES = ("accepted", "duplicate", "stale", "invalid", "refused", DECOY)
@@ -75,7 +75,7 @@ class Device:
         max_delta: float = 1e-3,
         model: Model = "local",
         token: str | None = None,
-        report_id: Callable[[], str] = documents.new_report_id,
+        report_id: Callable[[], str] = messages.new_report_id,
         clock: Callable[[], float] = time.time,
         decoys: bool = False,
     ) -> None:
@@ -216,14 +216,14 @@ class Device:
         Every period has as many of its own as participations are counted in it.
         """
         if begins is not None and begins.silent is not None:
-            return documents.new_report_id()
+            return messages.new_report_id()
         if not terms.assigned:
             return self._report_id()
         if self._token is None:
             raise Declined("ids of this task's reports follow from a token, and there is none")
-        seat, counted = documents.seat(self._token, terms.task_id), terms.task.participations
+        seat, counted = messages.seat(self._token, terms.task_id), terms.task.participations
         first = 0 if begins is None else begins.period * counted
-        ids = (documents.assigned_id(seat, k) for k in range(first, first + counted))
+        ids = (messages.assigned_id(seat, k) for k in range(first, first + counted))
         return next(one for one in ids if not self._outbox.uses(one))
 
     def _episode(self, terms: Terms, saved: Saved) -> Episode | SearchEpisode:
@@ -363,7 +363,7 @@ class Device:
         if "previous" in waiting.publication:  # an older collector knows no hashes
             report["publication"] = documents.publication_hash(waiting.publication)
         if terms.rules is not None:
-            report["rules"] = terms.rules if waiting.silent is None else documents.DECOY
+            report["rules"] = terms.rules if waiting.silent is None else messages.DECOY
         return strict_json.canonical({"task_id": terms.task_id, "reports": [report]})
 
     def send(self) -> list[Delivery]:
@@ -455,7 +455,7 @@ def _coin(terms: Terms, saved: Saved) -> int:
     """The public coin of a report: of its ticket, or of its id."""
     if saved.number is not None:
         return saved.number
-    return documents.coin(terms.task_id, saved.report_id)
+    return messages.coin(terms.task_id, saved.report_id)
 
 
 def _publication(answer: Any, terms: Terms) -> Publication:

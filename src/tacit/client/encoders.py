@@ -14,7 +14,7 @@ import numpy as np
 from tacit.privacy.finite import packing
 from tacit.privacy.finite.cell_answers import answer, marked
 from tacit.statistics.one_step import OneStep
-from tacit.wire import documents
+from tacit.wire import messages
 from tacit.wire.report_rules import oracles_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Raw:
 
     def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
         """All steps, always of one length."""
-        return documents.pack_trajectory(lived, self._horizon)
+        return messages.pack_trajectory(lived, self._horizon)
 
     def message(self, answer: Any, publication: Publication, coin: int, noise: Noise) -> str:
         """As it is."""
@@ -86,4 +86,4 @@ class Cells:
         oracle = self._oracles[kind]
         row = packing.pack(answer(mass, kind, oracle, noise))
         packing.inspect(row, oracle.domain, oracle.ones)
-        return documents.pack_message(row)
+        return messages.pack_message(row)

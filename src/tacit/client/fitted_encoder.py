@@ -22,7 +22,7 @@ from tacit.learner import BoundAgent
 from tacit.privacy.guarantee import Guarantee
 from tacit.publication import Publication
 from tacit.trajectory import Trajectory
-from tacit.wire import documents, strict_json
+from tacit.wire import documents, messages, strict_json
 from tacit.wire.strict_json import text
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Numbers:
     """The agent's own statistic and noise: one noisy number for each of its cells."""
 
     def __init__(self, bound: BoundAgent) -> None:
-        documents.local_privatizer(bound)
+        messages.local_privatizer(bound)
         self._bound = bound
 
     def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
@@ -84,6 +84,6 @@ class Numbers:
     def message(self, answer: Any, publication: Publication, coin: int, noise: Noise) -> str:
         """The contribution with noise, inspected as the collector will."""
         contribution = dense(answer, self._bound.statistic.layout.size)
-        return documents.pack_message(
-            documents.device_message(self._bound, contribution, publication, coin, noise)
+        return messages.pack_message(
+            messages.device_message(self._bound, contribution, publication, coin, noise)
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.statistics.search import RoundedReturn
-from tacit.wire import documents
+from tacit.wire import messages
 from tacit.wire.report_rules import sliding_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class RawReturn:
 
     def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
         """Eight bytes."""
-        return documents.pack_return(float(lived.rewards[0]))
+        return messages.pack_return(float(lived.rewards[0]))
 
     def message(self, answer: Any, publication: Publication, coin: int, noise: Noise) -> str:
         """As it is."""
@@ -46,4 +46,4 @@ class Number:
 
     def message(self, answer: Any, publication: Publication, coin: int, noise: Noise) -> str:
         """One output."""
-        return documents.pack_message(noise.randomize(self._randomizer, int(answer)))
+        return messages.pack_message(noise.randomize(self._randomizer, int(answer)))

@@ -30,7 +30,8 @@ from tacit.planners.evaluation.by_log import (
     whole_share,
 )
 from tacit.planners.offline import completed, people_of
-from tacit.policies.tabular import Policy, StochasticPolicy, TabularPolicy, check_allowed
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy, check_allowed
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.base import Query
 from tacit.privacy.guarantee import Guarantee

@@ -13,7 +13,8 @@ from tacit.errors import need
 from tacit.kernels import kernel
 from tacit.kernels.raw.rollout import Truth, next_of, reward_of
 from tacit.kernels.sampling import draw
-from tacit.policies.tabular import Policy, StochasticPolicy, TabularPolicy
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.trajectory import Log
 

@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.policies.tabular import Policy, TabularPolicy
+from tacit.policies.base import Policy
+from tacit.policies.tabular import TabularPolicy
 from tacit.release import Release
 from tacit.task.task import Task, table_sizes
 

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from tacit.arrays import Array
 from tacit.kernels.public import lq
 from tacit.planners.base import Ask, Context, Streams, next_version
-from tacit.policies.tabular import LinearPolicy
+from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task.task import Task

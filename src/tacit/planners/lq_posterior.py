@@ -23,7 +23,7 @@ from tacit.kernels.public.lq_learning import (
     misfits,
 )
 from tacit.planners.lq_model import LinearTask, inverted, within_unit
-from tacit.policies.tabular import LinearPolicy
+from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
 from tacit.release import Release
 

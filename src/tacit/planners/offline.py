@@ -14,7 +14,8 @@ from tacit.arrays import Array, IntArray
 from tacit.kernels.public.first_visit_model import draw_next_states
 from tacit.kernels.public.pessimism import plan_low
 from tacit.planners.first_visits import read_model
-from tacit.policies.tabular import Policy, StochasticPolicy, TabularPolicy
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.release import Release
 from tacit.task.task import Task, table_sizes
 

@@ -25,7 +25,7 @@ from tacit.planners.lq_model import (
     certainty_gains,
     within_unit,
 )
-from tacit.policies.tabular import LinearPolicy
+from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
 
 STARTS = 6

@@ -26,7 +26,8 @@ from tacit.planners.lq_model import (
     inverted,
     within_unit,
 )
-from tacit.policies.tabular import LinearPolicy, uniform_policy
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task.pairs import nonzero_rows, rows_of_steps

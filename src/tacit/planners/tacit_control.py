@@ -18,7 +18,7 @@ from tacit.planners import lq_design
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.planners.lq_model import KEYS, LinearTask, certainty_gains, inverted, linear_task
 from tacit.planners.lq_posterior import Belief, as_context, posterior, prior, served_so_far
-from tacit.policies.tabular import LinearPolicy
+from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task.task import Task

@@ -15,7 +15,7 @@ from tacit.errors import InvalidInput, need
 from tacit.grid import STEPS
 from tacit.kernels.public import scores
 from tacit.kernels.public.scores import Scoring, features_of, scored_action, search_directions
-from tacit.policies.tabular import Names
+from tacit.policies.base import Names
 from tacit.validate import choice, finite_array, integer, number, table_fits
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput, suggestion
-from tacit.policies.tabular import Policy
+from tacit.policies.base import Policy
 from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 

@@ -21,8 +21,8 @@ from tacit.errors import InvalidInput
 from tacit.kernels.public import scores
 from tacit.kernels.raw import classic_control
 from tacit.kernels.raw.classic_control import World
+from tacit.policies.base import Policy
 from tacit.policies.parametric import ScoredPolicy, declared, parameters, scoring
-from tacit.policies.tabular import Policy
 from tacit.problems.played import playing
 from tacit.task.task import Task
 from tacit.trajectory import VectorTrajectory

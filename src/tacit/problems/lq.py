@@ -17,7 +17,8 @@ from tacit.arrays import Array, frozen
 from tacit.errors import InvalidInput
 from tacit.kernels.public import lq
 from tacit.kernels.raw.lq_rollout import LinearTruth, lq_rollout, normals_per_episode
-from tacit.policies.tabular import LinearPolicy, Policy
+from tacit.policies.base import Policy
+from tacit.policies.linear import LinearPolicy
 from tacit.problems.base import revealed
 from tacit.task.task import Task
 from tacit.trajectory import VectorTrajectory

@@ -17,7 +17,8 @@ import numpy as np
 from tacit import validate
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput, TacitError
-from tacit.policies.tabular import Policy, StochasticPolicy, TabularPolicy, uniform_policy
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy, uniform_policy
 from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 

@@ -20,13 +20,8 @@ from tacit.kernels.raw.rollout import (
     rollout_stochastic,
     uniforms_per_episode,
 )
-from tacit.policies.tabular import (
-    Policy,
-    StochasticPolicy,
-    TabularPolicy,
-    check_allowed,
-    uniform_policy,
-)
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy, check_allowed, uniform_policy
 from tacit.problems.base import revealed
 from tacit.problems.table_input import next_states, reward_table, table_shape
 from tacit.task.pairs import Flags, allowed_flags, start_law, terminals

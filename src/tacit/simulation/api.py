@@ -27,7 +27,8 @@ from tacit.simulation.attendance import Attendance, attend
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
 from tacit.simulation.dispatch import compiled_run
 from tacit.simulation.result import Result, Returning
-from tacit.simulation.runs.base import Run, StepwiseRun
+from tacit.simulation.runs.base import Run
+from tacit.simulation.runs.stepwise import StepwiseRun
 from tacit.simulation.runs.uncounted import FreeRiderRun
 from tacit.simulation.scheduler import Keep, Progress, advance_all
 from tacit.streams import stream

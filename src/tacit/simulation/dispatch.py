@@ -10,7 +10,7 @@ from inspect import isfunction
 from typing import Any, NamedTuple
 
 from tacit.arrays import IntArray
-from tacit.learner import BoundAgent, CappedBatches, Every, Geometric, every_user
+from tacit.learner import BoundAgent
 from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner
 from tacit.planners.obi import ObiPlanner, UcbViPlanner
 from tacit.planners.posterior import PosteriorPlanner
@@ -26,12 +26,13 @@ from tacit.privacy.local.one_number import OneNumber
 from tacit.privacy.local.response import LocalResponse
 from tacit.privacy.local.weighted import LocalShaped
 from tacit.privacy.shuffle.shuffled import Shuffled
+from tacit.schedules import CappedBatches, Every, Geometric, every_user
 from tacit.simulation.loops.one_cell import OneCellRun
 from tacit.simulation.loops.switching import SwitchingRun
 from tacit.simulation.loops.value_targeted import ValueTargetedRun
 from tacit.simulation.loops.visits import VisitRun
-from tacit.simulation.runs.base import Run, SegmentRun
-from tacit.simulation.runs.segment import ReportRun
+from tacit.simulation.runs.base import Run
+from tacit.simulation.runs.segment import ReportRun, SegmentRun
 from tacit.simulation.users import FAMILIES
 from tacit.statistics.counts import JointCounts, Nothing, PolicyTransitions, VisitCounts
 from tacit.statistics.first_returns import FirstReturns

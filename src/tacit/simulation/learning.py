@@ -17,8 +17,8 @@ from tacit.errors import InvalidInput
 from tacit.forecast import bind, in_order, pair
 from tacit.kernels.compiler import working_time
 from tacit.learned_policy import LearnedPolicy
+from tacit.policies.base import Policy
 from tacit.policies.parametric import declared
-from tacit.policies.tabular import Policy
 from tacit.privacy.noise import SecureNoise
 from tacit.problems.classic_control import CLASSIC
 from tacit.problems.episodic import CompiledEpisodes, Episodes, PlayedEpisodes
@@ -35,7 +35,8 @@ from tacit.simulation.api import (
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
 from tacit.simulation.dispatch import compiled_run
 from tacit.simulation.learn_result import LearnResult, compared
-from tacit.simulation.runs.base import Run, StepwiseRun
+from tacit.simulation.runs.base import Run
+from tacit.simulation.runs.stepwise import StepwiseRun
 from tacit.simulation.scheduler import Progress, advance_all
 from tacit.streams import stream
 from tacit.task.participation import Participation

@@ -12,7 +12,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.kernels.raw.lq_moments import moments, responses
-from tacit.policies.tabular import LinearPolicy
+from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
 from tacit.statistics import base
 from tacit.task.task import Task

@@ -23,7 +23,7 @@ from tacit.problems.tabular import TabularMDP
 from tacit.problems.tabular_benchmarks import random_mdp, river_swim
 from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.dispatch import compiled_run
-from tacit.simulation.runs.base import StepwiseRun
+from tacit.simulation.runs.stepwise import StepwiseRun
 from tacit_lab.bench import by_hand, peer_rlberry
 
 PEER = "rlberry-scool"

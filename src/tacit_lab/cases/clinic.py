@@ -19,7 +19,8 @@ from tacit.errors import MissingExtra
 from tacit.logs.mapping import Mapped, make_mapping
 from tacit.logs.offline import offline
 from tacit.logs.simulated import simulate_log
-from tacit.policies.tabular import Policy, StochasticPolicy
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy
 from tacit.problems.gymnasium.tables import gymnasium_problem
 from tacit.problems.tabular import TabularMDP
 from tacit.streams import stream

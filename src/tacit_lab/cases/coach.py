@@ -16,7 +16,8 @@ from tacit.logs.mapping import Mapped, make_mapping
 from tacit.logs.offline import offline
 from tacit.logs.simulated import simulate_log
 from tacit.planners.evaluation.by_log import Models
-from tacit.policies.tabular import Policy, StochasticPolicy, TabularPolicy
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.problems.tabular import TabularMDP
 from tacit.streams import stream
 from tacit.trajectory import Log

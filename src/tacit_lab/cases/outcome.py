@@ -10,8 +10,9 @@ import numpy as np
 
 from tacit.agents.catalogue import make_agent
 from tacit.logs.offline import OfflineResult
+from tacit.policies.base import Policy
 from tacit.policies.parametric import ScoredPolicy
-from tacit.policies.tabular import Policy, TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.problems.base import Problem
 from tacit.problems.classic_control import table_episodes
 from tacit.problems.tabular import TabularMDP

@@ -200,7 +200,7 @@ def _serve(
             _log_start(deployment, collector, workers)
             if workers == 1:
                 from tacit_service.http.app import create_app
-                from tacit_service.planning.step import PlannerLoop
+                from tacit_service.planning.loop import PlannerLoop
 
                 planner = PlannerLoop(collector) if plans else None
                 run(create_app(collector, planner), listening)
@@ -215,7 +215,7 @@ def _plan(deployment: Deployment, host: str | None, port: int | None, workers: i
     from tacit_service.collector import Collector
     from tacit_service.http.app import monitor_app
     from tacit_service.http.server import bind, run
-    from tacit_service.planning.step import PlannerLoop
+    from tacit_service.planning.loop import PlannerLoop
 
     check_planner(host, port, workers)
     with Collector.open(deployment) as collector:

@@ -21,7 +21,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.task.participation import Participation, Teaches
 from tacit.task.task import Task
 from tacit.util import durations
-from tacit.wire import documents
+from tacit.wire import documents, messages
 from tacit.wire.report_rules import rules_of
 from tacit_service.config.sections import (
     Settings,
@@ -154,7 +154,7 @@ class Deployment:
     @staticmethod
     def example() -> str:
         """A commented file that runs as it is."""
-        return resources.files("tacit_service").joinpath("example.toml").read_text("utf-8")
+        return resources.files("tacit_service.config").joinpath("example.toml").read_text("utf-8")
 
     @property
     def name(self) -> str:
@@ -182,7 +182,7 @@ class Deployment:
 
         Where a person reports once in a period, the id says of which: there is one for each.
         """
-        asks = self.model == "local" and documents.local_privatizer(self.bound).public_step
+        asks = self.model == "local" and messages.local_privatizer(self.bound).public_step
         assigned = asks or self.ticketed or self.by_period
         return "token" if assigned and self.unit == "user" else "chosen"
 
@@ -222,7 +222,7 @@ class Deployment:
 
     def coin(self, report_id: str, number: int) -> int:
         """The public coin of a report: its ticket's number, or what follows from its id."""
-        return number if self.ticketed else documents.coin(self.task_id, report_id)
+        return number if self.ticketed else messages.coin(self.task_id, report_id)
 
     @property
     def reward_range(self) -> tuple[float, float]:

@@ -8,10 +8,11 @@ from typing import Any, Literal
 from tacit.agents.base import Agent
 from tacit.agents.catalogue import make_agent
 from tacit.errors import InvalidInput
-from tacit.learner import AtLeast, BoundAgent
+from tacit.learner import BoundAgent
+from tacit.schedules import AtLeast
 from tacit.task.participation import Participation
 from tacit.task.task import Task
-from tacit.wire.documents import local_privatizer
+from tacit.wire.messages import local_privatizer
 
 Model = Literal["local", "joint"]
 

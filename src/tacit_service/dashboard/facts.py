@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.planners.evaluation.by_release import Estimate, estimate, played
-from tacit.policies.tabular import Policy, TabularPolicy, uniform_policy
+from tacit.policies.base import Policy
+from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.task.task import table_sizes
 from tacit_service.responses import Status, Trouble

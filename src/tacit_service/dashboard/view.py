@@ -16,10 +16,11 @@ import numpy as np
 from tacit._version import __version__
 from tacit.arrays import Array, IntArray
 from tacit.planners.evaluation.by_release import COVERAGE, Estimate
-from tacit.policies.tabular import Policy, StochasticPolicy, TabularPolicy
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.privacy import sentences
 from tacit.publication import Publication
-from tacit.wire import documents
+from tacit.wire import messages
 from tacit_service.dashboard.facts import Facts, Version
 from tacit_service.dashboard.outlook import Outlook, Spending, outlook_of, spending
 from tacit_service.dashboard.plots import BandPoint
@@ -187,7 +188,7 @@ def dishonest(deployment: Deployment, accepted: int, ids: Ids) -> str:
     f = -(-n // ONE_IN)
     weight = 1.0
     if deployment.model == "local":
-        weight = documents.local_privatizer(deployment.bound).crafted
+        weight = messages.local_privatizer(deployment.bound).crafted
     if math.isinf(weight):
         return (
             "this mechanism states no bound on how far dishonest reports can move what is released"
@@ -196,7 +197,7 @@ def dishonest(deployment: Deployment, accepted: int, ids: Ids) -> str:
         f"{counted(f, 'dishonest report')} among {whole(n)} can move any one released sum by as "
         f"much as {real_up(f * weight)} honest people can ({real_up(weight)} each), and no further"
     )
-    if deployment.model == "joint" or not documents.local_privatizer(deployment.bound).public_step:
+    if deployment.model == "joint" or not messages.local_privatizer(deployment.bound).public_step:
         return said
     if ids == "token":
         return f"{said}; which question a report answers follows from its token"

@@ -21,7 +21,7 @@ from tacit_service.http.routes import api
 
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
-    from tacit_service.planning.step import PlannerLoop
+    from tacit_service.planning.loop import PlannerLoop
 
 DESCRIPTION = """Reinforcement learning under differential privacy.
 

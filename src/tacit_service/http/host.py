@@ -26,7 +26,7 @@ from tacit_service.responses import Status
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
     from tacit_service.folder import Folder
-    from tacit_service.planning.step import PlannerLoop
+    from tacit_service.planning.loop import PlannerLoop
 
 TASKS = "/t/"
 

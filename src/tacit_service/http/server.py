@@ -173,7 +173,7 @@ def open_app(path: Path, plans: bool, parent: int) -> ASGIApp:
     from tacit_service.folder import Folder
     from tacit_service.http.app import create_app
     from tacit_service.http.host import Host
-    from tacit_service.planning.step import PlannerLoop
+    from tacit_service.planning.loop import PlannerLoop
 
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     if path.is_dir():

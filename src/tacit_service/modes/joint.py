@@ -29,7 +29,7 @@ from tacit.privacy.noise import Silence
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Bounded, LifelongStatistic, Relation, lifelong
 from tacit.trajectory import Trajectory, together
-from tacit.wire import documents
+from tacit.wire import messages
 from tacit_service.config.deployment import Deployment
 from tacit_service.intake.uploads import PendingReport, runs
 from tacit_service.modes.memory import PREFIX, People, Remembered
@@ -122,9 +122,9 @@ class JointMode:
         for entry, text in sent:
             with entry.judged():
                 if self._deployment.ticketed:
-                    entry.payload = documents.unpack_return(text)
+                    entry.payload = messages.unpack_return(text)
                 else:
-                    entry.payload = documents.unpack_trajectory(text, self._deployment.task.horizon)
+                    entry.payload = messages.unpack_trajectory(text, self._deployment.task.horizon)
 
     def begin(self, connection: sa.Connection, first: int, count: int) -> None:
         """With the first report of a new period nobody has taught or sent anything yet."""

@@ -16,7 +16,7 @@ from tacit.errors import InvalidInput
 from tacit.learner import Learner
 from tacit.privacy.base import Report, Secret
 from tacit.publication import Publication
-from tacit.wire import documents
+from tacit.wire import messages as documents
 from tacit_service.config.deployment import Deployment
 from tacit_service.intake.uploads import PendingReport, runs
 from tacit_service.planning.publications import Billboard

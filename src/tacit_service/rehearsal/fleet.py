@@ -23,7 +23,7 @@ from tacit.client.errors import NotTaken, Unreachable
 from tacit.client.outbox import Delivery
 from tacit.client.terms import Terms, read_terms
 from tacit.client.transport import Api
-from tacit.policies.tabular import Policy
+from tacit.policies.base import Policy
 from tacit.wire import documents
 from tacit_service.rehearsal.people import Population, Searchers
 

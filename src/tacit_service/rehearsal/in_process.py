@@ -18,7 +18,7 @@ from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.dashboard.facts import FactReader
 from tacit_service.dashboard.view import build
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 from tacit_service.rehearsal.people import Population, Searchers
 from tacit_service.rehearsal.returning_fleet import Regulars, Returns
 from tacit_service.rehearsal.virtual_fleet import EPOCH, Cohort, VirtualClock

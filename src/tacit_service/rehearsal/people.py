@@ -19,7 +19,8 @@ from tacit.client.terms import Terms
 from tacit.errors import InvalidInput, TacitError
 from tacit.kernels.raw.rollout import draw_next, draw_reward, uniforms_per_episode
 from tacit.kernels.sampling import draw
-from tacit.policies.tabular import Policy, TabularPolicy, uniform_policy
+from tacit.policies.base import Policy
+from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.problems.catalogue import make_problem
 from tacit.problems.episodic import CompiledEpisodes
 from tacit.problems.tabular import TabularMDP, cumulative

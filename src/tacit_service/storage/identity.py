@@ -13,7 +13,7 @@ from tacit.wire.report_rules import same_rules
 from tacit.wire.strict_json import spelt
 from tacit_service.config.deployment import Deployment, Ids
 from tacit_service.modes.joint import JointMode
-from tacit_service.planning.step import LEASE
+from tacit_service.planning.loop import LEASE
 from tacit_service.responses import Refused
 from tacit_service.storage import database as db
 from tacit_service.storage import schema

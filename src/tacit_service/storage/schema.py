@@ -132,7 +132,7 @@ def migrate(connection: sa.Connection) -> None:
     """Bring a database to this version's tables; refuse one made by a version not known here."""
     config = Config()
     config.set_main_option("path_separator", "os")
-    folder = resources.files("tacit_service").joinpath("migrations")
+    folder = resources.files("tacit_service.storage").joinpath("migrations")
     config.set_main_option("script_location", str(folder))
     config.attributes["connection"] = connection
     scripts = ScriptDirectory.from_config(config)

@@ -1,6 +1,6 @@
 import pytest
 
-from tacit.learner import CappedBatches, Every, Geometric
+from tacit.schedules import CappedBatches, Every, Geometric
 from tacit_service.dashboard.facts import Version
 from tacit_service.dashboard.outlook import WINDOW, outlook, policies_left
 

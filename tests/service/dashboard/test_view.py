@@ -18,7 +18,7 @@ from tacit_service.dashboard import page as pages
 from tacit_service.dashboard.facts import FactReader, Version, chosen
 from tacit_service.dashboard.page import Window, content_security_policy, pace, render
 from tacit_service.dashboard.view import MOST_POINTS, _verdict, action_map, build, letter, thinned
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 
 HOSTILE = """
 [task]

@@ -7,7 +7,7 @@ from service.devices import local_reports, trajectories
 from tacit_service.dashboard.facts import FactReader
 from tacit_service.dashboard.page import Window, render
 from tacit_service.dashboard.view import build
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 from test_architecture import MODULES, RAW, closure, imports, under
 
 PUBLIC = ("deployment", "clock", "status", "billboard", "schema", "ids")

@@ -17,7 +17,7 @@ from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.http import server
 from tacit_service.http.app import create_app
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 
 SMALL = """
 [task]

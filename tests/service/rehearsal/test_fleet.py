@@ -14,7 +14,7 @@ from tacit.client.transport import Api
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.http.app import create_app
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 from tacit_service.rehearsal.command import _since, _tenths
 from tacit_service.rehearsal.fleet import Fleet
 from tacit_service.rehearsal.people import fleet_population

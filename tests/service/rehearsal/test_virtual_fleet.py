@@ -10,7 +10,7 @@ from tacit.client import Device
 from tacit.util import durations
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
-from tacit_service.planning.step import PlannerLoop
+from tacit_service.planning.loop import PlannerLoop
 from tacit_service.rehearsal.in_process import Inside
 from tacit_service.rehearsal.virtual_fleet import VirtualClock
 

@@ -27,7 +27,8 @@ import numpy.typing as npt
 from tacit.arrays import Array
 from tacit.planners.base import Planner
 from tacit.planners.tacit_joint import JointCountsPlanner
-from tacit.policies.tabular import Policy, StochasticPolicy, TabularPolicy
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
 from tacit.task.task import Task
 

@@ -47,12 +47,13 @@ from tacit.kernels.raw.cells import (
 )
 from tacit.kernels.raw.randomizers import sum_bits, sum_subsets
 from tacit.kernels.raw.rollout import Truth, rollout
-from tacit.learner import BoundAgent, CappedBatches, Learner
+from tacit.learner import BoundAgent, Learner
 from tacit.planners.tacit_local import FLOOR, DirectionalPlanner, lists_next
 from tacit.policies.tabular import TabularPolicy
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
+from tacit.schedules import CappedBatches
 from tacit.simulation.runs.base import FusedRun
 from tacit.simulation.score import Score, rescore
 from tacit.task.pairs import Pairs, Places, Rows, full_rows

@@ -29,7 +29,7 @@ from tacit.kernels.public.planning import greedy
 from tacit.kernels.public.widths import fill_tight, paper_terms, stage_noise
 from tacit.kernels.raw.rollout import Truth, rollout
 from tacit.kernels.raw.targets import TargetFeatures, TargetScales, add_value_targets
-from tacit.learner import BoundAgent, Every, Learner
+from tacit.learner import BoundAgent, Learner
 from tacit.planners.vtr import ValueTargetedPlanner
 from tacit.planners.widths import PaperLocal, TightWidths, block_theta
 from tacit.policies.tabular import TabularPolicy
@@ -37,6 +37,7 @@ from tacit.privacy import Exact, Query, Silence
 from tacit.privacy.local.weighted import LocalShaped, ShapedSecret
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
+from tacit.schedules import Every
 from tacit.simulation.runs.base import FusedRun
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.targets import FAMILIES, LEAST_SHARE, ValueTargets

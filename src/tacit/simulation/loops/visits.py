@@ -38,7 +38,7 @@ from tacit.kernels.raw.noise import add_scaled, fill_bounded, fill_gaussian, fil
 from tacit.kernels.raw.randomizers import debias, respond, round_sums
 from tacit.kernels.raw.rollout import Truth, rollout
 from tacit.kernels.raw.sums import absorb, scale
-from tacit.learner import BoundAgent, Every, Learner
+from tacit.learner import BoundAgent, Learner
 from tacit.planners.base import lists_seen, pair_rewards
 from tacit.planners.obi import ObiPlanner, UcbViPlanner, cell_noise
 from tacit.planners.posterior import PosteriorPlanner
@@ -48,6 +48,7 @@ from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.local.response import LocalResponse
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
+from tacit.schedules import Every
 from tacit.simulation.runs.base import FusedRun
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.counts import VisitCounts
