@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tacit
-from tacit.agents.offline import TacitOffline
+from tacit.logs.agents import TacitOffline
 from tacit.logs.mapping import Mapped, make_mapping
 from tacit.logs.offline import values_of, worth_by_release
 from tacit.logs.reading import arranged

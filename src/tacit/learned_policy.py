@@ -1,9 +1,10 @@
 """A policy with its papers: what it was learned from, what is guaranteed, and its one file.
 
-The file is what the service answers to a policy request and what devices read (``wire/documents.py``): JSON
-that says the format and its version, the publication, the sizes of the task, how many users are in
-it, the guarantee, and the SHA-256 of all of this. A policy is made of releases alone, so it can be
-passed on freely: what was guaranteed to its users holds whatever is done with it.
+The file is what the service answers to a policy request and what devices read
+(``wire/documents.py``): JSON that says the format and its version, the publication, the sizes of
+the task, how many users are in it, the guarantee, and the SHA-256 of all of this. A policy is made
+of releases alone, so it can be passed on freely: what was guaranteed to its users holds whatever is
+done with it.
 """
 
 from __future__ import annotations

@@ -39,9 +39,6 @@ from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.responses import IncomingReport
 
-PEOPLE = 8
-"""Audited people in the first batch, where so many do not disturb each other."""
-
 BATCHES = 20
 """Users over those audited: with so many the counter of tacit-joint makes five steps at epsilon 1,
 and the last one, which is not looked at, holds a twentieth of what it shows about the first."""
@@ -64,23 +61,6 @@ witness_on_same_disk = true
 """
 
 
-def require_servable(agent: Agent, bound: BoundAgent, case: Case, first: Publication) -> None:
-    """Refuse what the service does not run, or what it runs and nobody outside can aim."""
-    said = None
-    if agent.batch_parameter is None or bound.guarantee.model != "joint":
-        said = "no curator of the service runs it"
-    elif bound.task.known:
-        said = f"it was told {', '.join(bound.task.revealed)}, which needs files of its own"
-    elif not _as_published(case, first):
-        said = "what it collects depends on numbers that the service itself publishes"
-    elif bound.task.participations > 1 or bound.task.rule is not None:
-        said = "its people take part once"
-    if said is not None:
-        raise InvalidInput(
-            f"the service path of {agent.name} cannot be audited: {said}; tacit-joint on tables can"
-        )
-
-
 def _as_published(case: Case, first: Publication) -> bool:
     """Whether the first publication itself asks for what the case is about."""
     told = first.context
@@ -98,6 +78,26 @@ class ServiceTarget(Runs):
     """
 
     source = "secure"
+    PEOPLE = 8
+    """Audited people in the first batch, where so many do not disturb each other."""
+
+    @staticmethod
+    def require_servable(agent: Agent, bound: BoundAgent, case: Case, first: Publication) -> None:
+        """Refuse what the service does not run, or what it runs and nobody outside can aim."""
+        said = None
+        if agent.batch_parameter is None or bound.guarantee.model != "joint":
+            said = "no curator of the service runs it"
+        elif bound.task.known:
+            said = f"it was told {', '.join(bound.task.revealed)}, which needs files of its own"
+        elif not _as_published(case, first):
+            said = "what it collects depends on numbers that the service itself publishes"
+        elif bound.task.participations > 1 or bound.task.rule is not None:
+            said = "its people take part once"
+        if said is not None:
+            raise InvalidInput(
+                f"the service path of {agent.name} cannot be audited: {said}; "
+                "tacit-joint on tables can"
+            )
 
     def __init__(self, problem: Problem, agent: Agent, people: Sequence[Case], task: Task) -> None:
         self._problem, self.people = problem, people

@@ -50,8 +50,8 @@ Clock = Callable[[], float]
 
 CHOSEN = (
     "the id of a report of this task follows from the device's token, because the question that it "
-    f"answers follows from the id; this id does not. Devices that speak version {documents.VERSION} of "
-    "the protocol do it right: update the app"
+    f"answers follows from the id; this id does not. Devices that speak version "
+    f"{documents.VERSION} of the protocol do it right: update the app"
 )
 
 ANOTHER_PERIOD = (
@@ -64,7 +64,8 @@ CLOCKS = HOUR
 
 NO_RULES = (
     "the report does not say by which rules it was made, so nobody can tell whether it means what "
-    f"it seems to: devices that speak version {documents.VERSION} of the protocol say it; update the app"
+    f"it seems to: devices that speak version {documents.VERSION} of the protocol say it; "
+    "update the app"
 )
 
 OTHER_RULES = (
@@ -87,7 +88,8 @@ class Collector:
         tokens: who may send reports, and who may see the ledger.
         ids: who decides the ids of reports: fixed when the database was made.
         rules: how devices make their reports: likewise.
-        planning: the planner's single step; :class:`~tacit_service.planning.loop.PlannerLoop` runs it.
+        planning: the planner's single step; :class:`~tacit_service.planning.loop.PlannerLoop`
+            runs it.
         clock: unix time; a virtual one in tests.
         steady: seconds that nobody sets; leases and cadence go by it.
         readiness: what is wrong, if something is.

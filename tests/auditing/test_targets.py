@@ -90,13 +90,15 @@ def test_every_report_is_packed_and_what_comes_out_of_the_packet_is_judged(
 ) -> None:
     packed, opened = [], []
     monkeypatch.setattr(
-        messages, "pack_message", lambda message, pack=messages.pack_message: packed.append(pack(message))
-        or packed[-1],
-    )  # fmt: skip
+        messages,
+        "pack_message",
+        lambda message, pack=messages.pack_message: packed.append(pack(message)) or packed[-1],
+    )
     monkeypatch.setattr(
-        messages, "unpack_message", lambda text, unpack=messages.unpack_message: opened.append(unpack(text))
-        or opened[-1],
-    )  # fmt: skip
+        messages,
+        "unpack_message",
+        lambda text, unpack=messages.unpack_message: opened.append(unpack(text)) or opened[-1],
+    )
     bound = bound_for(made("ldp-obi"), times=times)
     target, case = device(bound), cases(bound)[0]
     outputs = target.sample(worlds_of(10), np.random.default_rng(1))

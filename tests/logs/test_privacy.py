@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from logs.worlds import chain, mapping, uniform
-from tacit.agents.offline import TacitOffline
 from tacit.errors import InvalidInput
+from tacit.logs.agents import TacitOffline
 from tacit.logs.budget import Account
 from tacit.logs.files import VALUES, save
 from tacit.logs.mapping import Mapped

@@ -36,7 +36,7 @@ class _Shared(TypedDict):
     bonus_scale: float
     beta: float
     releases: int
-    paper_constants: bool
+    paper: bool
 
 
 @dataclass(frozen=True)

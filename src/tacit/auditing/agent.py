@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any
 
@@ -275,14 +276,14 @@ def _life_plans(
 def _service_plans(
     problem: Problem, agent: Agent, bound: BoundAgent, rng: np.random.Generator
 ) -> Plans:
-    """The running service."""
-    from tacit_service.audit import PEOPLE, ServiceTarget, require_servable
-
+    """The running service, which is not the library's: it is found by its entry point."""
+    (point,) = entry_points(group="tacit.audit_targets", name="service")
+    service: Any = point.load()
     first = _first_publication(bound, rng)
     case = worst_cases(bound, first, rng)[0]
-    require_servable(agent, bound, case, first)
-    people = [case] if bound.guarantee.mu is None else canaries(bound, case, PEOPLE, rng)
-    target = ServiceTarget(problem, agent, people, bound.task)
+    service.require_servable(agent, bound, case, first)
+    people = [case] if bound.guarantee.mu is None else canaries(bound, case, service.PEOPLE, rng)
+    target = service(problem, agent, people, bound.task)
     return [(target, target.guarantee)]
 
 

@@ -21,16 +21,10 @@ from tacit.cli.guarantee import guarantee
 from tacit.cli.learn import learn
 from tacit.cli.list import list_
 from tacit.cli.offline import evaluate, offline
-from tacit.cli.run import demo, run
+from tacit.cli.run import run
 from tacit.cli.show import show
 from tacit.cli.size import plan
 from tacit.errors import TacitError
-from tacit_lab.cases.command import study
-from tacit_lab.report.command import report
-from tacit_lab.sweep.command import sweep
-from tacit_service.cli.admin import backup, erase, task
-from tacit_service.cli.serve import serve, tokens
-from tacit_service.rehearsal.command import fleet
 
 app = typer.Typer(
     add_completion=False,
@@ -54,18 +48,16 @@ def root(
         print(context.get_help())
 
 
-OWN: dict[str, Callable[..., None]] = {"demo": demo, "list": list_, "show": show}
+OWN: dict[str, Callable[..., None]] = {"list": list_, "show": show}
 OWN |= {"run": run, "learn": learn, "guarantee": guarantee, "plan": plan, "audit": audit}
-OWN |= {"sweep": sweep, "serve": serve, "fleet": fleet, "tokens": tokens, "task": task}
-OWN |= {"offline": offline, "evaluate": evaluate, "study": study}
-OWN |= {"backup": backup, "erase": erase, "report": report}
+OWN |= {"offline": offline, "evaluate": evaluate}
 for _name, _command in OWN.items():
     app.command(_name)(_command)
 
 
 @functools.cache
 def add_commands() -> None:
-    """Commands of other packages: functions for Typer, named by their entry points."""
+    """Commands of the laboratory, the service and other packages, named by their entry points."""
     from importlib.metadata import entry_points
 
     for point in entry_points(group="tacit.commands"):

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.agents.offline import offline_agent
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.learned_policy import LearnedPolicy, load_policy
+from tacit.logs.agents import offline_agent
 from tacit.logs.budget import Account
 from tacit.logs.encoding import Column
 from tacit.logs.mapping import Mapped, read_mapping

@@ -36,4 +36,5 @@ class Policy(Protocol):
 
 
 def named(numbers: IntArray, names: Names) -> Any:
+    """The numbers, or what they are called."""
     return numbers if names is None else [names[i] for i in numbers]

@@ -53,7 +53,7 @@ class LedgerUnavailable(TacitError):
 
 
 class Ledger(Bookkeeping):
-    """A ledger in a file of its own; see :class:`~tacit.privacy.ledger_lines.Bookkeeping` for its moves."""
+    """A ledger in a file; see :class:`~tacit.privacy.ledger_lines.Bookkeeping` for its moves."""
 
     def __init__(
         self,

@@ -28,12 +28,12 @@ __all__ = [
 ]
 
 _MODULES = {
-    "LQEnv": "environments",
+    "LQEnv": "gymnasium.export",
     "LQSystem": "lq",
     "LinearMDP": "linear",
     "LinearMixtureMDP": "mixture",
     "Problem": "base",
-    "TabularEnv": "environments",
+    "TabularEnv": "gymnasium.export",
     "TabularMDP": "tabular",
 }
 

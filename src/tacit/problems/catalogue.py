@@ -14,16 +14,19 @@ if TYPE_CHECKING:
 PROBLEMS = (
     (
         "random-mdp",
-        "benchmarks:random_mdp",
+        "tabular_benchmarks:random_mdp",
         "random transitions and 0/1 rewards, one instance per seed",
     ),
     (
         "river-swim",
-        "benchmarks:river_swim",
+        "tabular_benchmarks:river_swim",
         "swim upstream for a large reward: exploration matters",
     ),
-    ("hard-tree", "benchmarks:hard_tree", "the lower-bound tree: one leaf is slightly better"),
-    ("coach", "coach:coach", "messages that make people walk, until they are used to them"),
+    (
+        "hard-tree",
+        "tabular_benchmarks:hard_tree",
+        "the lower-bound tree: one leaf is slightly better",
+    ),
     (
         "synthetic-linear",
         "linear:synthetic_linear",
@@ -53,16 +56,20 @@ PROBLEMS = (
         "mixture:linear_bandit",
         "a contextual linear bandit: the mixture with H = 1",
     ),
-    ("cart-pole", "classic:cart_pole", "search: keep a pole up on a cart, 500 steps"),
-    ("acrobot", "classic:acrobot", "search: swing up two links"),
-    ("mountain-car", "classic:mountain_car", "search: rock a weak car up a hill"),
+    ("cart-pole", "classic_control:cart_pole", "search: keep a pole up on a cart, 500 steps"),
+    ("acrobot", "classic_control:acrobot", "search: swing up two links"),
+    ("mountain-car", "classic_control:mountain_car", "search: rock a weak car up a hill"),
     (
         "mountain-car-continuous",
-        "classic:mountain_car_continuous",
+        "classic_control:mountain_car_continuous",
         "search: the same, with a price of force",
     ),
-    ("pendulum", "classic:pendulum", "search: swing a pendulum up and keep it there"),
-    ("episodes", "classic:episodes_of", "search: a table or a linear system, without its model"),
+    ("pendulum", "classic_control:pendulum", "search: swing a pendulum up and keep it there"),
+    (
+        "episodes",
+        "classic_control:episodes_of",
+        "search: a table or a linear system, without its model",
+    ),
 )
 """Name, where its function is in this package, and what it is."""
 
@@ -119,6 +126,3 @@ def register() -> None:
                 entry_point="tacit.problems.gymnasium.export:make_environment",
                 kwargs={"problem": entry.name},
             )
-    people = "tacit/coach-people-v0"
-    if people not in gymnasium.registry:
-        gymnasium.register(people, entry_point="tacit_lab.cases.coach_world:CoachEnv")

@@ -95,9 +95,9 @@ def learn(
             outside is clipped before the agent learns from it.
         returns: least and largest return of an episode, public, for tacit-search; likewise clipped.
             Gymnasium's classic control problems declare their own.
-        form: how tacit-search scores observations (``tacit.policies.parametric.declared``), public; by default
-            the numbers of an observation and 1, scaled by the bounds of their space, or not at all
-            for a function that plays.
+        form: how tacit-search scores observations (``tacit.policies.parametric.declared``), public;
+            by default the numbers of an observation and 1, scaled by the bounds of their space, or
+            not at all for a function that plays.
         horizon: steps after which an episode is cut; by default the environment's time limit.
         states: how many there are, for a function that plays.
         actions: likewise.

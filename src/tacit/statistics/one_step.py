@@ -31,8 +31,8 @@ class OneStep:
     asked for is written as 0. Actions are not read (docs/papers/tabular_ldp.md#b2). States and
     rewards are clipped; a trajectory that ends early goes on in state 0 with reward 0.
 
-    States are told as places (``tacit.task.pairs.Places``): whoever is in a terminal state at that step
-    has one and the same answer, the first cell of the end, and nothing of it is told further.
+    States are told as places (``tacit.task.pairs.Places``): whoever is in a terminal state at that
+    step has one and the same answer, the first cell of the end, and nothing of it is told further.
     """
 
     def __init__(self, task: Task) -> None:

@@ -36,7 +36,7 @@ class Registered(Generic[T]):
         name: what people type.
         source: what makes it, or where to import that from.
         about: the sentence; empty where the factory's own docstring says it.
-        package: name and version of the package that adds it, empty for tacit itself.
+        package: name and version of the distribution that adds it, empty for tacit itself.
     """
 
     name: str
@@ -99,6 +99,10 @@ class Registered(Generic[T]):
             ) from error
 
 
+OWN = "tacit"
+"""Our distribution: what its packages beside the library add is tacit's own too."""
+
+
 class Registry(Generic[T]):
     """All names of one kind ("problem", "agent"); iterating gives tacit's own."""
 
@@ -118,16 +122,17 @@ class Registry(Generic[T]):
         return EntryPoint(name, factory, self.group) if isinstance(factory, str) else factory
 
     def __iter__(self) -> Iterator[Registered[T]]:
-        return iter(self._own.values())
+        return iter([*self._own.values(), *(one for one in self.installed if not one.package)])
 
     @functools.cached_property
     def installed(self) -> tuple[Registered[T], ...]:
-        """What other installed packages add, by name; none of it is imported yet."""
+        """What entry points add, by name; none of it is imported yet."""
         found = []
         for point in entry_points(group=self.group):
             package = "without a name" if point.dist is None else point.dist.name
             version = "" if point.dist is None else f" {point.dist.version}"
-            found.append(Registered[T](point.name, point, "", package + version))
+            package = "" if package == OWN else package + version
+            found.append(Registered[T](point.name, point, "", package))
         return tuple(sorted(found, key=lambda one: (one.name, one.package)))
 
     def __contains__(self, name: str) -> bool:

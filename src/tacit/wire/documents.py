@@ -1,8 +1,7 @@
-"""What devices and collectors say to each other: tasks and publications in JSON, and messages.
+"""What devices and collectors say to each other: tasks, publications and policies in JSON.
 
-docs/wire.md is the specification. Everything that arrives is decoded strictly (``wire/strict_json.py``). A
-message is base64 of fixed-size numbers; a local one is randomized on the device and inspected
-before it leaves and when it arrives.
+docs/wire.md is the specification. Everything that arrives is decoded strictly
+(``wire/strict_json.py``).
 """
 
 from __future__ import annotations

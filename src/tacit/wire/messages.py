@@ -1,4 +1,8 @@
-"""Messages of devices: ids, public coins, and reports as they are packed."""
+"""Messages of devices: ids, public coins, and reports as they are packed.
+
+A message is base64 of fixed-size numbers; a local one is randomized on the device and inspected
+before it leaves and when it arrives.
+"""
 
 from __future__ import annotations
 

@@ -215,3 +215,6 @@ def fixed_messages(problem: TabularMDP) -> dict[str, Array]:
         name: np.broadcast_to(np.eye(A)[table], (H, S, A))
         for name, table in {**always, "for the day": fitting}.items()
     }
+
+
+gymnasium.register("tacit/coach-people-v0", entry_point=f"{__name__}:CoachEnv")

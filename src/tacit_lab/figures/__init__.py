@@ -1,8 +1,6 @@
 """Figures of the papers and comparisons: what is run, how it is scored, which claim must show up.
 
-A package of its own beside the library, which never imports it: the ``tacit`` command finds
-``reproduce``, ``bench`` and ``list figures`` here by entry points. Imported on first use, so that
-``tacit --help`` is quick.
+Imported on first use, so that ``tacit --help`` is quick.
 """
 
 from __future__ import annotations
@@ -36,5 +34,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     for module, names in _PUBLIC.items():
         if name in names:
-            return getattr(importlib.import_module(f"tacit_papers.{module}"), name)
-    raise AttributeError(f"module 'tacit_papers' has no attribute {name!r}")
+            return getattr(importlib.import_module(f"tacit_lab.figures.{module}"), name)
+    raise AttributeError(f"module 'tacit_lab.figures' has no attribute {name!r}")

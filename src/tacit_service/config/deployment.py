@@ -388,7 +388,8 @@ def _acceptance(updates: UpdatesSection, duration: float) -> tuple[int | None, f
         delay = durations.default_delay(duration)
     if delay > duration:
         raise InvalidInput(
-            f"delay in [updates] = {durations.in_words(delay)}, but it must not be above duration in "
-            f"[task] = {durations.in_words(duration)}: devices decline to hold a report for longer"
+            f"delay in [updates] = {durations.in_words(delay)}, but it must not be above duration "
+            f"in [task] = {durations.in_words(duration)}: devices decline to hold a report for "
+            "longer"
         )
     return None, delay, durations.default_grace(duration) if grace is None else grace

@@ -1,8 +1,8 @@
 """The planner: when a batch is full, absorb it, release, plan and publish, all in one transaction.
 
 What is planned is a function of the accepted reports and of the stored random root, so whoever
-plans a version gets the same one. One process plans at a time, by lease (``loop``); that saves work. What
-makes it safe is that the publishing transaction checks the version it builds on.
+plans a version gets the same one. One process plans at a time, by lease (``loop``); that saves
+work. What makes it safe is that the publishing transaction checks the version it builds on.
 """
 
 from __future__ import annotations

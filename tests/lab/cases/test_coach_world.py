@@ -71,7 +71,7 @@ def test_people_earn_about_what_the_table_says() -> None:
 
 
 def test_people_come_back_used_to_messages_and_days_get_lost() -> None:
-    env = gymnasium.make("tacit/coach-people-v0", missing=1.0).unwrapped
+    env = gymnasium.make("tacit_lab.cases.coach_world:tacit/coach-people-v0", missing=1.0).unwrapped
     env.reset(seed=1)
     paid = [env.step(1) for _ in range(20)]
     assert all(step[1] == 0.0 and step[4]["missing"] for step in paid)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from report import made_up
 
+from lab.report import made_up
 from tacit.util.intervals import Interval
 from tacit_lab.report.analysis import (
     contests,

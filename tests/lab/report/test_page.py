@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report import made_up
 
+from lab.report import made_up
 from tacit.errors import InvalidInput
 from tacit_lab.report.page import _headlines, render, write_report
 from tacit_lab.report.results import read_study

@@ -11,11 +11,11 @@ from tacit.cli.main import app as command
 from tacit.client.device import Device
 from tacit.client.outbox import Delivery
 from tacit.client.transport import Api
+from tacit_service.cli.rehearse import _since, _tenths
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.http.app import create_app
 from tacit_service.planning.loop import PlannerLoop
-from tacit_service.rehearsal.command import _since, _tenths
 from tacit_service.rehearsal.fleet import Fleet
 from tacit_service.rehearsal.people import fleet_population
 

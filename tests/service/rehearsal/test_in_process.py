@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from client.test_fleet import TEXT
 from typer.testing import CliRunner
 
+from service.rehearsal.test_fleet import TEXT
 from tacit.cli.main import app as command
 from tacit.errors import InvalidInput
 from tacit_service.config.deployment import Deployment

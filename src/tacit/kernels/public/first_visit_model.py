@@ -1,8 +1,8 @@
 """Planning on noisy first visits: which next states a pair has, models, plans, occupancy.
 
-Pairs x are those of ``tacit.task.pairs``; the next states found for pair x are succ[i] with count[i] or
-prob[i], ptr[x] <= i < ptr[x + 1]. Policies [H, S] hold pairs, -1 where a state is terminal. Nothing
-here may import rollout, counts or sums: a planner cannot reach raw data.
+Pairs x are those of ``tacit.task.pairs``; the next states found for pair x are succ[i] with
+count[i] or prob[i], ptr[x] <= i < ptr[x + 1]. Policies [H, S] hold pairs, -1 where a state is
+terminal.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Dynamic programming on tables: the model in, values and policies out.
 
-A model lies over declared pairs x of a state and an action (``tacit.task.pairs``): the pairs of state s
-are first[s] <= x < first[s + 1], those of a terminal state none, and its steps pay ``end_reward``.
-The next states of pair x at stage g are succ[i] with chance P[i], begin[g, x] <= i < end[g, x]: a
-dense table is the case of S next states each, and the cost is O(H n) for n of them in all. Shapes:
-R [G', X], Q [H, X], V [H+1, S]; G and G' are 1 or H, separately. Nothing here may import rollout,
-counts or sums: a planner cannot reach raw data.
+A model lies over declared pairs x of a state and an action (``tacit.task.pairs``): the pairs of
+state s are first[s] <= x < first[s + 1], those of a terminal state none, and its steps pay
+``end_reward``. The next states of pair x at stage g are succ[i] with chance P[i], begin[g, x] <= i
+< end[g, x]: a dense table is the case of S next states each, and the cost is O(H n) for n of them
+in all. Shapes: R [G', X], Q [H, X], V [H+1, S]; G and G' are 1 or H, separately.
 
 Loops over pairs and lists run over unsigned numbers: compiled code then need not ask whether an
 index is negative. So a dense table costs 1.06 times what a kernel for dense tables alone does

@@ -1,8 +1,8 @@
 """Gymnasium's classic control and linear systems as compiled worlds, and episodes in them.
 
 The secret truth of simulated people. States, observations and rewards follow Gymnasium's code step
-by step, its single precision included (tests/problems/test_classic_control.py); starting states have the
-same law, from numbers that depend on the episode's key only.
+by step, its single precision included (tests/problems/test_classic_control.py); starting states
+have the same law, from numbers that depend on the episode's key only.
 """
 
 from __future__ import annotations
