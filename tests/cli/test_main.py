@@ -367,7 +367,7 @@ def test_audits_say_what_is_exact_and_what_cannot_be_audited(call) -> None:
 
 
 def test_an_audit_says_where_it_has_no_power(call, monkeypatch) -> None:
-    """Beside a verdict of no violation: guesses that were learned, and a path that shows nothing."""
+    """Beside the verdict: guesses that were learned, and a path that shows nothing."""
 
     def report(method: str, bound: float) -> AuditReport:
         found = (MethodBound(method, bound, NOTHING, "", ""),)
