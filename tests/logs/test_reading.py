@@ -19,7 +19,7 @@ from tacit.logs.mapping import Mapped, make_mapping
 from tacit.logs.prior import Prior
 from tacit.logs.reading import open_log
 from tacit.logs.run import ASSUMES, EPISODES, offline
-from tacit.logs.screen import MARK
+from tacit.logs.screen import MARK, Exact
 from tacit.logs.simulated import simulate_log, write_log
 from tacit.report.log_page import render_page
 from tacit.statistics.logged import LoggedVisits
@@ -404,6 +404,35 @@ def test_a_row_longer_than_a_piece_keeps_no_other_from_being_read(tmp_path, monk
         found.append([column.tobytes() for column in log] + [exact])
     assert found[0] == found[1] and exact.kept == 998 and not exact.stopped
     assert exact.left["have too many or too few cells"] == 2
+
+
+ODD = b'\n \r \r\n , "" """ \x00 \xff a \xef\xbb\xbf'.split(b" ")
+
+
+def test_what_is_read_of_a_row_does_not_depend_on_where_it_lies(tmp_path, monkeypatch) -> None:
+    """Lines that are none and rows with anything in quotes, wherever a piece ends."""
+    rng, names = np.random.default_rng(0), b"who,stay,day,score,mood,age,did\n"
+
+    def line(k: int) -> bytes:
+        inside = b"".join(ODD[i] for i in rng.integers(len(ODD), size=rng.integers(1, 30)))
+        quoted = b'"' + inside.replace(b'"', b'""') + b'"'
+        none = b",".join([quoted] * int(rng.integers(1, 7))) + b"\n"
+        return none if k % 5 == 4 else b"%d,1,1,3,%s,20,rest\r\n" % (k, quoted)
+
+    lines = [line(k) for k in range(60)]
+    (tmp_path / "log.csv").write_bytes(names + b"".join(lines))
+    pieces = []
+    for block in (8 << 20, *range(3, 400, 7)):
+        monkeypatch.setattr(reading, "BLOCK", block)
+        exact = Exact()
+        found = pa.Table.from_batches(reading._csv(tmp_path / "log.csv", raw(), exact))
+        pieces.append((found.to_pydict(), exact))
+    assert all(piece == pieces[0] for piece in pieces)
+    assert pieces[0][0]["who"] == [b"%d" % k for k in range(60) if k % 5 != 4]
+    moods = [text for k, text in enumerate(lines) if k % 5 != 4]
+    for mood, text in zip(pieces[0][0]["mood"], moods, strict=True):
+        assert b'"' + (mood or b"").replace(b'"', b'""') + b'"' in text
+    assert pieces[0][1].rows == pieces[0][1].left["have too many or too few cells"] == 12
 
 
 @pytest.mark.parametrize("first", ["a,1,1,calm", "who;stay;day;mood", "x" * 200_000, "", '"who'])
