@@ -474,6 +474,25 @@ def test_values_that_are_all_missing_have_no_type_and_are_read(tmp_path) -> None
     assert open_log(tmp_path / "parts", raw()).read().exact.left["have no person"] == 2
 
 
+@pytest.mark.parametrize(
+    "who",
+    [
+        pa.array(["", None, "a"]),
+        pa.array(["", None, "a"]).dictionary_encode(),
+        pa.array([b"", None, b"a"]),
+        pa.array([np.nan, None, 1.0], pa.float32()),
+        pa.array([np.nan, None, 1.0]),
+    ],
+    ids=lambda who: str(who.type),
+)
+def test_rows_whose_person_is_empty_or_no_number_are_nobodys(tmp_path, who) -> None:
+    """Taken for one person, somebody without a key would move that one, and miss beside it."""
+    made = table(day=[1, 1, 1]) | {"who": who}
+    pyarrow.parquet.write_table(pa.table(made), tmp_path / "log.parquet")
+    _, exact = open_log(tmp_path / "log.parquet", raw()).read()
+    assert exact.left["have no person"] == 2 and exact.people == exact.kept == 1
+
+
 def test_the_holder_is_told_what_does_not_fit_and_what_to_do(tmp_path) -> None:
     made = table(
         day=["1", "2", "3", "4", "x", None],
