@@ -280,6 +280,28 @@ def test_a_minari_data_set_is_a_log(episodes) -> None:
     assert kept(found) == [[0, 1], [0, 1], [1, 0], [1, 3]]
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"observations": np.array([0, 1])},
+        {"observations": np.array([0, "x", {}], dtype=object)},
+        {"rewards": np.array([0.0])},
+        {"actions": np.array([[1], [0]])},
+        {"terminations": np.zeros(5, dtype=bool)},
+    ],
+    ids=str,
+)
+def test_an_episode_of_another_form_keeps_no_other_from_being_read(episodes, wrong) -> None:
+    held = sys.modules["minari"].load_dataset("any")
+    (one,) = held.iterate_episodes()
+    alone = open_log("minari:any", episodes).read()
+    other = SimpleNamespace(**{**vars(one), "id": 3, **wrong})
+    held.iterate_episodes = lambda: iter([other, one])
+    log, exact = open_log("minari:any", episodes).read()
+    assert kept(log) == kept(alone.log) and not exact.stopped
+    assert exact.left["are an episode of another form"] == 1
+
+
 def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> None:
     """Nobody knows whose its episodes are; a log with persons is covered over all of theirs."""
     result = offline("minari:any", episodes, epsilon=1.0, noise="simulated")

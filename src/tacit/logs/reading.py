@@ -324,16 +324,35 @@ def _minari(name: str, mapped: Mapped) -> LogSource:
     seen = [f"observation[{i}]" for i in range(*shape)] if shape else ["observation"]
     _check_columns(["person", "step", *seen, "action", "reward", "ends"], mapped, name)
 
+    number, kinds = pa.float64(), {"person": pa.int64(), "ends": pa.bool_()}
+    schema = pa.schema([(x, kinds.get(x, number)) for x in mapped.read])
+
     def pieces(exact: Exact) -> Iterator[Any]:
         for episode in dataset.iterate_episodes():
-            rows = np.asarray(episode.observations).reshape(-1, len(seen))
-            columns: dict[str, Any] = {"person": np.full(len(rows), int(episode.id))}
-            columns["step"] = np.arange(len(rows))
-            columns |= dict(zip(seen, rows.T, strict=True))
-            columns["action"] = pa.array([*np.asarray(episode.actions).tolist(), None])
-            columns["reward"] = np.append(np.asarray(episode.rewards, dtype=np.float64), np.nan)
-            columns["ends"] = np.append(np.asarray(episode.terminations, dtype=bool), False)
-            yield pa.record_batch({name: pa.array(columns[name]) for name in mapped.read})
+            try:
+                rows = _episode(episode, seen, schema)
+            except (
+                ValueError,
+                TypeError,
+                NotImplementedError,
+            ):  # it keeps no other from being read
+                exact.rows += 1
+                exact.left["are an episode of another form"] += 1
+                continue
+            yield rows
 
-    number, kinds = pa.float64(), {"person": pa.int64(), "ends": pa.bool_()}
-    return LogSource(mapped, pieces, (pa.schema([(x, kinds.get(x, number)) for x in mapped.read]),))
+    return LogSource(mapped, pieces, (schema,))
+
+
+def _episode(episode: Any, seen: list[str], schema: Any) -> Any:
+    """The rows of an episode of a Minari data set."""
+    import pyarrow as pa
+
+    rows = np.asarray(episode.observations).reshape(-1, len(seen))
+    columns: dict[str, Any] = {"person": np.full(len(rows), int(episode.id))}
+    columns["step"] = np.arange(len(rows))
+    columns |= dict(zip(seen, rows.T, strict=True))
+    columns["action"] = [*np.asarray(episode.actions).tolist(), None]
+    columns["reward"] = np.append(np.asarray(episode.rewards, dtype=np.float64), np.nan)
+    columns["ends"] = np.append(np.asarray(episode.terminations, dtype=bool), False)
+    return pa.record_batch([pa.array(columns[x.name], x.type) for x in schema], schema=schema)
