@@ -41,6 +41,7 @@ from tacit.logs.simulated import simulate_log, write_log
 from tacit.service.answers import Refused
 from tacit.service.collector import Collector
 from tacit.service.deployment import Deployment
+from tacit.service.http.app import create_app
 from tacit.service.planning import LEASE_SECONDS, PlannerLoop
 from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.compiled import compiled_run
@@ -58,7 +59,7 @@ EXAMPLES = {
 SMALL = "-P states=3 -P actions=2 -P horizon=4"
 FEW = "--episodes 60 --seeds 2 --json"
 TRIALS = "--trials 300 --seconds 1000 --seed 1 --json"
-LOG = "offline log.csv --task task.toml --simulated --seed 3 --epsilon 2"
+LOG = "offline log.csv --task task.toml --simulated --seed 3 --epsilon 8"
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "list agents": ("list agents --json",),
@@ -83,6 +84,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "guarantee search": ("guarantee cart-pole tacit-search --epsilon 5 --json",),
     "guarantee as NIST": ("guarantee river-swim tacit-joint --epsilon 1 --form nist",),
     "guarantee as OpenDP": ("guarantee river-swim tacit-joint --epsilon 1 --form opendp",),
+    "guarantee --diff": (
+        f"run random-mdp ldp-obi {SMALL} --epsilon 9 --out one {FEW}",
+        f"run random-mdp tacit-local {SMALL} --epsilon 9 --out two {FEW}",
+        "guarantee --diff one/result.json two/result.json --json",
+    ),
     "run not private": (f"run random-mdp psrl {SMALL} {FEW}",),
     "run local": (f"run random-mdp tacit-local {SMALL} --epsilon 4 {FEW}",),
     "run returning": (
@@ -123,7 +129,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "evaluate": (
         f"{LOG} --out made",
         "evaluate made made/policy.json --task task.toml --json",
-        "evaluate log.csv made/policy.json --task task.toml --simulated --epsilon 2 --json",
+        "evaluate log.csv made/policy.json --task task.toml --simulated --epsilon 8 --json",
     ),
     "run with a log": (
         f"{LOG} --out made",
@@ -140,18 +146,19 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "serve web.toml --consent",
     ),
     "serve --init": ("serve new.toml --init", "serve new.toml --check --json"),
-    "tokens, task, backup and erase": (
+    "tokens and tasks": (
         "serve new.toml --init",
         "tokens new.toml issue --count 3 --label two --out tokens.txt --json",
         "tokens new.toml revoke 2 --json",
         "tokens new.toml list --json",
         "task new.toml pause --json",
         "task new.toml resume --json",
-        "backup new.toml copy.db --drill --json",
-        "erase new.toml all --yes --json",
     ),
-    "fleet": ("fleet coach_joint.toml --virtual --users 60 --json",),
-    "study of the clinic": ("study clinic --people 400 --epsilon 8 --runs 1 --json",),
+    "back up": (
+        "tokens local.toml list --json",
+        "backup local.toml copy.db --drill --json",
+    ),
+    "fleet": ("fleet paced.toml --virtual --users 400 --json",),
     "study of the coach": (
         "study coach --people 60 --epsilon 8 --runs 1 --agents tacit-joint,tacit-local --json",
     ),
@@ -163,12 +170,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 """What is run one after the other in a folder of its own, by name."""
 
-SLOW = {"demo"}
-"""Commands of a minute, whose test is marked slow."""
+PASSING = {
+    *("tacit", "version", "seconds", "episodes_per_second", "timing"),
+    *("quick", "full", "paper_size", "issued_at", "revoked_at"),
+}
+"""Fields that are other ones whenever a command is run, whenever one is timed, or by version."""
 
-PASSING = {"tacit", "seconds", "episodes_per_second", "version", "timing"}
-"""Fields that are other ones whenever a command is run, or with every version."""
-
+PACED = '[population]\nusers = 400\npace = "50/day"'
 SWEEP = """
 episodes = [60]
 seeds = 2
@@ -186,7 +194,7 @@ name = "tacit-local"
 MAPPING = """
 [data]
 name = "made up"
-people = 500
+people = 4000
 [budget]
 epsilon = 8.0
 delta = 1e-4
@@ -208,11 +216,15 @@ horizon = 12
 
 def _scratch(folder: Path) -> None:
     """What the commands read."""
-    for file in EXAMPLES.values():
+    for file in (*EXAMPLES.values(), *EXAMPLES["health_coach"].parent.glob("*.py")):
         shutil.copy(file, folder)
+    with zipfile.ZipFile(TESTS / "service" / "first_series.zip") as packed:
+        packed.extractall(folder)
+    joint = EXAMPLES["health_coach joint"].read_text()
+    (folder / "paced.toml").write_text(joint.replace("[population]\nusers = 10000", PACED))
     (folder / "sweep.toml").write_text(SWEEP)
     (folder / "task.toml").write_text(MAPPING)
-    log = simulate_log(chain(), uniform(chain()), 400, np.random.default_rng(0))
+    log = simulate_log(chain(), uniform(chain()), 3000, np.random.default_rng(0))
     write_log(log, folder / "log.csv")
 
 
@@ -257,16 +269,18 @@ def lasting(value: Any, folder: Path) -> Any:
 
 
 def run_commands(name: str) -> dict[str, str]:
-    """Digests of every field that the commands of a case print; of all words, if it is no JSON."""
+    """Digests of every field that the commands of a case print as JSON, and of what people read."""
     found: dict[str, str] = {}
-    with _folder() as folder:
+    with _folder() as folder, seeded():
         _scratch(folder)
         for number, words in enumerate(COMMANDS[name], 1):
             text = printed(words)
-            fields = {"text": text}
-            if "--json" in words or "--form" in words:
-                said = json.loads(text, parse_constant=str)
-                fields = said if isinstance(said, dict) else {"list": said}
+            if "--consent" in words:
+                fields = {"text": text}
+            elif "--json" in words or "--form" in words:
+                fields = json.loads(text, parse_constant=str)
+            else:  # it is run for what the next one reads
+                continue
             digests = {key: json_digest(value) for key, value in lasting(fields, folder).items()}
             found |= {f"{number} {key}": value for key, value in digests.items()}
     return found
@@ -300,8 +314,7 @@ def first_series() -> dict[str, str]:
     """What databases of the first series yield: one is refused, the other goes on to its end."""
     found = {}
     with _folder() as folder, seeded():
-        with zipfile.ZipFile(TESTS / "service" / "first_series.zip") as packed:
-            packed.extractall(folder)
+        _scratch(folder)
         (folder / "joint.key").chmod(0o600)
         with (folder / "joint.toml").open("a") as file:
             file.write("[storage]\nwitness_on_same_disk = true\n")
@@ -311,8 +324,10 @@ def first_series() -> dict[str, str]:
             found["joint"] = f"refused as {refused.reason}"
         now = 1.8e9
         with Collector.open(Deployment.load(folder / "local.toml"), clock=lambda: now) as collector:
-            loop = PlannerLoop(collector)
-            rng = np.random.default_rng(0)
+            loop, rng = PlannerLoop(collector), np.random.default_rng(0)
+            loop.step()
+            now += LEASE_SECONDS  # the old lease is nobody's
+            loop.step()
             while not collector.status().finished:
                 count = collector.status().next_batch
                 reports = local_reports(collector, rng, count)
@@ -335,6 +350,16 @@ def first_series() -> dict[str, str]:
 def _rows(file: Path, what: str) -> str:
     with contextlib.closing(sqlite3.connect(file)) as connection:
         return digest([repr(connection.execute(f"SELECT {what}").fetchall()).encode()])
+
+
+def addresses() -> dict[str, str]:
+    """The OpenAPI document of the service, by address."""
+    with _folder() as folder:
+        _scratch(folder)
+        with Collector.open(Deployment.load(folder / "coach.toml")) as collector:
+            document = create_app(collector).openapi()
+    paths = {name: json_digest(said) for name, said in document["paths"].items()}
+    return {**paths, "components": json_digest(document["components"])}
 
 
 def vectors() -> dict[str, str]:
@@ -369,6 +394,7 @@ FACTS: dict[str, Callable[[], dict[str, str]]] = {
     "terms": terms,
     "offline files": offline_files,
     "first series": first_series,
+    "addresses": addresses,
     "vectors": vectors,
     "runs": runs,
     "device wheel": device_wheel,

@@ -26,6 +26,7 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 import traceback
 import warnings
 from functools import cache
@@ -40,7 +41,7 @@ import pytest  # noqa: E402
 from golden import machine  # noqa: E402
 from golden.cases import FAMILIES, cases  # noqa: E402
 from golden.fleet import FLEETS, measure_fleet  # noqa: E402
-from golden.frozen import COMMANDS, FACTS, SLOW, measure_frozen  # noqa: E402
+from golden.frozen import COMMANDS, FACTS, measure_frozen  # noqa: E402
 from golden.measure import measure  # noqa: E402
 
 HEADER = "recorded with"
@@ -52,7 +53,7 @@ FILES = {THOROUGH: "thorough.json", FROZEN: "frozen.json"}
 SETS = {
     "digests": (*FAMILIES, "service"),
     "thorough": ("thorough",),
-    "frozen": ("frozen", "frozen slowly"),
+    "frozen": ("frozen",),
 }
 """What is recorded together, as the families that it is made of."""
 LONG = 2000
@@ -67,8 +68,8 @@ def names(family: str) -> list[str]:
         return [SERVICE + name for name in FLEETS]
     if family == "thorough":
         return [THOROUGH + name for name, case in cases().items() if case.plain]
-    if family.startswith("frozen"):
-        return [FROZEN + n for n in (*FACTS, *COMMANDS) if (n in SLOW) == family.endswith("slowly")]
+    if family == "frozen":
+        return [FROZEN + name for name in (*FACTS, *COMMANDS)]
     return [name for name, case in cases().items() if case.family == family]
 
 
@@ -98,10 +99,10 @@ def answers(*families: str) -> dict[str, Digests]:
         machine.add_plainly()
         wanted = [name for family in families for name in names(family)]
         return {HEADER: machine.header(), **{name: measured(name) for name in wanted}}
-    environment = machine.pinned_environment()
-    command = [sys.executable, __file__, "--answers", *families]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, Digests] = json.loads(done.stdout)
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        command = [sys.executable, __file__, "--answers", file.name, *families]
+        subprocess.run(command, env=machine.pinned_environment(), check=True)
+        found: dict[str, Digests] = json.load(file)
     return found
 
 
@@ -165,7 +166,8 @@ def main() -> int:
     parser.add_argument("--answers", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.answers:  # asked by this file, in a pinned process
-        json.dump(answers(*options.answers), sys.stdout)
+        file, *families = options.answers
+        Path(file).write_text(json.dumps(answers(*families)))
         return 0
     if reason := machine.reason_to_skip():
         sys.exit(reason)

@@ -8,9 +8,3 @@ from golden.record import check, names
 @pytest.mark.parametrize("name", names("frozen"))
 def test_as_recorded(name: str) -> None:
     check("frozen", name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", names("frozen slowly"))
-def test_as_recorded_slowly(name: str) -> None:
-    check("frozen slowly", name)
