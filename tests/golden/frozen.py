@@ -38,13 +38,13 @@ from tacit.cli.main import main
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.logs.simulated import simulate_log, write_log
-from tacit.service.answers import Refused
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.http.app import create_app
-from tacit.service.planning import LEASE_SECONDS, PlannerLoop
 from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.compiled import compiled_run
+from tacit.simulation.dispatch import compiled_run
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.http.app import create_app
+from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
+from tacit_service.responses import Refused
 
 TESTS = Path(__file__).resolve().parents[1]
 PROJECT = TESTS.parent
