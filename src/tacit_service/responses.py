@@ -24,10 +24,6 @@ class UnknownVersion(InvalidInput):
     """A request names a policy version that was never published."""
 
 
-class Exists(InvalidInput):
-    """There is a task of that name already."""
-
-
 class TaskClosed(InvalidInput):
     """The operator closed the task."""
 

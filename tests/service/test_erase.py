@@ -110,7 +110,7 @@ def test_the_command_says_what_it_cannot_do(deploy, opened, capsys, monkeypatch)
     collector.close()
     path = str(Path(collector.deployment.folder) / "deployment0.toml")
     for arguments, status in ((["all"], 2), (["all", "--yes", "--json"], 0)):
-        monkeypatch.setattr("sys.argv", ["tacit", "erase", path, *arguments])
+        monkeypatch.setattr("sys.argv", ["tacit", "admin", "erase", path, *arguments])
         with pytest.raises(SystemExit) as left:
             main()
         assert left.value.code == status

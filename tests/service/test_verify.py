@@ -58,7 +58,7 @@ def test_the_command(deploy, opened, capsys, monkeypatch) -> None:
     deployment = deploy(users=300, batch=60, keep="true")
     run(opened(deployment), local_reports, 200, 70)
     path = next(deployment.folder.glob("*.toml"))
-    monkeypatch.setattr("sys.argv", ["tacit", "serve", str(path), "--verify", "--json"])
+    monkeypatch.setattr("sys.argv", ["tacit", "admin", "verify", str(path), "--json"])
     with pytest.raises(SystemExit) as end:
         main()
     said = json.loads(capsys.readouterr().out)

@@ -147,7 +147,7 @@ class Deployment:
                 f"the witness {deployment.witness.name} would lie on the disk of the database: "
                 "whoever restores that disk turns back both, and noise is drawn twice unnoticed. "
                 "Name a file on another disk as witness in [storage], or accept this openly with "
-                "witness_on_same_disk = true (devices, --check and the dashboard say so)"
+                "witness_on_same_disk = true (devices, tacit admin check and the dashboard say so)"
             )
         return deployment
 

@@ -20,7 +20,6 @@ from starlette.exceptions import HTTPException
 from tacit.errors import InvalidInput, TacitError
 from tacit_service.http.readiness import place
 from tacit_service.responses import (
-    Exists,
     Paused,
     Refused,
     TaskClosed,
@@ -42,7 +41,6 @@ CODES: dict[str, int] = {
     "request_timeout": 408,
     "paused": 409,
     "closed": 409,
-    "exists": 409,
     "too_large": 413,
     "too_many_reports": 413,
     "unsupported_media_type": 415,
@@ -118,8 +116,8 @@ def shape(error: TacitError) -> ApiError:
     if isinstance(error, Paused):
         hint, pause = "keep the report, and send the same bytes later", {"Retry-After": "60"}
         return ApiError("paused", str(error), hint, pause)
-    if isinstance(error, TaskClosed | Exists):
-        return ApiError("closed" if isinstance(error, TaskClosed) else "exists", str(error))
+    if isinstance(error, TaskClosed):
+        return ApiError("closed", str(error))
     if isinstance(error, InvalidInput):
         return ApiError("invalid", str(error), "compare with /openapi.json")
     raise error

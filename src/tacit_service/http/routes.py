@@ -16,13 +16,13 @@ from tacit_service.responses import Ticket, UploadAnswer
 
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
-    from tacit_service.http.metrics import TaskMetrics
+    from tacit_service.http.metrics import Metrics
 
 Version = Annotated[int, Path(ge=0, le=models.LARGEST_VERSION, description="Version of a policy.")]
 IfNoneMatch = Annotated[str | None, Header(description="ETag of the policy already held.")]
 
 
-def api(collector: Collector, door: Door, counters: TaskMetrics) -> tuple[APIRouter, Upload]:
+def api(collector: Collector, door: Door, metrics: Metrics) -> tuple[APIRouter, Upload]:
     """The routes on one collector; and the one that takes uploads, for those in a hurry."""
     routes, writer = APIRouter(), uploads.Writer(collector)
     deployment = collector.deployment
@@ -115,7 +115,7 @@ def api(collector: Collector, door: Door, counters: TaskMetrics) -> tuple[APIRou
             await read_body(request, limits.max_body_bytes), limits.max_batch
         )
         answer = await writer.settle(collector.read(task_id, reports, sender))
-        counters.count_reports(outcome.outcome for outcome in answer.outcomes)
+        metrics.count_reports(outcome.outcome for outcome in answer.outcomes)
         return Response(uploads.ANSWER.dump_json(answer), media_type="application/json")
 
     @routes.get("/v1/guarantee", response_model=models.GuaranteeBody, responses=documented())

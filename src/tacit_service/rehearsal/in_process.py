@@ -1,4 +1,4 @@
-"""``tacit fleet FILE --virtual``: a whole deployment in this process, on a clock that jumps."""
+"""``tacit admin rehearse --virtual``: a deployment in this process, on a clock that jumps."""
 
 from __future__ import annotations
 

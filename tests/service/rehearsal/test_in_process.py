@@ -52,11 +52,15 @@ def test_nobody_begins_in_the_last_week_of_a_task_that_closes(swim) -> None:
 def test_the_command_says_how_much_time_went_by(swim) -> None:
     deployment = swim(agent="tacit-joint")
     path = str(deployment.folder / "swim.toml")
-    result = CliRunner().invoke(command, ["fleet", path, "--virtual", "--users", "40", "--json"])
+    result = CliRunner().invoke(
+        command, ["admin", "rehearse", path, "--virtual", "--users", "40", "--json"]
+    )
     said = json.loads(result.stdout)
     assert said["outcomes"] == {"accepted": 40} and said["timing"]["virtual_days"] > 7
     assert [entry.name for entry in deployment.folder.iterdir()] == ["swim.toml"]
     with pytest.raises(InvalidInput, match='pace = "150/day"'):
         lived(swim(pace=""), 10)
-    wrong = CliRunner().invoke(command, ["fleet", path, "--virtual", "--address", "https://x"])
+    wrong = CliRunner().invoke(
+        command, ["admin", "rehearse", path, "--virtual", "--address", "https://x"]
+    )
     assert "leave --address and --tokens out" in str(wrong.exception)

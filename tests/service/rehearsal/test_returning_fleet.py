@@ -71,13 +71,16 @@ def test_once_in_every_period_is_reported_in_each(swim) -> None:
 
 def test_the_command_says_who_came_back(swim) -> None:
     path = str(swim().folder / "swim.toml")
-    ask = ["fleet", path, "--virtual", "--users", "10", "--returns", "3", "--json"]
+    ask = ["admin", "rehearse", path, "--virtual", "--users", "10", "-R", "times=3", "--json"]
     said = json.loads(CliRunner().invoke(command, ask).stdout)
     assert said["visits"] == {
         **{"people": 10, "law": "rounds", "participations": 30, "reported": 10},
         **{"free_rides": 20, "decoys": 0, "refused_by_rule": 0},
     }
-    refused = CliRunner().invoke(command, ["fleet", path, "--returns", "3"])
-    assert "--returns needs --virtual" in str(refused.exception)
+    refused = CliRunner().invoke(command, ["admin", "rehearse", path, "-R", "times=3"])
+    assert "-R needs --virtual" in str(refused.exception)
+    for pair, why in (("time=3", "did you mean 'times'"), ("times=0", "times = 0")):
+        refused = CliRunner().invoke(command, [*ask[:4], "-R", pair])
+        assert why in str(refused.exception)
     with pytest.raises(InvalidInput, match='participations = "any"'):
         lived(swim(""), 10, Returns(3))
