@@ -180,7 +180,7 @@ KILLED = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from papers.test_reproduce import TOY
-from tacit_papers import Size, reproduce
+from tacit_lab.figures import Size, reproduce
 import dataclasses
 
 def parts(size):
