@@ -8,7 +8,7 @@ import pytest
 
 from tacit.cli import main
 
-GROUPS = ("tacit.commands", "tacit.lists")
+GROUPS = ("tacit.commands", "tacit.lists", "tacit.experiments")
 
 
 @pytest.fixture

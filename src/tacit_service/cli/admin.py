@@ -22,11 +22,14 @@ MOST_TOKENS = 1_000_000
 """In one call."""
 ACTIONS = {"pause": "paused", "resume": "open", "close": "closed"}
 
-admin = typer.Typer(
-    help="Check, rehearse and look after a deployment.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+admin = typer.Typer(rich_markup_mode=None)
+
+
+@admin.callback(invoke_without_command=True)
+def root(context: typer.Context) -> None:
+    """Check, rehearse and look after a deployment."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @admin.command()

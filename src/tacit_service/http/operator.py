@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tacit_service.collector import Collector
     from tacit_service.intake.task_state import Word
 
-MOST_BYTES = 2_000
 MOST_TOKENS = 1000
 """Of one call."""
 
@@ -59,7 +58,7 @@ NEW_TOKENS = TypeAdapter(NewTokens)
 def operator_api(collector: Collector, door: Door) -> APIRouter:
     """The routes. Tokens are checked before anything else is."""
     routes = APIRouter(prefix="/v1/operator", tags=["operator"], dependencies=[Depends(SCHEME)])
-    errors = ("unauthorized", "forbidden")
+    limits, errors = collector.deployment.settings.server, ("unauthorized", "forbidden")
     turns = documented(*errors, "closed")
 
     async def admit(request: Request, call: str) -> None:
@@ -104,7 +103,7 @@ def operator_api(collector: Collector, door: Door) -> APIRouter:
     async def tokens(request: Request) -> Response:
         """Issue tokens. They are in the answer, once; the database keeps digests."""
         await admit(request, "tokens")
-        new = validated(NEW_TOKENS, await read_body(request, MOST_BYTES))
+        new = validated(NEW_TOKENS, await read_body(request, limits.max_body_bytes))
         issued = await run_in_threadpool(
             collector.tokens.issue, new.role, int(new.count), new.label
         )

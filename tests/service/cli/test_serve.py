@@ -22,6 +22,13 @@ def file(call, tmp_path: Path) -> Path:
     return tmp_path / "coach.toml"
 
 
+def test_admin_lists_what_it_does(call) -> None:
+    for words in (("admin",), ("admin", "--help"), ("admin", "tokens", "-h")):
+        done = call(*words)
+        assert done.status == 0 and "Usage: tacit admin" in done.out
+    assert "rehearse" in call("admin").out
+
+
 def test_init_writes_the_example_once(call, file: Path) -> None:
     text = file.read_text()
     assert text == Deployment.example()
