@@ -44,7 +44,7 @@ class Unavailable(TacitError):
         self.reason = reason
 
 
-class Refused(TacitError):
+class ServiceRefused(TacitError):
     """The stored state must not be used as it is; the message says what to do.
 
     Attributes:

@@ -19,7 +19,7 @@ from tacit_service.config.deployment import Deployment
 from tacit_service.http.errors import CODES
 from tacit_service.http.metrics import Metrics
 from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage import schema
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,7 +115,7 @@ def test_keys_are_rotated_and_old_copies_refused_as_the_guide_says(tmp_path: Pat
     with Collector.open(Deployment.load(path)) as collector:
         other = trajectories(collector, np.random.default_rng(7), collector.status().next_batch)
         collector.upload(collector.deployment.task_id, other, None)
-        with pytest.raises(Refused, match="restored from before release 2"):
+        with pytest.raises(ServiceRefused, match="restored from before release 2"):
             PlannerLoop(collector).step()
 
 

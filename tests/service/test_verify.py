@@ -116,7 +116,7 @@ def test_the_same_reports_in_any_order_give_the_same_policies(deploy, opened) ->
         )
     rng = np.random.default_rng(5)
     for _ in range(3):
-        publication = one.billboard.published(one.policy().version).publication
+        publication = one.publications.published(one.policy().version).publication
         reports = [report_under(one.deployment, publication, rng) for _ in range(60)]
         for collector, cut in ((one, 60), (two, 13)):
             order = rng.permutation(60) if collector is two else np.arange(60)

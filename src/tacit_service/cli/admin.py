@@ -43,12 +43,12 @@ def check(
     """
     from tacit.cli.guarantee import lines_of
     from tacit.forecast import forecast
-    from tacit_service.config.arrival_rate import nonsense, pacing, sentences
+    from tacit_service.config.arrival_rate import impossible, pacing, sentences
     from tacit_service.config.deployment import Deployment
     from tacit_service.config.experiment import outlook
 
     deployment = Deployment.load(path)
-    if wrong := nonsense(deployment):
+    if wrong := impossible(deployment):
         raise InvalidInput(f"{path}: " + "; and ".join(wrong))
     expected, paced = forecast(deployment.bound), pacing(deployment)
     said, planned = outlook(path, deployment)
@@ -198,7 +198,7 @@ def state(
         raise InvalidInput("a closed task cannot be opened again; if you mean it, add --yes")
     with Collector.open(Deployment.load(deployment)) as collector:
         (word,) = (word for word in WORDS if word == ACTIONS[action])
-        now = collector.turn(word)
+        now = collector.set_state(word)
     print(json.dumps({"state": now.word}) if as_json else SAID[now.word])
 
 

@@ -20,10 +20,10 @@ from tacit.util.durations import DAY
 
 if TYPE_CHECKING:
     from tacit_service.rehearsal.fleet import Fleet, Watch
-    from tacit_service.rehearsal.people import Population, Searchers
-    from tacit_service.rehearsal.returning_fleet import Returns
+    from tacit_service.rehearsal.people import SearchPeople, TablePeople
+    from tacit_service.rehearsal.returning_fleet import ReturnPattern
 
-    People = Population | Searchers
+    People = TablePeople | SearchPeople
 
 
 def rehearse(
@@ -79,13 +79,14 @@ def rehearse(
     people = fleet_population(d.settings.fleet, d.folder, d.task)
     own_tokens = d.settings.population.tokens == "per-device"
     if virtual:
-        from tacit_service.rehearsal.in_process import rehearsal
+        from tacit_service.rehearsal import in_process
 
         if address is not None or tokens is not None:
             raise InvalidInput("--virtual needs no service: leave --address and --tokens out")
         often = _returns(returning)
-        with rehearsal(d, people, users, integer(seed, "--seed", low=0), often) as cohort:
-            _run(cohort, people, users, deployment, as_json=as_json)
+        root = integer(seed, "--seed", low=0)
+        with in_process.rehearse(d, people, users, root, often) as fleet:
+            _run(fleet, people, users, deployment, as_json=as_json)
         return
     if returning:
         raise InvalidInput("-R needs --virtual: days of a running service are real")
@@ -99,7 +100,7 @@ def rehearse(
         seed=integer(seed, "--seed", low=0),
     )
     try:
-        if sent.terms.task_id != d.begun_as(sent.terms.task_id).task_id:
+        if sent.terms.task_id != d.as_recorded(sent.terms.task_id).task_id:
             raise InvalidInput(
                 f"{address} serves {sent.terms.name!r} on other terms than {deployment}; restart "
                 "one of them"
@@ -109,10 +110,10 @@ def rehearse(
         sent.close()
 
 
-def _returns(pairs: Pairs) -> Returns | None:
+def _returns(pairs: Pairs) -> ReturnPattern | None:
     """How people come back, from ``-R`` pairs."""
     from tacit.validate import integer
-    from tacit_service.rehearsal.returning_fleet import Returns
+    from tacit_service.rehearsal.returning_fleet import ReturnPattern
 
     if not pairs:
         return None
@@ -122,7 +123,7 @@ def _returns(pairs: Pairs) -> Returns | None:
         raise InvalidInput(f"-R {key} is not known{suggestion(key, kinds)}")
     values = {key: read(text, key, kinds[key]) for key, text in texts.items()}
     integer(values.get("times", 1), "times", low=1)
-    return Returns(**values)
+    return ReturnPattern(**values)
 
 
 def _run(fleet: Fleet, people: People, users: int, path: Path, *, as_json: bool) -> None:
@@ -217,9 +218,9 @@ def _result(
 
 def _visits(fleet: Fleet, people: int) -> dict[str, Any]:
     """Of people who come back: how often they took part, and how often that was reported."""
-    from tacit_service.rehearsal.returning_fleet import Regulars
+    from tacit_service.rehearsal.returning_fleet import ReturningFleet
 
-    if not isinstance(fleet, Regulars):
+    if not isinstance(fleet, ReturningFleet):
         return {}
     visits = fleet.visits
     return {

@@ -16,7 +16,7 @@ from tacit.sample_size import plan
 from tacit.sample_size.question import Question
 from tacit.task.participation import Participation
 from tacit_service.config.deployment import Deployment
-from tacit_service.rehearsal.people import Searchers, fleet_population
+from tacit_service.rehearsal.people import SearchPeople, fleet_population
 
 CHECK_SECONDS = 5.0
 """What ``tacit admin check`` spends on it."""
@@ -42,7 +42,7 @@ def question_of(deployment: Deployment) -> Question:
     if "problem" not in people:
         return Question(task, deployment.agent, None, coming)
     found = fleet_population(people, deployment.folder, task)
-    problem: Problem = found.problem if isinstance(found, Searchers) else found.problems[0]
+    problem: Problem = found.problem if isinstance(found, SearchPeople) else found.problems[0]
     return Question(problem, deployment.agent, task, coming)
 
 

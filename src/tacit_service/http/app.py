@@ -13,8 +13,8 @@ from fastapi.middleware.cors import CORSMiddleware
 from tacit._version import __version__
 from tacit_service import dashboard
 from tacit_service.http import errors
-from tacit_service.http.auth import Door, documented
-from tacit_service.http.limits import Edge
+from tacit_service.http.auth import Authenticator, documented
+from tacit_service.http.limits import RequestLimits
 from tacit_service.http.metrics import Metrics
 from tacit_service.http.monitoring import monitoring
 from tacit_service.http.operator import operator_api
@@ -41,13 +41,13 @@ CROSS_ORIGIN: dict[str, Any] = {
 
 def create_app(collector: Collector, planner: PlannerLoop | None = None) -> FastAPI:
     """An ASGI application on an open collector; it runs the planner, and closes both at its end."""
-    door, metrics = Door(collector), _metrics(collector, planner)
-    routes, upload = api(collector, door, metrics)
+    auth, metrics = Authenticator(collector), _metrics(collector, planner)
+    routes, upload = api(collector, auth, metrics)
     pages = APIRouter(responses=_beside_pages())
     pages.include_router(dashboard.router(collector))
-    watched = monitoring(collector, door, metrics)
-    app = _assemble([routes, watched, operator_api(collector, door), pages], collector, planner)
-    app.add_middleware(Edge, metrics=metrics, upload=upload)
+    watched = monitoring(collector, auth, metrics)
+    app = _assemble([routes, watched, operator_api(collector, auth), pages], collector, planner)
+    app.add_middleware(RequestLimits, metrics=metrics, upload=upload)
     if origins := collector.deployment.settings.server.origins:
         app.add_middleware(CORSMiddleware, allow_origins=origins, **CROSS_ORIGIN)
     return app
@@ -56,9 +56,9 @@ def create_app(collector: Collector, planner: PlannerLoop | None = None) -> Fast
 def monitor_app(collector: Collector, planner: PlannerLoop) -> FastAPI:
     """The same for a planner that takes no reports: it can be watched, and no more."""
     metrics = _metrics(collector, planner)
-    routes = monitoring(collector, Door(collector), metrics)
+    routes = monitoring(collector, Authenticator(collector), metrics)
     app = _assemble([routes], collector, planner)
-    app.add_middleware(Edge, metrics=metrics)
+    app.add_middleware(RequestLimits, metrics=metrics)
     return app
 
 

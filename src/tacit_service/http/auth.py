@@ -44,7 +44,7 @@ def unauthorized(secret: str) -> ApiError:
     )
 
 
-class Door:
+class Authenticator:
     """Lets tokens of a role pass. What the database said of a token is believed for a second."""
 
     def __init__(self, collector: Collector) -> None:

@@ -21,7 +21,7 @@ from tacit.errors import InvalidInput, TacitError
 from tacit_service.http.readiness import place
 from tacit_service.responses import (
     Paused,
-    Refused,
+    ServiceRefused,
     TaskClosed,
     Unavailable,
     UnknownTask,
@@ -73,9 +73,10 @@ class ApiError(TacitError):
 
 def answer_unexpected(error: Exception) -> Response:
     """A failure that is not the client's: logged without content, answered without detail."""
-    if not isinstance(error, Unavailable | Refused):  # those are logged where they begin and end
+    # those that are expected are logged where they begin and end
+    if not isinstance(error, Unavailable | ServiceRefused):
         log.error("%s in %s", type(error).__name__, place(error))
-    if isinstance(error, Unavailable | Refused | SQLAlchemyError | OSError):
+    if isinstance(error, Unavailable | ServiceRefused | SQLAlchemyError | OSError):
         return ApiError(
             "unavailable",
             "the service cannot answer at the moment",

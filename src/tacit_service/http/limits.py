@@ -49,7 +49,7 @@ HEADERS = {
 _ENCODED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
-class Edge:
+class RequestLimits:
     """ASGI middleware around the whole application.
 
     Uploads, by far the most frequent requests, skip the framework's search for their route, which

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, Response
 
 from tacit._version import __version__
 from tacit_service.http import models
-from tacit_service.http.auth import SCHEME, Door, documented
+from tacit_service.http.auth import SCHEME, Authenticator, documented
 from tacit_service.http.readiness import trouble_of
 from tacit_service.responses import Status, Trouble
 
@@ -51,7 +51,7 @@ class Pulse:
             return trouble_of(error)
 
 
-def monitoring(collector: Collector, door: Door, metrics: Metrics) -> APIRouter:
+def monitoring(collector: Collector, auth: Authenticator, metrics: Metrics) -> APIRouter:
     """Public routes for whoever restarts, routes traffic, or wakes somebody; and for Prometheus."""
     routes, pulse = APIRouter(), Pulse(collector)
 
@@ -100,7 +100,7 @@ def monitoring(collector: Collector, door: Door, metrics: Metrics) -> APIRouter:
     )
     async def page(request: Request) -> Response:
         """Public counts for Prometheus, by task. Role operator."""
-        await door.admit(request)
+        await auth.admit(request)
         now = await pulse.status(READY_SECONDS)
         text = await run_in_threadpool(metrics.text, now if isinstance(now, Status) else None)
         return Response(text, media_type="text/plain; version=0.0.4")

@@ -13,7 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema
 
-from tacit_service.http.auth import SCHEME, Door, documented
+from tacit_service.http.auth import SCHEME, Authenticator, documented
 from tacit_service.http.limits import read_body
 from tacit_service.http.uploads import validated
 from tacit_service.log_lines import event
@@ -55,19 +55,19 @@ class IssuedTokens(BaseModel):
 NEW_TOKENS = TypeAdapter(NewTokens)
 
 
-def operator_api(collector: Collector, door: Door) -> APIRouter:
+def operator_api(collector: Collector, auth: Authenticator) -> APIRouter:
     """The routes. Tokens are checked before anything else is."""
     routes = APIRouter(prefix="/v1/operator", tags=["operator"], dependencies=[Depends(SCHEME)])
     limits, errors = collector.deployment.settings.server, ("unauthorized", "forbidden")
     turns = documented(*errors, "closed")
 
     async def admit(request: Request, call: str) -> None:
-        await door.admit(request)
+        await auth.admit(request)
         event("operator", "the operator calls", call=call, task=collector.deployment.stem)
 
     async def turned(request: Request, call: str, word: Word) -> Response:
         await admit(request, call)
-        state = await run_in_threadpool(collector.turn, word)
+        state = await run_in_threadpool(collector.set_state, word)
         return JSONResponse({"state": state.word})
 
     @routes.post("/pause", response_model=StateBody, responses=turns)

@@ -9,7 +9,7 @@ from service.rehearsal.test_fleet import TEXT
 from tacit.cli.main import app as command
 from tacit.errors import InvalidInput
 from tacit_service.config.deployment import Deployment
-from tacit_service.rehearsal.in_process import rehearsal
+from tacit_service.rehearsal.in_process import rehearse
 from tacit_service.rehearsal.people import fleet_population
 
 DAY = 86400.0
@@ -29,7 +29,7 @@ def swim(tmp_path):
 
 def lived(deployment: Deployment, users: int):
     people = fleet_population(deployment.settings.fleet, deployment.folder, deployment.task)
-    with rehearsal(deployment, people, users, 0) as cohort:
+    with rehearse(deployment, people, users, 0) as cohort:
         cohort.run(users)
         numbers = cohort.settle()
         return cohort.tally, cohort.passed / DAY, numbers["versions"]
