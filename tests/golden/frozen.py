@@ -44,7 +44,7 @@ from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.http.app import create_app
 from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 
 TESTS = Path(__file__).resolve().parents[1]
 PROJECT = TESTS.parent
@@ -52,7 +52,7 @@ EXAMPLES = {
     "health_coach": PROJECT / "examples/health_coach/coach.toml",
     "health_coach joint": PROJECT / "examples/health_coach/coach_joint.toml",
     "web_coach": PROJECT / "examples/web_coach/web.toml",
-    "service": PROJECT / "src/tacit/service/example.toml",
+    "service": PROJECT / "src/tacit_service/config/example.toml",
 }
 """Deployment files that are shipped."""
 
@@ -137,28 +137,28 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         f"--prior made {FEW}",
     ),
     "sweep": ("sweep sweep.toml --workers 1 --out swept --json",),
-    "serve --check": ("serve coach.toml --check --json",),
-    "serve --check joint": ("serve coach_joint.toml --check --json",),
-    "serve --check web": ("serve web.toml --check --json",),
+    "serve --check": ("admin check coach.toml --json",),
+    "serve --check joint": ("admin check coach_joint.toml --json",),
+    "serve --check web": ("admin check web.toml --json",),
     "serve --consent": (
-        "serve coach.toml --consent",
-        "serve coach_joint.toml --consent",
-        "serve web.toml --consent",
+        "admin consent coach.toml",
+        "admin consent coach_joint.toml",
+        "admin consent web.toml",
     ),
-    "serve --init": ("serve new.toml --init", "serve new.toml --check --json"),
+    "serve --init": ("serve new.toml --init", "admin check new.toml --json"),
     "tokens and tasks": (
         "serve new.toml --init",
-        "tokens new.toml issue --count 3 --label two --out tokens.txt --json",
-        "tokens new.toml revoke 2 --json",
-        "tokens new.toml list --json",
-        "task new.toml pause --json",
-        "task new.toml resume --json",
+        "admin tokens new.toml issue --count 3 --label two --out tokens.txt --json",
+        "admin tokens new.toml revoke 2 --json",
+        "admin tokens new.toml list --json",
+        "admin state new.toml pause --json",
+        "admin state new.toml resume --json",
     ),
     "back up": (
-        "tokens local.toml list --json",
-        "backup local.toml copy.db --drill --json",
+        "admin tokens local.toml list --json",
+        "admin backup local.toml copy.db --drill --json",
     ),
-    "fleet": ("fleet paced.toml --virtual --users 400 --json",),
+    "fleet": ("admin rehearse paced.toml --virtual --users 400 --json",),
     "study of the coach": (
         "study coach --people 60 --epsilon 8 --runs 1 --agents tacit-joint,tacit-local --json",
     ),
@@ -320,7 +320,7 @@ def first_series() -> dict[str, str]:
             file.write("[storage]\nwitness_on_same_disk = true\n")
         try:
             Collector.open(Deployment.load(folder / "joint.toml"))
-        except Refused as refused:
+        except ServiceRefused as refused:
             found["joint"] = f"refused as {refused.reason}"
         now = 1.8e9
         with Collector.open(Deployment.load(folder / "local.toml"), clock=lambda: now) as collector:

@@ -270,7 +270,7 @@ def test_many_watchers_cost_little_more_than_one(deploy, opened, monkeypatch) ->
     """Estimates and maps are made once; only the cheap numbers of now are read again."""
     collector = opened(deploy())
     asked = []
-    board, published = collector.billboard, collector.billboard.published
+    board, published = collector.publications, collector.publications.published
     monkeypatch.setattr(board, "published", lambda v: asked.append(v) or published(v))
     reader = FactReader(collector)
     reader.read(None)
@@ -351,7 +351,7 @@ def test_a_value_over_even_starts_is_not_called_that_of_the_users(
 ) -> None:
     """Releases that do not say where people start give a number that is not what users get."""
     known = Estimate(kind, 1.0, 2.0, 3.0)
-    monkeypatch.setattr("tacit.service.dashboard.facts.estimate", lambda *_: known)
+    monkeypatch.setattr("tacit_service.dashboard.facts.estimate", lambda *_: known)
     collector = opened(deploy())
     serve(collector, local_reports, 2)
     _, html = seen(collector)
