@@ -19,8 +19,8 @@ import numpy as np
 
 import tacit
 from tacit.logs.agents import TacitOffline
-from tacit.logs.mapping import Mapped, make_mapping
-from tacit.logs.offline import values_of, worth_by_release
+from tacit.logs.mapping import LogMapping, make_mapping
+from tacit.logs.offline import value_by_release, values_of
 from tacit.logs.reading import arranged
 from tacit.logs.simulated import rows_of, simulate_log
 from tacit.planners.offline import completed
@@ -109,7 +109,7 @@ def behaviours(size: int, horizon: int, seed: int) -> tuple[StochasticPolicy, St
     return StochasticPolicy(table), StochasticPolicy(table[..., ::-1].copy())
 
 
-def mapping(kind: Kind) -> Mapped:
+def mapping(kind: Kind) -> LogMapping:
     """What is declared: rows are numbered from 0, rewards lie in [0, 1]."""
     names = ("person", "step", "reward", *(("ends",) if kind.quits else ()))
     return make_mapping(
@@ -143,7 +143,7 @@ def measure(name: str, people: int, epsilon: float, seed: int) -> dict[str, Any]
     task, size = mapped.task, truth.states
     behaviour, other = behaviours(size, HORIZON, seed)
     acts, ended = behaviours(size, kind.rows, seed)[0], size - 1 if kind.quits else -1
-    statistic = LoggedVisits(task, task.horizon, mapped.top)
+    statistic = LoggedVisits(task, task.horizon, mapped.max_return)
     pool = np.zeros((PIECES * POOL, statistic.layout.size), dtype=np.int64)
     for piece in pool:
         log = simulate_log(lives, acts, people // PIECES, rng)
@@ -162,7 +162,7 @@ def measure(name: str, people: int, epsilon: float, seed: int) -> dict[str, Any]
         value["policy"] = truth.value(policy)
         value["difference"] = value["policy"] - value["behaviour"]
         found = values_of(mapped, release, policy)
-        found["other"] = worth_by_release(mapped, release, other, 0.05)
+        found["other"] = value_by_release(mapped, release, other, 0.05)
         for what, interval in found.items():
             if interval is not None:
                 holds = interval.low <= value[what] <= interval.high

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from logs.worlds import chain, mapping, uniform
 from tacit.cli.main import app
 from tacit.errors import InvalidInput, OverBudget
-from tacit.logs.mapping import Mapped
+from tacit.logs.mapping import LogMapping
 from tacit.logs.offline import evaluate, offline
 from tacit.logs.simulated import simulate_log, write_log
 from tacit.privacy.ledger import Ledger, verify
@@ -23,7 +23,7 @@ def log():
 
 
 @pytest.fixture(scope="module")
-def mapped() -> Mapped:
+def mapped() -> LogMapping:
     return mapping(chain(4, 5))  # a budget of epsilon 4
 
 
@@ -43,7 +43,7 @@ def test_every_release_is_charged_what_its_noise_costs(tmp_path, log, mapped) ->
         "2 evaluation",
     ]
     before = path.read_bytes()
-    first.worth(first.policy)
+    first.value_of(first.policy)
     offline(log, mapped, epsilon=9.0, noise="simulated")
     assert path.read_bytes() == before, "post-processing and simulation cost nothing"
 
@@ -113,7 +113,7 @@ def test_a_column_without_a_readable_value_is_charged_and_told(
         writer.writerows(rows)
     found = offline(file, mapped, epsilon=1.0, ledger=path)
     assert spent(path) == pytest.approx(found.guarantee.mu**2, rel=1e-6)
-    assert said in "\n".join(found.told.lines(mapped))
+    assert said in "\n".join(found.exact_counts.lines(mapped))
 
 
 def test_a_folder_that_is_taken_is_told_before_the_charge(tmp_path, log) -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from logs.worlds import chain, garnet, mapping, uniform
-from tacit.logs.files import save, stored_release
+from tacit.logs.files import read_release, save
 from tacit.logs.mapping import make_mapping
-from tacit.logs.offline import offline, worth_by_release
-from tacit.logs.prior import Prior
+from tacit.logs.offline import offline, value_by_release
+from tacit.logs.prior import LogPrior
 from tacit.logs.reading import arranged
 from tacit.logs.simulated import rows_of, simulate_log
 from tacit.planners.offline import complete
@@ -138,7 +138,7 @@ def test_states_that_leave_out_what_matters_are_noticed() -> None:
     mapped = declared(1, ends=False)
     made = offline(arranged(columns, mapped).log, mapped, epsilon=1.0, noise="simulated")
     assert made.values["policy"] is None and made.values["difference"] is None
-    assert made.worth(made.policy) is None, "nor by the release later"
+    assert made.value_of(made.policy) is None, "nor by the release later"
     assert made.values["behaviour"].value == pytest.approx(reward.sum(axis=1).mean(), abs=0.05)
     assert "something that matters is not in them" in render_page(made)
 
@@ -175,7 +175,7 @@ def test_without_first_steps_nothing_has_a_value() -> None:
     rows = rows_of(log)
     late = {name: column[rows["step"] > 0] for name, column in rows.items() if name != "ends"}
     made = offline(arranged(late, mapped).log, mapped, epsilon=1.0, noise="simulated")
-    assert not any(made.values.values()) and made.worth(uniform(problem)) is None
+    assert not any(made.values.values()) and made.value_of(uniform(problem)) is None
     assert "first_step" in render_page(made)
 
 
@@ -200,11 +200,11 @@ def test_a_result_that_was_saved_gives_the_same_prior_and_values(tmp_path) -> No
     problem, mapped = quitting(HORIZON), declared(8, ends=True)
     made = learned(problem, mapped, 20_000, 0)
     save(made, tmp_path)
-    one, two = Prior.of(made), Prior.of(tmp_path)
+    one, two = LogPrior.of(made), LogPrior.of(tmp_path)
     assert one.digest() == two.digest()
     total = one.release.blocks["transitions"].sum(axis=1)
     assert np.allclose(total, 2 * one.release.blocks["totals"], atol=40 * made.release.law.std)
-    assert set(stored_release(tmp_path, mapped).blocks) == set(made.release.blocks)
+    assert set(read_release(tmp_path, mapped).blocks) == set(made.release.blocks)
 
 
 def test_a_folder_of_an_earlier_version_is_read(tmp_path) -> None:
@@ -219,10 +219,10 @@ def test_a_folder_of_an_earlier_version_is_read(tmp_path) -> None:
     values = json.loads((tmp_path / "values.json").read_text())
     del values["ended"]
     (tmp_path / "values.json").write_text(json.dumps(values))
-    earlier = stored_release(tmp_path, mapped)
-    interval = worth_by_release(mapped, earlier, uniform(problem), 0.05)
+    earlier = read_release(tmp_path, mapped)
+    interval = value_by_release(mapped, earlier, uniform(problem), 0.05)
     assert interval.low < problem.value(uniform(problem)) < interval.high
-    assert np.array_equal(Prior.of(tmp_path).release.blocks["transitions"], held["transitions"])
+    assert np.array_equal(LogPrior.of(tmp_path).release.blocks["transitions"], held["transitions"])
 
 
 def test_a_mapping_without_ends_takes_every_stop_for_a_cut() -> None:

@@ -92,10 +92,10 @@ def test_nobody_in_a_file_moves_the_sums_by_more_than_declared(kind: Any, tmp_pa
     policy = np.random.default_rng(0).random((HORIZON, states, ACTIONS))
     policy[1, :, 0], policy[:, 0, :] = 0.0, [1.0, 5e-324]
     statistics = [
-        LoggedVisits(meant.task, 3, meant.top),
-        LoggedStages(meant.task, meant.top),
-        LoggedOutcomes(meant.task, 2, meant.top),
-        WeightedReturns(meant.task, policy, 3.0, meant.top),
+        LoggedVisits(meant.task, 3, meant.max_return),
+        LoggedStages(meant.task, meant.max_return),
+        LoggedOutcomes(meant.task, 2, meant.max_return),
+        WeightedReturns(meant.task, policy, 3.0, meant.max_return),
     ]
     nobody, contract = Publication(0, uniform_policy(1, 1, 1)), LogStatisticContract()
     for statistic in statistics:

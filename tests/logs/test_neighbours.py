@@ -208,7 +208,7 @@ def test_the_command_line_shows_nothing_of_one_person(
 @pytest.mark.parametrize("kind", list(WRITE))
 def test_nothing_that_one_person_writes_stops_the_reading_of_others(folder, kind) -> None:
     (write, lives), mapped = WRITE[kind], read_mapping("task.toml")
-    statistic = LoggedVisits(mapped.task, 3, mapped.top)
+    statistic = LoggedVisits(mapped.task, 3, mapped.max_return)
 
     def summed(life: list, others: bool) -> np.ndarray:
         log, exact = open_log(write(life, others, folder / "log"), mapped).read()
@@ -227,10 +227,10 @@ def test_the_noise_of_replacing_a_person_covers_one_who_is_absent(folder) -> Non
     mapped = read_mapping("task.toml")
     policy = np.full((3, 5, 2), 0.5)
     statistics = [
-        LoggedVisits(mapped.task, 3, mapped.top),
-        LoggedStages(mapped.task, mapped.top),
-        LoggedOutcomes(mapped.task, 3, mapped.top),
-        WeightedReturns(mapped.task, policy, 3.0, mapped.top),
+        LoggedVisits(mapped.task, 3, mapped.max_return),
+        LoggedStages(mapped.task, mapped.max_return),
+        LoggedOutcomes(mapped.task, 3, mapped.max_return),
+        WeightedReturns(mapped.task, policy, 3.0, mapped.max_return),
     ]
     for one in statistics:
         absent = one.sensitivity("l2", Relation.ADD_REMOVE_ONE)
@@ -333,5 +333,8 @@ def test_a_file_that_breaks_off_is_released_as_far_as_it_was_read(folder, monkey
     monkeypatch.setattr(reading, "_csv", twice)
     monkeypatch.setattr(reading, "encoded", breaks)
     made = offline.offline(log, "task.toml", epsilon=1.0)
-    assert made.told.kept == whole.told.kept > 0 and made.told.stopped == "RuntimeError"
-    assert "calm" not in "".join(made.told._totals(made.mapped))
+    assert (
+        made.exact_counts.kept == whole.exact_counts.kept > 0
+        and made.exact_counts.stopped == "RuntimeError"
+    )
+    assert "calm" not in "".join(made.exact_counts._totals(made.mapped))

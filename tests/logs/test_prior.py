@@ -20,9 +20,9 @@ from tacit.learner import BoundAgent
 from tacit.logs.files import save
 from tacit.logs.mapping import make_mapping
 from tacit.logs.offline import OfflineResult, offline
-from tacit.logs.prior import Prior
+from tacit.logs.prior import LogPrior
 from tacit.logs.simulated import simulate_log
-from tacit.planners.warm_start import PriorPlanner, tried
+from tacit.planners.warm_start import WarmStartPlanner, share_tried
 from tacit.privacy.joint.batched import GaussianLaw
 from tacit.privacy.joint.merged_release import Merged
 from tacit.problems import Problem, TabularMDP
@@ -67,8 +67,8 @@ def test_returns_begin_with_outcomes_of_a_log() -> None:
 
 
 @cache
-def swum_once() -> Prior:
-    return Prior.of(learned(chain()))
+def swum_once() -> LogPrior:
+    return LogPrior.of(learned(chain()))
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Begun(Agent):
 
 
 class TestPriorPlanner(PlannerContract):
-    subject: ClassVar[type] = PriorPlanner
+    subject: ClassVar[type] = WarmStartPlanner
 
     def agent(self) -> Agent:
         return Begun()
@@ -159,9 +159,9 @@ def test_a_pair_that_only_one_of_them_shows_is_taken_from_there() -> None:
 def test_a_log_of_one_habit_leaves_everything_to_try() -> None:
     task = chain().task(users=10)
     habit, all_ = np.tile([100.0, 0.0], 8), np.full(16, 100.0)
-    assert tried(task, habit, 1.0) == 0.0
-    assert tried(task, all_, 1.0) == 1.0
-    assert tried(task, np.zeros(16), 1.0) == 0.0
+    assert share_tried(task, habit, 1.0) == 0.0
+    assert share_tried(task, all_, 1.0) == 1.0
+    assert share_tried(task, np.zeros(16), 1.0) == 0.0
 
 
 def test_the_statement_is_the_online_one_and_the_sum_beside_it(swum) -> None:
@@ -244,14 +244,14 @@ def test_an_environment_can_begin_with_a_log_whose_mapping_names_ends() -> None:
 )
 def test_a_log_of_something_else_is_refused(swum, problem, sentence) -> None:
     with pytest.raises(InvalidInput, match=sentence):
-        Prior.of(swum).begin(bind(problem, JOINT, 100), "tacit-joint")
+        LogPrior.of(swum).begin(bind(problem, JOINT, 100), "tacit-joint")
 
 
 def test_other_ends_of_an_episode_are_refused(swum) -> None:
     same = chain()
     ends = TabularMDP(same.P[0], same.R[0], 12, 0, terminal=[7])
     with pytest.raises(InvalidInput, match="other terminal states"):
-        Prior.of(swum).begin(bind(ends, JOINT, 100), "tacit-joint")
+        LogPrior.of(swum).begin(bind(ends, JOINT, 100), "tacit-joint")
 
 
 @pytest.mark.parametrize("agent", ["psrl", "tacit-local", "private-ucb-vi"])

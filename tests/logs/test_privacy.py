@@ -9,9 +9,9 @@ import pytest
 from logs.worlds import chain, mapping, uniform
 from tacit.errors import InvalidInput
 from tacit.logs.agents import TacitOffline
-from tacit.logs.budget import Account
+from tacit.logs.budget import DatasetBudget
 from tacit.logs.files import VALUES, save
-from tacit.logs.mapping import Mapped
+from tacit.logs.mapping import LogMapping
 from tacit.logs.offline import offline, released
 from tacit.logs.simulated import simulate_log
 from tacit.privacy.noise import SimulatedNoise
@@ -21,7 +21,7 @@ from tacit_lab.report.log_page import render_page
 SEEDS = 250
 
 
-def neighbours(mapped: Mapped) -> tuple[Log, Log]:
+def neighbours(mapped: LogMapping) -> tuple[Log, Log]:
     """Two logs that differ in one person: up the chain with rewards, or down without."""
     problem = chain(4, 6)
     log = simulate_log(problem, uniform(problem), 30, np.random.default_rng(1))
@@ -34,9 +34,9 @@ def neighbours(mapped: Mapped) -> tuple[Log, Log]:
     return log, changed
 
 
-def releases(log: Log, mapped: Mapped, epsilon: float) -> tuple[np.ndarray, float]:
+def releases(log: Log, mapped: LogMapping, epsilon: float) -> tuple[np.ndarray, float]:
     rows, asked = [], (epsilon, 1e-5)
-    statistic, nobody = TacitOffline().statistic(mapped), Account("never written", mapped)
+    statistic, nobody = TacitOffline().statistic(mapped), DatasetBudget("never written", mapped)
     for seed in range(SEEDS):
         release, guarantee, _ = released(
             log, mapped, statistic, asked, "test", nobody, "simulated", seed
@@ -45,7 +45,7 @@ def releases(log: Log, mapped: Mapped, epsilon: float) -> tuple[np.ndarray, floa
     return np.array(rows), guarantee.mu
 
 
-def measured_mu(mapped: Mapped, epsilon: float) -> tuple[float, float]:
+def measured_mu(mapped: LogMapping, epsilon: float) -> tuple[float, float]:
     """How far apart two neighbouring logs lie in standard deviations, and what is claimed."""
     log, changed = neighbours(mapped)
     one, claimed = releases(log, mapped, epsilon)
@@ -57,7 +57,7 @@ def measured_mu(mapped: Mapped, epsilon: float) -> tuple[float, float]:
 
 
 @pytest.fixture
-def mapped() -> Mapped:
+def mapped() -> LogMapping:
     return mapping(chain(4, 6))
 
 
@@ -65,8 +65,12 @@ def test_people_of_a_log_in_memory_are_told_apart_and_cut(mapped) -> None:
     log = neighbours(mapped)[0]
     few = replace(mapped, task=replace(mapped.task, users=10))
     found = offline(log, few, epsilon=1.0, ledger="never written", noise="simulated")
-    assert (found.told.rows, found.told.kept, found.told.people) == (180, 60, 30)
-    assert "people beyond the declared number of 10" in "".join(found.told.lines(few))
+    assert (found.exact_counts.rows, found.exact_counts.kept, found.exact_counts.people) == (
+        180,
+        60,
+        30,
+    )
+    assert "people beyond the declared number of 10" in "".join(found.exact_counts.lines(few))
     assert "one person does in all their participations by" in found.guarantee.statement()
     for begin in ([0, 6, 3, 12], [0, 10**6], [-1, 6], [], [0.0, 6.0], [[0, 6]], ["0", "6"]):
         wrong = log._replace(begin=np.array(begin))

@@ -15,9 +15,9 @@ import pytest
 from logs.worlds import chain, mapping, uniform
 from tacit.errors import InvalidInput
 from tacit.logs import reading
-from tacit.logs.mapping import Mapped, make_mapping
+from tacit.logs.mapping import LogMapping, make_mapping
 from tacit.logs.offline import ASSUMES, EPISODES, offline
-from tacit.logs.prior import Prior
+from tacit.logs.prior import LogPrior
 from tacit.logs.reading import open_log
 from tacit.logs.screen import MARK
 from tacit.logs.simulated import simulate_log, write_log
@@ -176,7 +176,7 @@ def test_order_and_format_of_the_file_do_not_matter(tmp_path) -> None:
     problem = chain()
     made = simulate_log(problem, uniform(problem), 300, np.random.default_rng(0))
     mapped = mapping(problem)
-    statistic = LoggedVisits(mapped.task, 6, mapped.top)
+    statistic = LoggedVisits(mapped.task, 6, mapped.max_return)
     sums = []
     for name in ("log.parquet", "log.csv"):
         path = write_log(made, tmp_path / name)
@@ -247,7 +247,7 @@ def test_a_log_that_is_not_there_is_told_and_an_empty_one_is_read(tmp_path) -> N
 
 
 @pytest.fixture
-def episodes(monkeypatch) -> Mapped:
+def episodes(monkeypatch) -> LogMapping:
     """The mapping of a Minari data set with one episode."""
     episode = SimpleNamespace(
         id=4,
@@ -300,7 +300,7 @@ def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> 
     assert " people (a noisy number)" in said
     online = dataclasses.replace(named.guarantee, participations=1, rule=None)
     for made, whom in ((result, "participation"), (named, "user")):
-        (both,) = Prior.of(made).stated(online).also
+        (both,) = LogPrior.of(made).stated(online).also
         assert both.unit == whom and both.mu > online.mu
 
 

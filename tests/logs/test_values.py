@@ -33,7 +33,7 @@ def covered(name: str, people: int, epsilon: float, logs: int) -> dict[str, list
         truth["policy"] = problem.value(made.policy.policy)
         truth["difference"] = truth["policy"] - truth["behaviour"]
         weighed = evaluate(log, other, mapped, epsilon=epsilon, noise="simulated", seed=k)
-        told = {**made.values, "other": made.worth(other), "weights": weighed.interval}
+        told = {**made.values, "other": made.value_of(other), "weights": weighed.interval}
         for what, interval in told.items():
             if interval is not None:  # withheld by luck
                 holds = interval.low <= truth[what] <= interval.high
@@ -114,7 +114,7 @@ def test_pairs_that_nobody_saw_widen_the_interval_and_are_not_chosen() -> None:
 
     log = simulate_log(problem, StochasticPolicy(never), 50_000, np.random.default_rng(0))
     made = offline(log, mapping(problem), epsilon=4.0, noise="simulated")
-    other = made.worth(StochasticPolicy(never[..., ::-1].copy()))
+    other = made.value_of(StochasticPolicy(never[..., ::-1].copy()))
     assert other.high - other.low > 4.0
     assert made.policy.policy.actions[0, 0] == 0
 

@@ -75,14 +75,14 @@ def offline(
         given.write_new(task, text)
         print(f"wrote {task}; say in it what the columns of {log} mean")
         return
-    from tacit.logs.files import make_room, save
+    from tacit.logs.files import require_empty, save
     from tacit.logs.offline import offline as learn
 
     if epsilon is None:
         raise InvalidInput("--epsilon is missing: there is no default for privacy")
     if out is not None:
         need("a page about a log", "report")
-        make_room(out)
+        require_empty(out)
     parameters = {
         key: given.read(text, key, Any)
         for key, text in given.assignments(agent_parameters or (), "-A").items()
@@ -108,7 +108,7 @@ def offline(
         return
     say = speaker()
     say(f"{agent} on {result.mapped.name}", style="bold")
-    for line in result.told.lines(result.mapped):
+    for line in result.exact_counts.lines(result.mapped):
         say(f"  {line}")
     for note in result.mapped.notes:
         say(f"  note: {note}")
@@ -150,7 +150,7 @@ def evaluate(
     Example: tacit evaluate log.csv other-policy.json --task task.toml --epsilon 0.5
     """
     from tacit.logs import offline as run
-    from tacit.logs.files import RELEASE, stored_release
+    from tacit.logs.files import RELEASE, read_release
     from tacit.logs.mapping import read_mapping
 
     say = speaker()
@@ -160,8 +160,8 @@ def evaluate(
         if epsilon is not None:
             raise InvalidInput("evaluating by a result costs nothing: leave --epsilon out")
         mapped = read_mapping(task)
-        release, bare = stored_release(log, mapped), load_policy(policy).policy
-        interval = run.worth_by_release(mapped, release, bare, 0.05)
+        release, bare = read_release(log, mapped), load_policy(policy).policy
+        interval = run.value_by_release(mapped, release, bare, 0.05)
         if as_json:
             found = run.values_json({"policy": interval})
             print(json.dumps({"by": "release", "values": found}))
@@ -186,7 +186,7 @@ def evaluate(
         return
     say(f"value of the policy: {said(made.interval)}")
     say(f"  by importance weights, cut at {made.most:.3g}")
-    for line in made.told.lines(read_mapping(task)):
+    for line in made.exact_counts.lines(read_mapping(task)):
         say(f"  {line}")
     _privacy(say, made.guarantee)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tacit.errors import InvalidInput, UnknownName, suggestion
-from tacit.logs.mapping import Mapped
+from tacit.logs.mapping import LogMapping
 from tacit.planners.apvi import apvi_policy
 from tacit.planners.offline import improved_policy, pessimistic_policy
 from tacit.policies.base import Policy
@@ -33,13 +33,13 @@ class TacitOffline:
     def __post_init__(self) -> None:
         choice(self.counts, "counts", ("auto", "transitions", "outcomes"))
 
-    def statistic(self, mapped: Mapped) -> LogStatistic:
+    def statistic(self, mapped: LogMapping) -> LogStatistic:
         """A person teaches as many pairs as one episode has steps; half as many outcomes."""
         task = mapped.task
         large = task.sizes["states"] > LARGE
         if self.counts == "outcomes" or (self.counts == "auto" and large):
-            return LoggedOutcomes(task, max(1, task.horizon // 2), mapped.top)
-        return LoggedVisits(task, task.horizon, mapped.top)
+            return LoggedOutcomes(task, max(1, task.horizon // 2), mapped.max_return)
+        return LoggedVisits(task, task.horizon, mapped.max_return)
 
     def policy(self, task: Task, release: Release) -> Policy:
         """The best policy by its lower value, or the behaviour improved by one step."""
@@ -61,9 +61,9 @@ class DpApvi:
     def __post_init__(self) -> None:
         number(self.bonus_scale, "bonus_scale", low=0.0, high=1e9)
 
-    def statistic(self, mapped: Mapped) -> LogStatistic:
+    def statistic(self, mapped: LogMapping) -> LogStatistic:
         """All steps of everybody's first episode, stage by stage."""
-        return LoggedStages(mapped.task, mapped.top)
+        return LoggedStages(mapped.task, mapped.max_return)
 
     def policy(self, task: Task, release: Release) -> Policy:
         """Pessimistic backward induction."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learned_policy import load_policy
-from tacit.logs.mapping import Mapped
+from tacit.logs.mapping import LogMapping
 from tacit.logs.offline import NOT_FOR_OTHERS, OfflineResult
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.batched import reread
@@ -25,7 +25,7 @@ from tacit.wire.documents import task_from_json, task_to_json
 POLICY, VALUES, RELEASE = "policy.json", "values.json", "release.npz"
 
 
-def make_room(folder: str | Path) -> Path:
+def require_empty(folder: str | Path) -> Path:
     """A folder for a result; ask for it before anything is charged."""
     folder = Path(folder)
     make_folder(folder)
@@ -36,9 +36,9 @@ def make_room(folder: str | Path) -> Path:
 
 def save(result: OfflineResult, folder: str | Path) -> list[Path]:
     """Write policy, values and release into a folder."""
-    folder, release = make_room(folder), result.release
+    folder, release = require_empty(folder), result.release
     mapped = result.mapped
-    public = {"task": task_to_json(mapped.task), "top": mapped.top, "source": release.source}
+    public = {"task": task_to_json(mapped.task), "top": mapped.max_return, "source": release.source}
     public["ended"] = mapped.ended
     if result.guarantee.simulated:
         public["note"] = NOT_FOR_OTHERS
@@ -49,7 +49,7 @@ def save(result: OfflineResult, folder: str | Path) -> list[Path]:
     return [folder / name for name in (POLICY, VALUES, RELEASE)]
 
 
-class Stored(NamedTuple):
+class StoredResult(NamedTuple):
     """What a folder holds, as far as learning goes on from it."""
 
     name: str  # of the data set
@@ -60,7 +60,7 @@ class Stored(NamedTuple):
     guarantee: Guarantee
 
 
-def stored(folder: str | Path) -> Stored:
+def read_result(folder: str | Path) -> StoredResult:
     """A result that was saved, for whatever costs nothing more."""
     folder = Path(folder)
     values = read_json(folder / VALUES, f"{folder} holds no result of tacit offline")
@@ -78,12 +78,12 @@ def stored(folder: str | Path) -> Stored:
     task, std = task_from_json(values["task"]), float(guarantee.noise["std"])
     release = reread(task.users, blocks, std, str(values["source"]))
     top, ended = float(values["top"]), int(values.get("ended", -1))
-    return Stored(values["data"]["name"], release, task, top, ended, guarantee)
+    return StoredResult(values["data"]["name"], release, task, top, ended, guarantee)
 
 
-def stored_release(folder: str | Path, mapped: Mapped) -> Release:
+def read_release(folder: str | Path, mapped: LogMapping) -> Release:
     """The release alone, for further questions about the same mapping."""
-    found = stored(folder)
+    found = read_result(folder)
     if found.task.digest() != mapped.task.digest():
         raise InvalidInput(f"{folder} was made with another mapping")
     return found.release

@@ -15,18 +15,18 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.learned_policy import LearnedPolicy, load_policy
 from tacit.logs.agents import offline_agent
-from tacit.logs.budget import Account
+from tacit.logs.budget import DatasetBudget
 from tacit.logs.encoding import Column
-from tacit.logs.mapping import Mapped, read_mapping
+from tacit.logs.mapping import LogMapping, read_mapping
 from tacit.logs.reading import MINARI, open_log
 from tacit.logs.screen import Exact
 from tacit.planners.evaluation.by_log import (
     CUT,
     Models,
-    Values,
+    ValueEstimate,
     begun,
     recorded_value,
-    weighted_worth,
+    weighted_value,
     whole_share,
 )
 from tacit.planners.offline import completed, people_of
@@ -83,16 +83,16 @@ class OfflineResult:
             does not tell.
         whole: the share of the people whose first episode was recorded from its first step to its
             end; the others' was cut.
-        told: exact numbers about the log, for the screen of whoever holds it only: they are in no
-            file.
+        exact_counts: exact numbers about the log, for the screen of whoever holds it only: they
+            are in no file.
     """
 
     policy: LearnedPolicy
     release: Release
-    mapped: Mapped
+    mapped: LogMapping
     values: Mapping[str, Interval | None]
     whole: Interval
-    told: Exact = field(default_factory=Exact, repr=False)
+    exact_counts: Exact = field(default_factory=Exact, repr=False)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -139,10 +139,10 @@ class OfflineResult:
             "done before is valued as if actions had been chosen by the declared state alone.",
         )
 
-    def worth(self, policy: Policy | LearnedPolicy, *, beta: float = 0.05) -> Interval | None:
+    def value_of(self, policy: Policy | LearnedPolicy, *, beta: float = 0.05) -> Interval | None:
         """What another policy is worth by the same release: costs nothing more."""
         bare = policy.policy if isinstance(policy, LearnedPolicy) else policy
-        return worth_by_release(self.mapped, self.release, bare, beta)
+        return value_by_release(self.mapped, self.release, bare, beta)
 
     def to_json(self) -> dict[str, Any]:
         """All that is public about it, without the policy's table."""
@@ -159,7 +159,7 @@ class OfflineResult:
 
 def offline(
     log: str | Path | Log,
-    task: str | Path | Mapped,
+    task: str | Path | LogMapping,
     agent: str = "tacit-offline",
     *,
     epsilon: float,
@@ -186,9 +186,9 @@ def offline(
         parameters: of the agent.
     """
     mapped, recipe = _mapping(task), offline_agent(agent, parameters)
-    account = _account(ledger, task, mapped, noise)
-    release, guarantee, told = released(
-        log, mapped, recipe.statistic(mapped), (epsilon, delta), agent, account, noise, seed
+    budget = _budget(ledger, task, mapped, noise)
+    release, guarantee, exact_counts = released(
+        log, mapped, recipe.statistic(mapped), (epsilon, delta), agent, budget, noise, seed
     )
     policy = recipe.policy(mapped.task, completed(release, mapped.ended))
     papers = LearnedPolicy.of(
@@ -200,7 +200,7 @@ def offline(
         about={"agent": agent, "data": mapped.name, **(parameters or {})},
     )
     values = values_of(mapped, release, policy)
-    return OfflineResult(papers, release, mapped, values, whole_share(release), told)
+    return OfflineResult(papers, release, mapped, values, whole_share(release), exact_counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,13 +211,13 @@ class Evaluation:
         interval: in the log's own rewards.
         guarantee: of this release alone; the ledger adds it to the others.
         most: where weights were cut.
-        told: as in :class:`OfflineResult`.
+        exact_counts: as in :class:`OfflineResult`.
     """
 
     interval: Interval
     guarantee: Guarantee
     most: float
-    told: Exact = field(default_factory=Exact, repr=False)
+    exact_counts: Exact = field(default_factory=Exact, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """All that is public about it."""
@@ -232,7 +232,7 @@ class Evaluation:
 def evaluate(
     log: str | Path | Log,
     policy: str | Path | LearnedPolicy | Policy,
-    task: str | Path | Mapped,
+    task: str | Path | LogMapping,
     *,
     epsilon: float,
     delta: float = 1e-5,
@@ -243,7 +243,7 @@ def evaluate(
     """The value of a policy by clipped importance weights: a release of its own, charged.
 
     The log must have the propensities with which its actions were chosen. By a release that was
-    made before, ``OfflineResult.worth`` says it for nothing.
+    made before, ``OfflineResult.value_of`` says it for nothing.
 
     Args:
         log: as for :func:`offline`.
@@ -265,22 +265,22 @@ def evaluate(
     table = table_of(bare.policy if isinstance(bare, LearnedPolicy) else bare, mapped.task)
     most = (mapped.task.users * gaussian_mu(epsilon, delta)) ** CLIP
     most = min(max(most, LEAST), MOST)
-    statistic = WeightedReturns(mapped.task, table, most, mapped.top)
-    account = _account(ledger, task, mapped, noise)
-    release, guarantee, told = released(
-        log, mapped, statistic, (epsilon, delta), "evaluation", account, noise, seed
+    statistic = WeightedReturns(mapped.task, table, most, mapped.max_return)
+    budget = _budget(ledger, task, mapped, noise)
+    release, guarantee, exact_counts = released(
+        log, mapped, statistic, (epsilon, delta), "evaluation", budget, noise, seed
     )
-    interval = weighted_worth(release, most, mapped.top)
-    return Evaluation(_original(mapped, interval), guarantee, most, told)
+    interval = weighted_value(release, most, mapped.max_return)
+    return Evaluation(_original(mapped, interval), guarantee, most, exact_counts)
 
 
 def released(
     log: str | Path | Log,
-    mapped: Mapped,
+    mapped: LogMapping,
     statistic: LogStatistic,
     asked: tuple[float, float],
     what: str,
-    account: Account,
+    budget: DatasetBudget,
     noise: str,
     seed: int,
 ) -> tuple[Release, Guarantee, Exact]:
@@ -296,7 +296,7 @@ def released(
         statistic: what is summed up.
         asked: epsilon and delta.
         what: for the ledger.
-        account: which is charged.
+        budget: which is charged.
         noise: "secure" or "simulated".
         seed: of simulated noise.
     """
@@ -307,12 +307,12 @@ def released(
     simulated, whose = noise == "simulated", _whose(log)
     held = _cut(log, mapped.task.users) if isinstance(log, Log) else open_log(log, mapped)
     if not simulated:
-        account.charge(privatizer.event, what)
+        budget.charge(privatizer.event, what)
     if isinstance(held, Log):
         assert isinstance(log, Log)
-        rows, told = held, Exact(int(log.begin[-1]), int(held.begin[-1]), log.people)
+        rows, exact_counts = held, Exact(int(log.begin[-1]), int(held.begin[-1]), log.people)
     else:
-        rows, told = held.read()
+        rows, exact_counts = held.read()
     total = np.zeros(statistic.layout.size, dtype=np.int64)
     statistic.add(rows, total)
     source: Noise = SimulatedNoise(np.random.default_rng(seed)) if simulated else SecureNoise()
@@ -326,7 +326,7 @@ def released(
         noise={"std": privatizer.noise_std},
         **whose,
     )
-    return release, guarantee.as_simulated() if simulated else guarantee, told
+    return release, guarantee.as_simulated() if simulated else guarantee, exact_counts
 
 
 def _whose(log: str | Path | Log) -> dict[str, Any]:
@@ -372,20 +372,20 @@ _NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))
 """Nobody acted on what is learned here."""
 
 
-def values_of(mapped: Mapped, release: Release, policy: Policy) -> dict[str, Interval | None]:
+def values_of(mapped: LogMapping, release: Release, policy: Policy) -> dict[str, Interval | None]:
     """What a policy is worth, what was done before, and the difference, by one release.
 
     Both are valued in the same models, so that what is wrong with the models is wrong with both.
     What people earned themselves is read off their returns where these were recorded whole.
     """
-    recorded = recorded_value(release, mapped.top)
+    recorded = recorded_value(release, mapped.max_return)
     behaviour = None if recorded is None else _original(mapped, recorded)
     models = _models(mapped, release)
     before = None if models is None else models.values(None)
     if models is None or before is None or not _agree(mapped, recorded, before):
         return {"policy": None, "behaviour": behaviour, "difference": None}
     learned = models.values(table_of(policy, mapped.task))
-    top, (low, high) = mapped.top, mapped.reward_range
+    top, (low, high) = mapped.max_return, mapped.reward_range
     by_models, difference = before.interval(0.0, top), (learned - before).interval(-top, top)
     if recorded is not None:
         difference = _stretched(difference, by_models.value - recorded.value)
@@ -396,7 +396,7 @@ def values_of(mapped: Mapped, release: Release, policy: Policy) -> dict[str, Int
     }
 
 
-def _agree(mapped: Mapped, recorded: Interval | None, before: Values) -> bool:
+def _agree(mapped: LogMapping, recorded: Interval | None, before: ValueEstimate) -> bool:
     """Whether the models give what people earned, as far as that was recorded.
 
     The models do not know of a declared most: where it is too low, they are far above it.
@@ -415,8 +415,8 @@ def _stretched(difference: Interval, shift: float) -> Interval:
     return Interval(difference.value, low, high)
 
 
-def worth_by_release(
-    mapped: Mapped, release: Release, policy: Policy, beta: float
+def value_by_release(
+    mapped: LogMapping, release: Release, policy: Policy, beta: float
 ) -> Interval | None:
     """What a policy is worth by released transitions, in the log's rewards.
 
@@ -425,13 +425,13 @@ def worth_by_release(
     table, models = table_of(policy, mapped.task), _models(mapped, release)
     if models is None:
         return None
-    recorded = recorded_value(release, mapped.top)
+    recorded = recorded_value(release, mapped.max_return)
     if recorded is not None and not _agree(mapped, recorded, models.values(None)):
         return None
-    return _original(mapped, models.values(table).interval(0.0, mapped.top, beta))
+    return _original(mapped, models.values(table).interval(0.0, mapped.max_return, beta))
 
 
-def _models(mapped: Mapped, release: Release) -> Models | None:
+def _models(mapped: LogMapping, release: Release) -> Models | None:
     """Models by released transitions that are alike in all stages; None where no value follows."""
     if release.blocks.get("transitions", np.zeros(0)).ndim != 2 or not begun(release):
         return None
@@ -455,26 +455,26 @@ def table_of(policy: Policy, task: Task) -> Array:
     return table
 
 
-def _mapping(task: str | Path | Mapped) -> Mapped:
-    return task if isinstance(task, Mapped) else read_mapping(task)
+def _mapping(task: str | Path | LogMapping) -> LogMapping:
+    return task if isinstance(task, LogMapping) else read_mapping(task)
 
 
-def _account(
-    ledger: str | Path | None, task: str | Path | Mapped, mapped: Mapped, noise: str
-) -> Account:
-    """The account of a data set: its ledger lies beside the mapping file unless it is said."""
-    if ledger is None and isinstance(task, Mapped) and noise != "simulated":
+def _budget(
+    ledger: str | Path | None, task: str | Path | LogMapping, mapped: LogMapping, noise: str
+) -> DatasetBudget:
+    """The budget of a data set: its ledger lies beside the mapping file unless it is said."""
+    if ledger is None and isinstance(task, LogMapping) and noise != "simulated":
         raise InvalidInput(
             "say ledger=FILE: a mapping that is not a file has no folder for its ledger, and what "
             "is released about a data set must be charged to one and the same file"
         )
     safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in mapped.name)
-    folder = Path() if isinstance(task, Mapped) else Path(task).parent
-    return Account(ledger or folder / f"{safe}.ledger", mapped)
+    folder = Path() if isinstance(task, LogMapping) else Path(task).parent
+    return DatasetBudget(ledger or folder / f"{safe}.ledger", mapped)
 
 
-def _original(mapped: Mapped, interval: Interval) -> Interval:
-    return Interval(*(mapped.original(x) for x in (interval.value, interval.low, interval.high)))
+def _original(mapped: LogMapping, interval: Interval) -> Interval:
+    return Interval(*map(mapped.to_log_units, (interval.value, interval.low, interval.high)))
 
 
 def values_json(values: Mapping[str, Interval | None]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from tacit.errors import InvalidInput, need, suggestion
 from tacit.kernels.raw.log_rows import arrange
 from tacit.logs.encoding import Column, encoded, narrow
-from tacit.logs.mapping import Mapped
+from tacit.logs.mapping import LogMapping
 from tacit.logs.screen import Exact
 from tacit.trajectory import Log
 
@@ -55,7 +55,7 @@ class LogSource:
         schemas: of its files.
     """
 
-    mapped: Mapped
+    mapped: LogMapping
     pieces: Callable[[Exact], Iterator[Any]]
     schemas: tuple[Any, ...]
 
@@ -100,12 +100,13 @@ class LogSource:
         import pyarrow as pa
 
         for schema in self.schemas:
-            empty = {name: pa.array([], schema.field(name).type) for name in self.mapped.read}
+            names = self.mapped.columns_read
+            empty = {name: pa.array([], schema.field(name).type) for name in names}
             found = encoded(pa.record_batch(empty), self.mapped, self.numbered, Exact())
         return found
 
 
-def open_log(source: str | Path, mapped: Mapped) -> LogSource:
+def open_log(source: str | Path, mapped: LogMapping) -> LogSource:
     """A parquet file, a CSV file, a folder of either, or ``minari:ID``; refuses a wrong form."""
     need("reading a log", "tables")
     try:
@@ -125,7 +126,7 @@ def open_log(source: str | Path, mapped: Mapped) -> LogSource:
     return found
 
 
-def arranged(columns: dict[str, Column], mapped: Mapped, exact: Exact | None = None) -> Read:
+def arranged(columns: dict[str, Column], mapped: LogMapping, exact: Exact | None = None) -> Read:
     """Sort the columns of a log by person, and clip them; the columns are used up.
 
     Args:
@@ -191,7 +192,7 @@ def _sorted(person: Column, episode: Column, step: Column) -> bool:
     return True
 
 
-def _files(path: Path, mapped: Mapped) -> LogSource:
+def _files(path: Path, mapped: LogMapping) -> LogSource:
     """A file or the files of a folder, each with the types of its own columns."""
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -229,7 +230,7 @@ def _header(file: Path) -> list[str]:
     return next(csv.reader([first]), [])
 
 
-def _csv(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
+def _csv(file: Path, mapped: LogMapping, exact: Exact) -> Iterator[Any]:
     """Pieces of a CSV file; a line with another number of cells than columns is no row.
 
     Where a row is longer than a piece the file is read again in larger ones, from where it stopped:
@@ -249,8 +250,8 @@ def _csv(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
         return "skip"
 
     convert = pa.csv.ConvertOptions(
-        column_types={name: pa.large_binary() for name in mapped.read},
-        include_columns=list(mapped.read),
+        column_types={name: pa.large_binary() for name in mapped.columns_read},
+        include_columns=list(mapped.columns_read),
         strings_can_be_null=True,
         null_values=["", "NA", "NaN", "null"],
     )
@@ -271,12 +272,12 @@ def _csv(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
             block = min(8 * block, LONGEST)
 
 
-def _parquet(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
+def _parquet(file: Path, mapped: LogMapping, exact: Exact) -> Iterator[Any]:
     """Pieces of a parquet file."""
     import pyarrow.dataset as ds
 
     yield from ds.dataset(file, format="parquet").to_batches(
-        columns=list(mapped.read),
+        columns=list(mapped.columns_read),
         batch_size=PIECE,
         use_threads=False,
         batch_readahead=1,
@@ -284,13 +285,13 @@ def _parquet(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
     )
 
 
-def _check_columns(names: list[str], mapped: Mapped, where: str) -> None:
-    if not set(names) & set(mapped.read):  # perhaps they are no names, so they are not quoted
+def _check_columns(names: list[str], mapped: LogMapping, where: str) -> None:
+    if not {*names} & {*mapped.columns_read}:  # perhaps they are no names: they are not quoted
         raise InvalidInput(
             f"{where} has none of the columns that the mapping names: a CSV file must begin with a "
             "line of their names, with commas between them"
         )
-    for name in mapped.read:
+    for name in mapped.columns_read:
         if name not in names:
             raise InvalidInput(
                 f"{where} has no column {name!r}, which the mapping names{suggestion(name, names)}"
@@ -299,7 +300,7 @@ def _check_columns(names: list[str], mapped: Mapped, where: str) -> None:
             raise InvalidInput(f"{where} has several columns {name!r}; the mapping means one")
 
 
-def _minari(name: str, mapped: Mapped) -> LogSource:
+def _minari(name: str, mapped: LogMapping) -> LogSource:
     """Episodes of a Minari data set, each a person's.
 
     Columns are person, step, observation (or observation[0], observation[1], ...), action, reward
@@ -332,7 +333,8 @@ def _minari(name: str, mapped: Mapped) -> LogSource:
             columns["action"] = pa.array([*np.asarray(episode.actions).tolist(), None])
             columns["reward"] = np.append(np.asarray(episode.rewards, dtype=np.float64), np.nan)
             columns["ends"] = np.append(np.asarray(episode.terminations, dtype=bool), False)
-            yield pa.record_batch({name: pa.array(columns[name]) for name in mapped.read})
+            yield pa.record_batch({name: pa.array(columns[name]) for name in mapped.columns_read})
 
     number, kinds = pa.float64(), {"person": pa.int64(), "ends": pa.bool_()}
-    return LogSource(mapped, pieces, (pa.schema([(x, kinds.get(x, number)) for x in mapped.read]),))
+    schema = pa.schema([(name, kinds.get(name, number)) for name in mapped.columns_read])
+    return LogSource(mapped, pieces, (schema,))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.errors import MissingExtra
-from tacit.logs.mapping import Mapped, make_mapping
+from tacit.logs.mapping import LogMapping, make_mapping
 from tacit.logs.offline import offline
 from tacit.logs.simulated import simulate_log
 from tacit.policies.base import Policy
@@ -39,7 +39,7 @@ class Clinic(NamedTuple):
     problem: TabularMDP
     clinicians: StochasticPolicy
     survived: int  # the state that pays
-    mapped: Mapped
+    mapped: LogMapping
 
 
 @cache
@@ -72,7 +72,7 @@ def _data_file() -> str:
     raise MissingExtra("the clinic needs the package icu-sepsis: pip install 'tacit[sepsis]'")
 
 
-def _mapping(problem: TabularMDP) -> Mapped:
+def _mapping(problem: TabularMDP) -> LogMapping:
     ends = np.flatnonzero(np.diff(problem.pairs.first) == 0).tolist()
     allowed = [np.flatnonzero(row >= 0).tolist() for row in problem.pairs.number]
     names = ("person", "step", "reward", "propensity")

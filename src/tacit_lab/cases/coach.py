@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.logs.mapping import Mapped, make_mapping
+from tacit.logs.mapping import LogMapping, make_mapping
 from tacit.logs.offline import offline
 from tacit.logs.simulated import simulate_log
 from tacit.planners.evaluation.by_log import Models
@@ -149,9 +149,9 @@ def habituation_bias(people: int = 100_000, epsilon: float = 8.0, seed: int = 0)
     found = {}
     for name in MESSAGES[:2]:
         table = fixed_messages(problem)[name]
-        inside = full.worth(StochasticPolicy(table))
+        inside = full.value_of(StochasticPolicy(table))
         assert inside is not None
-        outside = models.values(table[:, :states]).interval(0.0, cut.mapped.top)
+        outside = models.values(table[:, :states]).interval(0.0, cut.mapped.max_return)
         found[name] = Bias(inside, outside, problem.value(StochasticPolicy(table)))
     return found
 
@@ -172,7 +172,7 @@ def _without_habituation(log: Log) -> Log:
     return log._replace(state=cut(log.state), after=cut(log.after))
 
 
-def _mapping(states: int) -> Mapped:
+def _mapping(states: int) -> LogMapping:
     names = ("person", "step", "reward", "propensity")
     return make_mapping(
         {

@@ -56,7 +56,7 @@ class _Counts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Values:
+class ValueEstimate:
     """Values of one policy in the model of the release, and in those drawn around it.
 
     Attributes:
@@ -70,9 +70,9 @@ class Values:
     high: Array
     luck: float = 0.0
 
-    def __sub__(self, other: Values) -> Values:
+    def __sub__(self, other: ValueEstimate) -> ValueEstimate:
         """What one policy is worth above another, in the same models."""
-        return Values(self.low - other.high, self.high - other.low, self.luck)
+        return ValueEstimate(self.low - other.high, self.high - other.low, self.luck)
 
     def interval(self, least: float, most: float, beta: float = 0.05) -> Interval:
         """Wrong with probability beta; values lie between ``least`` and ``most``."""
@@ -117,7 +117,7 @@ class Models:
         uniform = (pairs.number >= 0) / np.maximum(np.diff(pairs.first), 1)[:, np.newaxis]
         self.uniform: Array = np.asarray(uniform, dtype=np.float64).reshape(-1, A)
 
-    def values(self, policy: Array | None) -> Values:
+    def values(self, policy: Array | None) -> ValueEstimate:
         """Of a policy [H, S, A]; of what was done before if there is none.
 
         The policy that was learned from this release looks better than it is. Learned again from
@@ -125,7 +125,7 @@ class Models:
         model that these were drawn from: by so much this one is taken to look too good as well.
         """
         ends = np.array([self._ends(counts, policy) for counts in self.counts])
-        found = Values(ends.min(axis=1), ends.max(axis=1))
+        found = ValueEstimate(ends.min(axis=1), ends.max(axis=1))
         if policy is None or not np.array_equal(policy, self._learned(self.release)):
             return found
         gains = []
@@ -257,7 +257,7 @@ def recorded_value(release: Release, top: float, beta: float = 0.05) -> Interval
     return Interval(*(float(np.clip(x, 0.0, 1.0)) * top for x in ends))
 
 
-def weighted_worth(release: Release, most: float, top: float, beta: float = 0.05) -> Interval:
+def weighted_value(release: Release, most: float, top: float, beta: float = 0.05) -> Interval:
     """The value of a policy by clipped importance weights w <= ``most``.
 
     What is won with weight w is never above the value, and 1 minus what is lost never below it:

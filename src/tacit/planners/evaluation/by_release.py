@@ -81,7 +81,7 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ValueBand:
     """An estimate of the value of a policy, in summed rewards of [0, 1] over an episode.
 
     Attributes:
@@ -113,14 +113,14 @@ class _Models(NamedTuple):
     start: Array  # [B, S]
 
 
-def estimate(
+def value_band(
     task: Task,
     planner: Planner,
     release: Noisy,
     publication: Publication,
     seed: int,
     baselines: Mapping[str, Policy] | None = None,
-) -> Estimate:
+) -> ValueBand:
     """The value of a publication's policy, from the release it was planned from."""
     found = tables(task, release, planner)
     policies = [publication.policy, *(baselines or {}).values()]
@@ -148,30 +148,30 @@ def estimate(
             compared.append(Baseline(name, _band(other, 0.0, most), gain))
     kind: Kind = "even" if found.first is None else "start"
     share = float(np.concatenate(hidden).mean())
-    return Estimate(kind, *bands[0], tuple(bands[1:]), share, tuple(compared))
+    return ValueBand(kind, *bands[0], tuple(bands[1:]), share, tuple(compared))
 
 
 SURE = 2.0
 """Standard deviations on either side of a released mean: 95%."""
 
 
-def played(publication: Publication) -> Estimate:
+def value_of_played_batch(publication: Publication) -> ValueBand:
     """What the people whose reports led to this publication were returned, as it was released."""
     curve = publication.context["curve"]
     if not len(curve):
-        return Estimate("none")
+        return ValueBand("none")
     _, mean, error, least, most = curve[-1].tolist()
     low, high = max(mean - SURE * error, least), min(mean + SURE * error, most)
-    return Estimate("played", low, mean, high)
+    return ValueBand("played", low, mean, high)
 
 
-def _optimistic(task: Task, release: Noisy, publication: Publication) -> Estimate:
+def _optimistic(task: Task, release: Noisy, publication: Publication) -> ValueBand:
     """What optimistic planners publish: a number above the truth, with no band."""
     V = publication.context.get("V")
     if V is None or release.users == 0 or V.shape != (task.horizon + 1, task.sizes["states"]):
-        return Estimate("none")
+        return ValueBand("none")
     value = float(V[0].mean())
-    return Estimate("optimistic", value, value, value)
+    return ValueBand("optimistic", value, value, value)
 
 
 def _band(draws: Array, least: float, most: float) -> Band:
