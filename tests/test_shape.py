@@ -16,7 +16,6 @@ SEES = {
     "tacit_service": {"tacit", "tacit_service"},
 }
 PENDING = {
-    ("tacit.cli.offline", "tacit_lab.report.log_page"),
     ("tacit.cli.size", "tacit_service.config.deployment"),
     ("tacit.cli.size", "tacit_service.rehearsal.people"),
 }

@@ -13,6 +13,7 @@ import tacit
 from contracts.planner import PlannerContract
 from logs.worlds import chain, garnet, mapping, queue, survival, towards_best, uniform
 from tacit.agents import Agent, make_agent
+from tacit.agents.offline import TacitOffline
 from tacit.cli.main import app
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
@@ -37,8 +38,8 @@ def learned(
     problem: TabularMDP, people: int = 5_000, counts: str = "auto", **more
 ) -> OfflineResult:
     log = simulate_log(problem, uniform(problem), people, np.random.default_rng(0))
-    options = {"epsilon": 1.0, "noise": "simulated", "parameters": {"counts": counts}}
-    return offline(log, mapping(problem, **more), **options)
+    agent = TacitOffline(1.0, counts=counts)
+    return offline(log, mapping(problem, **more), agent, noise="simulated")
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +218,7 @@ def test_an_environment_can_begin_with_a_log_whose_mapping_names_ends() -> None:
             "task": {"horizon": 12},
         }
     )
-    made = offline(log, mapped, epsilon=1.0, noise="simulated")
+    made = offline(log, mapped, TacitOffline(1.0), noise="simulated")
 
     def play(policy, rng):
         steps, state = [], 0

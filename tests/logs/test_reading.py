@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from logs.worlds import chain, mapping, uniform
+from tacit.agents.offline import TacitOffline
 from tacit.errors import InvalidInput
 from tacit.logs import reading
 from tacit.logs.mapping import LogMapping, make_mapping
@@ -282,7 +283,7 @@ def test_a_minari_data_set_is_a_log(episodes) -> None:
 
 def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> None:
     """Nobody knows whose its episodes are; a log with persons is covered over all of theirs."""
-    result = offline("minari:any", episodes, epsilon=1.0, noise="simulated")
+    result = offline("minari:any", episodes, TacitOffline(1.0), noise="simulated")
     words, page = result.guarantee.statement(), render_page(result)
     assert result.guarantee.brief() == "joint epsilon 1, delta 1e-05 per participation"
     assert "the trajectory of any single participation by any other" in words
@@ -294,7 +295,7 @@ def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> 
     assert "for each episode alone" in page and EPISODES in page
     assert " episodes (a noisy number)" in page
     rows = open_log("minari:any", episodes).read().log
-    named = offline(rows, episodes, epsilon=1.0, noise="simulated")
+    named = offline(rows, episodes, TacitOffline(1.0), noise="simulated")
     assert named.guarantee.unit == "user" and named.guarantee.assumptions == ASSUMES
     assert "for each person over all their episodes" in (said := render_page(named))
     assert " people (a noisy number)" in said
@@ -336,7 +337,7 @@ def test_the_notes_of_a_mapping_are_on_its_page(tmp_path) -> None:
     columns = {"person": "who", "step": "day"}
     mapped = make_mapping({**RAW, "columns": columns, "reward": {}})
     log = rows(tmp_path, table(did=["rest"]), mapped)
-    page = render_page(offline(log, mapped, epsilon=1.0, noise="simulated"))
+    page = render_page(offline(log, mapped, TacitOffline(1.0), noise="simulated"))
     assert "all of them count as 0" in page
 
 

@@ -7,14 +7,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tacit.agents.base import Agent
+from tacit.agents.catalogue import FROM_A_LOG, PRIVACY_PARAMETERS, make_agent
+from tacit.agents.offline import LogAgent
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.learned_policy import LearnedPolicy, load_policy
-from tacit.logs.agents import offline_agent
+from tacit.learner import Learner
 from tacit.logs.budget import DatasetBudget
 from tacit.logs.encoding import Column
 from tacit.logs.mapping import LogMapping, read_mapping
@@ -29,17 +32,18 @@ from tacit.planners.evaluation.by_log import (
     weighted_value,
     whole_share,
 )
-from tacit.planners.offline import completed, people_of
+from tacit.planners.offline import people_of
 from tacit.policies.base import Policy
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy, check_allowed
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.base import Query
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.joint.batched import BatchSums
+from tacit.privacy.joint.batched import BatchSecret, BatchSums
 from tacit.privacy.noise import Noise, SecureNoise, SimulatedNoise
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.log_sums import LogStatistic, WeightedReturns
+from tacit.streams import planner_streams
 from tacit.task.participation import Participation
 from tacit.task.task import Task
 from tacit.trajectory import Log
@@ -70,29 +74,26 @@ CLIP, LEAST, MOST = 0.4, 2.0, 50.0
 """Importance weights are cut at (people times mu) to this power, between these."""
 
 
-@dataclass(frozen=True, eq=False)
-class OfflineResult:
-    """What a log taught: everything in it is made of one private release.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReleasedResult:
+    """What a log taught, as far as it is public: everything in it is made of one private release.
 
     Attributes:
         policy: the policy with its guarantee, as ``tacit.load_policy`` reads it.
         release: what was released about the log.
-        mapped: the mapping.
+        data: what the mapping declared, as plain values.
         values: by name, in the log's own rewards, what the policy is worth, what was done before
             ("behaviour"), and the first above the second ("difference"); None where the release
             does not tell.
         whole: the share of the people whose first episode was recorded from its first step to its
             end; the others' was cut.
-        exact_counts: exact numbers about the log, for the screen of whoever holds it only: they
-            are in no file.
     """
 
     policy: LearnedPolicy
     release: Release
-    mapped: LogMapping
+    data: Mapping[str, Any]
     values: Mapping[str, Interval | None]
     whole: Interval
-    exact_counts: Exact = field(default_factory=Exact, repr=False)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -139,6 +140,20 @@ class OfflineResult:
             "done before is valued as if actions had been chosen by the declared state alone.",
         )
 
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OfflineResult(ReleasedResult):
+    """The same, and what it was learned with.
+
+    Attributes:
+        mapped: the mapping.
+        exact_counts: exact numbers about the log, for the screen of whoever holds it only: they
+            are in no file.
+    """
+
+    mapped: LogMapping
+    exact_counts: Exact = field(default_factory=Exact, repr=False)
+
     def value_of(self, policy: Policy | LearnedPolicy, *, beta: float = 0.05) -> Interval | None:
         """What another policy is worth by the same release: costs nothing more."""
         bare = policy.policy if isinstance(policy, LearnedPolicy) else policy
@@ -147,7 +162,7 @@ class OfflineResult:
     def to_json(self) -> dict[str, Any]:
         """All that is public about it, without the policy's table."""
         return {
-            "data": self.mapped.to_json(),
+            "data": dict(self.data),
             "agent": dict(self.policy.about),
             "people": self.policy.users,
             "note": "people is a released number, with noise",
@@ -159,48 +174,74 @@ class OfflineResult:
 
 def offline(
     log: str | Path | Log,
-    task: str | Path | LogMapping,
-    agent: str = "tacit-offline",
+    mapping: str | Path | LogMapping,
+    agent: Agent | str,
     *,
-    epsilon: float,
-    delta: float = 1e-5,
     ledger: str | Path | None = None,
     noise: str = "secure",
     seed: int = 0,
-    parameters: Mapping[str, Any] | None = None,
 ) -> OfflineResult:
     """Learn a policy from a log under differential privacy, and say what it is worth.
 
+    Example::
+
+        agent = tacit.agent("tacit-offline", epsilon=1.0)
+        result = tacit.offline("log.csv", "task.toml", agent)
+
     Args:
         log: a parquet or CSV file, a folder of them, ``minari:ID``, or rows that are in memory.
-        task: the mapping file.
-        agent: "tacit-offline", "dp-apvi" or "dp-vapvi".
-        epsilon: privacy asked for, of a person over all their episodes.
-        delta: likewise.
+        mapping: the file that says what its columns mean.
+        agent: one that learns from a log; its privacy is that of a person over all their episodes.
         ledger: file in which the charge is recorded; by default NAME.ledger in the folder of the
             mapping file. One data set must have one ledger: a copy of the mapping elsewhere would
             begin another, and nobody checks that. Simulated noise charges nothing: it protects
             nobody.
         noise: "secure", or "simulated" for studies.
         seed: of simulated noise.
-        parameters: of the agent.
     """
-    mapped, recipe = _mapping(task), offline_agent(agent, parameters)
-    budget = _budget(ledger, task, mapped, noise)
-    release, guarantee, exact_counts = released(
-        log, mapped, recipe.statistic(mapped), (epsilon, delta), agent, budget, noise, seed
-    )
-    policy = recipe.policy(mapped.task, completed(release, mapped.ended))
+    mapped, learns = _mapping(mapping), make_agent(agent) if isinstance(agent, str) else agent
+    if not isinstance(learns, LogAgent):
+        raise InvalidInput(
+            f"{getattr(learns, 'name', learns)} learns from people who take part, not from a log; "
+            f"those that do are {', '.join(name for name, *_ in FROM_A_LOG)}"
+        )
+    bound = learns.bind_log(mapped.task, mapped.max_return, mapped.ended)
+    statistic: Any = bound.statistic
+    privatizer: Any = bound.privatizer
+    budget = _budget(ledger, mapping, mapped, noise)
+    held = absorbed(log, mapped, privatizer, statistic, budget, learns.name, noise, seed)
+    learner = Learner(bound, held.noise, secret=held.secret, served=mapped.task.users)
+    publication = learner.publish(planner_streams(seed, 0))
+    release = learner.release
+    assert release is not None
     papers = LearnedPolicy.of(
-        Publication(0, policy, {}),
+        publication,
         mapped.task,
-        guarantee,
+        held.guarantee,
         round(people_of(release)),
         names=mapped.task.labels,
-        about={"agent": agent, "data": mapped.name, **(parameters or {})},
+        about={"agent": learns.name, "data": mapped.name, **_chosen(learns)},
     )
-    values = values_of(mapped, release, policy)
-    return OfflineResult(papers, release, mapped, values, whole_share(release), exact_counts)
+    return OfflineResult(
+        policy=papers,
+        release=release,
+        data=mapped.to_json(),
+        values=values_of(mapped, release, publication.policy),
+        whole=whole_share(release),
+        mapped=mapped,
+        exact_counts=held.exact_counts,
+    )
+
+
+def _chosen(agent: LogAgent) -> dict[str, Any]:
+    """Its parameters that are not as they are by default, beside those of privacy."""
+    made: Any = agent
+    usual = {one.name: one.default for one in dataclasses.fields(made)}
+    return {
+        name: value
+        for name, value in agent.parameters().items()
+        if name not in PRIVACY_PARAMETERS and value != usual[name]
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +273,7 @@ class Evaluation:
 def evaluate(
     log: str | Path | Log,
     policy: str | Path | LearnedPolicy | Policy,
-    task: str | Path | LogMapping,
+    mapping: str | Path | LogMapping,
     *,
     epsilon: float,
     delta: float = 1e-5,
@@ -245,17 +286,21 @@ def evaluate(
     The log must have the propensities with which its actions were chosen. By a release that was
     made before, ``OfflineResult.value_of`` says it for nothing.
 
+    Example::
+
+        weighed = tacit.evaluate("log.csv", "result/policy.json", "task.toml", epsilon=0.5)
+
     Args:
         log: as for :func:`offline`.
         policy: what is evaluated.
-        task: the mapping file.
+        mapping: as for :func:`offline`.
         epsilon: privacy asked for, of a person over all their episodes.
         delta: likewise.
         ledger: as for :func:`offline`.
         noise: likewise.
         seed: likewise.
     """
-    mapped = _mapping(task)
+    mapped = _mapping(mapping)
     if "propensity" not in mapped.columns:
         raise InvalidInput(
             "evaluation by weights needs the chance with which every action was chosen: name its "
@@ -266,25 +311,34 @@ def evaluate(
     most = (mapped.task.users * gaussian_mu(epsilon, delta)) ** CLIP
     most = min(max(most, LEAST), MOST)
     statistic = WeightedReturns(mapped.task, table, most, mapped.max_return)
-    budget = _budget(ledger, task, mapped, noise)
-    release, guarantee, exact_counts = released(
-        log, mapped, statistic, (epsilon, delta), "evaluation", budget, noise, seed
-    )
+    privatizer = BatchSums(statistic, mapped.task, requested_epsilon=epsilon, requested_delta=delta)
+    budget = _budget(ledger, mapping, mapped, noise)
+    held = absorbed(log, mapped, privatizer, statistic, budget, "evaluation", noise, seed)
+    release = privatizer.release(held.secret, Query(0), held.noise)
     interval = weighted_value(release, most, mapped.max_return)
-    return Evaluation(_original(mapped, interval), guarantee, most, exact_counts)
+    return Evaluation(_original(mapped, interval), held.guarantee, most, held.exact_counts)
 
 
-def released(
+class Absorbed(NamedTuple):
+    """What was added up about a log, paid for and not released yet."""
+
+    secret: BatchSecret
+    noise: Noise
+    guarantee: Guarantee
+    exact_counts: Exact
+
+
+def absorbed(
     log: str | Path | Log,
     mapped: LogMapping,
+    privatizer: BatchSums,
     statistic: LogStatistic,
-    asked: tuple[float, float],
-    what: str,
     budget: DatasetBudget,
+    what: str,
     noise: str,
     seed: int,
-) -> tuple[Release, Guarantee, Exact]:
-    """The one way from a log to a release: check its form, charge, read, add up, noise, release.
+) -> Absorbed:
+    """The one way from a log to what is released: check its form, charge, read, add up.
 
     What is refused before the charge is decided by the form of the log alone: whether it is there,
     its columns and their types. After the charge nothing is refused, whatever the rows say: a log
@@ -293,40 +347,36 @@ def released(
     Args:
         log: as for :func:`offline`.
         mapped: the mapping.
+        privatizer: what adds the noise.
         statistic: what is summed up.
-        asked: epsilon and delta.
-        what: for the ledger.
         budget: which is charged.
+        what: for the ledger.
         noise: "secure" or "simulated".
         seed: of simulated noise.
     """
     choice(noise, "noise", ("secure", "simulated"))
-    privatizer = BatchSums(
-        statistic, mapped.task, requested_epsilon=asked[0], requested_delta=asked[1]
-    )
     simulated, whose = noise == "simulated", _whose(log)
     held = _cut(log, mapped.task.users) if isinstance(log, Log) else open_log(log, mapped)
     if not simulated:
         budget.charge(privatizer.event, what)
     if isinstance(held, Log):
         assert isinstance(log, Log)
-        rows, exact_counts = held, Exact(int(log.begin[-1]), int(held.begin[-1]), log.people)
+        rows, exact = held, Exact(int(log.begin[-1]), int(held.begin[-1]), log.people)
     else:
-        rows, exact_counts = held.read()
+        rows, exact = held.read()
     total = np.zeros(statistic.layout.size, dtype=np.int64)
     statistic.add(rows, total)
     source: Noise = SimulatedNoise(np.random.default_rng(seed)) if simulated else SecureNoise()
     secret = privatizer.absorb_sums(
         privatizer.init(), total, mapped.task.users, Publication(0, _NOBODY, {}), source
     )
-    release = privatizer.release(secret, Query(0), source)
     guarantee = dataclasses.replace(
         privatizer.guarantee,
         mechanism="gaussian noise on sums over all people of a log, released once",
         noise={"std": privatizer.noise_std},
         **whose,
     )
-    return release, guarantee.as_simulated() if simulated else guarantee, exact_counts
+    return Absorbed(secret, source, guarantee.as_simulated() if simulated else guarantee, exact)
 
 
 def _whose(log: str | Path | Log) -> dict[str, Any]:
@@ -455,21 +505,21 @@ def table_of(policy: Policy, task: Task) -> Array:
     return table
 
 
-def _mapping(task: str | Path | LogMapping) -> LogMapping:
-    return task if isinstance(task, LogMapping) else read_mapping(task)
+def _mapping(mapping: str | Path | LogMapping) -> LogMapping:
+    return mapping if isinstance(mapping, LogMapping) else read_mapping(mapping)
 
 
 def _budget(
-    ledger: str | Path | None, task: str | Path | LogMapping, mapped: LogMapping, noise: str
+    ledger: str | Path | None, mapping: str | Path | LogMapping, mapped: LogMapping, noise: str
 ) -> DatasetBudget:
     """The budget of a data set: its ledger lies beside the mapping file unless it is said."""
-    if ledger is None and isinstance(task, LogMapping) and noise != "simulated":
+    if ledger is None and isinstance(mapping, LogMapping) and noise != "simulated":
         raise InvalidInput(
             "say ledger=FILE: a mapping that is not a file has no folder for its ledger, and what "
             "is released about a data set must be charged to one and the same file"
         )
     safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in mapped.name)
-    folder = Path() if isinstance(task, LogMapping) else Path(task).parent
+    folder = Path() if isinstance(mapping, LogMapping) else Path(mapping).parent
     return DatasetBudget(ledger or folder / f"{safe}.ledger", mapped)
 
 

@@ -63,10 +63,10 @@ class LogPrior:
             )
         found = read_result(given)
         return cls(
-            found.name,
+            found.data["name"],
             completed(found.release, found.ended),
             found.task,
-            found.top,
+            found.max_return,
             found.guarantee,
         )
 

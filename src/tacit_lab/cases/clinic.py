@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tacit.agents.offline import TacitOffline
 from tacit.errors import MissingExtra
 from tacit.logs.mapping import LogMapping, make_mapping
 from tacit.logs.offline import offline
@@ -111,9 +112,8 @@ def clinic_study(
         for run in range(runs):
             log = patients(world, world.clinicians, n, seed + run)
             for epsilon, found in worth.items():
-                made = offline(
-                    log, world.mapped, epsilon=epsilon, noise="simulated", seed=1000 * seed + run
-                )
+                agent, root = TacitOffline(epsilon), 1000 * seed + run
+                made = offline(log, world.mapped, agent, noise="simulated", seed=root)
                 found.append(world.problem.value(made.policy.policy))
         for epsilon, found in worth.items():
             outcome = Outcome("tacit-offline", n, epsilon, tuple(found))
@@ -131,7 +131,8 @@ def clinic_start(people: int, epsilon: float, runs: int, seed: int) -> HeadStart
     logs = []
     for run in range(runs):
         log = patients(world, world.clinicians, people, seed + run)
-        made = offline(log, world.mapped, epsilon=epsilon, noise="simulated", seed=seed + run)
+        agent = TacitOffline(epsilon)
+        made = offline(log, world.mapped, agent, noise="simulated", seed=seed + run)
         logs.append(made)
     return head_start(world.problem, logs, people, epsilon, seed)
 
