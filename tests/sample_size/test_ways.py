@@ -103,3 +103,7 @@ def test_a_task_with_a_rule_is_planned_by_it() -> None:
     assert "epsilon 8 per person:" in next(found.ways.lines())
     monthly = dataclasses.replace(found.ways, period=30 * 86400.0)
     assert "epsilon 8 per person and period of 30 days:" in next(monthly.lines())
+    rule = dataclasses.replace(found.setting.rule, period=30 * 86400.0)
+    renewed = dataclasses.replace(found, setting=dataclasses.replace(found.setting, rule=rule))
+    assert " Epsilon is per period of 30 days. Closed" in renewed.method
+    assert "Epsilon is" not in found.method

@@ -11,6 +11,7 @@ from tacit._version import __version__
 from tacit.sample_size.answer import Answer
 from tacit.sample_size.settings import Setting
 from tacit.sample_size.ways import Ways
+from tacit.util.durations import in_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +54,14 @@ class Plan:
 
     @property
     def method(self) -> str:
-        """How it is known, in two sentences."""
+        """How it is known, and what epsilon is over, in a few sentences."""
         top = "the best policy (100%), computed exactly"
         if self.setting.problems[0].family == "episodic":
             top = "the largest declared return (100%), by playing"
+        period = self.setting.rule.period
+        per = f" Epsilon is per period of {in_words(period)}." if period else ""
         return (
-            f"Simulated: {self.setting.name}. Closed is what the last tenth of the "
+            f"Simulated: {self.setting.name}.{per} Closed is what the last tenth of the "
             f"{'users' if self.setting.who == 'users' else 'participations'} got, from "
             f"the {self.setting.baseline} (0%) to {top}; means "
             f"over {self.setting.varied}, each bound with 95% confidence at its number of users."
