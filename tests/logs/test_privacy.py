@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tacit.logs.agents import TacitOffline
 
 from logs.worlds import chain, mapping, uniform
+from tacit.agents.offline import TacitOffline
 from tacit.errors import InvalidInput
 from tacit.logs.budget import DatasetBudget
 from tacit.logs.files import VALUES, save

@@ -350,8 +350,8 @@ def test_a_value_over_even_starts_is_not_called_that_of_the_users(
     deploy, opened, monkeypatch, kind, name
 ) -> None:
     """Releases that do not say where people start give a number that is not what users get."""
-    known = Estimate(kind, 1.0, 2.0, 3.0)
-    monkeypatch.setattr("tacit.service.dashboard.facts.estimate", lambda *_: known)
+    known = ValueBand(kind, 1.0, 2.0, 3.0)
+    monkeypatch.setattr("tacit_service.dashboard.facts.value_band", lambda *_: known)
     collector = opened(deploy())
     serve(collector, local_reports, 2)
     _, html = seen(collector)
