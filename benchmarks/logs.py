@@ -21,9 +21,9 @@ import tacit
 from tacit.agents.offline import TacitOffline
 from tacit.learner import Learner
 from tacit.logs.mapping import LogMapping, make_mapping
-from tacit.logs.offline import value_by_release, values_of
 from tacit.logs.reading import arranged
 from tacit.logs.simulated import rows_of, simulate_log
+from tacit.logs.values import value_by_release, values_of
 from tacit.policies.tabular import StochasticPolicy
 from tacit.privacy.noise import SimulatedNoise
 from tacit.problems import TabularMDP

@@ -16,7 +16,7 @@ import tacit
 from contracts import hostile
 from tacit.forecast import bind
 from tacit.learner import Learner
-from tacit.logs.offline import _cut
+from tacit.logs.reading import in_memory
 from tacit.privacy.noise import SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
@@ -199,7 +199,7 @@ class LogStatisticContract(StatisticContract):
     def contribution(self, case: Case, life: Any, entry: Publication) -> np.ndarray:
         """What one of them adds."""
         out = np.zeros(case.statistic.layout.size, dtype=np.int64)
-        case.statistic.add(_cut(life, 1), out)
+        case.statistic.add(in_memory(life, 1), out)
         return out * case.statistic.layout.units
 
     def test_the_worst_pair_is_as_far_apart_as_declared(self) -> None:

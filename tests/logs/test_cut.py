@@ -9,10 +9,11 @@ from logs.worlds import chain, garnet, mapping, uniform
 from tacit.agents.offline import TacitOffline
 from tacit.logs.files import read_release, save
 from tacit.logs.mapping import make_mapping
-from tacit.logs.offline import offline, value_by_release
+from tacit.logs.offline import offline
 from tacit.logs.prior import LogPrior
 from tacit.logs.reading import arranged
 from tacit.logs.simulated import rows_of, simulate_log
+from tacit.logs.values import value_by_release
 from tacit.planners.offline import complete
 from tacit.policies.tabular import StochasticPolicy
 from tacit.problems import TabularMDP

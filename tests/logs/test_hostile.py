@@ -14,8 +14,7 @@ from contracts.statistic import Case, LogStatisticContract
 from tacit.errors import InvalidInput
 from tacit.logs.encoding import _not_below
 from tacit.logs.mapping import make_mapping
-from tacit.logs.offline import _cut
-from tacit.logs.reading import open_log
+from tacit.logs.reading import in_memory, open_log
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
@@ -128,8 +127,8 @@ def test_columns_in_memory_may_be_of_any_type_that_numbers_have(kind: Any) -> No
     """And then say the same."""
     some = np.array([1.0, 0.0, 1.0])
     log = Log(np.array([0, 3]), *[np.arange(3)] * 4, some, np.full(3, -1), some)
-    usual = _cut(log, 5)
-    sent = _cut(log._replace(reward=some.astype(kind), chance=some.astype(kind)), 5)
+    usual = in_memory(log, 5)
+    sent = in_memory(log._replace(reward=some.astype(kind), chance=some.astype(kind)), 5)
     for one, two in zip(usual, sent, strict=True):
         assert np.array_equal(one, two)
 
@@ -151,9 +150,9 @@ def test_columns_in_memory_are_refused_for_their_types_alone(wrong: dict[str, An
     log = Log(np.array([0, 3]), whole, whole, whole, whole, real, whole, real)
     (name,) = wrong
     with pytest.raises(InvalidInput, match=f"column '{name}' of a log in memory must be one row"):
-        _cut(log._replace(**wrong), 5)
+        in_memory(log._replace(**wrong), 5)
     with pytest.raises(InvalidInput, match="person by person"):
-        _cut(log._replace(chance=np.ones(2)), 5)
+        in_memory(log._replace(chance=np.ones(2)), 5)
 
 
 def test_columns_in_memory_whose_type_follows_from_what_is_in_them_are_refused() -> None:
@@ -162,6 +161,6 @@ def test_columns_in_memory_whose_type_follows_from_what_is_in_them_are_refused()
     log = Log(np.array([0, 3]), whole, whole, whole, whole, real, whole, real)
     for state in ([0, 1, 2], [0, 1, None], [0, 1, 2**64], [0, 1, 0.5], ["0", 1, 2]):
         with pytest.raises(InvalidInput, match="must be a numpy array, not a list") as refused:
-            _cut(log._replace(state=state), 5)
+            in_memory(log._replace(state=state), 5)
         said.add(str(refused.value))
     assert len(said) == 1

@@ -17,7 +17,7 @@ from tacit.agents.catalogue import make_agent
 from tacit.agents.offline import TacitOffline
 from tacit.logs.offline import evaluate, offline
 from tacit.logs.simulated import simulate_log
-from tacit.planners.offline import on_simplex
+from tacit.planners.evaluation.draws import project
 
 WORLDS = {"chain": chain, "garnet": garnet, "inventory": inventory, "queue": queue}
 
@@ -127,5 +127,5 @@ def test_rewards_are_told_in_the_units_of_the_log(tmp_path) -> None:
 
 def test_rows_on_the_simplex() -> None:
     rows = np.array([[0.2, 0.9, -0.3], [0.3, 0.3, 0.4], [-1.0, -1.0, -1.0]])
-    nearest = on_simplex(rows)
+    nearest = project(rows, np.ones(len(rows)))
     assert np.allclose(nearest, [[0.15, 0.85, 0.0], [0.3, 0.3, 0.4], [1 / 3] * 3])

@@ -137,7 +137,8 @@ def _evaluate(
     """What a policy is worth: by a release that was made before, or by weighing a log anew."""
     from tacit.logs.files import RELEASE, read_release
     from tacit.logs.mapping import read_mapping
-    from tacit.logs.offline import evaluate, value_by_release, values_json
+    from tacit.logs.offline import evaluate
+    from tacit.logs.values import value_by_release, values_json
 
     say, (epsilon, delta) = speaker(), privacy
     if (Path(log) / RELEASE).exists():

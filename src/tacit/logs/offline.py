@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,27 +13,23 @@ import numpy as np
 from tacit.agents.base import Agent
 from tacit.agents.catalogue import FROM_A_LOG, PRIVACY_PARAMETERS, make_agent
 from tacit.agents.offline import LogAgent
-from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.learned_policy import LearnedPolicy, load_policy
 from tacit.learner import Learner
 from tacit.logs.budget import DatasetBudget
-from tacit.logs.encoding import Column
 from tacit.logs.mapping import LogMapping, read_mapping
-from tacit.logs.reading import MINARI, open_log
+from tacit.logs.reading import MINARI, in_memory, open_log
 from tacit.logs.screen import Exact
+from tacit.logs.values import in_log_units, table_of, value_by_release, values_json, values_of
 from tacit.planners.evaluation.by_log import (
     CUT,
-    Models,
-    ValueEstimate,
     begun,
-    recorded_value,
     weighted_value,
     whole_share,
 )
 from tacit.planners.offline import people_of
 from tacit.policies.base import Policy
-from tacit.policies.tabular import StochasticPolicy, TabularPolicy, check_allowed
+from tacit.policies.tabular import TabularPolicy
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.base import Query
 from tacit.privacy.guarantee import Guarantee
@@ -45,7 +40,6 @@ from tacit.release import Release
 from tacit.statistics.log_sums import LogStatistic, WeightedReturns
 from tacit.streams import planner_streams
 from tacit.task.participation import Participation
-from tacit.task.task import Task
 from tacit.trajectory import Log
 from tacit.util.intervals import Interval
 from tacit.validate import choice
@@ -316,7 +310,7 @@ def evaluate(
     held = absorbed(log, mapped, privatizer, statistic, budget, "evaluation", noise, seed)
     release = privatizer.release(held.secret, Query(0), held.noise)
     interval = weighted_value(release, most, mapped.max_return)
-    return Evaluation(_original(mapped, interval), held.guarantee, most, held.exact_counts)
+    return Evaluation(in_log_units(mapped, interval), held.guarantee, most, held.exact_counts)
 
 
 class Absorbed(NamedTuple):
@@ -356,7 +350,7 @@ def absorbed(
     """
     choice(noise, "noise", ("secure", "simulated"))
     simulated, whose = noise == "simulated", _whose(log)
-    held = _cut(log, mapped.task.users) if isinstance(log, Log) else open_log(log, mapped)
+    held = in_memory(log, mapped.task.users) if isinstance(log, Log) else open_log(log, mapped)
     if not simulated:
         budget.charge(privatizer.event, what)
     if isinstance(held, Log):
@@ -386,131 +380,8 @@ def _whose(log: str | Path | Log) -> dict[str, Any]:
     return {"assumptions": ASSUMES, "participations": None, "rule": Participation(times=None)}
 
 
-def _cut(log: Log, most: int) -> Log:
-    """The log without people beyond the declared number; rows must be those of one person each.
-
-    What it refuses for is the form of the columns and where people begin, not what rows say.
-    """
-    log = Log(*(_column(name, column) for name, column in log._asdict().items()))
-    begin = log.begin.astype(np.int64)
-    rows = min(len(column) for column in log[1:])
-    if not len(begin) or begin[0] < 0 or begin[-1] > rows or (np.diff(begin) < 0).any():
-        raise InvalidInput(
-            "the rows of a log in memory must lie person by person: begin must not decrease, and "
-            "must end within the rows"
-        )
-    return log._replace(begin=begin[: most + 1])
-
-
-def _column(name: str, column: Any) -> Column:
-    """A column of a log in memory, of a type that kernels read.
-
-    Only arrays have a type of their own: that of a list, or of a column of a data frame, may follow
-    from what one person did, and a refusal would tell.
-    """
-    if not isinstance(column, np.ndarray):
-        raise InvalidInput(
-            f"the column {name!r} of a log in memory must be a numpy array, not a "
-            f"{type(column).__name__}, which has no type before its values are looked at"
-        )
-    real, kind = name in ("reward", "chance"), column.dtype
-    if column.ndim != 1 or kind.kind not in ("biuf" if real else "biu") or kind.itemsize > 8:
-        raise InvalidInput(
-            f"the column {name!r} of a log in memory must be one row of "
-            f"{'numbers' if real else 'whole numbers'} of at most 64 bits, but it is {kind} of "
-            f"shape {list(column.shape)}"
-        )
-    plain = np.dtype({"?": "i1", "e": "f4"}.get(kind.char, kind)).newbyteorder("=")
-    with np.errstate(all="ignore"):  # a warning would tell of a signalling NaN
-        held: Column = column.astype(plain, copy=False)
-    return held
-
-
 _NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))
 """Nobody acted on what is learned here."""
-
-
-def values_of(mapped: LogMapping, release: Release, policy: Policy) -> dict[str, Interval | None]:
-    """What a policy is worth, what was done before, and the difference, by one release.
-
-    Both are valued in the same models, so that what is wrong with the models is wrong with both.
-    What people earned themselves is read off their returns where these were recorded whole.
-    """
-    recorded = recorded_value(release, mapped.max_return)
-    behaviour = None if recorded is None else _original(mapped, recorded)
-    models = _models(mapped, release)
-    before = None if models is None else models.values(None)
-    if models is None or before is None or not _agree(mapped, recorded, before):
-        return {"policy": None, "behaviour": behaviour, "difference": None}
-    learned = models.values(table_of(policy, mapped.task))
-    top, (low, high) = mapped.max_return, mapped.reward_range
-    by_models, difference = before.interval(0.0, top), (learned - before).interval(-top, top)
-    if recorded is not None:
-        difference = _stretched(difference, by_models.value - recorded.value)
-    return {
-        "policy": _original(mapped, learned.interval(0.0, top)),
-        "behaviour": behaviour or _original(mapped, by_models),
-        "difference": Interval(*((high - low) * x for x in vars(difference).values())),
-    }
-
-
-def _agree(mapped: LogMapping, recorded: Interval | None, before: ValueEstimate) -> bool:
-    """Whether the models give what people earned, as far as that was recorded.
-
-    The models do not know of a declared most: where it is too low, they are far above it.
-    """
-    by_models = before.interval(0.0, mapped.task.horizon)
-    return recorded is None or (recorded.low <= by_models.high and by_models.low <= recorded.high)
-
-
-def _stretched(difference: Interval, shift: float) -> Interval:
-    """An interval and the same moved by ``shift``, in one.
-
-    By the models people chose actions by the declared state alone. Where they did not, what was
-    done before is worth something else than that, and the returns show how much.
-    """
-    low, high = difference.low + min(shift, 0.0), difference.high + max(shift, 0.0)
-    return Interval(difference.value, low, high)
-
-
-def value_by_release(
-    mapped: LogMapping, release: Release, policy: Policy, beta: float
-) -> Interval | None:
-    """What a policy is worth by released transitions, in the log's rewards.
-
-    None without them, and where they do not give what people earned.
-    """
-    table, models = table_of(policy, mapped.task), _models(mapped, release)
-    if models is None:
-        return None
-    recorded = recorded_value(release, mapped.max_return)
-    if recorded is not None and not _agree(mapped, recorded, models.values(None)):
-        return None
-    return _original(mapped, models.values(table).interval(0.0, mapped.max_return, beta))
-
-
-def _models(mapped: LogMapping, release: Release) -> Models | None:
-    """Models by released transitions that are alike in all stages; None where no value follows."""
-    if release.blocks.get("transitions", np.zeros(0)).ndim != 2 or not begun(release):
-        return None
-    return Models(mapped.task, release, mapped.ended, np.random.default_rng(0))
-
-
-def table_of(policy: Policy, task: Task) -> Array:
-    """Action probabilities [H, S, A] of a policy that fits the task."""
-    shape = (task.horizon, task.sizes["states"], task.sizes["actions"])
-    table: Array = np.zeros(0)
-    if isinstance(policy, TabularPolicy) and policy.actions.shape == shape[:2]:
-        table = np.eye(shape[2])[np.clip(policy.actions, 0, shape[2] - 1)]
-    elif isinstance(policy, StochasticPolicy):
-        table = policy.probabilities
-    if table.shape != shape:
-        raise InvalidInput(
-            "the policy does not fit the mapping, which has [horizon, states, actions] = "
-            f"{list(shape)}"
-        )
-    check_allowed(policy, task.pairs)
-    return table
 
 
 def _mapping(mapping: str | Path | LogMapping) -> LogMapping:
@@ -529,16 +400,3 @@ def _budget(
     safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in mapped.name)
     folder = Path() if isinstance(mapping, LogMapping) else Path(mapping).parent
     return DatasetBudget(ledger or folder / f"{safe}.ledger", mapped)
-
-
-def _original(mapped: LogMapping, interval: Interval) -> Interval:
-    return Interval(*map(mapped.to_log_units, (interval.value, interval.low, interval.high)))
-
-
-def values_json(values: Mapping[str, Interval | None]) -> dict[str, Any]:
-    """Intervals as plain values."""
-    return {
-        name: None if found is None else {"value": found.value, "ci95": [found.low, found.high]}
-        for name, found in values.items()
-        if found is None or math.isfinite(found.value)
-    }

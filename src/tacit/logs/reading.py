@@ -127,6 +127,46 @@ def open_log(source: str | Path, mapped: LogMapping) -> LogSource:
     return found
 
 
+def in_memory(log: Log, most: int) -> Log:
+    """The log without people beyond the declared number; rows must be those of one person each.
+
+    What it refuses for is the form of the columns and where people begin, not what rows say.
+    """
+    log = Log(*(_column(name, column) for name, column in log._asdict().items()))
+    begin = log.begin.astype(np.int64)
+    rows = min(len(column) for column in log[1:])
+    if not len(begin) or begin[0] < 0 or begin[-1] > rows or (np.diff(begin) < 0).any():
+        raise InvalidInput(
+            "the rows of a log in memory must lie person by person: begin must not decrease, and "
+            "must end within the rows"
+        )
+    return log._replace(begin=begin[: most + 1])
+
+
+def _column(name: str, column: Any) -> Column:
+    """A column of a log in memory, of a type that kernels read.
+
+    Only arrays have a type of their own: that of a list, or of a column of a data frame, may follow
+    from what one person did, and a refusal would tell.
+    """
+    if not isinstance(column, np.ndarray):
+        raise InvalidInput(
+            f"the column {name!r} of a log in memory must be a numpy array, not a "
+            f"{type(column).__name__}, which has no type before its values are looked at"
+        )
+    real, kind = name in ("reward", "chance"), column.dtype
+    if column.ndim != 1 or kind.kind not in ("biuf" if real else "biu") or kind.itemsize > 8:
+        raise InvalidInput(
+            f"the column {name!r} of a log in memory must be one row of "
+            f"{'numbers' if real else 'whole numbers'} of at most 64 bits, but it is {kind} of "
+            f"shape {list(column.shape)}"
+        )
+    plain = np.dtype({"?": "i1", "e": "f4"}.get(kind.char, kind)).newbyteorder("=")
+    with np.errstate(all="ignore"):  # a warning would tell of a signalling NaN
+        held: Column = column.astype(plain, copy=False)
+    return held
+
+
 def arranged(columns: dict[str, Column], mapped: LogMapping, exact: Exact | None = None) -> Read:
     """Sort the columns of a log by person, and clip them; the columns are used up.
 

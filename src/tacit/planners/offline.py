@@ -18,6 +18,7 @@ from tacit.arrays import Array, IntArray
 from tacit.kernels.public.first_visit_model import draw_next_states
 from tacit.kernels.public.pessimism import plan_low
 from tacit.planners.base import Ask, Streams, next_version
+from tacit.planners.evaluation.draws import project
 from tacit.planners.first_visits import read_model
 from tacit.policies.base import Policy
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
@@ -215,11 +216,11 @@ def apvi_policy(
     std = release.law.scale("transitions")
     off = std * math.sqrt(2 * math.log(4 * H * X * S / beta))
     iota = math.log(4 * H * X * S / beta)
-    V = np.zeros(S)
+    V, ones = np.zeros(S), np.ones(X)
     actions = np.zeros((H, S), dtype=np.int64)
     for h in range(H - 1, -1, -1):
         n = np.maximum(2 * release.blocks["totals"][h] + off / 2, 1e-9)
-        chances = on_simplex(np.asarray(release.blocks["transitions"][h]) / n[:, np.newaxis])
+        chances = project(np.asarray(release.blocks["transitions"][h]) / n[:, np.newaxis], ones)
         reward = np.clip(0.5 + release.blocks["gains"][h] / n, 0.0, 1.0)
         mean, square = chances @ V, chances @ V**2
         var = np.maximum(square - mean**2, 0.0)
@@ -236,14 +237,3 @@ def apvi_policy(
         actions[h] = table.argmax(axis=1)
         V = table.max(axis=1)
     return TabularPolicy(actions)
-
-
-def on_simplex(rows: Array) -> Array:
-    """The nearest distributions to rows [X, S], which may be negative and need not sum to 1."""
-    S = rows.shape[1]
-    down = -np.sort(-rows, axis=1)
-    excess = (np.cumsum(down, axis=1) - 1.0) / np.arange(1, S + 1)
-    last = (down > excess).sum(axis=1) - 1
-    cut = excess[np.arange(len(rows)), last]
-    nearest: Array = np.maximum(rows - cut[:, np.newaxis], 0.0)
-    return nearest

@@ -11,7 +11,8 @@ from service.dashboard.made_up import Stored, joint_run, local_run
 from tacit.agents import LdpOBI, TacitLocal
 from tacit.agents.linopt import PrivateLinOptVI
 from tacit.agents.tacit_joint import TacitJoint
-from tacit.planners.evaluation.by_release import COVERAGE, Baseline, ValueBand, project, value_band
+from tacit.planners.evaluation.by_release import COVERAGE, Baseline, ValueBand, value_band
+from tacit.planners.evaluation.draws import project
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy, uniform_policy
 from tacit.problems import TabularMDP, make_problem
 from tacit.publication import Publication

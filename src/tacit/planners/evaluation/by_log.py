@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from tacit.arrays import Array
 from tacit.kernels.public.pessimism import signed_values
+from tacit.planners.evaluation.draws import two_sided
 from tacit.planners.offline import complete, completed, people_of, pessimistic_policy
 from tacit.release import Release
 from tacit.task.task import Task, table_sizes
@@ -76,7 +76,7 @@ class ValueEstimate:
 
     def interval(self, least: float, most: float, beta: float = 0.05) -> Interval:
         """Wrong with probability beta; values lie between ``least`` and ``most``."""
-        z = -WIDER * float(ndtri(beta / 2))
+        z = WIDER * two_sided(beta)
         low, high = self.low, self.high
         bias = low[1:].mean() - low[0], high[1:].mean() - high[0]
         below = low[0] - max(bias[0], self.luck) - z * low[1:].std()
@@ -233,7 +233,7 @@ def whole_share(release: Release, beta: float = 0.05) -> Interval:
     """Share of the people whose first episode was recorded from its first step to its end."""
     people = people_of(release)
     share = float(release.blocks["whole"][0]) / people
-    half = -float(ndtri(beta / 2)) * release.law.scale("whole") / people
+    half = two_sided(beta) * release.law.scale("whole") / people
     return Interval(*(float(np.clip(x, 0.0, 1.0)) for x in (share, share - half, share + half)))
 
 
@@ -252,7 +252,7 @@ def recorded_value(release: Release, top: float, beta: float = 0.05) -> Interval
     mean, square = first + whole / 2, second + whole / 2
     var = float(np.clip(square - mean**2 + 2 * std / people, 0.0, 0.25))
     var = var / people + (std / people) ** 2 * (1.25 + mean**2)
-    half = -float(ndtri(beta / 2)) * float(np.sqrt(var))
+    half = two_sided(beta) * float(np.sqrt(var))
     ends = mean + cut / 2, mean - half, mean + cut + half
     return Interval(*(float(np.clip(x, 0.0, 1.0)) * top for x in ends))
 
@@ -266,7 +266,7 @@ def weighted_value(release: Release, most: float, top: float, beta: float = 0.05
     people = max(1.0, float(release.blocks["people"][0]))
     sums = [float(x) / people for x in release.blocks["weighted"]]
     std = release.law.scale("weighted") / people
-    z = -float(ndtri(beta / 2))
+    z = two_sided(beta)
     half = []
     for mean, square in zip(sums[:2], sums[2:], strict=True):
         near = max(mean + 2 * std, 0.0)
