@@ -103,6 +103,7 @@ def table_of(policy: Policy, task: Task) -> Array:
 
 
 def in_log_units(mapped: LogMapping, interval: Interval) -> Interval:
+    """An interval in rewards of [0, 1] per step, in the log's own rewards."""
     return Interval(*map(mapped.to_log_units, (interval.value, interval.low, interval.high)))
 
 
