@@ -142,7 +142,7 @@ def test_the_kernel_cache_notices_every_module_a_kernel_can_reach() -> None:
     assert {name for name in reached if not under(name, *BELOW)} == set()
 
 
-ACROSS = {("cli", "tacit_lab"), ("cli", "tacit_service")}
+ACROSS = {("cli", "tacit_service")}
 """Imports across the line that tests/test_shape.py still lists."""
 
 
