@@ -28,6 +28,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from tacit.service.answers import Refused
+from tacit.service.collector import Collector
+from tacit.service.deployment import Deployment
+from tacit.service.http.app import create_app
+from tacit.service.planning import LEASE_SECONDS, PlannerLoop
+from tacit.simulation.compiled import compiled_run
 
 from golden.cases import cases, problem
 from golden.digests import digest, json_digest
@@ -38,13 +44,7 @@ from tacit.cli.main import main
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.logs.simulated import simulate_log, write_log
-from tacit.service.answers import Refused
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.http.app import create_app
-from tacit.service.planning import LEASE_SECONDS, PlannerLoop
 from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.compiled import compiled_run
 
 TESTS = Path(__file__).resolve().parents[1]
 PROJECT = TESTS.parent
