@@ -180,17 +180,23 @@ class Case:
 
     def agent(self) -> Agent:
         """The agent, from its name, ``-A`` pairs and the privacy options that were given."""
-        from tacit.agents.catalogue import PRIVACY_PARAMETERS, agents, make_agent
+        from tacit.agents.catalogue import PRIVACY_PARAMETERS
 
-        texts = assignments(self.agent_parameters or (), "-A")
-        parameters = read_parameters(agents.entry(self.agent_name), texts)
-        for option in PRIVACY_PARAMETERS:
-            value = getattr(self, option)
-            if value is not None and option in parameters:
-                raise InvalidInput(f"{option} is given twice: by -A and by --{option}")
-            if value is not None:
-                parameters[option] = value
-        return make_agent(self.agent_name, **parameters)
+        privacy = {option: getattr(self, option) for option in PRIVACY_PARAMETERS}
+        return chosen_agent(self.agent_name, self.agent_parameters, privacy)
+
+
+def chosen_agent(name: str, pairs: Pairs, privacy: Mapping[str, Any]) -> Agent:
+    """An agent, from its name, ``-A`` pairs and those privacy options that are not None."""
+    from tacit.agents.catalogue import agents, make_agent
+
+    parameters = read_parameters(agents.entry(name), assignments(pairs or (), "-A"))
+    for option, value in privacy.items():
+        if value is not None and option in parameters:
+            raise InvalidInput(f"{option} is given twice: by -A and by --{option}")
+        if value is not None:
+            parameters[option] = value
+    return make_agent(name, **parameters)
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
-from tacit.logs.files import stored
+from tacit.logs.files import read_result
 from tacit.logs.offline import OfflineResult
 from tacit.planners.first_returns import FirstReturnPlanner
 from tacit.planners.first_visits import FirstVisitPlanner
 from tacit.planners.offline import completed, people_of
-from tacit.planners.warm_start import PriorPlanner, tried
+from tacit.planners.warm_start import WarmStartPlanner, share_tried
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.merged_release import Merged
 from tacit.release import Release
@@ -33,40 +33,40 @@ RETURNS = {"returns": "outcomes", "totals": "visits"}
 
 
 @dataclass(frozen=True, eq=False)
-class Prior:
+class LogPrior:
     """What an online learner may begin with.
 
     Attributes:
         name: of the data set.
         release: what was released about it, completed where next states were not recorded.
         task: of its mapping.
-        top: the most that one episode earns, in rewards of [0, 1] per step.
+        max_return: the most that one episode earns, in rewards of [0, 1] per step.
         guarantee: of everybody in the log.
     """
 
     name: str
     release: Release
     task: Task
-    top: float
+    max_return: float
     guarantee: Guarantee
 
     @classmethod
-    def of(cls, given: OfflineResult | str | Path) -> Prior:
+    def of(cls, given: OfflineResult | str | Path) -> LogPrior:
         """The result of ``tacit.offline``, or the folder that ``tacit offline --out`` wrote."""
         if isinstance(given, OfflineResult):
             mapped, release = given.mapped, completed(given.release, given.mapped.ended)
-            return cls(mapped.name, release, mapped.task, mapped.top, given.guarantee)
+            return cls(mapped.name, release, mapped.task, mapped.max_return, given.guarantee)
         if not isinstance(given, str | Path):
             raise InvalidInput(
                 "a prior is what tacit.offline returned, or the folder that tacit offline --out "
                 f"wrote, not {type(given).__name__}"
             )
-        found = stored(given)
+        found = read_result(given)
         return cls(
-            found.name,
+            found.data["name"],
             completed(found.release, found.ended),
             found.task,
-            found.top,
+            found.max_return,
             found.guarantee,
         )
 
@@ -97,7 +97,7 @@ class Prior:
                 f"the prior counted something else than {name}, which counts {learns}"
             )
         own = self.release.law.scale("totals")
-        share = tried(task, blocks["totals"], own)
+        share = share_tried(task, blocks["totals"], own)
         merge = Merged(
             blocks=blocks,
             own=own,
@@ -107,7 +107,7 @@ class Prior:
         )
         seen = dataclasses.replace(task, users=merge.users(task.users))
         return dataclasses.replace(
-            bound, planner=PriorPlanner(inner=planner, merge=merge, task=seen)
+            bound, planner=WarmStartPlanner(inner=planner, merge=merge, task=seen)
         )
 
     def _require_fit(self, task: Task, *, returns: bool) -> None:
@@ -118,7 +118,7 @@ class Prior:
             ("number of states", own.sizes["states"], task.sizes["states"]),
             ("number of actions", own.sizes["actions"], task.sizes["actions"]),
             ("reward after the end", own.end_reward, task.end_reward),
-            *([("largest return", self.top, task.returns[1])] if returns else []),
+            *([("largest return", self.max_return, task.returns[1])] if returns else []),
         ):
             if mine != other:
                 raise InvalidInput(

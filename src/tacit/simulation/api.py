@@ -38,7 +38,7 @@ from tacit.validate import integer
 
 if TYPE_CHECKING:
     from tacit.logs.offline import OfflineResult
-    from tacit.logs.prior import Prior
+    from tacit.logs.prior import LogPrior
 
 MOST_EPISODES = 10**15
 MOST_SEEDS = 10_000
@@ -149,11 +149,11 @@ def simulate(
     return Result(**found, prior=None if start is None else start.to_json())
 
 
-def begin_with(prior: OfflineResult | str | Path) -> Prior:
+def begin_with(prior: OfflineResult | str | Path) -> LogPrior:
     """What was learned from a log, checked; the package for logs is read only here."""
-    from tacit.logs.prior import Prior
+    from tacit.logs.prior import LogPrior
 
-    return Prior.of(prior)
+    return LogPrior.of(prior)
 
 
 def bind_to(
