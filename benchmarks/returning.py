@@ -81,14 +81,21 @@ class Sizes:
         self, what: str, problem: object, agent: object, people: int, returns: int, **how: object
     ) -> Row:
         """One row; who comes once has no rule."""
-        rule = {} if returns == 1 else {"people": people, **how}
-        result = tacit.simulate(problem, agent, people * returns, self.runs, seed=self.seed, **rule)
+        back = {} if returns == 1 else {"attendance": tacit.Attendance(people=people), **how}
+        result = tacit.Experiment(
+            problem=problem,
+            agent=agent,
+            episodes=people * returns,
+            runs=self.runs,
+            seed=self.seed,
+            **back,
+        ).run()
         return Row(what, people, returns, result)
 
 
 def rule(returns: int, teaches: str) -> dict[str, object]:
     """The option of a rule."""
-    return {"participations": tacit.Participation(returns, teaches)}
+    return {"participation": tacit.Participation(returns, teaches)}
 
 
 def local(sizes: Sizes) -> Iterator[Row]:

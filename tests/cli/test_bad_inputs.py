@@ -188,12 +188,20 @@ CALLED: list[tuple[str, Callable[[], object], str]] = [
     ("zero users", lambda: tacit.simulate(RIVER, "psrl", 0), "episodes = 0, but it must be"),
     ("half a user", lambda: tacit.guarantee(RIVER, "psrl", 0.5), "episodes = 0.5, but it must be"),
     ("text users", lambda: tacit.simulate(RIVER, "psrl", "9"), "episodes = '9', but it must be"),
-    ("no runs", lambda: tacit.simulate(RIVER, "psrl", 9, 0), "seeds = 0, but it must be"),
-    ("unknown fact", lambda: tacit.simulate(RIVER, "psrl", 9, reveal=["x"]), "no fact 'x' to"),
-    ("useless fact", lambda: tacit.guarantee(RIVER, "psrl", 9, ["initial"]), "leave it unrevealed"),
+    ("no runs", lambda: tacit.simulate(RIVER, "psrl", 9, 0), "runs = 0, but it must be"),
+    (
+        "unknown fact",
+        lambda: tacit.Experiment(problem=RIVER, agent="psrl", episodes=9, reveal=["x"]).run(),
+        "no fact 'x' to",
+    ),
+    (
+        "useless fact",
+        lambda: tacit.guarantee(RIVER, "psrl", 9, reveal=["initial"]),
+        "leave it unrevealed",
+    ),
     (
         "negative participations",
-        lambda: tacit.guarantee(RIVER, PRIVATE, 9, participations=-1),
+        lambda: tacit.guarantee(RIVER, PRIVATE, 9, participation=-1),
         "participations = -1, but it must be a whole number >= 1",
     ),
     ("rows off", lambda: tacit.TabularMDP(P * 0.9, R, 3), "must sum to 1; divide it by its sum"),
@@ -212,8 +220,10 @@ CALLED: list[tuple[str, Callable[[], object], str]] = [
     ("labels", lambda: tacit.TabularMDP(P, R, 3, labels=["a", "b"]), "it must be names by kind"),
     (
         "form",
-        lambda: tacit.learn("gym:CartPole-v1", "policy-search", 9, form="identity"),
-        "form is 'identity', but it must be what tacit.policies.parametric.declared(...) makes",
+        lambda: tacit.simulate(
+            tacit.environment("gym:CartPole-v1", scoring="identity"), "policy-search", 9
+        ),
+        "scoring is 'identity', but it must be what tacit.policies.parametric.declared(...) makes",
     ),
     ("few trials", lambda: tacit.audit(RIVER, PRIVATE, trials=10), "trials = 10, but it must be"),
 ]

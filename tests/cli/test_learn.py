@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from tacit.simulation.learn_result import NOTE, ONCE
+from tacit.simulation.returns import NOTE, ONCE
 
 LAKE = ("learn", "gym:FrozenLake-v1", "psrl", "--users", "30", "--seeds", "2", "--horizon", "9")
 

@@ -169,7 +169,7 @@ def test_a_reward_outside_the_range_is_noticed_before_the_first_user() -> None:
 @pytest.mark.parametrize(
     ("spaces", "message"),
     [
-        ({"observations": Box(0, 1, (2,))}, "has continuous observations.*tacit.Discretized"),
+        ({"observations": Box(0, 1, (2,))}, "has continuous observations.*bins=..."),
         ({"actions": Box(0, 1, (2,))}, "has continuous actions.*Discrete or MultiDiscrete"),
         ({"observations": gymnasium.spaces.Text(3)}, "Walk has observations, Text.*finitely many"),
         ({"observations": Tuple([Discrete(2), Box(0, 1)])}, "continuous observations"),

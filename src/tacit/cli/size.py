@@ -6,7 +6,7 @@ import dataclasses
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,9 @@ from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.agents.base import Agent
+    from tacit.experiment import Experiment
     from tacit.problems.base import Problem
-    from tacit.sample_size.measure import Watch
+    from tacit.sample_size.search import Watch
     from tacit.task.participation import Participation
     from tacit.task.task import Task
     from tacit_service.config.deployment import Deployment
@@ -82,7 +83,7 @@ def plan(
 
     Example: tacit plan river-swim tacit-local --participations 30
     """
-    from tacit.sample_size import plan as planned
+    from tacit.sample_size import Limits, sample_size
     from tacit.simulation.plot import check_target
 
     if plot is not None:
@@ -94,20 +95,13 @@ def plan(
     if not as_json:
         _rule(asked, named)
     with one_interrupt(), _bar(seconds, quiet=as_json) as progress:
-        found = planned(
-            asked.problem,
-            asked.agent,
-            task=asked.task,
+        found = sample_size(
+            asked.experiments(runs, seed, reveal or ()),
             share=share,
-            users=users if users is not None else asked.users,
+            people=users if users is not None else asked.users,
             epsilons=named.levels,
-            runs=runs,
-            seed=seed,
-            most=most,
-            seconds=seconds,
+            limits=Limits(most, seconds),
             workers=workers,
-            reveal=reveal or (),
-            participations=asked.rule,
             progress=progress,
         )
     files = [] if plot is None else [found.plot(plot)]
@@ -149,6 +143,33 @@ class _Asked:
     task: Task | None = None
     users: int | None = None
     rule: Participation | int = 1  # besides what a task says itself
+
+    def experiments(
+        self, runs: int = 8, seed: int = 0, reveal: Iterable[str] = ()
+    ) -> Experiment | tuple[Experiment, ...]:
+        """What is simulated: the problem, or random ones of its size."""
+        from tacit.experiment import Experiment
+        from tacit.sample_size import random_experiments
+        from tacit.task.participation import Participation
+        from tacit.task.task import Task
+
+        rule = Participation.of(self.rule)
+        if isinstance(self.problem, Task):
+            if tuple(reveal) or rule != Participation():
+                raise InvalidInput(
+                    "a task says itself what is revealed and how often people take part"
+                )
+            return random_experiments(self.problem, self.agent, runs, seed)
+        return Experiment(
+            problem=self.problem,
+            agent=self.agent,  # type: ignore[arg-type]
+            episodes=1,
+            runs=runs,
+            seed=seed,
+            reveal=frozenset(reveal),
+            participation=rule,
+            task=self.task,
+        )
 
 
 @dataclass(frozen=True)
@@ -261,23 +282,20 @@ def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | N
     In a sentence that warns where it is not shown to be, and as JSON; None if nothing was run.
     """
     from tacit.forecast import few_users
-    from tacit.sample_size import plan as planned
+    from tacit.sample_size import Limits, sample_size
 
     try:
         asked = of_deployment(deployment)
-        found = planned(
-            asked.problem,
-            asked.agent,
-            task=asked.task,
-            users=asked.users,
+        found = sample_size(
+            asked.experiments(),
+            people=asked.users,
             epsilons=[deployment.agent.parameters()["epsilon"]],
-            most=asked.users,
-            seconds=CHECK_SECONDS,
+            limits=Limits(asked.users, CHECK_SECONDS),
         )
     except InvalidInput as refused:
         return f"Outlook: not simulated ({refused})", None
     few = few_users(deployment.task, deployment.agent)
-    runs = f"{len(found.setting.problems)} simulated runs on {found.setting.name}"
+    runs = f"{found.runs} simulated runs on {found.simulated}"
     said = f"{found.verdict} (With 95% confidence, by {runs}.)"
     said += f" Besides, {few}." if few else ""
     if not found.warning:

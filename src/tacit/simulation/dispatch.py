@@ -27,6 +27,7 @@ from tacit.privacy.local.response import LocalResponse
 from tacit.privacy.local.weighted import LocalShaped
 from tacit.privacy.shuffle.shuffled import Shuffled
 from tacit.schedules import CappedBatches, Every, Geometric, every_user
+from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.loops.one_cell import OneCellRun
 from tacit.simulation.loops.switching import SwitchingRun
 from tacit.simulation.loops.value_targeted import ValueTargetedRun
@@ -96,13 +97,18 @@ TABLE = (
 
 
 def compiled_run(
-    problem: object, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    problem: object,
+    agent: BoundAgent,
+    root: int,
+    run: int,
+    checkpoints: IntArray,
+    people: AttendanceTrace | None = None,
 ) -> Run | None:
     """The fastest run of this problem and agent, or None if only the driver knows them."""
     if type(problem) not in FAMILIES:
         return None
     for row in TABLE:
         if row.serves(agent):
-            found: Run = row.run(problem, agent, root, run, checkpoints)
+            found: Run = row.run(problem, agent, root, run, checkpoints, people)
             return found
     return None

@@ -34,7 +34,7 @@ SCORE = ("now", "at", "regret", "reward")
 """What changes of a score."""
 
 
-class Progress:
+class ResumeFolder:
     """A folder in which runs keep where they stand.
 
     Args:

@@ -190,4 +190,4 @@ def test_searches_beside_a_peer_that_is_not_there(monkeypatch) -> None:
 
 def learned_by(environment, agent, people, seeds, users):
     """Fewer people than are asked for: this is about the report."""
-    return tacit.learn(environment, agent, users=users, seeds=seeds)
+    return tacit.simulate(tacit.environment(environment), agent, episodes=users, runs=seeds)

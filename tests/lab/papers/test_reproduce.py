@@ -273,7 +273,9 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
 def test_runs_can_be_stopped_from_another_thread() -> None:
     stop = threading.Event()
     threading.Timer(0.5, stop.set).start()
-    result = tacit.simulate(tacit.problem("random-mdp"), tacit.agent("uniform"), 10**12, stop=stop)
+    result = tacit.Experiment(
+        problem=tacit.problem("random-mdp"), agent=tacit.agent("uniform"), episodes=10**12
+    ).run(stop=stop)
     assert result.interrupted and result.completed < 10**12
 
 

@@ -38,6 +38,7 @@ from tacit.privacy.local.weighted import LocalShaped, ShapedSecret
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
 from tacit.schedules import Every
+from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import FusedRun
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.targets import FAMILIES, LEAST_SHARE, ValueTargets
@@ -265,9 +266,15 @@ class ValueTargetedRun(FusedRun):
     """UCRL-VTR, LinOpt-VI and their locally private forms."""
 
     def __init__(
-        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+        self,
+        problem: TabularMDP,
+        agent: BoundAgent,
+        root: int,
+        run: int,
+        checkpoints: IntArray,
+        people: AttendanceTrace | None = None,
     ) -> None:
-        super().__init__(problem, agent, root, run, checkpoints)
+        super().__init__(problem, agent, root, run, checkpoints, people)
         statistic, planner = agent.statistic, agent.planner
         assert isinstance(statistic, ValueTargets) and isinstance(planner, ValueTargetedPlanner)
         SA = problem.states * problem.actions
