@@ -13,12 +13,7 @@ Everything heavy is imported on first use, so that ``import tacit`` and ``tacit 
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.util
-import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from tacit._version import __version__
@@ -112,34 +107,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _WithGymnasium(importlib.abc.MetaPathFinder):
-    """Registers tacit's environments when gymnasium is imported after tacit.
-
-    Gymnasium reads no entry points since 1.0, and importing it here would cost everybody its time.
-    """
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Gymnasium as the other finders find it, with a word to it when it has been loaded."""
-        if name != "gymnasium":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            load = spec.loader.exec_module
-
-            def load_and_register(module: ModuleType) -> None:
-                load(module)
-                importlib.import_module("tacit.problems.catalogue").register()
-
-            spec.loader.exec_module = load_and_register  # type: ignore[method-assign]
-        return spec
-
-
-if "gymnasium" in sys.modules:
-    importlib.import_module("tacit.problems.catalogue").register()
-else:
-    sys.meta_path.insert(0, _WithGymnasium())

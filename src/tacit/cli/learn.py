@@ -13,7 +13,7 @@ from tacit.cli.run import one_interrupt, perform
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tacit.experiment_spec import Named
+    from tacit.experiment_spec import Modules, Named
 
 
 @given.on_case
@@ -78,6 +78,7 @@ def learn(
     with one_interrupt():
         spec = ExperimentSpec(
             problem=_named(case, module),
+            modules=_registering(case, module),
             agent=case.named_agent(),
             episodes=users,
             runs=seeds,
@@ -106,6 +107,15 @@ def _named(case: given.Case, module: Path | None) -> Named:
             "are for tacit run"
         )
     return Named(f"{module.resolve()}:{case.problem_name}", dict(options))
+
+
+def _registering(case: given.Case, module: Path | None) -> Modules:
+    """A file that registers an environment by an id."""
+    from tacit.experiment_spec import Modules
+
+    if module is None or not case.problem_name.startswith("gym:"):
+        return Modules()
+    return Modules.find(module.resolve().parent, (module.stem,))
 
 
 def _cuts(bins: str) -> Any:

@@ -113,17 +113,3 @@ def make_problem(name: str, **parameters: Any) -> Problem:
 
         return gymnasium_problem(known_id, **parameters)
     return problems.make(name, parameters)
-
-
-def register() -> None:
-    """Register every named problem with Gymnasium; doing it twice does no harm."""
-    import gymnasium
-
-    for entry in problems:
-        id = f"tacit/{entry.name}-v0"
-        if id not in gymnasium.registry:
-            gymnasium.register(
-                id,
-                entry_point="tacit.problems.gymnasium.export:make_environment",
-                kwargs={"problem": entry.name},
-            )

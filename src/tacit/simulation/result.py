@@ -191,6 +191,19 @@ class Result:
             )
         return ""
 
+    def tested(self) -> str:
+        """How the learned policies did on fresh episodes, in words, where there are tests."""
+        return returns.tested(self)
+
+    def per_run(self) -> list[str]:
+        """A line for every run: what its policy returned there, and whether it failed."""
+        return returns.per_run(self)
+
+    @property
+    def failed(self) -> dict[int, str]:
+        """The runs that failed there, and how."""
+        return returns.failed_runs(self)
+
     def regret_per_episode(self, first: int, last: int) -> Array:
         """Mean regret per episode in (first, last] for every run; both must be checkpoints or 0."""
         grid = np.concatenate([[0], self.episodes])

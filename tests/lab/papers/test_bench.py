@@ -11,10 +11,10 @@ import pytest
 import tacit
 from tacit.agents.catalogue import agents
 from tacit.cli import main as cli
+from tacit.experiment_spec import Named
 from tacit.problems.tabular_benchmarks import random_mdp
 from tacit_lab.bench import by_hand, peer_rlberry, search, speed, utility
 from tacit_lab.sweep.spec import Choose
-from tacit_lab.sweep.task import Named
 
 SMALL = random_mdp(seed=1)
 
