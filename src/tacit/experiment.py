@@ -6,7 +6,6 @@ import dataclasses
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,15 +27,15 @@ from tacit.privacy.noise import SecureNoise
 from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem, problems
 from tacit.problems.environment import Environment, can_only_be_played
-from tacit.simulation import resume as saving
 from tacit.simulation.attendance import Attendance, AttendanceSummary, AttendanceTrace, attend
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
 from tacit.simulation.dispatch import compiled_run
 from tacit.simulation.result import Result
+from tacit.simulation.resume import keeper
 from tacit.simulation.runs.base import Run
 from tacit.simulation.runs.stepwise import StepwiseRun
 from tacit.simulation.runs.uncounted import UncountedRun
-from tacit.simulation.scheduler import Keep, Progress, advance_all
+from tacit.simulation.scheduler import Progress, advance_all
 from tacit.streams import stream
 from tacit.task.participation import Participation
 from tacit.task.task import Task
@@ -227,12 +226,12 @@ class Experiment:
 
         Each is the fastest there is for this agent, or the driver itself.
         """
-        stop = stop or threading.Event()
-        trace, spread = self.trace, self.trace is not None and _first_only(self.bound)
-        points = np.arange(1, self.bound.task.users + 1) if spread else self.grid
+        stop, bound, trace = stop or threading.Event(), self.bound, self.trace
+        spread = trace is not None and _first_only(bound)
+        points = np.arange(1, bound.task.users + 1) if spread else self.grid
         runs = []
         for number in range(self.runs) if numbers is None else numbers:
-            given = (self.problem, self.bound, self.seed, number, points)
+            given = (self.problem, bound, self.seed, number, points)
             people = None if spread else trace
             run: Run | None = None
             if self.compiled and self.noise == "simulated":
@@ -276,7 +275,7 @@ class Experiment:
         stop = stop or threading.Event()
         runs = self.start(stop)
         self.problem.prepare(stream(self.seed, 0, "trial"))
-        keep = None if resume is None else _keeper(Path(resume), runs, self.describe())
+        keep = None if resume is None else keeper(Path(resume), runs, self.describe())
         before, began = _done(runs), working_time()
         tell = self._telling(progress, runs)
         finished = advance_all(runs, self.episodes, threads, stop, tell, keep)
@@ -468,25 +467,6 @@ def _first_only(bound: BoundAgent) -> bool:
 
 def _done(runs: Sequence[Run]) -> int:
     return sum(int(run.score.at[0]) for run in runs)
-
-
-def _keeper(folder: Path, runs: Sequence[Run], configuration: dict[str, Any]) -> Keep:
-    """Bring runs to where the folder says they stood, and keep it up to date.
-
-    A run whose mechanism has no form to be stored in is not kept, and begins anew.
-    """
-    kept = saving.ResumeFolder(folder, configuration)
-    for number, run in enumerate(runs):
-        arrays = kept.load(number)
-        if arrays is not None:
-            saving.restore(run, arrays)
-    numbers = {id(run): number for number, run in enumerate(runs)}
-
-    def keep(run: Run) -> None:
-        with suppress(InvalidInput):
-            kept.save(numbers[id(run)], saving.state(run))
-
-    return keep
 
 
 def _policies(

@@ -222,14 +222,16 @@ class ExperimentSpec:
         )
 
     def _problem(self) -> Problem | Environment:
-        name, parameters, said = self.problem.name, self.problem.parameters, self.environment
+        name, parameters, said = self.problem.name, dict(self.problem.parameters), self.environment
         if not can_only_be_played(name):
             if said:
                 raise InvalidInput(
                     f"{', '.join(said)}: only of what is played, and {name} has a known truth "
                     "(play:ID plays what gym:ID reads)"
                 )
-            return _known(json.dumps([name, dict(parameters)]))
+            return _known(json.dumps([name, parameters]))
+        if name.startswith("gym:") and "horizon" in parameters:  # as one says it of a table
+            said = {"horizon": parameters.pop("horizon"), **said}
         for key in said:
             if key not in ENVIRONMENT:
                 raise InvalidInput(f"of what is played there is no {key!r}{suggestion(key, said)}")
@@ -237,9 +239,9 @@ class ExperimentSpec:
         more = {key: value for key, value in said.items() if key not in SIZES}
         source: Any = name
         if parameters and FILE in name:
-            raise InvalidInput("parameters are for gym:ID; what a file makes is made there")
+            raise InvalidInput("-P is for gym:ID; what a file makes is made there")
         if parameters:
-            source = make_environment(name.partition(":")[2], dict(parameters))
+            source = make_environment(name.partition(":")[2], parameters)
         return environment(source, sizes=sizes or None, **more)
 
 

@@ -178,7 +178,7 @@ def serving(path: Path, token: str) -> Iterator[Server]:
 
 def healthy(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/healthz", timeout=5).status_code == 200
+        return httpx.get(f"{url}/healthz", timeout=PATIENCE).status_code == 200
     except httpx.HTTPError:
         return False
 
@@ -206,6 +206,8 @@ def browser(width: int, height: int, folder: Path | None = None) -> Iterator[web
             )
         driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
         try:
+            driver.set_page_load_timeout(PATIENCE)
+            driver.set_script_timeout(PATIENCE)
             resize(driver, width, height)
             yield driver
         finally:

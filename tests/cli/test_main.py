@@ -12,6 +12,8 @@ import pytest
 
 import tacit
 from patience import PATIENCE, until
+from tacit.auditing.agent import AgentAudit
+from tacit.auditing.findings import NOTHING, AuditReport, MethodBound
 from tacit.experiment_spec import ExperimentSpec, Named, begin
 from tacit.learned_policy import LearnedPolicy
 from tacit.policies.linear import LinearPolicy
@@ -234,9 +236,9 @@ def test_an_interrupted_run_goes_on(call, tmp_path: Path) -> None:
     refused = call(*words, "--out", "part")
     assert refused.status == 2 and "go on with tacit run --resume part" in refused.err
     other = call("run", "--resume", "part", "--episodes", "7")
-    assert other.status == 2 and "leave episodes out" in other.err
+    assert other.status == 2 and "leave --episodes out" in other.err
     other = call("run", "river-swim", "ucb-vi", "--resume", "part")
-    assert other.status == 2 and "leave problem name out" in other.err
+    assert other.status == 2 and "leave PROBLEM out" in other.err
     done = call("run", "--resume", "part")
     assert done.status == 0 and not folder.exists()
     one, other = (tacit.Result.load(tmp_path / name) for name in ("whole", "part"))
@@ -268,7 +270,7 @@ def test_people_who_come_back(call, tmp_path: Path) -> None:
     )
     begin(tmp_path / "kept", begun, overwrite=True)
     refused = call("run", "--resume", "kept", "--apart", "1h")
-    assert refused.status == 2 and "leave apart out" in refused.err
+    assert refused.status == 2 and "leave --apart out" in refused.err
     again = json.loads(call("run", "--resume", "kept", "--json").out)
     for one in (report, again):
         del one["timing"]
@@ -366,6 +368,25 @@ def test_audits_say_what_is_exact_and_what_cannot_be_audited(call) -> None:
         in call(*audit, *BITS).out
     )
     assert "not audited: this noise has no exact sampler" in call(*audit, *BOUNDED).out
+
+
+def test_an_audit_says_where_it_has_no_power(call, monkeypatch) -> None:
+    """Beside the verdict: guesses that were learned, and a path that shows nothing."""
+
+    def report(method: str, bound: float) -> AuditReport:
+        found = (MethodBound(method, bound, NOTHING, "", ""),)
+        return AuditReport("x", "simulated", 4.0, 0.0, 0.9, 1000, None, found)
+
+    def said(*reports: AuditReport) -> str:
+        found = AgentAudit(reports, 0.9, beside=reports[1:])
+        monkeypatch.setattr("tacit.auditing.agent.audit", lambda *_, **__: found)
+        return call("audit", "random-mdp", "ldp-obi", "--epsilon", "4").out
+
+    known, learned = report("likelihood", 3.5), report("guesses", 3.5)
+    blind, weak = "half the noise may have passed", "A path with no evidence shows nothing"
+    assert blind not in said(known) and weak not in said(known)
+    assert blind in said(learned) and blind in said(known, learned)
+    assert weak in said(known, report("likelihood", 0.4))
 
 
 def test_mean_returns_of_a_search_stay_within_the_declared_range(call) -> None:

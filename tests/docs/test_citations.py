@@ -38,7 +38,7 @@ BARE = (
 UNNAMED = r"\(E\d+\)|, E\d+\)"
 """The same, allowed in what ``tacit reproduce`` prints: a note below it names the page."""
 
-PRINTED = ("src/tacit_papers/", "docs/results.md")
+PRINTED = ("src/tacit_lab/", "docs/results.md")
 
 
 def texts() -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from patience import PATIENCE
 from service.devices import trajectories
 from service.http.running import small_collector
 from tacit.cli.main import app
@@ -55,7 +56,7 @@ def run(folder: Path, script: str) -> None:
         for line in ours:
             done = CliRunner().invoke(app, shlex.split(line)[1:])
             assert done.exit_code == 0, (line, done.output)
-        subprocess.run(["bash", "-euc", "\n".join(others)], check=True, timeout=60)
+        subprocess.run(["bash", "-euc", "\n".join(others)], check=True, timeout=PATIENCE)
 
 
 def test_every_command_runs_as_it_is_written(tmp_path: Path) -> None:

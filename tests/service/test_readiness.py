@@ -5,7 +5,6 @@ import json
 import logging
 import socket
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -57,7 +56,9 @@ def test_a_missing_witness_shows_before_a_batch_is_full_and_heals(planning, capl
     assert "witness" in planning.status().trouble.sentence
     rng = np.random.default_rng(1)
     assert send(planning, trajectories(planning, rng, 60)) == ["accepted"] * 60
-    time.sleep(2.5)  # it tries again, more than once
+    tries: list[None] = []
+    planning.readiness.failed = lambda: tries.append(None)
+    until(lambda: len(tries) >= 3)  # it tries again, more than once
     assert planning.policy().version == 0 and events(caplog).count("planner_failed") == 1
     hidden.rename(witness)
     until(lambda: planning.policy().version == 1 and reason(planning) is None)

@@ -306,6 +306,17 @@ def test_runs_that_agree_know_no_more_than_was_tried() -> None:
     assert high - low > 0.1 and f"{low:.3g} to {high:.3g} over runs" in returns.tested(result)
 
 
+def test_what_never_differed_has_no_interval() -> None:
+    """A t interval of equal numbers has no width, and would promise that nothing else can come."""
+    result = told([[9.0] * 200] * 2, around(3.0, 3.1), around(4.0, 4.0))
+    assert returns.per_run(result) == [f"run {k}: 9 in each of 200 test episodes" for k in (0, 1)]
+    level = dataclasses.replace(result, reward=np.tile(9.0 * result.episodes, (2, 1)))
+    said = returns.earned(level)
+    assert "(the same in each of 2 runs)" in said and "interval" not in said
+    uneven = dataclasses.replace(level, reward=level.reward * np.array([[1.0], [1.1]]))
+    assert "(mean of 2 runs, 95% interval over runs " in returns.earned(uneven)
+
+
 def test_a_run_that_failed_is_named_and_not_hidden_in_a_mean() -> None:
     """Acrobot: -100, -500, -99, where uniform actions and any constant one return -500."""
     result = told(around(-100, -500, -99), around(-499, -499, -499), around(-500, -500, -500))

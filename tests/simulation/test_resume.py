@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ import pytest
 import tacit
 from golden.cases import cases, problem
 from golden.record import FOLDER, recorded
+from patience import until
 from tacit.errors import InvalidInput
 from tacit.experiment import bind
 from tacit.simulation import resume
@@ -136,10 +136,19 @@ def test_a_damaged_file_is_named(tmp_path) -> None:
 
 
 KILLED = """
-import sys
+import sys, threading
 import tacit
 from tacit.simulation import resume
 resume.SECONDS = 0.02
+save, saved = resume.ResumeFolder.save, set()
+
+def held(self, number, arrays):
+    save(self, number, arrays)
+    if number in saved:
+        threading.Event().wait()  # to be killed, and never at the end before that
+    saved.add(number)
+
+resume.ResumeFolder.save = held
 tacit.simulate("river-swim", tacit.agent({agent!r}), {users}, 2, workers=2, resume=sys.argv[1])
 """
 
@@ -150,10 +159,7 @@ def test_a_killed_process_loses_only_what_it_did_last(agent, tmp_path) -> None:
     script = KILLED.format(agent=agent, users=users)
     process = subprocess.Popen([sys.executable, "-c", script, tmp_path], env=os.environ)
     kept = [tmp_path / f"{run}.npz" for run in (0, 1)]
-    deadline = time.monotonic() + 300
-    while not all(file.exists() for file in kept):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: process.poll() is not None or all(file.exists() for file in kept))
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     done = [int(np.load(file)["at"][0]) for file in kept]

@@ -203,7 +203,7 @@ def said(interval: Interval | None) -> str:
     if interval is None:
         return "not told by this release"
     ends = f"{interval.low:.4g} to {interval.high:.4g}"
-    return f"{interval.value:.4g}, 95% interval over people and noise {ends}"
+    return f"{interval.value:.4g}, 95% interval {ends} (over who is in the log, and the noise)"
 
 
 def _privacy(say: Callable[..., None], guarantee: Guarantee) -> None:

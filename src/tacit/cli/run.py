@@ -151,10 +151,10 @@ def _refuse_facts(context: typer.Context) -> None:
     for name in context.params:
         source = context.get_parameter_source(name)
         if name not in own and source is not None and source.name == "COMMANDLINE":
-            raise InvalidInput(
-                f"--resume goes on with what the folder says, so leave {name.replace('_', ' ')} "
-                "out; another run begins with --out"
-            )
+            said = f"--{name.replace('_', '-')}"
+            if name.endswith("_name"):
+                said = name.removesuffix("_name").upper()
+            raise InvalidInput(f"--resume goes on in its own folder, as it began: leave {said} out")
 
 
 def perform(

@@ -261,7 +261,7 @@ def _load(path: Path) -> Any:
     """A Python file as a module; what goes wrong in it is one sentence."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise InvalidInput(f"{path} must be a Python file that is there")
+        raise InvalidInput(f"{path}, but it must be a Python file that is there")
     loaded = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(loaded)

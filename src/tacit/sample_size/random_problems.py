@@ -8,7 +8,6 @@ from tacit.agents.base import Agent
 from tacit.errors import InvalidInput
 from tacit.experiment import Experiment
 from tacit.problems.tabular import TabularMDP
-from tacit.task.participation import Participation
 from tacit.task.task import Task, table_sizes
 from tacit.validate import integer, table_fits
 
@@ -49,7 +48,7 @@ def random_experiments(
             episodes=1,
             runs=count,
             seed=seed,
-            participation=task.rule or Participation(),
+            task=task,
         )
         for rng in rngs
     )

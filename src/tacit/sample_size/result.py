@@ -15,6 +15,7 @@ from tacit.experiment import Experiment
 from tacit.sample_size.answer import SizeAnswer
 from tacit.simulation.plot import check_target
 from tacit.task.participation import Participation
+from tacit.util.durations import in_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +87,14 @@ class SampleSize:
 
     @property
     def method(self) -> str:
-        """How it is known, in two sentences."""
+        """How it is known, and what epsilon is over, in a few sentences."""
         top = "the best policy (100%), computed exactly"
         if self._first.problem.family == "episodic":
             top = "the largest declared return (100%), by playing"
+        period = self._first.participation.period
+        per = f" Epsilon is per period of {in_words(period)}." if period else ""
         return (
-            f"Simulated: {self.simulated}. Closed is what the last tenth of the "
+            f"Simulated: {self.simulated}.{per} Closed is what the last tenth of the "
             f"{'users' if self.who == 'users' else 'participations'} got, from "
             f"the {self._first.problem.baseline()[0]} (0%) to {top}; means over "
             f"{'random problems' if self.random else 'runs'}, each bound with 95% confidence at "

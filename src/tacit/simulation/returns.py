@@ -86,11 +86,10 @@ def late(result: Result) -> Array:
 def earned(result: Result) -> str:
     """The return of the last users, with its interval."""
     runs, (mean, low, high) = len(result.seeds), band(result, late(result))
-    interval = f", 95% interval {low:.4g} to {high:.4g}" if runs > 1 else ""
-    return (
-        f"{mean:.4g} per user in the last tenth of {result.completed:,} (mean of {runs} "
-        f"run{'s' if runs > 1 else ''}{interval})"
-    )
+    over = "one run" if runs == 1 else f"the same in each of {runs} runs"
+    if runs > 1 and low < high:
+        over = f"mean of {runs} runs, 95% interval over runs {low:.4g} to {high:.4g}"
+    return f"{mean:.4g} per user in the last tenth of {result.completed:,} ({over})"
 
 
 def tested(result: Result) -> str:
@@ -129,8 +128,10 @@ def per_run(result: Result) -> list[str]:
     for seed, run in zip(result.seeds, result.tests["runs"], strict=True):
         mean, (low, high) = run["return"]["mean"], run["return"]["ci95"]
         why = f"; failed: {failed[seed]}" if seed in failed else ""
-        interval = f"95% interval {low:.4g} to {high:.4g} over test episodes"
-        lines.append(f"run {seed}: {mean:.4g} ({interval}){why}")
+        said = f" (95% interval {low:.4g} to {high:.4g} over test episodes)"
+        if low == high:  # what never differed has no interval
+            said = f" in each of {result.tests['episodes']} test episodes"
+        lines.append(f"run {seed}: {mean:.4g}{said}{why}")
     return lines
 
 

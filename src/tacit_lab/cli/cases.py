@@ -102,7 +102,10 @@ def study(
             for name, bias in coach.habituation_bias(seed=seed).items()
         ]
         names = ["message every day", "habituation declared", "left out", "truth"]
-        tables["What one log says of a message every day, with 95% intervals"] = (names, rows)
+        heading = (
+            "What one log says of a message every day, with 95% intervals over people and noise"
+        )
+        tables[heading] = (names, rows)
         names = ["policy", "people of several kinds", "when they come back"]
         rows = [[name, *tried] for name, tried in coach.tried_policies(outcomes, seed).items()]
         heading = "Tried on people of several kinds, with 95% intervals over people"

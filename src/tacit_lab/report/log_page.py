@@ -33,9 +33,15 @@ RULES = (
     "declared what that counts as.",
     "A step after which no row follows, and which does not end the episode, teaches its reward and "
     "no next state: it is taken to have led where the others did that went on.",
-    "Of one person every pair of state and action is counted once, over all episodes, up to a "
-    "fixed number of pairs. In a Minari data set every episode is a person.",
 )
+
+COUNTED = {
+    False: "Of one person every pair of state and action is counted once, over all episodes, up to "
+    "a fixed number of pairs.",
+    True: "Of one episode every pair of state and action is counted once, up to a fixed number of "
+    "pairs. Where this page speaks of people it means episodes: nobody knows whose they are.",
+}
+"""The last of the rules, by whether every episode is taken for a person of its own."""
 
 
 def write_page(result: OfflineResult, path: str | Path) -> Path:
@@ -68,7 +74,7 @@ def render_page(result: OfflineResult) -> str:
                 for name in result.values
             ],
             whole=f"{100 * result.whole.value:.1f}%",
-            rules=RULES,
+            rules=(*RULES, COUNTED[_by_episode(result)]),
             policy=_policy(result),
             more=max(0, data["states"] - MOST_STATES),
             brief=guarantee.brief(),
@@ -94,7 +100,10 @@ def _headlines(result: OfflineResult) -> list[str]:
     if gain is None:
         said.append(result.withheld)
     elif gain.low > 0.0:
-        said.append("The policy is better than what was done before, with about 95% confidence.")
+        said.append(
+            "The policy is better than what was done before: the 95% interval of the difference is "
+            "above 0."
+        )
     elif gain.high < 0.0:
         said.append("The policy is worse than what was done before: do not use it.")
     else:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tacit._version import __version__
 from tacit.errors import InvalidInput
-from tacit.privacy.sentences import NOBODY
+from tacit.privacy.sentences import NOBODY, over
 from tacit.util.files import make_folder
 from tacit_lab.report.analysis import grouped, prices, winnings
 from tacit_lab.report.results import Arm, Study, read_study
@@ -117,8 +117,9 @@ def _headlines(study: Study) -> Iterator[str]:
             ratio, row = min(at, key=lambda pair: pair[0].value)
             least = f", the least of {len(at)} learners" if len(at) > 1 else ""
             yield (
-                f"Privacy at ε = {epsilon:g} costs {with_range(ratio)} times the regret of "
-                f"{row.against.label}, with {row.arm.learner}{least}."
+                f"Privacy at ε = {epsilon:g}{over(row.arm.result.guarantee)} costs "
+                f"{with_range(ratio)} times the regret of {row.against.label}, with "
+                f"{row.arm.learner}{least}."
             )
         found = winnings(arms)
         beaten = sum(row.answer.verdict == "beats" for row in found)

@@ -183,7 +183,7 @@ def _exponent_part(
         figures.draw_exponents(rows, styled, name, what),
         [_key(row.name, styled[row.name]) for row in rows],
         ["line: fit; dotted: the theorem's slope through its middle"],
-        "Final regret, 95% intervals, logarithmic axes.",
+        "Final regret, 95% intervals over runs, logarithmic axes.",
     )
     table = [
         [

@@ -111,8 +111,12 @@ PAGE_STATES, PAGE_STEPS = 30, 24
 MOST_CHOICES = 60
 """Versions offered in the list: the newest of them, and the one that is shown."""
 
-_VALUES = {"optimistic": "Value hoped for", "played": "Mean return of people"}
-"""What the value is called where it is no estimate of the newest policy's."""
+_VALUES = {
+    "even": "Estimated value, all starts alike",
+    "optimistic": "Value hoped for",
+    "played": "Mean return of people",
+}
+"""What the value is called where it is no estimate of what the newest policy's users get."""
 
 _HEALTH = {"good": "healthy", "waiting": "waiting", "trouble": "needs attention"}
 
@@ -180,6 +184,7 @@ def render(view: View, facts: Facts, window: Window) -> str:
     """The page as HTML."""
     newest = facts.versions[-1] if facts.versions else None
     points = view.value.points
+    value_name = _VALUES.get(view.value.kind, "Estimated value")
     d, rule = facts.deployment, facts.deployment.task.rule
 
     def when(at: float, overdue: str = "") -> Markup:
@@ -194,7 +199,7 @@ def render(view: View, facts: Facts, window: Window) -> str:
         view=view,
         newest=newest,
         value=points[-1] if view.value.supported else None,
-        value_name=_VALUES.get(view.value.kind, "Estimated value"),
+        value_name=value_name,
         forecast=outlook_of(facts),
         health_word=_HEALTH[view.health.state],
         moment=words.moment(facts.now),
@@ -210,7 +215,7 @@ def render(view: View, facts: Facts, window: Window) -> str:
             view.budget.share, f"{words.percent(view.budget.share)} of {view.budget.share_of} used"
         ),
         users_plot=_users_plot(facts),
-        value_plot=_value_plot(view),
+        value_plot=_value_plot(view, value_name),
         map=None if view.policy is None else _map(view.policy, facts.versions, window),
     )
 
@@ -223,10 +228,10 @@ def _users_plot(facts: Facts) -> Markup | None:
     return plots.users_over_time(points, now, facts.deployment.task.users)
 
 
-def _value_plot(view: View) -> Markup | None:
+def _value_plot(view: View, name: str) -> Markup | None:
     if len(view.value.points) < 2:
         return None
-    return plots.value_over_users(view.value.points, view.value.span)
+    return plots.value_over_users(view.value.points, view.value.span, name)
 
 
 def _map(shown: ActionMap, versions: Any, window: Window) -> dict[str, Any]:

@@ -127,12 +127,15 @@ def users_over_time(
     return _frame("Reports over time", said, x, y, "time (UTC)", "reports", parts)
 
 
-def value_over_users(points: Sequence[BandPoint], span: tuple[float, float]) -> Markup:
-    """The estimate of every policy with its band, over the number of users behind it.
+def value_over_users(
+    points: Sequence[BandPoint], span: tuple[float, float], name: str = "Estimated value"
+) -> Markup:
+    """The value of every policy with its band, if it has one, over the number of users behind it.
 
     Args:
         points: in order of users.
         span: least and largest value that is possible at all.
+        name: what the value is called.
     """
     low, high = min(p.low for p in points), max(p.high for p in points)
     room = 0.05 * max(high - low, 1e-9)
@@ -152,11 +155,12 @@ def value_over_users(points: Sequence[BandPoint], span: tuple[float, float]) -> 
         _dot("now", x.at(newest.users), y.at(newest.middle)),
         *most,
     ]
-    said = (
-        f"After {newest.users:,} reports the estimate is {newest.middle:.4g}, "
+    said = f"After {newest.users:,} reports {newest.middle:.4g}, " + (
         f"with a band from {newest.low:.4g} to {newest.high:.4g}."
+        if newest.low < newest.high
+        else "with no band."
     )
-    return _frame("Estimated value", said, x, y, "reports", "value", parts)
+    return _frame(name, said, x, y, "reports", "value", parts)
 
 
 def bar(share: float, said: str) -> Markup:

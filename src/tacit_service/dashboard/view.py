@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 LARGE = 0.5
 """Share of hidden steps above which the data do not support an estimate."""
 
+TOLD = 0.01
+"""Share of hidden steps from which on it is said beside the band."""
+
 MOST_POINTS = 120
 """Publications drawn or listed; with more, an even choice of them, the newest always."""
 
@@ -271,6 +274,11 @@ def _verdict(newest: Estimate, users: int, population: int) -> tuple[str, ...]:
             "the release says nothing: the data do not support an estimate yet.",
         )
     said = []
+    if newest.hidden >= TOLD:
+        said.append(
+            f"Noise hides {percent(newest.hidden)} of the policy's steps: about those the estimate "
+            "and its band are guesses, drawn evenly."
+        )
     for one in newest.baselines:
         low, _, high = one.gain
         needed = one.users_needed(users)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tacit
+from patience import PATIENCE
 from tacit.errors import InvalidInput, UnknownName
 from tacit.experiment_spec import ExperimentSpec
 from tacit_lab.figures import (
@@ -181,7 +182,7 @@ KILLED = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from papers.test_reproduce import TOY
-from tacit_papers import Size, reproduce
+from tacit_lab.figures import Size, reproduce
 import dataclasses
 
 def parts(size):
@@ -304,6 +305,6 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
         time.sleep(0.1)
     time.sleep(1)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130 and out == "" and "Traceback" not in err
     assert "the same command goes on" in err and err.count("\n") == 1

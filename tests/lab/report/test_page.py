@@ -10,6 +10,7 @@ import pytest
 
 from lab.report import made_up
 from tacit.errors import InvalidInput
+from tacit.task.participation import Participation
 from tacit_lab.report.page import _headlines, render, write_report
 from tacit_lab.report.results import read_study
 
@@ -170,3 +171,17 @@ def test_the_first_lines_say_what_their_numbers_are_about() -> None:
     found = " ".join(_headlines(made_up.study()))
     assert found.count(", the least of 2 learners.") == 4
     assert "beat the uniform policy within K = 100,000, each with 95% confidence." in found
+
+
+def test_the_first_lines_say_that_epsilon_is_of_a_period() -> None:
+    """Several periods cost more than one."""
+    rule = Participation(None, "first", period=86_400.0)
+    study = made_up.study()
+    renewed = [
+        dataclasses.replace(arm, result=dataclasses.replace(arm.result, guarantee=said))
+        for arm in study.arms
+        for said in [dataclasses.replace(arm.result.guarantee, rule=arm.private and rule or None)]
+    ]
+    found = " ".join(_headlines(dataclasses.replace(study, arms=tuple(renewed))))
+    assert found.count(" per period of 1 day costs ") == 4
+    assert "per period" not in " ".join(_headlines(study))
