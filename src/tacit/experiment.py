@@ -303,6 +303,7 @@ class Experiment:
         recorded = min(int(run.score.at[1]) for run in runs)
         episodes = self.grid[:recorded]
         reward = np.array([run.score.reward[:recorded] for run in runs])
+        regret = np.array([run.score.regret[:recorded] for run in runs])
         policies = _policies(self, runs, guarantee) if finished else ()
         played = [policy.publication.policy for policy in policies]
         agent, trace = self.agent, self.trace
@@ -318,7 +319,7 @@ class Experiment:
             seeds=tuple(range(len(runs))),
             requested_episodes=self.episodes,
             episodes=episodes,
-            regret=np.array([run.score.regret[:recorded] for run in runs]),
+            regret=np.full_like(regret, np.nan) if self.problem.played else regret,
             reward=self.problem.total(reward, episodes),
             interrupted=not finished,
             seconds=seconds,

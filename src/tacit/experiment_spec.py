@@ -187,7 +187,7 @@ class ExperimentSpec:
             prior=data.get("prior"),
             checkpoints=tuple(points) if isinstance(points, list) else points,
             noise=data.get("noise", "simulated"),
-            modules=Modules(data["folder"], data["modules"]),
+            modules=Modules(data["folder"], data["modules"] or None),
         )
 
     @functools.cached_property
@@ -234,7 +234,7 @@ class ExperimentSpec:
             said = {"horizon": parameters.pop("horizon"), **said}
         for key in said:
             if key not in ENVIRONMENT:
-                raise InvalidInput(f"of what is played there is no {key!r}{suggestion(key, said)}")
+                raise InvalidInput(f"of what is played there is no {key!r}{suggestion(key, ENVIRONMENT)}")
         sizes = {key: said[key] for key in SIZES if key in said}
         more = {key: value for key, value in said.items() if key not in SIZES}
         source: Any = name
