@@ -234,7 +234,9 @@ class ExperimentSpec:
             said = {"horizon": parameters.pop("horizon"), **said}
         for key in said:
             if key not in ENVIRONMENT:
-                raise InvalidInput(f"of what is played there is no {key!r}{suggestion(key, ENVIRONMENT)}")
+                raise InvalidInput(
+                    f"of what is played there is no {key!r}{suggestion(key, ENVIRONMENT)}"
+                )
         sizes = {key: said[key] for key in SIZES if key in said}
         more = {key: value for key, value in said.items() if key not in SIZES}
         source: Any = name
