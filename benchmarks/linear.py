@@ -73,9 +73,9 @@ def play(
 ) -> tuple[np.ndarray, float]:
     """Final regret of each run, and microseconds per episode."""
     began = time.process_time()
-    result = tacit.simulate(
-        problem, agent, episodes, seeds=runs, seed=root, workers=1, checkpoints=episodes
-    )
+    result = tacit.Experiment(
+        problem=problem, agent=agent, episodes=episodes, seed=root, checkpoints=episodes, runs=runs
+    ).run(workers=1)
     spent = time.process_time() - began
     return result.regret[:, -1], 1e6 * spent / (runs * episodes)
 

@@ -20,7 +20,7 @@ import time
 import numpy as np
 
 import tacit
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.dispatch import compiled_run
 
@@ -133,7 +133,9 @@ def lake() -> None:
     """A table that nobody tuned for."""
     problem = tacit.problem("gym:FrozenLake-v1", horizon=100)
     agent = tacit.agent("tacit-local", epsilon=8.0)
-    result = tacit.simulate(problem, agent, 10**6, 16, checkpoints=10)
+    result = tacit.Experiment(
+        problem=problem, agent=agent, episodes=10**6, checkpoints=10, runs=16
+    ).run()
     late = result.regret_per_episode(900_000, 10**6)
     print(f"late {late.mean():.4f} {late}, regret {result.regret[:, -1]}", flush=True)
 

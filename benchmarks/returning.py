@@ -81,14 +81,23 @@ class Sizes:
         self, what: str, problem: object, agent: object, people: int, returns: int, **how: object
     ) -> Row:
         """One row; who comes once has no rule."""
-        rule = {} if returns == 1 else {"people": people, **how}
-        result = tacit.simulate(problem, agent, people * returns, self.runs, seed=self.seed, **rule)
+        back, law = {}, how.pop("law", None)
+        if returns > 1:
+            back = {"attendance": tacit.Attendance(law, people), **how}
+        result = tacit.Experiment(
+            problem=problem,
+            agent=agent,
+            episodes=people * returns,
+            runs=self.runs,
+            seed=self.seed,
+            **back,
+        ).run()
         return Row(what, people, returns, result)
 
 
 def rule(returns: int, teaches: str) -> dict[str, object]:
     """The option of a rule."""
-    return {"participations": tacit.Participation(returns, teaches)}
+    return {"participation": tacit.Participation(returns, teaches)}
 
 
 def local(sizes: Sizes) -> Iterator[Row]:
@@ -98,7 +107,7 @@ def local(sizes: Sizes) -> Iterator[Row]:
     first = rule(m, "first")
     yield sizes.simulate("once", problem, agent, n, 1)
     for law in LAWS:
-        yield sizes.simulate(f"first, {law}", problem, agent, n, m, **first, attendance=law)
+        yield sizes.simulate(f"first, {law}", problem, agent, n, m, **first, law=law)
     every = rule(m, "every")
     yield sizes.simulate("every (split)", problem, agent, n, m, **every)
     more = f"every (split), {MORE} times the people"

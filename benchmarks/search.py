@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import tacit
+from tacit.experiment import simulate
 from tacit.problems.classic_control import linear_episodes
-from tacit.simulation.learning import learn
 
 WANTED = (
     ("cart-pole", 5_000, "joint", 1.0, 450),
@@ -39,7 +39,7 @@ LARGE = {"states": 400, "actions": 4, "horizon": 20}
 
 def searched(problem: Any, users: int, agent: Any, seeds: int) -> tuple[np.ndarray, float]:
     """Mean test return of every seed's final policy, and what people were returned."""
-    result = learn(problem, agent, users, seeds)
+    result = simulate(tacit.environment(problem), agent, users, seeds)
     rng = np.random.default_rng(2026)
     tests = [
         np.mean([problem.rollout(learned.policy, rng).rewards[0] for _ in range(200)])

@@ -34,7 +34,7 @@ def measured(problem: tacit.TabularMDP, name: str, users: int, seeds: int, **giv
     agent = tacit.agent(name, **given)
     tacit.simulate(problem, agent, 10, workers=1)
     began = time.process_time()
-    result = tacit.simulate(problem, agent, users, seeds=seeds, workers=1)
+    result = tacit.simulate(problem, agent, users, runs=seeds, workers=1)
     spent = (time.process_time() - began) / users / seeds * 1e6
     lost = result.regret[:, -1] / users
     band = mean_interval(lost, least=0.0)

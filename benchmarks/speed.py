@@ -65,7 +65,7 @@ def parallel() -> dict[str, float]:
     problem, agent = CASES["river-swim S=6 A=2 H=20"], tacit.agent("psrl")
     seconds = {}
     for workers in (1, 2):
-        result = tacit.simulate(problem, agent, 50_000, seeds=2, workers=workers)
+        result = tacit.simulate(problem, agent, 50000, runs=2, workers=workers)
         seconds[f"{workers} worker(s), seconds"] = round(result.seconds, 2)
     return seconds
 

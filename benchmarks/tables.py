@@ -96,7 +96,9 @@ def measured(problem: tacit.TabularMDP, users: int, epsilon: float, seeds: int) 
     agent = tacit.agent("tacit-joint", epsilon=epsilon, delta=DELTA)
     tacit.simulate(problem, agent, 100, workers=1)  # compiles
     began = time.process_time()
-    result = tacit.simulate(problem, agent, users, seeds, workers=1, checkpoints=users // 10)
+    result = tacit.Experiment(
+        problem=problem, agent=agent, episodes=users, checkpoints=users // 10, runs=seeds
+    ).run(workers=1)
     spent = time.process_time() - began
     regret = result.regret[:, -1]
     late = result.regret_per_episode(users - users // 10, users)

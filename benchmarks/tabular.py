@@ -104,7 +104,9 @@ def regret(episodes: int, wanted: str) -> None:
 
     def measure(agent: tacit.Agent) -> str:
         runs = [
-            tacit.simulate(problem, agent, episodes, checkpoints=episodes).regret[0, -1]
+            tacit.Experiment(problem=problem, agent=agent, episodes=episodes, checkpoints=episodes)
+            .run()
+            .regret[0, -1]
             for problem in problems
         ]
         return f"{np.mean(runs):.3g} [{min(runs):.2g}, {max(runs):.2g}]"

@@ -68,8 +68,8 @@ class ExploreAgent(tacit.Agent):
 
 if __name__ == "__main__":
     problem = tacit.problem("river-swim", states=4, horizon=10)
-    mine = tacit.simulate(problem, ExploreAgent(), episodes=2_000, seeds=4)
-    psrl = tacit.simulate(problem, tacit.agent("psrl"), episodes=2_000, seeds=4)
+    mine = tacit.simulate(problem, ExploreAgent(), episodes=2000, runs=4)
+    psrl = tacit.simulate(problem, tacit.agent("psrl"), episodes=2000, runs=4)
     for result in (mine, psrl):
         print(f"{result.agent['name']}: regret {result.regret[:, -1].mean():.0f}")
     print(mine.guarantee.statement().split("\n")[0])

@@ -68,7 +68,7 @@ ARROW = {
     "statistics": NOUNS,
     "privacy": (*NOUNS, "release", "statistics"),
     "planners": ("policies", "publication", "release", "task"),
-    "problems": ("policies", "task", "trajectory"),
+    "problems": ("policies", "streams", "task", "trajectory"),
     "agents": (*NOUNS, "learner", "planners", "privacy", "release", "schedules", "statistics"),
 }
 COMMON = ("arrays", "errors", "grid", "kernels", "util", "validate")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.forecast import bind, few_users, forecast
+from tacit.experiment import bind
+from tacit.forecast import few_users, forecast
 
 PROBLEM = tacit.problem("river-swim")
 
@@ -67,17 +68,17 @@ def test_names_do_what_objects_do() -> None:
 def test_all_participations_of_one_person_are_covered() -> None:
     agent = tacit.agent("ldp-obi", epsilon=1.0)
     each = tacit.Participation(3, teaches="every")
-    once, thrice = (tacit.guarantee(PROBLEM, agent, 90, participations=n) for n in (1, each))
+    once, thrice = (tacit.guarantee(PROBLEM, agent, 90, participation=n) for n in (1, each))
     assert thrice.participations == 3 and thrice.epsilon == pytest.approx(once.epsilon)
     scales = [next(iter(said.noise.values())) for said in (once, thrice)]
     assert scales[1] == pytest.approx(3 * scales[0], rel=1e-6)
-    result = tacit.simulate(PROBLEM, agent, 90, participations=each)
+    result = tacit.Experiment(problem=PROBLEM, agent=agent, episodes=90, participation=each).run()
     assert result.guarantee == thrice.as_simulated()
 
 
 def test_devices_report_the_first_participation_unless_told_otherwise() -> None:
     agent = tacit.agent("ldp-obi", epsilon=1.0)
-    once, thrice = (tacit.guarantee(PROBLEM, agent, 90, participations=n) for n in (1, 3))
+    once, thrice = (tacit.guarantee(PROBLEM, agent, 90, participation=n) for n in (1, 3))
     assert thrice.noise == once.noise and thrice.epsilon == once.epsilon
     assert thrice.participations == 3 and thrice.rule.teaches == "first"
     assert "all their participations" in thrice.statement()

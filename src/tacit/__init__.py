@@ -2,7 +2,7 @@
 
 >>> import tacit
 >>> problem = tacit.problem("river-swim", states=4, horizon=8)
->>> result = tacit.simulate(problem, tacit.agent("psrl"), episodes=200, seeds=2)
+>>> result = tacit.simulate(problem, tacit.agent("psrl"), episodes=200, runs=2)
 >>> result.regret.shape == (2, len(result.episodes))
 True
 >>> result.guarantee.model
@@ -13,12 +13,7 @@ Everything heavy is imported on first use, so that ``import tacit`` and ``tacit 
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.util
-import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from tacit._version import __version__
@@ -28,71 +23,74 @@ if TYPE_CHECKING:
     from tacit.agents import make_agent as agent
     from tacit.auditing.agent import audit
     from tacit.errors import InvalidInput, TacitError, UnknownName
-    from tacit.forecast import guarantee
+    from tacit.experiment import Experiment, guarantee, simulate
     from tacit.learned_policy import LearnedPolicy, load_policy
     from tacit.logs.offline import evaluate, offline
     from tacit.privacy import Guarantee
     from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
-    from tacit.problems.discretized import Discretized
-    from tacit.sample_size import Plan, plan
-    from tacit.simulation import LearnResult, Result, learn, simulate
+    from tacit.problems.environment import Environment, environment
+    from tacit.sample_size import SampleSize, sample_size
+    from tacit.simulation.attendance import Attendance
+    from tacit.simulation.result import Result
     from tacit.task.participation import Participation
 
 _PUBLIC = {
     "Agent": ("tacit.agents", "Agent"),
-    "Discretized": ("tacit.problems.discretized", "Discretized"),
+    "Attendance": ("tacit.simulation.attendance", "Attendance"),
+    "Environment": ("tacit.problems.environment", "Environment"),
+    "Experiment": ("tacit.experiment", "Experiment"),
     "Guarantee": ("tacit.privacy", "Guarantee"),
     "InvalidInput": ("tacit.errors", "InvalidInput"),
-    "LearnResult": ("tacit.simulation", "LearnResult"),
     "LearnedPolicy": ("tacit.learned_policy", "LearnedPolicy"),
     "LinearMDP": ("tacit.problems", "LinearMDP"),
     "LQSystem": ("tacit.problems", "LQSystem"),
     "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
     "Participation": ("tacit.task.participation", "Participation"),
-    "Plan": ("tacit.sample_size", "Plan"),
-    "Result": ("tacit.simulation", "Result"),
+    "Result": ("tacit.simulation.result", "Result"),
+    "SampleSize": ("tacit.sample_size", "SampleSize"),
     "TabularMDP": ("tacit.problems", "TabularMDP"),
     "TacitError": ("tacit.errors", "TacitError"),
     "UnknownName": ("tacit.errors", "UnknownName"),
     "agent": ("tacit.agents", "make_agent"),
     "audit": ("tacit.auditing.agent", "audit"),
+    "environment": ("tacit.problems.environment", "environment"),
     "evaluate": ("tacit.logs.offline", "evaluate"),
-    "guarantee": ("tacit.forecast", "guarantee"),
-    "learn": ("tacit.simulation", "learn"),
+    "guarantee": ("tacit.experiment", "guarantee"),
     "load_policy": ("tacit.learned_policy", "load_policy"),
     "offline": ("tacit.logs.offline", "offline"),
-    "plan": ("tacit.sample_size", "plan"),
     "problem": ("tacit.problems", "make_problem"),
-    "simulate": ("tacit.simulation", "simulate"),
+    "sample_size": ("tacit.sample_size", "sample_size"),
+    "simulate": ("tacit.experiment", "simulate"),
 }
 
 __all__ = [
     "Agent",
-    "Discretized",
+    "Attendance",
+    "Environment",
+    "Experiment",
     "Guarantee",
     "InvalidInput",
-    "LearnResult",
     "LearnedPolicy",
     "LinearMDP",
     "LQSystem",
     "LinearMixtureMDP",
     "Participation",
-    "Plan",
     "Result",
+    "SampleSize",
     "TabularMDP",
     "TacitError",
     "UnknownName",
     "__version__",
     "agent",
     "audit",
+    "environment",
     "evaluate",
     "guarantee",
-    "learn",
     "load_policy",
     "offline",
-    "plan",
     "problem",
+    "sample_size",
     "simulate",
 ]
 
@@ -109,34 +107,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _WithGymnasium(importlib.abc.MetaPathFinder):
-    """Registers tacit's environments when gymnasium is imported after tacit.
-
-    Gymnasium reads no entry points since 1.0, and importing it here would cost everybody its time.
-    """
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Gymnasium as the other finders find it, with a word to it when it has been loaded."""
-        if name != "gymnasium":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            load = spec.loader.exec_module
-
-            def load_and_register(module: ModuleType) -> None:
-                load(module)
-                importlib.import_module("tacit.problems.catalogue").register()
-
-            spec.loader.exec_module = load_and_register  # type: ignore[method-assign]
-        return spec
-
-
-if "gymnasium" in sys.modules:
-    importlib.import_module("tacit.problems.catalogue").register()
-else:
-    sys.meta_path.insert(0, _WithGymnasium())

@@ -231,5 +231,7 @@ def test_segments_equal_the_driver_to_the_last_bit(name: str, parameters: dict) 
     problem = small(start=[[0.7, 0.7], [0.1, -0.9]])
     agent = tacit.agent(name, **parameters)
     fast = tacit.simulate(problem, agent, 150, 2, seed=3)
-    slow = tacit.simulate(problem, agent, 150, 2, seed=3, compiled=False)
+    slow = tacit.Experiment(
+        problem=problem, agent=agent, episodes=150, seed=3, compiled=False, runs=2
+    ).run()
     assert np.array_equal(fast.regret, slow.regret) and np.array_equal(fast.reward, slow.reward)

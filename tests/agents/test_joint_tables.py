@@ -7,7 +7,7 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.privacy import accounting
 
 NAMES = ("pucb", "private-ucb-vi", "private-ucb-po", "dp-ucbvi")
@@ -74,6 +74,8 @@ def test_the_published_bonus_asks_for_millions_of_visits() -> None:
 def test_with_little_noise_they_learn(name: str) -> None:
     problem = tacit.problem("river-swim", states=3, horizon=6)
     agent = tacit.agent(name, epsilon=100.0, delta=1e-5, counter="blt", every=20)
-    found = tacit.simulate(problem, agent, 4000, seeds=2, checkpoints=8)
+    found = tacit.Experiment(
+        problem=problem, agent=agent, episodes=4000, checkpoints=8, runs=2
+    ).run()
     late = (found.regret[:, -1] - found.regret[:, -2]) / np.diff(found.episodes)[-1]
     assert late.mean() < 0.5 * (problem.optimal_value() - problem.baseline()[1])

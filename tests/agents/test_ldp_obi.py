@@ -243,7 +243,7 @@ def test_weak_published_noise_is_called_weaker() -> None:
 @pytest.mark.parametrize("width", ["corrected", "tight"])
 def test_it_learns_when_noise_is_small(width: str) -> None:
     agent = tacit.agent("ldp-obi", epsilon=1000.0, width=width)
-    result = tacit.simulate(PROBLEM, agent, 3000, seeds=2)
+    result = tacit.simulate(PROBLEM, agent, 3000, runs=2)
     assert result.guarantee.simulated and result.guarantee.model == "local"
     assert result.regret_per_episode(2700, 3000).max() < 0.05
 
@@ -265,7 +265,7 @@ def test_less_privacy_is_less_regret(randomizer: str) -> None:
 
 def test_tight_widths_learn_faster() -> None:
     regret = {
-        width: tacit.simulate(PROBLEM, LdpOBI(20.0, width=width), 100_000, seeds=2).regret[:, -1]
+        width: tacit.simulate(PROBLEM, LdpOBI(20.0, width=width), 100000, runs=2).regret[:, -1]
         for width in ("corrected", "tight")
     }
     assert (regret["tight"] < 0.8 * regret["corrected"]).all()

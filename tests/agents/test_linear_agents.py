@@ -85,7 +85,7 @@ def test_theory_constants_play_ties(agent, parameters) -> None:
     Ties drawn once serve for long: the standard deviation over runs is below 3, so that 150 runs
     leave the bound with probability below 0.0001.
     """
-    result = tacit.simulate(SYNTHETIC, tacit.agent(agent, **parameters), 4, seeds=150)
+    result = tacit.simulate(SYNTHETIC, tacit.agent(agent, **parameters), 4, runs=150)
     assert result.regret[:, -1].std() / 4 < 3.0
     assert result.regret[:, -1].mean() / 4 == pytest.approx(9.8, abs=1.0)
     assert "ties decide" in " ".join(result.agent["notes"])
@@ -97,7 +97,7 @@ def test_defaults_without_privacy_learn_where_few_users_are_enough(seed) -> None
     problem = tacit.problem("random-mdp", states=2, actions=2, horizon=2, seed=seed)
     uniform = 3000 * (problem.optimal_value() - problem.baseline()[1])
     plain, plus = (
-        tacit.simulate(problem, tacit.agent(name), 3000, seeds=2, seed=5).regret[:, -1].max()
+        tacit.simulate(problem, tacit.agent(name), 3000, runs=2, seed=5).regret[:, -1].max()
         for name in ("lsvi-ucb", "lsvi-ucb++")
     )
     assert plus < 0.1 * uniform and plus < plain < 0.8 * uniform
@@ -122,7 +122,9 @@ CASES = [
 def test_segments_equal_the_driver_bit_by_bit(problem, agent, parameters) -> None:
     made = tacit.agent(agent, **parameters)
     fast, slow = (
-        tacit.simulate(problem, made, 120, seeds=2, seed=3, compiled=compiled)
+        tacit.Experiment(
+            problem=problem, agent=made, episodes=120, seed=3, compiled=compiled, runs=2
+        ).run()
         for compiled in (True, False)
     )
     assert np.array_equal(fast.regret, slow.regret)
@@ -137,7 +139,9 @@ def test_what_lsvi_ucb_keeps_does_not_grow_with_the_users() -> None:
 
 
 def test_known_rewards_are_used_and_not_collected() -> None:
-    known = tacit.simulate(SMALL, tacit.agent("tacit-linear", epsilon=1), 300, reveal=["reward"])
+    known = tacit.Experiment(
+        problem=SMALL, agent=tacit.agent("tacit-linear", epsilon=1), episodes=300, reveal=["reward"]
+    ).run()
     assert known.regret[0, -1] == pytest.approx(0.0, abs=1e-9)
     bound = tacit.agent("tacit-linear", epsilon=1).bind(SMALL.task(10, reveal=["reward"]))
     assert [b.shape[0] for b in bound.statistic.layout.blocks] == [4, 4, 0]

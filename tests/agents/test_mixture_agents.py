@@ -8,7 +8,7 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.learner import drive
 from tacit.privacy import Exact, Silence, accounting
 from tacit.streams import planner_streams
@@ -150,11 +150,11 @@ def test_with_the_reward_revealed_linopt_is_ucrl(problem: str) -> None:
 
 def test_ucrl_vtr_learns_and_paper_noise_drowns_it() -> None:
     problem = river(3)
-    plain = tacit.simulate(problem, tacit.agent("ucrl-vtr", every=5), 1500, seeds=2, seed=3)
+    plain = tacit.simulate(problem, tacit.agent("ucrl-vtr", every=5), 1500, runs=2, seed=3)
     uniform = problem.optimal_value() - problem.baseline()[1]
     assert plain.regret[:, -1].mean() < 0.25 * uniform * 1500
     agent = tacit.agent("ldp-ucrl-vtr", epsilon=10.0, delta=0.1, calibration="paper", every=5)
-    paper = tacit.simulate(problem, agent, 1500, seeds=2, seed=3)
+    paper = tacit.simulate(problem, agent, 1500, runs=2, seed=3)
     assert paper.regret[:, -1].mean() > 0.6 * uniform * 1500
 
 

@@ -9,16 +9,16 @@ PROBLEM = tacit.problem("random-mdp", seed=1)
 
 
 def test_it_is_not_private_and_learns() -> None:
-    result = tacit.simulate(PROBLEM, OBI(), 50_000, seeds=2)
+    result = tacit.simulate(PROBLEM, OBI(), 50000, runs=2)
     assert result.guarantee.model == "none" and "NO PRIVACY" in str(result.guarantee)
-    noisy = tacit.simulate(PROBLEM, LdpOBI(20.0), 50_000, seeds=2)
+    noisy = tacit.simulate(PROBLEM, LdpOBI(20.0), 50000, runs=2)
     assert (result.regret[:, -1] < 0.2 * noisy.regret[:, -1]).all()
 
 
 def test_a_tiny_bonus_needs_no_more_than_one_look_at_a_deterministic_problem() -> None:
     """With counts exact, r~ is exact after one visit; the bonus alone drives exploration."""
     chain = tacit.TabularMDP(P=[[[1.0], [1.0]]], R=[[0.2, 0.9]], horizon=1)
-    result = tacit.simulate(chain, OBI(), 20_000, checkpoints=1)
+    result = tacit.Experiment(problem=chain, agent=OBI(), episodes=20_000, checkpoints=1).run()
     assert np.diff(result.regret[0])[-2000:].mean() < 0.01
 
 

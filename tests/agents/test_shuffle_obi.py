@@ -77,7 +77,10 @@ def test_without_noise_the_compiled_loop_is_the_driver() -> None:
     """At epsilon 60 no report is ever randomized, so even the aggregated loop is bit-equal."""
     agent = ShuffleOBI(60.0, 1e-6, steps="assigned", batch=10, local_epsilon=60.0)
     assert type(compiled_run(PROBLEM, bound(agent), 0, 0, np.array([10]))) is OneCellRun
-    runs = [tacit.simulate(PROBLEM, agent, 407, seeds=2, compiled=c) for c in (True, False)]
+    runs = [
+        tacit.Experiment(problem=PROBLEM, agent=agent, episodes=407, compiled=c, runs=2).run()
+        for c in (True, False)
+    ]
     assert np.array_equal(runs[0].regret, runs[1].regret)
     assert np.array_equal(runs[0].reward, runs[1].reward)
 
@@ -88,7 +91,11 @@ def test_with_noise_both_loops_have_one_law(steps) -> None:
     agent = ShuffleOBI(2.0, 1e-6, steps=steps, batch=10)
     means, errors = [], []
     for compiled in (True, False):
-        last = tacit.simulate(PROBLEM, agent, 200, seeds=24, compiled=compiled).regret[:, -1]
+        last = (
+            tacit.Experiment(problem=PROBLEM, agent=agent, episodes=200, compiled=compiled, runs=24)
+            .run()
+            .regret[:, -1]
+        )
         means.append(last.mean())
         errors.append(last.std(ddof=1) / math.sqrt(24))
     assert abs(means[0] - means[1]) <= 5 * math.hypot(*errors)
@@ -97,8 +104,8 @@ def test_with_noise_both_loops_have_one_law(steps) -> None:
 
 def test_it_learns_where_the_local_agent_at_the_same_epsilon_does_not() -> None:
     """Per-episode regret of the last tenth of 60,000 users, both asked for epsilon 1."""
-    shuffled = tacit.simulate(PROBLEM, tacit.agent("shuffle-obi", epsilon=1.0), 60_000, seeds=2)
-    local = tacit.simulate(PROBLEM, tacit.agent("ldp-obi", epsilon=1.0), 60_000, seeds=2)
+    shuffled = tacit.simulate(PROBLEM, tacit.agent("shuffle-obi", epsilon=1.0), 60000, runs=2)
+    local = tacit.simulate(PROBLEM, tacit.agent("ldp-obi", epsilon=1.0), 60000, runs=2)
     one, other = (r.regret_per_episode(54_000, 60_000).mean() for r in (shuffled, local))
     assert one < 0.2 * other
     assert shuffled.guarantee.simulated and shuffled.guarantee.also[0].simulated
@@ -106,7 +113,7 @@ def test_it_learns_where_the_local_agent_at_the_same_epsilon_does_not() -> None:
 
 def test_stage_dependent_problems_are_learned_too() -> None:
     problem = tacit.problem("river-swim", states=3, horizon=3, inhomogeneous=True)
-    result = tacit.simulate(problem, ShuffleOBI(2.0, batch=30), 300, seeds=1)
+    result = tacit.simulate(problem, ShuffleOBI(2.0, batch=30), 300, runs=1)
     assert np.isfinite(result.regret).all()
 
 

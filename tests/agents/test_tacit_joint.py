@@ -8,7 +8,7 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.grid import STEPS
 from tacit.learner import Learner
 from tacit.privacy.local.weighted import LocalShaped
@@ -45,9 +45,15 @@ def test_runs_in_segments_equal_the_driver_to_the_last_bit(problem: str, agent: 
     name, parameters = AGENTS[agent]
     made = tacit.agent(name, **parameters)
     fast, slow = (
-        tacit.simulate(
-            PROBLEMS[problem], made, 60, seeds=2, seed=5, compiled=compiled, checkpoints=7
-        )
+        tacit.Experiment(
+            problem=PROBLEMS[problem],
+            agent=made,
+            episodes=60,
+            seed=5,
+            compiled=compiled,
+            checkpoints=7,
+            runs=2,
+        ).run()
         for compiled in (True, False)
     )
     assert np.array_equal(fast.regret, slow.regret)
@@ -196,7 +202,7 @@ def test_public_sizes_choose_what_a_table_is_learned_by() -> None:
 def test_it_learns_by_returns() -> None:
     problem = clinic(returns=(0.0, 1.0))
     agent = tacit.agent("tacit-joint", epsilon=4.0)
-    result = tacit.simulate(problem, agent, 20_000, seeds=2, seed=4)
+    result = tacit.simulate(problem, agent, 20000, runs=2, seed=4)
     closed = [
         (problem.value(learned.policy) - problem.baseline()[1])
         / (problem.optimal_value() - problem.baseline()[1])
@@ -226,20 +232,22 @@ def test_who_stays_where_they_are_tries_something_else() -> None:
 
 def test_it_learns_a_mixture_where_the_paper_does_not() -> None:
     problem = tacit.problem("remap-walk")
-    ours = tacit.simulate(problem, tacit.agent("tacit-joint", epsilon=1.0), 4000, seeds=3, seed=9)
+    ours = tacit.simulate(problem, tacit.agent("tacit-joint", epsilon=1.0), 4000, runs=3, seed=9)
     assert ours.regret[:, -1].mean() / 4000 < 0.6
     paper = tacit.agent("private-linopt-vi", epsilon=1.0, calibration="paper", every=40)
-    theirs = tacit.simulate(problem, paper, 2000, seeds=2, seed=9)
+    theirs = tacit.simulate(problem, paper, 2000, runs=2, seed=9)
     assert theirs.regret[:, -1].mean() / 2000 > 2.6
 
 
 def test_it_learns_a_table_and_known_rewards_help() -> None:
     problem = tacit.problem("river-swim", states=4, horizon=8)
     agent = tacit.agent("tacit-joint", epsilon=10.0)
-    learned = tacit.simulate(problem, agent, 6000, seeds=3, seed=2)
+    learned = tacit.simulate(problem, agent, 6000, runs=3, seed=2)
     uniform = problem.optimal_value() - problem.baseline()[1]
     assert learned.regret[:, -1].mean() < 0.35 * 6000 * uniform
-    told = tacit.simulate(problem, agent, 6000, seeds=3, seed=2, reveal=["reward"])
+    told = tacit.Experiment(
+        problem=problem, agent=agent, episodes=6000, seed=2, reveal=["reward"], runs=3
+    ).run()
     assert told.guarantee.revealed == ("reward",)
     assert told.regret[:, -1].mean() < 0.35 * 6000 * uniform
 

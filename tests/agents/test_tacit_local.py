@@ -71,7 +71,7 @@ def test_it_learns_a_problem_it_has_never_seen(exploration) -> None:
     """In the last tenth of 200 000 episodes at most 1% of what playing at random loses."""
     problem = make_problem("random-mdp", states=4, actions=3, horizon=5, seed=21)
     agent = TacitLocal(4.0, exploration=exploration)
-    result = tacit.simulate(problem, agent, 200_000, seeds=2, seed=3)
+    result = tacit.simulate(problem, agent, 200000, runs=2, seed=3)
     random_play = problem.optimal_value() - problem.baseline()[1]
     assert random_play > 0.5
     assert result.regret_per_episode(180_000, 200_000).max() < 0.01 * random_play
@@ -79,7 +79,7 @@ def test_it_learns_a_problem_it_has_never_seen(exploration) -> None:
 
 
 def regret(problem, agent, episodes, seeds=4):
-    return tacit.simulate(problem, agent, episodes, seeds=seeds, seed=7).regret[:, -1].mean()
+    return tacit.simulate(problem, agent, episodes, runs=seeds, seed=7).regret[:, -1].mean()
 
 
 def test_less_privacy_costs_less() -> None:
@@ -99,7 +99,7 @@ def test_it_beats_the_published_algorithm_by_far() -> None:
 def test_same_seed_same_run_other_seed_other_run() -> None:
     problem = make_problem("random-mdp", states=3, actions=2, horizon=3, seed=12)
     runs = [
-        tacit.simulate(problem, TacitLocal(1.0), 3000, seeds=2, seed=seed).regret
+        tacit.simulate(problem, TacitLocal(1.0), 3000, runs=2, seed=seed).regret
         for seed in (1, 1, 2)
     ]
     assert np.array_equal(runs[0], runs[1]) and not np.array_equal(runs[0], runs[2])

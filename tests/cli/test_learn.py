@@ -3,7 +3,8 @@ import re
 
 import pytest
 
-from tacit.simulation.learn_result import NOTE, ONCE
+from tacit.experiment_spec import ExperimentSpec, Named, begin
+from tacit.simulation.returns import NOTE, ONCE
 
 LAKE = ("learn", "gym:FrozenLake-v1", "psrl", "--users", "30", "--seeds", "2", "--horizon", "9")
 
@@ -86,23 +87,22 @@ def test_json_is_one_object_and_the_folder_is_complete(call, tmp_path) -> None:
 
 
 def test_an_unfinished_run_goes_on(call, tmp_path) -> None:
-    from tacit.cli import resuming
-
     whole = json.loads(call(*LAKE, "--json").out)
     call(*LAKE, "--out", "kept")
-    begun = {"problem_name": "gym:FrozenLake-v1", "agent_name": "psrl", "command": "learn"}
-    rest = ("problem_parameters", "agent_parameters", "epsilon", "delta", "calibration", "states")
-    begun |= dict.fromkeys((*rest, "actions", "bins", "module", "returns"))
-    begun |= {"users": 30, "seeds": 2, "seed": 0, "rewards": "0,1", "horizon": 9}
-    begun |= {"participations": 1, "noise": "simulated"}
-    resuming.begin(tmp_path / "kept", begun, overwrite=True)
-    assert "go on with tacit learn --resume kept" in call(*LAKE, "--out", "kept").err
-    assert "go on with tacit learn" in call("run", "--resume", "kept").err
-    done = json.loads(call("learn", "--resume", "kept", "--json").out)
+    begun = ExperimentSpec(
+        problem=Named("play:FrozenLake-v1"),
+        agent=Named("psrl"),
+        episodes=30,
+        runs=2,
+        environment={"horizon": 9, "rewards": [0.0, 1.0]},
+    )
+    begin(tmp_path / "kept", begun, overwrite=True)
+    assert "go on with tacit run --resume kept" in call(*LAKE, "--out", "kept").err
+    done = json.loads(call("run", "--resume", "kept", "--json").out)
     for one in (done, whole):
         del one["timing"]
     assert done == whole
-    assert "holds no unfinished run" in call("learn", "--resume", "kept").err
+    assert "holds no unfinished run" in call("run", "--resume", "kept").err
 
 
 def test_people_who_come_back_are_covered_and_not_simulated(call) -> None:

@@ -14,6 +14,7 @@ import tacit
 from patience import PATIENCE, until
 from tacit.auditing.agent import AgentAudit
 from tacit.auditing.findings import NOTHING, AuditReport, MethodBound
+from tacit.experiment_spec import ExperimentSpec, Named, begin
 from tacit.learned_policy import LearnedPolicy
 from tacit.policies.linear import LinearPolicy
 from tacit.policies.parametric import ScoredPolicy, declared, scoring
@@ -102,7 +103,7 @@ def test_nothing_is_computed_for_a_result_that_cannot_be_kept(
     call, tmp_path: Path, monkeypatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr("tacit.simulation.simulate", lambda *_, **__: pytest.fail("it computes"))
+    monkeypatch.setattr("tacit.experiment.Experiment.run", lambda *_, **__: pytest.fail("it ran"))
     done = call("run", "river-swim", "psrl", "--episodes", "1e12", "--out", "file")
     assert done.status == 2 and "is a file" in done.err
 
@@ -227,7 +228,7 @@ def test_an_interrupted_run_goes_on(call, tmp_path: Path) -> None:
         tacit_command(*words, "--out", "part"), cwd=tmp_path, stderr=subprocess.DEVNULL
     )
     folder, deadline = tmp_path / "part" / "progress", time.monotonic() + PATIENCE
-    while not (folder / "command.json").exists():
+    while not (folder / "experiment.json").exists():
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
     process.kill()
@@ -235,9 +236,9 @@ def test_an_interrupted_run_goes_on(call, tmp_path: Path) -> None:
     refused = call(*words, "--out", "part")
     assert refused.status == 2 and "go on with tacit run --resume part" in refused.err
     other = call("run", "--resume", "part", "--episodes", "7")
-    assert other.status == 2 and "begun with episodes = 200000, not 7" in other.err
+    assert other.status == 2 and "leave --episodes out" in other.err
     other = call("run", "river-swim", "ucb-vi", "--resume", "part")
-    assert other.status == 2 and "agent_name = 'psrl', not 'ucb-vi'" in other.err
+    assert other.status == 2 and "leave PROBLEM out" in other.err
     done = call("run", "--resume", "part")
     assert done.status == 0 and not folder.exists()
     one, other = (tacit.Result.load(tmp_path / name) for name in ("whole", "part"))
@@ -259,15 +260,17 @@ def test_people_who_come_back(call, tmp_path: Path) -> None:
     report = json.loads(call(*words, "--json").out)
     assert report["returning"]["people"] == 20 and report["returning"]["law"] == "anytime"
     assert report["guarantee"]["rule"]["teaches"] == "first"
-    from tacit.cli import resuming
-
-    every = ("problem_parameters", "agent_parameters", "delta", "calibration", "teaches", "people")
-    begun = dict.fromkeys(every) | {"problem_name": "random-mdp", "agent_name": "tacit-local"}
-    begun |= {"epsilon": 2.0, "episodes": 600, "seeds": 2, "seed": 0, "checkpoints": "log"}
-    begun |= {"reveal": [], "participations": 30, "period": 0.0, "apart": 72000.0}
-    resuming.begin(tmp_path / "kept", begun | {"attendance": "anytime"}, overwrite=True)
+    begun = ExperimentSpec(
+        problem=Named("random-mdp"),
+        agent=Named("tacit-local", {"epsilon": 2.0}),
+        episodes=600,
+        runs=2,
+        participation=tacit.Participation(30, apart="20h"),
+        attendance=tacit.Attendance("anytime"),
+    )
+    begin(tmp_path / "kept", begun, overwrite=True)
     refused = call("run", "--resume", "kept", "--apart", "1h")
-    assert refused.status == 2 and "begun with apart = 72000.0, not 3600.0" in refused.err
+    assert refused.status == 2 and "leave --apart out" in refused.err
     again = json.loads(call("run", "--resume", "kept", "--json").out)
     for one in (report, again):
         del one["timing"]

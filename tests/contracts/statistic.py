@@ -14,7 +14,7 @@ from scipy.spatial.distance import pdist
 
 import tacit
 from contracts import hostile
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.learner import Learner
 from tacit.logs.reading import in_memory
 from tacit.privacy.noise import SimulatedNoise

@@ -77,7 +77,7 @@ PROBLEM = tacit.problem("random-mdp", states=2, actions=2, horizon=2, seed=1)
 
 
 def test_it_learns_and_is_audited() -> None:
-    result = tacit.simulate(PROBLEM, Own(), episodes=20, seeds=1)
+    result = tacit.simulate(PROBLEM, Own(), episodes=20, runs=1)
     assert result.guarantee.epsilon == 1.0 and len(result.regret[0]) > 0
     found = audit(PROBLEM, Own(), trials=1000, seconds=20, secure=False)
     assert found.exact_epsilon is None and found.verdict != "violated"

@@ -22,7 +22,7 @@ from tacit import Participation
 from tacit.agents import Agent
 from tacit.arrays import Array, Arrays, IntArray
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.grid import GRID
 from tacit.learner import BoundAgent, Learner
 from tacit.planners.base import next_version
@@ -34,9 +34,9 @@ from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.publication import Publication
 from tacit.schedules import Every
 from tacit.simulation import resume
-from tacit.simulation.api import new_run
 from tacit.simulation.attendance import attend, keep_to
 from tacit.simulation.runs.base import Run
+from tacit.simulation.runs.stepwise import StepwiseRun
 from tacit.statistics.base import Relation
 from tacit.statistics.first_visits import FirstVisits
 from tacit.statistics.norm_budget import NormBudget
@@ -106,11 +106,11 @@ def teaches_again_after_restarts(state: Callable[[Run], Arrays]) -> bool:
     """Whether a pair is counted more often than there are people, with restarts on the way."""
     people, users, rule = 6, 60, Participation(None, "lifetime")
     came = attend(rule, users, people, "rounds", np.random.default_rng(0))
-    bound = bind(TABLE, tacit.agent("tacit-joint", epsilon=50.0), users, participations=rule)
+    bound = bind(TABLE, tacit.agent("tacit-joint", epsilon=50.0), users, participation=rule)
     counted = np.zeros(bound.statistic.layout.size, dtype=np.int64)
     kept: Arrays | None = None
     for _ in range(5):
-        run = new_run(TABLE, bound, 0, 0, np.array([users]), threading.Event(), False, came)
+        run = StepwiseRun(TABLE, bound, 0, 0, np.array([users]), threading.Event(), people=came)
         if kept is not None:
             resume.restore(run, kept)
         counting(run, counted)
@@ -223,7 +223,7 @@ def short_visits_exceed_the_budget(kind: type[NormBudget]) -> bool:
     """Whether a life of single steps adds more than B."""
     problem = tacit.problem("random-mdp", states=2, actions=2, horizon=100)
     agent, rule = tacit.agent("tacit-linear", epsilon=1.0), Participation("any", "lifetime")
-    bound = bind(problem, agent, 1000, participations=rule)
+    bound = bind(problem, agent, 1000, participation=rule)
     assert isinstance(bound.statistic, NormBudget)
     budget, who = kind(bound.statistic.inner, bound.task), np.zeros(1, dtype=np.int64)
     memory, total = budget.memory(1), 0.0

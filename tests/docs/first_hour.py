@@ -7,12 +7,13 @@ import gymnasium
 import numpy as np
 
 import tacit
+from tacit.sample_size import Limits
 
 
 def main() -> None:
     # Ten lines.
     local = tacit.agent("tacit-local", epsilon=4.0)
-    result = tacit.simulate("river-swim", local, episodes=20_000, seeds=2)
+    result = tacit.simulate("river-swim", local, episodes=20_000, runs=2)
     print(result.guarantee.brief())
     result.plot("regret.png")
 
@@ -39,7 +40,9 @@ def main() -> None:
             return self.on, float(self.on), False, False, {}
 
     joint = tacit.agent("tacit-joint", epsilon=1.0)
-    learned = tacit.learn(Lamp(), joint, users=3_000, horizon=5, rewards=(0.0, 1.0), seed=1)
+    learned = tacit.simulate(
+        tacit.environment(Lamp(), horizon=5, rewards=(0.0, 1.0)), joint, episodes=3000, seed=1
+    )
     print(learned.guarantee.brief())
     learned.policy.save("lamp.json")
     assert [tacit.load_policy("lamp.json").act(s, 0) for s in (0, 1)] == [1, 1]
@@ -51,7 +54,11 @@ def main() -> None:
     print(both.to_dp_event())
 
     # How many people does it take?
-    answer = tacit.plan("river-swim", "tacit-local", epsilons=[4.0], seconds=5)
+    answer = tacit.sample_size(
+        tacit.Experiment(problem="river-swim", agent=local, episodes=1, runs=8),
+        epsilons=[4.0],
+        limits=Limits(seconds=5),
+    )
     print(answer)
 
 

@@ -132,6 +132,6 @@ def test_the_guarantee_column_is_true() -> None:
 
 
 def test_gymnasium_lines_work() -> None:
-    code = 'import gymnasium, tacit; gymnasium.make("tacit/river-swim-v0").reset(seed=0)'
-    assert 'gymnasium.make("tacit/river-swim-v0")' in CATALOGUE
+    code = 'import gymnasium; gymnasium.make("tacit.gym:tacit/river-swim-v0").reset(seed=0)'
+    assert 'gymnasium.make("tacit.gym:tacit/river-swim-v0")' in CATALOGUE
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

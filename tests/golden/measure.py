@@ -17,11 +17,10 @@ from golden.digests import (
 )
 from tacit.agents.base import Agent
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import Experiment, bind
 from tacit.learner import BoundAgent, drive
 from tacit.privacy import SimulatedNoise
 from tacit.release import Release
-from tacit.simulation import simulate
 from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.dispatch import compiled_run
 from tacit.streams import planner_streams, stream
@@ -95,17 +94,16 @@ def _curves(
     case: Case, episodes: int, compiled: bool, workers: int, points: int | str = 1
 ) -> list[np.ndarray]:
     """Regret and reward of every run, as the public function gives them."""
-    result = simulate(
-        problem(case.problem),
-        case.make_agent(),
-        episodes,
-        SEEDS,
+    result = Experiment(
+        problem=problem(case.problem),
+        agent=case.make_agent(),
+        episodes=episodes,
         seed=ROOT,
-        workers=workers,
         checkpoints=points,
         reveal=case.reveal,
         compiled=compiled,
-    )
+        runs=SEEDS,
+    ).run(workers=workers)
     assert not result.interrupted
     return [np.stack(pair) for pair in zip(result.regret, result.reward, strict=True)]
 

@@ -16,7 +16,7 @@ from tacit.agents import Agent, make_agent
 from tacit.agents.offline import TacitOffline
 from tacit.cli.main import app
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import Experiment, bind
 from tacit.learner import BoundAgent
 from tacit.logs.files import save
 from tacit.logs.mapping import make_mapping
@@ -28,7 +28,6 @@ from tacit.privacy.joint.batched import GaussianLaw
 from tacit.privacy.joint.merged_release import Merged
 from tacit.problems import Problem, TabularMDP
 from tacit.release import Release
-from tacit.simulation import simulate
 from tacit.task.task import Task
 
 JOINT = make_agent("tacit-joint", epsilon=1.0)
@@ -42,6 +41,13 @@ def learned(
     return offline(log, mapping(problem, **more), agent, noise="simulated")
 
 
+def experiment(problem, agent=JOINT, *, prior=None, resume=None, **fields) -> tacit.Result:
+    """Runs it, where there is a prior beginning with that."""
+    begun = None if prior is None else Prior.of(prior)
+    study = Experiment(problem=problem, agent=agent, prior=begun, **fields)
+    return study.run(resume=resume)
+
+
 @pytest.fixture(scope="module")
 def swum() -> OfflineResult:
     return learned(chain())
@@ -50,9 +56,9 @@ def swum() -> OfflineResult:
 @pytest.mark.parametrize("make", [chain, garnet, queue])
 def test_the_first_users_lose_less_with_a_prior(make) -> None:
     problem = make()
-    how = {"episodes": 4_000, "seeds": 2, "checkpoints": 1_000}
-    without = simulate(problem, JOINT, **how)
-    found = simulate(problem, JOINT, **how, prior=learned(problem))
+    how = {"episodes": 4_000, "runs": 2, "checkpoints": 1_000}
+    without = experiment(problem, **how)
+    found = experiment(problem, **how, prior=learned(problem))
     assert (found.regret[:, 0] < 0.7 * without.regret[:, 0]).all()
     assert found.regret[:, -1].mean() < without.regret[:, -1].mean()
 
@@ -61,9 +67,9 @@ def test_returns_begin_with_outcomes_of_a_log() -> None:
     problem, _ = survival(returns=(0, 1))
     made = learned(problem, 20_000, most=1.0)
     assert "outcomes" in made.release.blocks
-    how = {"episodes": 2_000, "seeds": 2, "checkpoints": 1_000}
-    without = simulate(problem, JOINT, **how)
-    found = simulate(problem, JOINT, **how, prior=made)
+    how = {"episodes": 2_000, "runs": 2, "checkpoints": 1_000}
+    without = experiment(problem, **how)
+    found = experiment(problem, **how, prior=made)
     assert found.regret[:, 0].mean() < 0.8 * without.regret[:, 0].mean()
 
 
@@ -166,9 +172,9 @@ def test_a_log_of_one_habit_leaves_everything_to_try() -> None:
 
 
 def test_the_statement_is_the_online_one_and_the_sum_beside_it(swum) -> None:
-    how = {"episodes": 500, "seeds": 1}
-    plain = simulate(chain(), JOINT, **how).guarantee
-    found = simulate(chain(), JOINT, **how, prior=swum)
+    how = {"episodes": 500, "runs": 1}
+    plain = experiment(chain(), **how).guarantee
+    found = experiment(chain(), **how, prior=swum)
     assert replace(found.guarantee, also=()) == plain
     (both,) = found.guarantee.also
     assert both.mu**2 == pytest.approx(plain.mu**2 + swum.guarantee.mu**2)
@@ -179,30 +185,30 @@ def test_the_statement_is_the_online_one_and_the_sum_beside_it(swum) -> None:
     assert found.policy.guarantee == found.guarantee
     said = found.to_json()["prior"]
     assert said["data"] == "made up" and said["guarantee"]["epsilon"] == swum.guarantee.epsilon
-    assert "prior" not in simulate(chain(), JOINT, **how).to_json()
+    assert "prior" not in experiment(chain(), **how).to_json()
 
 
 def test_a_folder_is_the_same_prior(tmp_path, swum) -> None:
     save(swum, tmp_path / "log")
-    how = {"episodes": 500, "seeds": 1}
-    first = simulate(chain(), JOINT, **how, prior=swum)
-    second = simulate(chain(), JOINT, **how, prior=tmp_path / "log")
+    how = {"episodes": 500, "runs": 1}
+    first = experiment(chain(), **how, prior=swum)
+    second = experiment(chain(), **how, prior=tmp_path / "log")
     assert (first.regret == second.regret).all()
     assert first.prior == second.prior
 
 
 def test_learning_goes_on_with_its_own_prior_only(tmp_path, swum) -> None:
-    how = {"episodes": 300, "seeds": 1, "resume": tmp_path}
-    simulate(chain(), JOINT, **how, prior=swum)
-    simulate(chain(), JOINT, **how, prior=swum)
+    how = {"episodes": 300, "runs": 1, "resume": tmp_path}
+    experiment(chain(), **how, prior=swum)
+    experiment(chain(), **how, prior=swum)
     for other in ({}, {"prior": learned(chain(), 2_000)}):
         with pytest.raises(InvalidInput, match="prior"):
-            simulate(chain(), JOINT, **how, **other)
+            experiment(chain(), **how, **other)
 
 
 def test_stepwise_runs_plan_on_the_same_releases(swum) -> None:
-    how = {"episodes": 120, "seeds": 1, "prior": swum}
-    fast, slow = (simulate(chain(), JOINT, **how, compiled=compiled) for compiled in (True, False))
+    how = {"episodes": 120, "runs": 1, "prior": swum}
+    fast, slow = (experiment(chain(), **how, compiled=compiled) for compiled in (True, False))
     assert (fast.regret == slow.regret).all()
 
 
@@ -229,8 +235,9 @@ def test_an_environment_can_begin_with_a_log_whose_mapping_names_ends() -> None:
             state = after
         return steps
 
-    sizes = {"states": 8, "actions": 2, "horizon": 12, "rewards": (0, 1)}
-    found = tacit.learn(play, JOINT, 200, **sizes, prior=made)
+    sizes = {"states": 8, "actions": 2}
+    world = tacit.environment(play, sizes=sizes, horizon=12, rewards=(0, 1))
+    found = experiment(world, episodes=200, prior=made)
     assert found.to_json()["prior"]["data"] == "played"
     assert found.returns[0, -1] > 2.0  # uniform actions earn 0.2
 
@@ -259,20 +266,22 @@ def test_other_ends_of_an_episode_are_refused(swum) -> None:
 def test_agents_that_cannot_use_a_prior_say_so(swum, agent) -> None:
     more = {} if agent == "psrl" else {"epsilon": 1.0}
     with pytest.raises(InvalidInput, match=f"{agent} cannot begin with a log"):
-        simulate(chain(), make_agent(agent, **more), 10, prior=swum)
+        experiment(chain(), make_agent(agent, **more), episodes=10, prior=swum)
 
 
 def test_counts_of_another_kind_are_refused() -> None:
     made = learned(chain(), 1_000, "outcomes")
     with pytest.raises(InvalidInput, match="counts=transitions"):
-        simulate(chain(), JOINT, 10, prior=made)
+        experiment(chain(), episodes=10, prior=made)
 
 
 def test_what_is_no_prior_is_refused(tmp_path) -> None:
     with pytest.raises(InvalidInput, match="holds no result of tacit offline"):
-        simulate(chain(), JOINT, 10, prior=tmp_path)
+        experiment(chain(), episodes=10, prior=tmp_path)
     with pytest.raises(InvalidInput, match="not int"):
-        simulate(chain(), JOINT, 10, prior=3)
+        experiment(chain(), episodes=10, prior=3)
+    with pytest.raises(InvalidInput, match="a prior is what tacit.logs.prior makes of a log"):
+        Experiment(problem=chain(), agent=JOINT, episodes=10, prior=tmp_path)
 
 
 def test_the_command_begins_with_a_folder(tmp_path) -> None:

@@ -34,7 +34,7 @@ def test_plans_doubt_where_rewards_are_rare(problem, rare: bool, monkeypatch) ->
         return PLAIN(self, task, model, width, rate, streams)
 
     monkeypatch.setattr(first_visits.FirstVisitPlanner, "_choose", watched)
-    tacit.simulate(problem, tacit.agent("tacit-joint", epsilon=1.0), 30_000, seeds=1, seed=1)
+    tacit.simulate(problem, tacit.agent("tacit-joint", epsilon=1.0), 30000, runs=1, seed=1)
     doubting = [rate for width, rate in seen if width == 1.0]
     assert len(doubting) >= 3 if rare else not doubting
     assert all(rate < RARE for rate in doubting)

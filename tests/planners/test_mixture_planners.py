@@ -77,7 +77,7 @@ class TestTransitionsPerStage(TestTransitions):
 
 def test_ties_of_a_saturated_plan_are_drawn_at_random() -> None:
     """All values at their cap: always right would look learned (docs/papers/mixture_ldp.md#e9)."""
-    from tacit.forecast import bind
+    from tacit.experiment import bind
     from tacit.privacy import Query, Silence
 
     problem = make_problem("river-swim", states=3, horizon=6, kernel="vtr", reward_scale=1 / 6)

@@ -12,14 +12,14 @@ from tacit.agents.base import Agent
 from tacit.arrays import IntArray
 from tacit.auditing.neighbours import aimed_at
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.learner import Learner
 from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.simulation import resume
-from tacit.simulation.api import bind_to, new_run
-from tacit.simulation.attendance import LAWS, Attendance, attend
+from tacit.simulation.attendance import LAWS, AttendanceTrace, attend
+from tacit.simulation.dispatch import compiled_run
 from tacit.simulation.runs.base import Run
-from tacit.simulation.runs.uncounted import FreeRiderRun
+from tacit.simulation.runs.uncounted import UncountedRun
 from tacit.streams import planner_streams
 from tacit.trajectory import Trajectory
 
@@ -38,15 +38,23 @@ def agent(rule: Participation) -> Agent:
     return tacit.agent("tacit-local" if rule.teaches == "first" else "tacit-joint", epsilon=20.0)
 
 
-def came_back(rule: Participation, law: str = "anytime") -> Attendance:
+def came_back(rule: Participation, law: str = "anytime") -> AttendanceTrace:
     return attend(rule, USERS, 20, law, np.random.default_rng(3))
 
 
 def made(rule: Participation, *, fast: bool = True, law: str = "anytime") -> Run:
-    came = came_back(rule, law)
-    bound = bind_to(TABLE, agent(rule), came, USERS, (), rule)
-    grid = np.arange(1, USERS + 1)
-    return new_run(TABLE, bound, ROOT, 1, grid, threading.Event(), fast, came)
+    study = tacit.Experiment(
+        problem=TABLE,
+        agent=agent(rule),
+        episodes=USERS,
+        seed=ROOT,
+        participation=rule,
+        checkpoints=1,
+        compiled=fast,
+    )
+    vars(study)["trace"] = came_back(rule, law)
+    (run,) = study.start(numbers=[1])
+    return run
 
 
 def equal(one: Run, other: Run) -> bool:
@@ -86,7 +94,7 @@ def lived(pair: int, task: Any) -> Trajectory:
 def test_rows_after_a_renewal_hold_nothing_of_before(renewed: bool) -> None:
     """Everybody teaches pair 0 in the first batches, and pair 1 afterwards."""
     rule = Participation(None, "lifetime", period="1d")
-    bound = bind(TABLE, agent(rule), USERS, participations=rule)
+    bound = bind(TABLE, agent(rule), USERS, participation=rule)
     learner = Learner(bound, Quiet(np.random.default_rng(0)), people=3)
     everything = bound.task.pairs.action
     streams, rows, half = planner_streams(0, 0), [], bound.schedule.times[2]  # type: ignore[attr-defined]
@@ -107,7 +115,7 @@ def test_rows_after_a_renewal_hold_nothing_of_before(renewed: bool) -> None:
 
 def test_a_batch_is_in_one_period() -> None:
     """A renewal in the middle of one is refused."""
-    bound = bind(TABLE, agent(RULES["period"]), USERS, participations=RULES["period"])
+    bound = bind(TABLE, agent(RULES["period"]), USERS, participation=RULES["period"])
     learner = Learner(bound, SimulatedNoise(np.random.default_rng(0)))
     learner.publish(planner_streams(0, 0))
     learner.renew()
@@ -133,7 +141,7 @@ def test_budgets_are_renewed_once_for_every_period_in_which_a_batch_begins(law: 
     came = came_back(rule, law)
     for shift in (0, 7):
         run = made(rule, law=law)
-        run.attendance = late = Attendance(
+        run.people = late = AttendanceTrace(
             law, came.people, came.who, came.when, came.period + shift, came.first
         )
         begins = [t for t in run.agent.schedule.times if t < USERS]  # type: ignore[attr-defined]
@@ -153,7 +161,7 @@ def test_a_run_goes_on_as_if_it_had_never_stopped(name: str, tmp_path: Any) -> N
     stops = (0, 1, 9, 18) if name == "local" else (0, 1, 23, 90, 91)  # then all were counted
     for upto in stops:
         run.advance(upto - done)
-        kept = resume.Progress(tmp_path, {})
+        kept = resume.ResumeFolder(tmp_path, {})
         kept.save(3, resume.state(run))
         done, run, arrays = upto, made(RULES[name]), kept.load(3)
         assert arrays is not None
@@ -180,10 +188,14 @@ def test_simulate_goes_on_in_a_folder(tmp_path: Any) -> None:
     stop = threading.Event()
 
     def run(**more: Any) -> tacit.Result:
-        return tacit.simulate(
-            TABLE, agent(RULES["period"]), 4000, participations=RULES["period"], people=300,
-            attendance="anytime", seed=2, workers=1, **more,
-        )  # fmt: skip
+        return tacit.Experiment(
+            problem=TABLE,
+            agent=agent(RULES["period"]),
+            episodes=4000,
+            seed=2,
+            participation=RULES["period"],
+            attendance=tacit.Attendance("anytime", 300),
+        ).run(workers=1, **more)
 
     whole = run()
     cut = run(resume=tmp_path, stop=stop, progress=lambda done, _: stop.set())
@@ -214,9 +226,9 @@ def test_compiled_runs_are_the_driver_to_the_last_bit(name: str, law: str) -> No
 @pytest.mark.parametrize("name", ["local", "local, period"])
 def test_free_riders_are_scored_by_the_policy_of_the_newest_who_is_counted(name: str) -> None:
     run = made(RULES[name])
-    assert isinstance(run, FreeRiderRun)
+    assert isinstance(run, UncountedRun)
     finished(run)
-    came, inner, final = run.attendance, run.inner, run.final
+    came, inner, final = run.people, run.inner, run.final
     assert came is not None and final is not None
     regrets = np.diff(inner.score.regret, prepend=0.0)
     rewards = np.diff(inner.score.reward, prepend=0.0)
@@ -236,8 +248,9 @@ def test_only_the_first_participations_are_learned_from() -> None:
     """The run of the counted ones is the run without free riders, to the last bit."""
     rule = RULES["local"]
     riders = finished(made(rule))
-    bound = bind(TABLE, agent(rule), 20, participations=rule)
-    alone = new_run(TABLE, bound, ROOT, 1, np.arange(1, 21), threading.Event())
+    bound = bind(TABLE, agent(rule), 20, participation=rule)
+    alone = compiled_run(TABLE, bound, ROOT, 1, np.arange(1, 21))
+    assert alone is not None
     alone.advance(20)
     alone.conclude()
     assert riders.final is not None and alone.final is not None

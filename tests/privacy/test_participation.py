@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tacit
 from tacit import Participation
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.comparison import compare_statements, implies
 from tacit.privacy.counters import strategy
@@ -34,7 +34,7 @@ def agent(name: str = "tacit-joint") -> tacit.Agent:
 
 
 def stated(name: str = "tacit-joint", episodes: int = 1000, **rule: Any) -> Guarantee:
-    return tacit.guarantee(TABLE, agent(name), episodes, participations=Participation(**rule))
+    return tacit.guarantee(TABLE, agent(name), episodes, participation=Participation(**rule))
 
 
 # ---- the rule ----
@@ -101,7 +101,7 @@ def test_the_agent_decides_what_is_left_open() -> None:
         (staged, "tacit-joint", None),
         (TABLE, "private-ucb-vi", None),
     ):
-        task = bind(problem, agent(name), 1000, participations=3).task
+        task = bind(problem, agent(name), 1000, participation=3).task
         assert (None if task.rule is None else task.rule.teaches) == teaches
         assert task.participations == (1 if teaches else 3)
 
@@ -130,7 +130,7 @@ def test_private_attendance_rests_on_a_clock(times: int) -> None:
 
 def test_the_stated_mu_is_that_of_the_proof() -> None:
     for rule in ({"times": 7}, {"times": None}, {"times": 3, "period": MONTH}):
-        bound = bind(TABLE, agent(), 1000, participations=Participation(**rule))
+        bound = bind(TABLE, agent(), 1000, participation=Participation(**rule))
         statistic, counter = bound.statistic, bound.privatizer.strategy  # type: ignore[attr-defined]
         m = min(statistic.cap, len(bound.task.pairs.action))  # type: ignore[attr-defined]
         starts = 0 if "initial" in bound.task.known else 2

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.errors import InvalidInput
+from tacit.problems.discretized import Discretized
 
 
 def make(id: str) -> gymnasium.Env:
@@ -21,16 +22,16 @@ CAR = make("MountainCar-v0")
 @given(st.floats(-5, 5), st.floats(-5, 5), st.lists(st.integers(-40, 40), unique=True, max_size=6))
 def test_a_cell_is_between_its_edges(x: float, y: float, edges: list[int]) -> None:
     cut = sorted(edge / 10 for edge in edges)
-    wrapped = tacit.Discretized(CAR, [cut, [0.0]])
+    wrapped = Discretized(CAR, [cut, [0.0]])
     assert wrapped.observation_space == Discrete(2 * (len(cut) + 1))
     first, second = divmod(int(wrapped.observation(np.array([x, y]))), 2)
     assert first == sum(edge <= x for edge in cut) and second == (y >= 0)
 
 
 def test_a_number_makes_equal_cells_and_one_ignores_a_coordinate() -> None:
-    wrapped = tacit.Discretized(CAR, [3, 1])
+    wrapped = Discretized(CAR, [3, 1])
     assert np.allclose(wrapped.edges[0], [-0.6, 0.0]) and len(wrapped.edges[1]) == 0
-    assert tacit.Discretized(CAR, 4).observation_space == Discrete(16)
+    assert Discretized(CAR, 4).observation_space == Discrete(16)
     assert [int(wrapped.observation((x, 9.0))) for x in (-9, -0.1, 9)] == [0, 1, 2]
 
 
@@ -43,8 +44,10 @@ def test_a_number_makes_equal_cells_and_one_ignores_a_coordinate() -> None:
     ],
 )
 def test_the_classics_can_be_learned(id: str, bins, rewards) -> None:
-    env = tacit.Discretized(make(id), bins)
-    result = tacit.learn(env, tacit.agent("psrl"), users=3, rewards=rewards, horizon=20)
+    env = Discretized(make(id), bins)
+    result = tacit.simulate(
+        tacit.environment(env, rewards=rewards, horizon=20), tacit.agent("psrl"), episodes=3
+    )
     assert result.problem["name"] == f"gym:{id}" and result.problem["horizon"] == 20
     assert len(result.problem["parameters"]["bins"]) == len(bins)
     low, high = 20 * np.array(rewards)
@@ -66,9 +69,9 @@ def test_the_classics_can_be_learned(id: str, bins, rewards) -> None:
 )
 def test_bad_bins(id: str, bins, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        tacit.Discretized(make(id), bins)
+        Discretized(make(id), bins)
 
 
 def test_nan_lies_in_no_cell() -> None:
     with pytest.raises(InvalidInput, match="an observation is NaN"):
-        tacit.Discretized(CAR, [1, [0.0]]).observation(np.array([0.0, np.nan]))
+        Discretized(CAR, [1, [0.0]]).observation(np.array([0.0, np.nan]))

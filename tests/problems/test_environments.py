@@ -1,5 +1,6 @@
 """Tabular problems as Gymnasium environments."""
 
+import importlib
 import subprocess
 import sys
 
@@ -13,7 +14,6 @@ from scipy import stats
 import tacit
 from patience import PATIENCE
 from tacit.problems import problems
-from tacit.problems.catalogue import register
 from tacit.problems.gymnasium.export import TabularEnv
 
 MADE = {entry.name: tacit.problem(entry.name) for entry in problems}
@@ -36,7 +36,7 @@ def play(env, actions, seed):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_registered_environments_pass_the_checker(name):
-    env = gymnasium.make(f"tacit/{name}-v0").unwrapped
+    env = gymnasium.make(f"tacit.gym:tacit/{name}-v0").unwrapped
     check_env(env)
     assert isinstance(env, TabularEnv) and env.problem.name == name
 
@@ -52,19 +52,17 @@ def test_problem_environments_pass_the_checker(name):
 
 
 def test_parameters_reach_the_problem():
-    env = gymnasium.make("tacit/river-swim-v0", states=5, horizon=9, kernel="vtr")
+    env = gymnasium.make("tacit.gym:tacit/river-swim-v0", states=5, horizon=9, kernel="vtr")
     problem = env.unwrapped.problem
     assert (problem.states, problem.horizon) == (5, 9)
     assert np.array_equal(problem.P, tacit.problem("river-swim", states=5, kernel="vtr").P)
     with pytest.raises(tacit.InvalidInput, match="states = 1, but"):
-        gymnasium.make("tacit/river-swim-v0", states=1)
+        gymnasium.make("tacit.gym:tacit/river-swim-v0", states=1)
 
 
-def test_registering_twice_does_no_harm():
-    before = set(gymnasium.registry)
-    register()
-    assert set(gymnasium.registry) == before
-    assert {f"tacit/{name}-v0" for name in MADE} <= before
+def test_every_problem_is_registered():
+    importlib.import_module("tacit.gym")
+    assert {f"tacit/{name}-v0" for name in MADE} <= set(gymnasium.registry)
 
 
 # ---- episodes -----------------------------------------------------------------------------------
@@ -189,13 +187,10 @@ def test_frequencies_do_not_match_other_tables(sampled):
 @pytest.mark.parametrize(
     "code",
     [
-        "import gymnasium, tacit; env = gymnasium.make('tacit/river-swim-v0')",
-        "import tacit, gymnasium; env = gymnasium.make('tacit/river-swim-v0')",
-        "import gymnasium; env = gymnasium.make('tacit:tacit/river-swim-v0')",
-        "import tacit.problems.gymnasium.export\n"
-        "import gymnasium; env = gymnasium.make('tacit/river-swim-v0')",
+        "import gymnasium; env = gymnasium.make('tacit.gym:tacit/river-swim-v0')",
+        "import gymnasium, tacit.gym; env = gymnasium.make('tacit/river-swim-v0')",
     ],
-    ids=["gymnasium first", "tacit first", "by module name", "by way of the environments"],
+    ids=["by module name", "imported before"],
 )
 def test_a_fresh_process_can_make_the_environment(code):
     code += "; env.reset(seed=0); print(env.spec.id, env.step(1)[4]['step'])"

@@ -230,7 +230,9 @@ def test_compiled_runs_equal_the_driver(name):
     made = problem(7)
     agent = make_agent(name, **AGENTS[name])
     fast, slow = (
-        tacit.simulate(made, agent, 60, seeds=2, checkpoints=1, compiled=compiled)
+        tacit.Experiment(
+            problem=made, agent=agent, episodes=60, checkpoints=1, compiled=compiled, runs=2
+        ).run()
         for compiled in (True, False)
     )
     assert np.array_equal(fast.regret, slow.regret) and np.array_equal(fast.reward, slow.reward)
@@ -243,7 +245,9 @@ def test_large_tables_equal_the_driver_and_plan_on_lists(name, every):
     made = problem(1, S=MANY_STATES + 3, A=3, H=5)
     agent = make_agent(name, **AGENTS[name], every=every)
     fast, slow = (
-        tacit.simulate(made, agent, 40, seeds=1, checkpoints=1, compiled=compiled)
+        tacit.Experiment(
+            problem=made, agent=agent, episodes=40, checkpoints=1, compiled=compiled, runs=1
+        ).run()
         for compiled in (True, False)
     )
     assert np.array_equal(fast.regret, slow.regret)

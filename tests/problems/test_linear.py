@@ -64,7 +64,7 @@ def test_the_features_are_public_and_the_parameters_are_not() -> None:
 
 def test_tabular_agents_take_linear_problems() -> None:
     problem = tacit.problem("synthetic-linear", horizon=3, actions=4)
-    result = tacit.simulate(problem, tacit.agent("psrl"), 50, seeds=1)
+    result = tacit.simulate(problem, tacit.agent("psrl"), 50, runs=1)
     assert result.regret.shape[0] == 1
 
 

@@ -140,7 +140,7 @@ def test_random_systems_satisfy_the_assumptions(states: int, inputs: int, seed: 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", [*GOLDEN, "random-lq"])
 def test_environments_pass_gymnasiums_checks(name: str) -> None:
-    check_env(gymnasium.make(f"tacit/{name}-v0").unwrapped, skip_render_check=True)
+    check_env(gymnasium.make(f"tacit.gym:tacit/{name}-v0").unwrapped, skip_render_check=True)
 
 
 def test_an_environment_lives_the_same_law() -> None:

@@ -163,13 +163,13 @@ def test_a_range_of_rewards_is_two_numbers(declared) -> None:
 
 def test_a_reward_outside_the_range_is_noticed_before_the_first_user() -> None:
     with pytest.raises(InvalidInput, match="paid -1 in an episode before the first user.*0 and 1"):
-        played_environment(Walk(), horizon=6, rewards=(0, 1)).try_out(RNG(0))
+        played_environment(Walk(), horizon=6, rewards=(0, 1)).prepare(RNG(0))
 
 
 @pytest.mark.parametrize(
     ("spaces", "message"),
     [
-        ({"observations": Box(0, 1, (2,))}, "has continuous observations.*tacit.Discretized"),
+        ({"observations": Box(0, 1, (2,))}, "has continuous observations.*bins=..."),
         ({"actions": Box(0, 1, (2,))}, "has continuous actions.*Discrete or MultiDiscrete"),
         ({"observations": gymnasium.spaces.Text(3)}, "Walk has observations, Text.*finitely many"),
         ({"observations": Tuple([Discrete(2), Box(0, 1)])}, "continuous observations"),

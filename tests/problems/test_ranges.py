@@ -117,8 +117,11 @@ def test_of_a_table_whose_rewards_are_all_negative_an_early_end_is_inside() -> N
 @pytest.mark.parametrize("seed", [18, 21, 22])
 def test_pendulum_is_learned_whatever_is_tried_first(seed: int) -> None:
     """One in seven uniform episodes returns less than -1600, and the first one of these seeds."""
-    found = tacit.learn(
-        "gym:Pendulum-v1", tacit.agent("tacit-search", epsilon=1.0), users=24, seed=seed
+    found = tacit.simulate(
+        tacit.environment("gym:Pendulum-v1"),
+        tacit.agent("tacit-search", epsilon=1.0),
+        episodes=24,
+        seed=seed,
     )
     outside = found.tests["outside"]["uniform"]
     assert 10 <= outside <= 50, "0.138 of 200, give or take five standard errors"
@@ -129,6 +132,8 @@ def test_pendulum_is_learned_whatever_is_tried_first(seed: int) -> None:
 def test_a_range_that_nothing_lies_in_is_refused_and_one_that_cuts_is_not() -> None:
     agent = tacit.agent("tacit-search", epsilon=1.0)
     with pytest.raises(tacit.errors.InvalidInput, match="in 20 of them nothing in the range"):
-        tacit.learn("gym:CartPole-v1", agent, users=20, returns=(-5, 3))
-    found = tacit.learn("gym:CartPole-v1", agent, users=20, returns=(0, 15))
+        tacit.simulate(tacit.environment("gym:CartPole-v1", returns=(-5, 3)), agent, episodes=20)
+    found = tacit.simulate(
+        tacit.environment("gym:CartPole-v1", returns=(0, 15)), agent, episodes=20
+    )
     assert found.tests["outside"]["uniform"] > 100

@@ -7,7 +7,7 @@ import tacit
 from tacit.auditing import audit_target
 from tacit.auditing.agent import _service_plans
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.privacy import SecureNoise
 from tacit_service.audit import BATCHES, ServiceTarget
 
@@ -17,7 +17,7 @@ EPSILON, DELTA, TRIALS = 8.0, 1e-5, 100
 
 def served(problem=PROBLEM, name: str = "tacit-joint", participations: int = 1) -> ServiceTarget:
     agent = tacit.agent(name, epsilon=EPSILON, delta=DELTA)
-    bound = bind(problem, agent, 3, participations=participations)
+    bound = bind(problem, agent, 3, participation=participations)
     ((target, claim),) = _service_plans(problem, agent, bound, np.random.default_rng(0))
     assert claim.epsilon == target.guarantee.epsilon <= EPSILON
     return target

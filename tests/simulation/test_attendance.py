@@ -1,7 +1,6 @@
 """Populations that come back: every law keeps to the rule; attendance may be private."""
 
 import dataclasses
-import threading
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import pytest
 import tacit
 from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.learner import Learner
 from tacit.policies.linear import LinearPolicy
 from tacit.policies.tabular import uniform_policy
@@ -17,9 +16,9 @@ from tacit.privacy import Query, SimulatedNoise
 from tacit.privacy.counters.fading import Fading
 from tacit.privacy.joint.counted import CountedSums
 from tacit.publication import Publication
-from tacit.simulation.api import new_run
-from tacit.simulation.attendance import LAWS, Attendance, attend
+from tacit.simulation.attendance import LAWS, AttendanceTrace, attend
 from tacit.simulation.checkpoints import checkpoints
+from tacit.simulation.dispatch import compiled_run
 from tacit.statistics.base import Relation
 from tacit.statistics.first_visits import FirstVisits
 from tacit.streams import planner_streams
@@ -67,9 +66,13 @@ def test_too_few_people_are_a_sentence() -> None:
 def test_the_clock_closes_batches_where_attendance_is_private() -> None:
     """What is released and planned depends on who comes only through what they teach."""
     rule = Participation("any", "lifetime", attendance="private")
-    found = tacit.simulate(
-        PROBLEM, AGENT, 4000, participations=rule, people=500, attendance="bursts"
-    )
+    found = tacit.Experiment(
+        problem=PROBLEM,
+        agent=AGENT,
+        episodes=4000,
+        participation=rule,
+        attendance=tacit.Attendance(people=500, law="bursts"),
+    ).run()
     said = found.guarantee.statement()
     assert "close by a public clock" in said and "come at the same moments" not in said
     late = found.regret_per_episode(3600, 4000).mean()
@@ -79,7 +82,9 @@ def test_the_clock_closes_batches_where_attendance_is_private() -> None:
 def test_batches_by_count_are_refused_where_attendance_is_private() -> None:
     rule = Participation(3, "lifetime", attendance="private")
     with pytest.raises(InvalidInput, match="closes them by the clock"):
-        tacit.simulate(PROBLEM, AGENT, 300, participations=rule, compiled=False)
+        tacit.Experiment(
+            problem=PROBLEM, agent=AGENT, episodes=300, compiled=False, participation=rule
+        ).run()
     with pytest.raises(InvalidInput, match="closes them by the clock"):
         tacit.audit(PROBLEM, AGENT, participations=rule)
 
@@ -96,9 +101,10 @@ def test_numbers_and_periods_are_planned_ones_where_attendance_is_private(monkey
         monkeypatch.setattr(Learner, "renew", lambda self, at=renewed: at.append(self.served))
         who, flags = np.arange(len(when)) % 400, np.zeros(len(when), dtype=np.int64)
         days = (when // 3.0).astype(np.int64)
-        came = Attendance("rounds", 400, who, when, days, flags, clock=True, renews=3.0)
+        came = AttendanceTrace("rounds", 400, who, when, days, flags, clock=True, renews=3.0)
         grid = checkpoints(len(when))
-        run = new_run(PROBLEM, bound, 0, 0, grid, threading.Event(), True, came)
+        run = compiled_run(PROBLEM, bound, 0, 0, grid, came)
+        assert run is not None
         run.advance(len(when))
         learner = run.learner
         assert learner is not None and learner.release is not None
@@ -152,7 +158,7 @@ def test_who_acts_by_their_place_in_the_order_is_not_hidden() -> None:
     problem = tacit.problem("lq-double-integrator")
     control = tacit.agent("tacit-control", epsilon=1.0)
     with pytest.raises(InvalidInput, match="place in the order of all who come"):
-        tacit.guarantee(problem, control, 1000, participations=rule)
+        tacit.guarantee(problem, control, 1000, participation=rule)
     public = dataclasses.replace(rule, attendance="public")
     statistic = bind(problem, control, 2000, (), public).statistic
     learner = Learner(bind(problem, control, 2000, (), public), SimulatedNoise(_rng(0)))

@@ -15,6 +15,7 @@ from contracts import listed
 from contracts.moments import moments_fit
 from dense import all_pairs
 from tacit.agents import ShuffleOBI, TacitLocal
+from tacit.experiment import Experiment
 from tacit.kernels.public.posterior import NoisyCounts
 from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
 from tacit.kernels.raw.cells import CellSums, estimate_cells
@@ -28,7 +29,6 @@ from tacit.privacy.local.cells import weighing
 from tacit.privacy.local.one_cell import OneCell
 from tacit.problems import TabularMDP, make_problem
 from tacit.schedules import CappedBatches
-from tacit.simulation import simulate
 from tacit.simulation.dispatch import compiled_run
 from tacit.simulation.loops import one_cell
 from tacit.simulation.loops.one_cell import OneCellRun, _explore
@@ -77,7 +77,7 @@ def zero_sums():
 
 def closed(samplers, counts, rng, weigh):
     """Sums after one batch, and what the collector makes of them."""
-    batch = one_cell.Batch(
+    batch = one_cell.CellBatch(
         policy=np.zeros((H, S), dtype=np.int64),
         occupancy=OCCUPANCY,
         asked=np.zeros(KINDS * H),
@@ -264,7 +264,15 @@ def test_where_reports_are_the_truth_the_loop_equals_the_driver_to_the_last_bit(
     """At epsilon 60 no report is ever wrong, and rewards are 0 or 1: only planning is random."""
     agent = TacitLocal(60.0, exploration=exploration, batch=7)
     runs = [
-        simulate(PROBLEMS[problem], agent, 400, seeds=2, seed=5, compiled=compiled, checkpoints=7)
+        Experiment(
+            problem=PROBLEMS[problem],
+            agent=agent,
+            episodes=400,
+            seed=5,
+            compiled=compiled,
+            checkpoints=7,
+            runs=2,
+        ).run()
         for compiled in (True, False)
     ]
     assert np.array_equal(runs[0].regret, runs[1].regret)

@@ -15,7 +15,7 @@ from tacit.errors import InvalidInput
 
 @pytest.fixture(scope="module")
 def result() -> tacit.Result:
-    return tacit.simulate(tacit.problem("random-mdp", seed=1), tacit.agent("psrl"), 400, seeds=5)
+    return tacit.simulate(tacit.problem("random-mdp", seed=1), tacit.agent("psrl"), 400, runs=5)
 
 
 def test_json_has_the_contract_keys_and_is_plain(result) -> None:

@@ -15,7 +15,7 @@ from golden.cases import cases, problem
 from golden.record import FOLDER, recorded
 from patience import until
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.simulation import resume
 from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.dispatch import compiled_run
@@ -45,7 +45,7 @@ def made(case, number: int, *, fast: bool):
 
 
 def through_a_file(state, folder):
-    kept = resume.Progress(folder, {})
+    kept = resume.ResumeFolder(folder, {})
     kept.save(3, state)
     return kept.load(3)
 
@@ -90,14 +90,15 @@ def test_a_stopped_simulation_goes_on(tmp_path) -> None:
             stop.set()
 
     given = "river-swim", tacit.agent("tacit-joint", epsilon=1.0), 200_000
-    whole = tacit.simulate(*given, seeds=3)
-    part = tacit.simulate(*given, seeds=3, resume=tmp_path, stop=stop, progress=enough)
+    whole = tacit.simulate(*given, 3)
+    study = tacit.Experiment(problem=given[0], agent=given[1], episodes=given[2], runs=3)
+    part = study.run(resume=tmp_path, stop=stop, progress=enough)
     assert part.interrupted and part.policies == () and 0 < part.completed < 200_000
     with pytest.raises(InvalidInput, match="interrupted"):
         part.policy  # noqa: B018
-    rest = tacit.simulate(*given, seeds=3, resume=tmp_path, workers=2)
+    rest = tacit.simulate(*given, 3, resume=tmp_path, workers=2)
     assert same(whole, rest)
-    again = tacit.simulate(*given, seeds=3, resume=tmp_path)  # nothing is left to be done
+    again = tacit.simulate(*given, 3, resume=tmp_path)  # nothing is left to be done
     assert same(whole, again)
 
 
@@ -105,7 +106,7 @@ def test_a_stopped_simulation_goes_on(tmp_path) -> None:
     ("changed", "said"),
     [
         ({"episodes": 400}, "episodes = 300, not 400"),
-        ({"seeds": 3}, "seeds = 2, not 3"),
+        ({"runs": 3}, "runs = 2, not 3"),
         ({"seed": 1}, "seed = 0, not 1"),
         ({"checkpoints": 7}, "checkpoints"),
         ({"agent": tacit.agent("ucb-vi")}, "agent"),
@@ -116,10 +117,10 @@ def test_a_stopped_simulation_goes_on(tmp_path) -> None:
     ],
 )
 def test_another_configuration_is_refused_in_a_sentence(changed, said, tmp_path) -> None:
-    given = {"problem": "river-swim", "agent": "psrl", "episodes": 300, "seeds": 2}
-    tacit.simulate(**given, resume=tmp_path)
+    given = {"problem": "river-swim", "agent": "psrl", "episodes": 300, "runs": 2}
+    tacit.Experiment(**given).run(resume=tmp_path)
     with pytest.raises(InvalidInput, match=said) as refused:
-        tacit.simulate(**{**given, **changed}, resume=tmp_path)
+        tacit.Experiment(**{**given, **changed}).run(resume=tmp_path)
     assert "choose another folder" in str(refused.value)
 
 
@@ -137,9 +138,9 @@ def test_a_damaged_file_is_named(tmp_path) -> None:
 KILLED = """
 import sys, threading
 import tacit
-from tacit.simulation import resume as saving
-saving.SECONDS = 0.02
-save, saved = saving.Progress.save, set()
+from tacit.simulation import resume
+resume.SECONDS = 0.02
+save, saved = resume.ResumeFolder.save, set()
 
 def held(self, number, arrays):
     save(self, number, arrays)
@@ -147,7 +148,7 @@ def held(self, number, arrays):
         threading.Event().wait()  # to be killed, and never at the end before that
     saved.add(number)
 
-saving.Progress.save = held
+resume.ResumeFolder.save = held
 tacit.simulate("river-swim", tacit.agent({agent!r}), {users}, 2, workers=2, resume=sys.argv[1])
 """
 

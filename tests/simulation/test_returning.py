@@ -1,6 +1,5 @@
 """Simulated people who come back: who comes when, what is learned from them, and what is kept."""
 
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +8,7 @@ import pytest
 import tacit
 from tacit.errors import InvalidInput
 from tacit.simulation import resume
-from tacit.simulation.api import bind_to, new_run
 from tacit.simulation.attendance import LAWS, attend
-from tacit.simulation.checkpoints import checkpoints
 from tacit.task.participation import Participation
 
 LOCAL = tacit.agent("tacit-local", epsilon=4.0)
@@ -39,7 +36,9 @@ def test_every_law_keeps_to_the_rule(law: str, rule: Participation) -> None:
 
 @pytest.mark.parametrize(("agent", "times"), [(LOCAL, 5), (JOINT, 5), ("psrl", 5)])
 def test_a_result_says_who_came_and_is_kept(agent, times: int, tmp_path: Path) -> None:
-    result = tacit.simulate(SMALL, agent, 500, 2, participations=times)
+    result = tacit.Experiment(
+        problem=SMALL, agent=agent, episodes=500, runs=2, participation=times
+    ).run()
     assert result.returning is not None and result.returning.people == 100
     assert result.requested_episodes == result.completed == 500
     frame = result.frame()
@@ -53,7 +52,13 @@ def test_a_result_says_who_came_and_is_kept(agent, times: int, tmp_path: Path) -
 
 
 def test_curves_are_drawn_over_calendar_time(tmp_path: Path) -> None:
-    result = tacit.simulate(SMALL, LOCAL, 200, participations=4, attendance="bursts")
+    result = tacit.Experiment(
+        problem=SMALL,
+        agent=LOCAL,
+        episodes=200,
+        participation=4,
+        attendance=tacit.Attendance(law="bursts"),
+    ).run()
     assert result.plot(tmp_path / "days.svg", by="day").stat().st_size > 1000
     with pytest.raises(InvalidInput, match="by = 'week'"):
         result.plot(tmp_path / "x.svg", by="week")
@@ -65,7 +70,9 @@ def test_curves_are_drawn_over_calendar_time(tmp_path: Path) -> None:
 
 def test_free_riders_teach_nothing_and_have_the_policies_of_those_who_do() -> None:
     """All 200 people come in the first round; after it nothing is learned any more."""
-    back = tacit.simulate(SMALL, LOCAL, 2_000, 2, participations=10)
+    back = tacit.Experiment(
+        problem=SMALL, agent=LOCAL, episodes=2000, runs=2, participation=10
+    ).run()
     once = tacit.simulate(SMALL, LOCAL, 200, 2)
     at = np.searchsorted(back.episodes, 200)
     assert np.array_equal(back.regret[:, at], once.regret[:, -1])
@@ -79,16 +86,18 @@ def test_free_riders_teach_nothing_and_have_the_policies_of_those_who_do() -> No
 
 @pytest.mark.parametrize("agent", [LOCAL, JOINT])
 def test_a_run_goes_on_as_if_it_had_never_stopped(agent, tmp_path: Path) -> None:
-    rule, grid = Participation(None, period="3d"), checkpoints(400, 1)
-    came = attend(rule, 400, 40, "anytime", np.random.default_rng(5))
-    bound = bind_to(SMALL, agent, came, 400, (), rule)
-    whole, run = (new_run(SMALL, bound, 7, 0, grid, threading.Event(), came=came) for _ in "ab")
-    kept, done = resume.Progress(tmp_path, {}), 0
+    rule = Participation(None, period="3d")
+    study = tacit.Experiment(
+        problem=SMALL, agent=agent, episodes=400, seed=7, participation=rule, checkpoints=1
+    )
+    vars(study)["trace"] = attend(rule, 400, 40, "anytime", np.random.default_rng(5))
+    (whole,), (run,) = study.start(), study.start()
+    kept, done = resume.ResumeFolder(tmp_path, {}), 0
     for upto in (0, 1, 130, 131, 250):
         run.advance(upto - done)
         done = upto
         kept.save(0, resume.state(run))
-        run = new_run(SMALL, bound, 7, 0, grid, threading.Event(), came=came)
+        (run,) = study.start()
         resume.restore(run, kept.load(0))
     for each, left in ((whole, 400), (run, 400 - done)):
         each.advance(left)
@@ -99,14 +108,18 @@ def test_a_run_goes_on_as_if_it_had_never_stopped(agent, tmp_path: Path) -> None
 
 
 def test_another_population_is_refused_where_one_has_begun(tmp_path: Path) -> None:
-    how = {"participations": 4, "resume": tmp_path}
-    tacit.simulate(SMALL, LOCAL, 200, **how)
-    for other in ({"attendance": "bursts"}, {"people": 100}, {"participations": 5, "people": 50}):
+    study = tacit.Experiment(problem=SMALL, agent=LOCAL, episodes=200, participation=4)
+    study.run(resume=tmp_path)
+    for other in (
+        {"attendance": tacit.Attendance("bursts")},
+        {"attendance": tacit.Attendance(people=100)},
+        {"participation": 5, "attendance": tacit.Attendance(people=50)},
+    ):
         with pytest.raises(InvalidInput, match="holds the progress of a run with"):
-            tacit.simulate(SMALL, LOCAL, 200, **how | other)
+            study.with_(**other).run(resume=tmp_path)
 
 
 def test_people_without_a_rule_are_refused() -> None:
-    for given in ({"people": 3}, {"attendance": "rounds"}):
+    for attendance in (tacit.Attendance(people=3), tacit.Attendance("rounds")):
         with pytest.raises(InvalidInput, match="are about people who come back"):
-            tacit.simulate(SMALL, LOCAL, 10, **given)
+            tacit.Experiment(problem=SMALL, agent=LOCAL, episodes=10, attendance=attendance)

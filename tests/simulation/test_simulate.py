@@ -9,9 +9,9 @@ import pytest
 import tacit
 from tacit.agents import PSRL, UcbVI
 from tacit.errors import InvalidInput
+from tacit.experiment import Experiment, simulate
 from tacit.learner import BoundAgent
 from tacit.problems import TabularMDP, make_problem
-from tacit.simulation import simulate
 from tacit.simulation.dispatch import compiled_run
 from tacit.simulation.runs.stepwise import StepwiseRun
 
@@ -52,15 +52,15 @@ def test_compiled_loops_equal_the_driver_to_the_last_bit(problem: str, agent: st
         return
     runs = {}
     for compiled in (True, False):
-        runs[compiled] = simulate(
-            PROBLEMS[problem],
-            AGENTS[agent],
+        runs[compiled] = Experiment(
+            problem=PROBLEMS[problem],
+            agent=AGENTS[agent],
             episodes=120,
-            seeds=2,
             seed=5,
             compiled=compiled,
             checkpoints=7,
-        )
+            runs=2,
+        ).run()
     assert np.array_equal(runs[True].regret, runs[False].regret)
     assert np.array_equal(runs[True].reward, runs[False].reward)
     assert runs[True].guarantee == runs[False].guarantee
@@ -76,7 +76,9 @@ def test_the_compiled_loop_is_really_the_one_that_ran() -> None:
 def test_known_rewards_go_through_both_paths_and_are_listed() -> None:
     problem = PROBLEMS["bernoulli"]
     told = [
-        simulate(problem, PSRL(), 200, reveal=["reward"], compiled=compiled)
+        Experiment(
+            problem=problem, agent=PSRL(), episodes=200, reveal=["reward"], compiled=compiled
+        ).run()
         for compiled in (True, False)
     ]
     assert np.array_equal(told[0].regret, told[1].regret)
@@ -89,7 +91,7 @@ def test_known_rewards_go_through_both_paths_and_are_listed() -> None:
 @pytest.mark.parametrize("agent", ["ucb-vi", "psrl"])
 def test_identical_on_repetition_and_for_any_number_of_workers(agent: str) -> None:
     problem = PROBLEMS["pooled"]
-    results = [simulate(problem, AGENTS[agent], 3000, seeds=3, workers=w) for w in (1, 2, 5, 1)]
+    results = [simulate(problem, AGENTS[agent], 3000, runs=3, workers=w) for w in (1, 2, 5, 1)]
     for other in results[1:]:
         assert np.array_equal(results[0].regret, other.regret)
         assert np.array_equal(results[0].reward, other.reward)
@@ -97,19 +99,21 @@ def test_identical_on_repetition_and_for_any_number_of_workers(agent: str) -> No
 
 def test_runs_differ_from_each_other_and_from_other_roots_but_not_by_their_number() -> None:
     problem = PROBLEMS["pooled"]
-    four = simulate(problem, PSRL(), 500, seeds=4, seed=1)
+    four = simulate(problem, PSRL(), 500, runs=4, seed=1)
     assert len({row.tobytes() for row in four.reward}) == 4
-    two = simulate(problem, PSRL(), 500, seeds=2, seed=1)
+    two = simulate(problem, PSRL(), 500, runs=2, seed=1)
     assert np.array_equal(two.regret, four.regret[:2])
-    other = simulate(problem, PSRL(), 500, seeds=2, seed=2)
+    other = simulate(problem, PSRL(), 500, runs=2, seed=2)
     assert not np.array_equal(other.reward, two.reward)
 
 
 def test_agents_meet_the_same_users() -> None:
     """Common random numbers: two agents that play alike see the same rewards."""
     problem = PROBLEMS["bernoulli"]
-    optimal = simulate(problem, AGENTS["optimal"], 2000, checkpoints=1)
-    learned = simulate(problem, PSRL(), 2000, checkpoints=1)
+    optimal = Experiment(
+        problem=problem, agent=AGENTS["optimal"], episodes=2000, checkpoints=1
+    ).run()
+    learned = Experiment(problem=problem, agent=PSRL(), episodes=2000, checkpoints=1).run()
     alike = np.diff(learned.regret[0]) == 0.0
     reward = [np.diff(result.reward[0])[alike] for result in (optimal, learned)]
     assert alike.sum() > 500 and reward[0].std() > 0.1
@@ -123,7 +127,11 @@ def test_regret_is_the_exact_gap_of_every_policy_played() -> None:
     assert uniform.regret[0] == pytest.approx(gap * uniform.episodes)
     assert (simulate(problem, AGENTS["optimal"], 100).regret == 0.0).all()
     for agent in ("ucb-vi", "psrl"):
-        steps = np.diff(simulate(problem, AGENTS[agent], 300, checkpoints=1).regret[0])
+        steps = np.diff(
+            Experiment(problem=problem, agent=AGENTS[agent], episodes=300, checkpoints=1)
+            .run()
+            .regret[0]
+        )
         assert steps.min() >= -1e-12 and steps.max() <= problem.optimal_value() + 1e-12
 
 
@@ -137,7 +145,7 @@ def test_rewards_are_the_users_own() -> None:
 
 
 def test_psrl_learns_river_swim() -> None:
-    result = simulate(make_problem("river-swim"), PSRL(), 20_000, seeds=2)
+    result = simulate(make_problem("river-swim"), PSRL(), 20000, runs=2)
     first = result.regret_per_episode(0, 100)
     last = result.regret_per_episode(18_000, 20_000)
     assert (last < 0.02 * first).all()
@@ -157,7 +165,7 @@ def test_ucb_vi_learns_when_scaled_and_not_by_its_theorem() -> None:
 def test_ties_are_not_decided_by_the_order_of_actions() -> None:
     """Two equally unknown actions: over many seeds the first one is not preferred."""
     twins = TabularMDP(P=[[[1.0], [1.0]]], R=[[0.0, 1.0]], horizon=1)
-    result = simulate(twins, UcbVI(), episodes=1, seeds=400)
+    result = simulate(twins, UcbVI(), episodes=1, runs=400)
     lost = int(result.regret[:, 0].sum())
     # Binomial(400, 1/2) leaves [140, 260] with probability below 1e-8; "first action" gives 400
     assert 140 < lost < 260
@@ -179,9 +187,9 @@ class Interrupt:
 @pytest.mark.parametrize("compiled", [True, False])
 def test_ctrl_c_leaves_a_valid_prefix(compiled: bool) -> None:
     problem = PROBLEMS["pooled"]
-    result = simulate(
-        problem, PSRL(), 100_000_000, seeds=3, progress=Interrupt(500), compiled=compiled
-    )
+    result = Experiment(
+        problem=problem, agent=PSRL(), episodes=100_000_000, compiled=compiled, runs=3
+    ).run(progress=Interrupt(500))
     assert result.interrupted and 0 < result.completed < 100_000_000
     assert result.requested_episodes == 100_000_000
     assert np.isfinite(result.regret).all() and result.regret.shape[0] == 3
@@ -197,7 +205,9 @@ def test_ctrl_c_leaves_a_valid_prefix(compiled: bool) -> None:
 
 def test_an_interrupt_before_the_first_checkpoint_is_an_empty_result() -> None:
     problem = PROBLEMS["pooled"]
-    result = simulate(problem, PSRL(), 10**9, checkpoints=10**9, progress=Interrupt(0))
+    result = Experiment(problem=problem, agent=PSRL(), episodes=10**9, checkpoints=10**9).run(
+        progress=Interrupt(0)
+    )
     assert result.interrupted and result.completed == 0
     assert result.to_json()["regret"]["mean"] is None
     with pytest.raises(InvalidInput, match="nothing to plot"):
@@ -221,7 +231,7 @@ def test_an_error_in_one_run_is_not_swallowed() -> None:
             return dataclasses.replace(bound, planner=Planner())
 
     with pytest.raises(RuntimeError, match="no plan for three"):
-        simulate(PROBLEMS["pooled"], Broken(), 100, seeds=2)
+        simulate(PROBLEMS["pooled"], Broken(), 100, runs=2)
 
 
 def test_a_run_stops_exactly_at_its_users() -> None:
@@ -242,7 +252,7 @@ def test_a_run_stops_exactly_at_its_users() -> None:
     [
         ({"episodes": 0}, "episodes = 0"),
         ({"episodes": 2.5}, "episodes = 2.5"),
-        ({"seeds": 0}, "seeds = 0"),
+        ({"runs": 0}, "runs = 0"),
         ({"seed": -1}, "seed = -1"),
         ({"workers": 0}, "workers = 0"),
         ({"checkpoints": "lag"}, "checkpoints = 'lag'"),
@@ -252,7 +262,9 @@ def test_a_run_stops_exactly_at_its_users() -> None:
 )
 def test_bad_options_are_named(options: dict, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        simulate(PROBLEMS["pooled"], PSRL(), **{"episodes": 10, **options})
+        workers = options.pop("workers", None)
+        given = {"problem": PROBLEMS["pooled"], "agent": PSRL(), "episodes": 10, **options}
+        Experiment(**given).run(workers=workers)
 
 
 def test_an_agent_of_another_family_is_refused() -> None:
@@ -271,8 +283,14 @@ def test_guarantee_can_be_asked_before_anything_is_run() -> None:
 
 def test_facts_nobody_uses_are_not_revealed() -> None:
     with pytest.raises(InvalidInput, match="psrl makes no use of transitions"):
-        simulate(PROBLEMS["pooled"], PSRL(), 10, reveal=["transitions"])
-    assert simulate(PROBLEMS["pooled"], PSRL(), 10, reveal="reward").guarantee.revealed
+        Experiment(
+            problem=PROBLEMS["pooled"], agent=PSRL(), episodes=10, reveal=["transitions"]
+        ).run()
+    assert (
+        Experiment(problem=PROBLEMS["pooled"], agent=PSRL(), episodes=10, reveal="reward")
+        .run()
+        .guarantee.revealed
+    )
 
 
 def test_a_schedule_that_serves_nobody_is_refused() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import tacit
 import tacit.simulation.dispatch  # knows every statistic
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.learner import Learner
 from tacit.privacy import SimulatedNoise
 from tacit.simulation.score import new_score

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.grid import GRID
 from tacit.privacy.counters import strategy
 from tacit.privacy.counters.fading import Fading
@@ -339,7 +339,9 @@ def test_without_a_rule_nothing_changes() -> None:
 def test_compiled_runs_equal_the_driver(name: str, period: object) -> None:
     rule, agent = Participation(10, "lifetime", period=period), tacit.agent(name, epsilon=1.0)
     runs = [
-        tacit.simulate(PROBLEMS[name], agent, 300, participations=rule, compiled=how)
+        tacit.Experiment(
+            problem=PROBLEMS[name], agent=agent, episodes=300, compiled=how, participation=rule
+        ).run()
         for how in (True, False)
     ]
     assert (runs[0].regret == runs[1].regret).all()

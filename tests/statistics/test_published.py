@@ -8,7 +8,7 @@ import pytest
 import tacit
 from contracts.privatizer import no_questions, streams
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.learner import BoundAgent
 from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import Query, SimulatedNoise

@@ -26,7 +26,7 @@ from tacit.auditing.targets import (
     PersonTarget,
 )
 from tacit.errors import InvalidInput
-from tacit.forecast import bind, pair
+from tacit.experiment import bind, resolve
 from tacit.learner import BoundAgent
 from tacit.planners.base import Streams
 from tacit.privacy import Guarantee, Query, SimulatedNoise
@@ -127,7 +127,7 @@ def audit(
         service: also audit what a running service publishes (needs the ``service`` extra).
         progress: told what is audited, and how far it has come.
     """
-    problem, agent = pair(problem, agent)
+    problem, agent = resolve(problem, agent)
     trials = integer(trials, "trials", low=MIN_TRIALS)
     confidence = number(confidence, "confidence", low=0.5, high=1.0, high_open=True)
     rule = Participation.of(participations)
@@ -171,7 +171,7 @@ def audit(
 def _small(problem: Problem, agent: Agent, rule: Participation) -> BoundAgent:
     """The agent with as few users as show what one person does: a crowd, or a full first batch."""
     people = (rule.times or 1) + OTHER_USERS
-    bound = bind(problem, agent, people, participations=rule)
+    bound = bind(problem, agent, people, participation=rule)
     users = bound.task.users
     if bound.guarantee.model == "shuffle":
         users = SHUFFLED_USERS * bound.task.horizon
@@ -179,15 +179,15 @@ def _small(problem: Problem, agent: Agent, rule: Participation) -> BoundAgent:
         users = max(users, bound.schedule(0) + OTHER_USERS)
     if users == bound.task.users:
         return bound
-    return bind(problem, agent, users, participations=rule)
+    return bind(problem, agent, users, participation=rule)
 
 
 def _with_steps(problem: Problem, agent: Agent, rule: Participation, periods: int) -> BoundAgent:
     """The agent with as few users as make enough steps of its counter for lives of so long."""
-    users, bound = OTHER_USERS, bind(problem, agent, OTHER_USERS, participations=rule)
+    users, bound = OTHER_USERS, bind(problem, agent, OTHER_USERS, participation=rule)
     while len(batches_of(bound)) < steps_needed(bound, periods):
         users = math.ceil(1.1 * users) + 1
-        bound = bind(problem, agent, users, participations=rule)
+        bound = bind(problem, agent, users, participation=rule)
     return bound
 
 

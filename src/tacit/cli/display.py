@@ -65,9 +65,53 @@ def progress_bar(title: str, episodes: int, told: str = "regret") -> Iterator[Re
 
 
 def summary(say: Callable[..., None], result: Result) -> None:
-    """Print a result: the problem, the regret, and what was guaranteed."""
+    """Print a result: the problem, the regret or the returns, and what was guaranteed."""
+    say(f"{result.agent['name']} on {result.problem['name']}", style="bold")
+    (_played if result.played else _scored)(say, result)
+    who = "users" if result.played else "episodes"
+    say(f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} {who}/s over all runs")
+    for note in result.agent["notes"]:
+        say(f"  note: {note}")
+    say("Privacy", style="bold")
+    for line in result.guarantee.statement().split("\n"):
+        say(f"  {line}")
+
+
+def _played(say: Callable[..., None], result: Result) -> None:
+    """Of a world that is played: what it is, what people were returned, and how policies do."""
+    from tacit.simulation import returns
+
+    facts = result.problem
+    if facts["family"] == "episodic":
+        low, high = facts["returns"]
+        say(
+            f"  {facts['policy parameters']} parameters, horizon {facts['horizon']}, returns from "
+            f"{low:g} to {high:g}"
+        )
+    else:
+        low, high = facts["rewards"]
+        say(
+            f"  {facts['states']} states (the last one: the episode has ended), {facts['actions']} "
+            f"actions, horizon {facts['horizon']}, rewards from {low:g} to {high:g}"
+        )
+    if result.interrupted:
+        say(
+            f"  interrupted at {result.completed:,} of {result.requested_episodes:,} users; what "
+            "follows is that part"
+        )
+    if result.completed:
+        say(f"  return: {returns.earned(result)}")
+    say(f"  tested on {result.tests['episodes']} fresh episodes: {returns.tested(result)}")
+    for line in returns.per_run(result) if len(result.policies) > 1 else ():
+        say(f"    {line}")
+    if result.warning:
+        say(f"  {result.warning}", style="bold")
+    say(f"  {returns.note(result)}")
+
+
+def _scored(say: Callable[..., None], result: Result) -> None:
+    """Of a problem whose best policy is known: regret."""
     facts, baseline = result.problem, result.problem["baseline"]
-    say(f"{result.agent['name']} on {facts['name']}", style="bold")
     best = "largest declared return" if facts["family"] == "episodic" else "optimal value"
     say(
         f"  {best} {facts['optimal_value']:.6g} per episode, "
@@ -86,12 +130,6 @@ def summary(say: Callable[..., None], result: Result) -> None:
         _regret(say, result)
         if result.warning:
             say(f"  {result.warning}", style="bold")
-    say(f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} episodes/s over all runs")
-    for note in result.agent["notes"]:
-        say(f"  note: {note}")
-    say("Privacy", style="bold")
-    for line in result.guarantee.statement().split("\n"):
-        say(f"  {line}")
 
 
 def _regret(say: Callable[..., None], result: Result) -> None:

@@ -47,7 +47,8 @@ def guarantee(
 
     Example: tacit guarantee river-swim tacit-joint --epsilon 1 --participations any --period 30d
     """
-    from tacit.forecast import bind, forecast
+    from tacit.experiment import bind
+    from tacit.forecast import forecast
     from tacit.simulation.plot import check_target
 
     if curve is not None:

@@ -23,6 +23,7 @@ from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.agents.base import Agent
+    from tacit.experiment_spec import Named
     from tacit.problems.base import Problem
     from tacit.task.participation import Participation
     from tacit.util.registry import Registered
@@ -168,35 +169,44 @@ class Case:
         str | None, typer.Option(metavar="WORD", help="tight or paper (agents that have both).")
     ] = None
 
-    def problem(self) -> Problem:
-        """The problem, from its name and ``-P`` pairs."""
-        from tacit.forecast import in_order
-        from tacit.problems.catalogue import make_problem, problem_entry
+    def named_problem(self) -> Named:
+        """The problem's name, and its parameters from ``-P`` pairs."""
+        from tacit.experiment import refuse_swapped
+        from tacit.experiment_spec import Named
+        from tacit.problems.catalogue import problem_entry
 
-        in_order(self.problem_name, self.agent_name)
+        refuse_swapped(self.problem_name, self.agent_name)
         texts = assignments(self.problem_parameters or (), "-P")
-        parameters = read_parameters(problem_entry(self.problem_name), texts)
-        return make_problem(self.problem_name, **parameters)
+        return Named(self.problem_name, read_parameters(problem_entry(self.problem_name), texts))
+
+    def named_agent(self) -> Named:
+        """The agent's name, and its parameters from ``-A`` pairs and the privacy options."""
+        from tacit.agents.catalogue import PRIVACY_PARAMETERS, agents
+        from tacit.experiment_spec import Named
+
+        texts = assignments(self.agent_parameters or (), "-A")
+        parameters = read_parameters(agents.entry(self.agent_name), texts)
+        for option in PRIVACY_PARAMETERS:
+            value = getattr(self, option)
+            if value is not None and option in parameters:
+                raise InvalidInput(f"{option} is given twice: by -A and by --{option}")
+            if value is not None:
+                parameters[option] = value
+        return Named(self.agent_name, parameters)
+
+    def problem(self) -> Problem:
+        """The problem itself."""
+        from tacit.problems.catalogue import make_problem
+
+        named = self.named_problem()
+        return make_problem(named.name, **named.parameters)
 
     def agent(self) -> Agent:
-        """The agent, from its name, ``-A`` pairs and the privacy options that were given."""
-        from tacit.agents.catalogue import PRIVACY_PARAMETERS
+        """The agent itself."""
+        from tacit.agents.catalogue import make_agent
 
-        privacy = {option: getattr(self, option) for option in PRIVACY_PARAMETERS}
-        return chosen_agent(self.agent_name, self.agent_parameters, privacy)
-
-
-def chosen_agent(name: str, pairs: Pairs, privacy: Mapping[str, Any]) -> Agent:
-    """An agent, from its name, ``-A`` pairs and those privacy options that are not None."""
-    from tacit.agents.catalogue import agents, make_agent
-
-    parameters = read_parameters(agents.entry(name), assignments(pairs or (), "-A"))
-    for option, value in privacy.items():
-        if value is not None and option in parameters:
-            raise InvalidInput(f"{option} is given twice: by -A and by --{option}")
-        if value is not None:
-            parameters[option] = value
-    return make_agent(name, **parameters)
+        named = self.named_agent()
+        return make_agent(named.name, **named.parameters)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from tacit.agents.base import Agent
     from tacit.sample_size.measure import Watch
     from tacit.sample_size.question import Question
+    from tacit.experiment import Experiment
+    from tacit.problems.base import Problem
+    from tacit.sample_size.search import Watch
     from tacit.task.participation import Participation
     from tacit.task.task import Task
 
@@ -78,7 +82,7 @@ def plan(
 
     Example: tacit plan river-swim tacit-local --participations 30
     """
-    from tacit.sample_size import plan as planned
+    from tacit.sample_size import Limits, sample_size
     from tacit.simulation.plot import check_target
 
     if plot is not None:
@@ -90,20 +94,13 @@ def plan(
     if not as_json:
         _rule(asked, named)
     with one_interrupt(), _bar(seconds, quiet=as_json) as progress:
-        found = planned(
-            asked.problem,
-            asked.agent,
-            task=asked.task,
+        found = sample_size(
+            asked.experiments(runs, seed, reveal or ()),
             share=share,
-            users=users if users is not None else asked.users,
+            people=users if users is not None else asked.users,
             epsilons=named.levels,
-            runs=runs,
-            seed=seed,
-            most=most,
-            seconds=seconds,
+            limits=Limits(most, seconds),
             workers=workers,
-            reveal=reveal or (),
-            participations=asked.rule,
             progress=progress,
         )
     files = [] if plot is None else [found.plot(plot)]
@@ -136,6 +133,42 @@ def _rule(asked: Question, named: _Named) -> None:
     if found:
         said = f"By its rule of thumb {agent.name} begins to learn at about {', '.join(found)}."
         print(said, file=sys.stderr)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    problem: Problem | Task
+    agent: Agent | str
+    task: Task | None = None
+    users: int | None = None
+    rule: Participation | int = 1  # besides what a task says itself
+
+    def experiments(
+        self, runs: int = 8, seed: int = 0, reveal: Iterable[str] = ()
+    ) -> Experiment | tuple[Experiment, ...]:
+        """What is simulated: the problem, or random ones of its size."""
+        from tacit.experiment import Experiment
+        from tacit.sample_size import random_experiments
+        from tacit.task.participation import Participation
+        from tacit.task.task import Task
+
+        rule = Participation.of(self.rule)
+        if isinstance(self.problem, Task):
+            if tuple(reveal) or rule != Participation():
+                raise InvalidInput(
+                    "a task says itself what is revealed and how often people take part"
+                )
+            return random_experiments(self.problem, self.agent, runs, seed)
+        return Experiment(
+            problem=self.problem,
+            agent=self.agent,  # type: ignore[arg-type]
+            episodes=1,
+            runs=runs,
+            seed=seed,
+            reveal=frozenset(reveal),
+            participation=rule,
+            task=self.task,
+        )
 
 
 @dataclass(frozen=True)
@@ -224,10 +257,43 @@ def _reader() -> Callable[[Path, Participation], Question]:
     """What reads a deployment file: the service's, found by its entry point."""
     from importlib.metadata import entry_points
 
-    for point in entry_points(group="tacit.experiments", name="deployment"):
-        read: Callable[[Path, Participation], Question] = point.load()
-        return read
-    raise InvalidInput("a deployment file is read by the service, which is not installed")
+    task, people = deployment.task, dict(deployment.settings.fleet)
+    coming = task.users
+    if task.rule is not None and task.rule.teaches != "first" and task.rule.times is not None:
+        coming = max(1, task.users // task.rule.times)  # people, each of whom comes so often
+    if "problem" not in people:
+        return _Asked(task, deployment.agent, None, coming)
+    found = fleet_population(people, deployment.folder, task)
+    problem: Problem = found.problem if isinstance(found, Searchers) else found.problems[0]
+    return _Asked(problem, deployment.agent, task, coming)
+
+
+def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | None]:
+    """Whether a deployment's population is enough at its epsilon, by a few seconds of simulation.
+
+    In a sentence that warns where it is not shown to be, and as JSON; None if nothing was run.
+    """
+    from tacit.forecast import few_users
+    from tacit.sample_size import Limits, sample_size
+
+    try:
+        asked = of_deployment(deployment)
+        found = sample_size(
+            asked.experiments(),
+            people=asked.users,
+            epsilons=[deployment.agent.parameters()["epsilon"]],
+            limits=Limits(asked.users, CHECK_SECONDS),
+        )
+    except InvalidInput as refused:
+        return f"Outlook: not simulated ({refused})", None
+    few = few_users(deployment.task, deployment.agent)
+    runs = f"{found.runs} simulated runs on {found.simulated}"
+    said = f"{found.verdict} (With 95% confidence, by {runs}.)"
+    said += f" Besides, {few}." if few else ""
+    if not found.warning:
+        return f"Outlook: {said}", found.to_json()
+    more = f"`tacit plan {path}` takes its time over it and tries other epsilons"
+    return f"Warning: {said} {more}.", found.to_json()
 
 
 @contextmanager

@@ -2,54 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from tacit.arrays import Array
+from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput, suggestion
 from tacit.policies.base import Policy
 from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 
-@runtime_checkable
-class Problem(Protocol):
-    """The secret truth. A learner gets its :class:`~tacit.task.task.Task`, never this."""
+class Problem(ABC):
+    """The secret truth. A learner gets its :class:`~tacit.task.task.Task`, never this.
 
-    @property
-    def name(self) -> str:
-        """The name results and plots show."""
+    Attributes:
+        name: what results and plots show.
+        family: of its task.
+        horizon: number of steps of an episode.
+        played: whether nobody knows an optimum to measure regret from, so that results are returns.
+            An attribute of the instance: fast runs are chosen by exact type.
+    """
 
-    @property
-    def family(self) -> str:
-        """Of its task."""
+    name: str
+    family: str
+    horizon: int
+    played: bool = False
 
-    @property
-    def horizon(self) -> int:
-        """Number of steps of an episode."""
-
+    @abstractmethod
     def task(self, users: int, reveal: Iterable[str] = ()) -> Task:
         """The public description, with the named facts revealed."""
 
+    @abstractmethod
     def optimal_value(self) -> float:
         """Exact expected return of the best policy, over the start law."""
 
+    @abstractmethod
     def value(self, policy: Policy) -> float:
         """Exact expected return of a policy, over the start law."""
 
+    @abstractmethod
     def baseline(self) -> tuple[str, float]:
         """Name and exact value of the policy that a learner must beat to be worth anything."""
 
+    @abstractmethod
     def rollout(self, policy: Policy, rng: np.random.Generator) -> Trajectory:
         """One user's episode; uses the same number of draws whatever happens in it."""
 
+    @abstractmethod
     def environment(self) -> Any:
         """The problem as a Gymnasium environment."""
 
+    @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Name, parameters and facts for reports, as plain JSON values."""
+
+    def prepare(self, rng: np.random.Generator) -> None:  # noqa: B027, nothing is the default
+        """What is tried out before the first user: nothing, where the truth is known."""
+
+    def total(self, reward: Array, episodes: int | IntArray) -> Array:
+        """Rewards added up over so many episodes, in the units that results show."""
+        return reward
+
+    def tests(self, policies: Sequence[Policy], seed: int) -> dict[str, Any] | None:
+        """How learned policies do on fresh episodes; None where their values are known."""
+        return None
 
 
 def revealed(name: str, facts: Mapping[str, Array], reveal: Iterable[str]) -> dict[str, Array]:

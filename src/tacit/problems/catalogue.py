@@ -96,11 +96,12 @@ def make_problem(name: str, **parameters: Any) -> Problem:
     if name.startswith("gym:"):
         from tacit.problems.classic_control import CLASSIC
 
-        known = CLASSIC.get(name.removeprefix("gym:"))
+        known_id = name.removeprefix("gym:")
+        known = CLASSIC.get(known_id)
         if known is not None:
             raise InvalidInput(
                 f"{name} has no table; it is the problem {known().name}, for agents that search "
-                f"(tacit-search), and tacit learn {name} plays it"
+                f"(tacit-search), and play:{known_id} plays it"
             )
         if "horizon" not in parameters:
             raise InvalidInput(
@@ -110,19 +111,5 @@ def make_problem(name: str, **parameters: Any) -> Problem:
         problem_entry(name).check(parameters)
         from tacit.problems.gymnasium.tables import gymnasium_problem
 
-        return gymnasium_problem(name.removeprefix("gym:"), **parameters)
+        return gymnasium_problem(known_id, **parameters)
     return problems.make(name, parameters)
-
-
-def register() -> None:
-    """Register every named problem with Gymnasium; doing it twice does no harm."""
-    import gymnasium
-
-    for entry in problems:
-        id = f"tacit/{entry.name}-v0"
-        if id not in gymnasium.registry:
-            gymnasium.register(
-                id,
-                entry_point="tacit.problems.gymnasium.export:make_environment",
-                kwargs={"problem": entry.name},
-            )

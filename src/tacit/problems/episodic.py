@@ -23,7 +23,7 @@ from tacit.kernels.raw import classic_control
 from tacit.kernels.raw.classic_control import World
 from tacit.policies.base import Policy
 from tacit.policies.parametric import ScoredPolicy, declared, parameters, scoring
-from tacit.problems.played import playing
+from tacit.problems.played import Playable, playing
 from tacit.task.task import Task
 from tacit.trajectory import VectorTrajectory
 
@@ -41,7 +41,7 @@ Episode = Callable[[Policy, np.random.Generator], float]
 """Plays one episode with ``policy.act(observation, step, rng)`` and says what it returned."""
 
 
-class Episodes:
+class Episodes(Playable):
     """What both kinds share: a declared form, a range of returns, and nothing else that is known.
 
     Args:
@@ -107,10 +107,6 @@ class Episodes:
         form = self.form._replace(head=scores.UNIFORM)
         return ScoredPolicy(form, np.zeros(parameters(form)), self.horizon)
 
-    def total(self, reward: Array, episodes: int | IntArray) -> Array:
-        """Returns are in the units of what was played."""
-        return reward
-
     def constants(self) -> dict[str, Policy]:
         """Policies that always do the same, by what they do; in a box only its middle."""
         form = self.form
@@ -134,12 +130,14 @@ class Episodes:
         constant = np.ones(n) if numbered else np.eye(n + 1)[n]
         return ScoredPolicy(form, np.outer(v, constant).ravel(), self.horizon)
 
-    def try_out(self, rng: np.random.Generator) -> None:
+    def prepare(self, rng: np.random.Generator) -> None:
         """An episode before the first user, to see that all fits; here nobody is one yet.
 
         A range that nothing of what is tried lies in cannot be meant. Single returns outside are
         cut, and counted where policies are tested (:meth:`outside`).
         """
+        if not self.played:
+            return
         low, high = self.returns
         for _ in range(TRIED):
             found = self.rollout(self.uniform(), rng).rewards
@@ -256,6 +254,8 @@ class CompiledEpisodes(Episodes):
 
 class PlayedEpisodes(Episodes):
     """Episodes of a function ``play(policy, rng)`` that plays one and says its return."""
+
+    played = True
 
     def __init__(self, play: Episode, sizes: Mapping[str, int], **declared: Any) -> None:
         super().__init__(sizes, **declared)

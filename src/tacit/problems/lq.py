@@ -19,7 +19,7 @@ from tacit.kernels.public import lq
 from tacit.kernels.raw.lq_rollout import LinearTruth, lq_rollout, normals_per_episode
 from tacit.policies.base import Policy
 from tacit.policies.linear import LinearPolicy
-from tacit.problems.base import revealed
+from tacit.problems.base import Problem, revealed
 from tacit.task.task import Task
 from tacit.trajectory import VectorTrajectory
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-9
 
 
-class LQSystem:
+class LQSystem(Problem):
     """x' = A x + B u + w with cost x^T Q x + u^T R u.
 
     Checked against Assumption 1 of docs/papers/lq_jdp.md#setting.

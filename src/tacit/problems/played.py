@@ -8,6 +8,7 @@ agent for tables learns such a problem as it learns any other.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -19,8 +20,11 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput, TacitError
 from tacit.policies.base import Policy
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy, uniform_policy
+from tacit.problems.base import Problem
+from tacit.streams import stream
 from tacit.task.task import Task
 from tacit.trajectory import Trajectory
+from tacit.util.intervals import mean_interval
 
 Step = tuple[int, int, float, int | None]
 """State, action, reward, and the state that followed, which is None where the episode ended."""
@@ -31,7 +35,96 @@ Play = Callable[[Any, np.random.Generator], Sequence[Step]]
 SHAPE = "(state, action, reward, next state), with None as the next state where it ended"
 
 
-class Played:
+TESTS = 200
+"""Episodes that each learned policy is tried on afterwards, and what does not learn beside it.
+
+As many again, shared by all actions, choose the best constant one.
+"""
+
+
+class Playable(Problem):
+    """A problem whose policies are tried on fresh episodes, where nobody knows what they are worth.
+
+    They are compared there with what does not learn: uniform actions, and the best of the policies
+    that always do the same.
+    """
+
+    @abstractmethod
+    def uniform(self) -> Policy:
+        """Every action equally likely, everywhere."""
+
+    @abstractmethod
+    def constants(self) -> dict[str, Policy]:
+        """Policies that always do the same, by what they do."""
+
+    def outside(self, returns: Array) -> int | None:
+        """How many returns the declared range cuts; None where no range of returns is declared."""
+        return None
+
+    def tests(self, policies: Sequence[Policy], seed: int) -> dict[str, Any] | None:
+        """How the learned policies do on fresh episodes, and what does not learn on the same."""
+        if not self.played:
+            return None
+
+        def returns(
+            policy: Policy, run: int, purpose: str = "test", episodes: int = TESTS
+        ) -> Array:
+            rng = stream(seed, run, purpose)
+            totals = [self.rollout(policy, rng).rewards.sum() for _ in range(episodes)]
+            return self.total(np.array(totals), 1)
+
+        def fixed(policy: Policy) -> Array:
+            return np.array([returns(policy, run) for run in range(max(1, len(policies)))])
+
+        tried, best = {"uniform": fixed(self.uniform())}, ""
+        if policies:
+            constants = self.constants()
+            each = max(1, TESTS // len(constants))
+            means = {a: returns(one, 0, "constant", each).mean() for a, one in constants.items()}
+            best = max(means, key=lambda a: float(means[a]))
+            tried["constant"] = fixed(constants[best])
+            tried["policy"] = np.array([returns(one, run) for run, one in enumerate(policies)])
+        found = compared(tried, best)
+        cut = {who: self.outside(totals) for who, totals in tried.items()}
+        return found if None in cut.values() else {**found, "outside": cut}
+
+
+def compared(tried: Mapping[str, Array], constant: str) -> dict[str, Any]:
+    """Returns on test episodes [runs, episodes] of learned policies and of what does not learn.
+
+    All on the same episodes, so that differences are independent samples. Intervals here are over
+    test episodes: they say how good *these* policies are, not how good the next run's will be.
+
+    Args:
+        tried: by "uniform" and, where there are policies, "constant" and "policy".
+        constant: what the constant policy does.
+    """
+    found: dict[str, Any] = {"episodes": tried["uniform"].shape[1]}
+    for who, returns in tried.items():
+        found[who] = {"mean": float(returns.mean()), "per_seed": returns.mean(axis=1).tolist()}
+    if "policy" in tried:
+        learned, found["constant"]["name"] = tried["policy"], constant
+        over = {who: learned - tried[who] for who in ("uniform", "constant")}
+        found["difference"] = _interval(over["uniform"].ravel())
+        found["constant"]["gain"] = _interval(over["constant"].ravel())
+        found["runs"] = [
+            {
+                "return": _interval(own),
+                "over_uniform": _interval(uniform),
+                "over_constant": _interval(fixed),
+            }
+            for own, uniform, fixed in zip(learned, *over.values(), strict=True)
+        ]
+    return found
+
+
+def _interval(samples: Array) -> dict[str, Any]:
+    """Their mean and its 95% interval, as plain values."""
+    found = mean_interval(samples)
+    return {"mean": found.value, "ci95": [found.low, found.high]}
+
+
+class Played(Playable):
     """A table of states and actions behind a function that plays one episode.
 
     Args:
@@ -50,6 +143,7 @@ class Played:
     """
 
     family = "tabular"
+    played = True
 
     def __init__(
         self,
@@ -138,7 +232,7 @@ class Played:
         back: Array = self.scale * rescaled + self.offset * self.horizon * np.asarray(episodes)
         return back
 
-    def try_out(self, rng: np.random.Generator) -> None:
+    def prepare(self, rng: np.random.Generator) -> None:
         """One episode of uniform actions before the first user, to see that all fits.
 
         Later a reward outside its range is clipped without a word: how often that happens is a fact

@@ -22,7 +22,7 @@ from tacit.kernels.raw.rollout import (
 )
 from tacit.policies.base import Policy
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy, check_allowed, uniform_policy
-from tacit.problems.base import revealed
+from tacit.problems.base import Problem, revealed
 from tacit.problems.table_input import next_states, reward_table, table_shape
 from tacit.task.pairs import Flags, allowed_flags, start_law, terminals
 from tacit.task.task import Task, checked_labels
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Rewards = Literal["deterministic", "bernoulli"]
 
 
-class TabularMDP:
+class TabularMDP(Problem):
     """A tabular episodic MDP with exact optimal values and exact policy evaluation.
 
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""The answers of a plan: how many users at each epsilon, from what was measured, in words."""
+"""The answers: how many users at each epsilon, from what was measured, in words."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from tacit.sample_size.measure import Measured
+import numpy as np
+
+from tacit.util.intervals import Interval, mean_interval
 
 EXPONENT = 2.0
 """Users are taken to grow like epsilon to the minus this when they are extrapolated: with noise in
@@ -16,7 +19,52 @@ every report they do for small epsilons, with noise in sums they grow more slowl
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Measured:
+    """Runs of one agent with so many users.
+
+    Attributes:
+        users: how many took part; where people come back, how many different ones.
+        gap_closed: by run, the share of the gap between the baseline and the best policy that is
+            closed in the last tenth of the participations: 1 minus their exact regret over that of
+            the baseline.
+        seconds: wall-clock time of all runs together.
+    """
+
+    users: int
+    gap_closed: tuple[float, ...]
+    seconds: float
+
+    @cached_property
+    def interval(self) -> Interval:
+        """The mean share; each end is missed with probability 5% (one-sided Student t)."""
+        found = mean_interval(np.array(self.gap_closed), 0.9)
+        return Interval(found.value, found.low, min(found.high, 1.0))
+
+    def words(self) -> str:
+        """The mean share with its bounds, in percent."""
+        found = self.interval
+        ends = f" ({_percent(found.low)} to {_percent(found.high)})"
+        return f"{_percent(found.value)}{ends if np.isfinite(found.low) else ''}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        found = self.interval
+        ends = [end if np.isfinite(end) else None for end in (found.low, found.high)]
+        return {
+            "users": self.users,
+            "closed": found.value,
+            "low": ends[0],
+            "high": ends[1],
+            "per_run": list(self.gap_closed),
+        }
+
+
+def _percent(share: float) -> str:
+    return f"{round(share, 2) + 0.0:.0%}"  # not -0%
+
+
+@dataclass(frozen=True, eq=False)
+class SizeAnswer:
     """How many users it takes at one epsilon.
 
     Attributes:
@@ -36,13 +84,13 @@ class Answer:
     extrapolated: int | None = None
 
     @property
-    def enough(self) -> int | None:
+    def sufficient(self) -> int | None:
         """The least number simulated at which the share is closed, with confidence."""
         found = (size for size in self.measured if size.interval.low >= self.share)
         return next((size.users for size in found), None)
 
     @property
-    def not_below(self) -> int:
+    def insufficient(self) -> int:
         """Up to here every number simulated was too small, with confidence; 0 if none was."""
         small = itertools.takewhile(lambda size: size.interval.high < self.share, self.measured)
         return max((size.users for size in small), default=0)
@@ -55,7 +103,7 @@ class Answer:
     @property
     def flat_since(self) -> int | None:
         """A hundredth of the users, or fewer, that was as close as the last, but for chance."""
-        if not self.measured or self.not_below < self.last:
+        if not self.measured or self.insufficient < self.last:
             return None
         newest = self.measured[-1].interval.value
         earlier = [size for size in self.measured if 100 * size.users <= self.last]
@@ -65,18 +113,18 @@ class Answer:
         """The answer as a person would say it."""
         if self.never:
             return "never"
-        if self.enough is not None:
-            if self.enough == self.measured[0].users:
-                return f"{self.enough:,} or fewer"
+        if self.sufficient is not None:
+            if self.sufficient == self.measured[0].users:
+                return f"{self.sufficient:,} or fewer"
             return (
-                f"{self.not_below:,} to {self.enough:,}"
-                if self.not_below
-                else (f"at most {self.enough:,}")
+                f"{self.insufficient:,} to {self.sufficient:,}"
+                if self.insufficient
+                else (f"at most {self.sufficient:,}")
             )
         if not self.measured:
             return "not simulated"
-        if self.not_below:
-            return f"not below {self.not_below:,}"
+        if self.insufficient:
+            return f"not below {self.insufficient:,}"
         return f"not decided up to {self.last:,}"
 
     def note(self) -> str:
@@ -84,9 +132,9 @@ class Answer:
         if self.never:
             return self.never
         said = []
-        if self.enough is None and self.not_below and self.not_below < self.last:
+        if self.sufficient is None and self.insufficient and self.insufficient < self.last:
             said.append(f"not decided at {self.last:,}")
-        if self.enough is None and self.flat_since is not None:
+        if self.sufficient is None and self.flat_since is not None:
             said.append(f"no closer than with {self.flat_since:,}")
         if self.limit:
             said.append(self.limit)
@@ -98,8 +146,8 @@ class Answer:
         """Plain values."""
         return {
             "epsilon": self.epsilon,
-            "enough": self.enough,
-            "not_below": self.not_below,
+            "enough": self.sufficient,
+            "not_below": self.insufficient,
             "extrapolated": self.extrapolated,
             "never": self.never,
             "limit": self.limit,
@@ -122,16 +170,16 @@ def about(users: int) -> str:
     return f"about {rounded:,}"
 
 
-def extrapolate(answers: Sequence[Answer]) -> dict[float, int]:
+def extrapolate(answers: Sequence[SizeAnswer]) -> dict[float, int]:
     """Users by epsilon where no number was shown to be enough, from the next larger one that was.
 
     By ``EXPONENT``, from the number that was enough there, which is more than is needed.
     """
-    known = {a.epsilon: a.enough for a in answers if a.epsilon is not None and a.enough}
+    known = {a.epsilon: a.sufficient for a in answers if a.epsilon is not None and a.sufficient}
     found = {}
     for answer in answers:
         larger = [e for e in known if answer.epsilon is not None and e > answer.epsilon]
-        if answer.epsilon is not None and answer.enough is None and larger:
+        if answer.epsilon is not None and answer.sufficient is None and larger:
             ratio = min(larger) / answer.epsilon
             users = math.ceil(known[min(larger)] * ratio**EXPONENT)
             found[answer.epsilon] = max(users, answer.last)

@@ -1,4 +1,4 @@
-"""What a plan says: the answers at every epsilon, the verdict, the method, as text and as JSON."""
+"""What it says: answers at every epsilon, the verdict, the method; as text, JSON, picture."""
 
 from __future__ import annotations
 
@@ -7,38 +7,71 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tacit._version import __version__
-from tacit.sample_size.answer import Answer
-from tacit.sample_size.settings import Setting
-from tacit.sample_size.ways import Ways
+from tacit.errors import InvalidInput
+from tacit.experiment import Experiment
+from tacit.sample_size.answer import SizeAnswer
+from tacit.simulation.plot import check_target
+from tacit.task.participation import Participation
 from tacit.util.durations import in_words
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class SampleSize:
     """What quick simulations say about the number of users and the epsilon.
 
     Attributes:
-        setting: what was simulated.
-        agent: name of the agent.
+        experiments: what was simulated: one with all its runs, or one for every run.
         share: of the gap between the baseline and the best policy that is to be closed.
         users: the population that was asked about; None if none was.
         answers: one per epsilon, the largest first.
-        seed: root of all random streams.
         seconds: wall-clock time.
         interrupted: True if it was stopped by Ctrl-C; what was measured before is kept.
-        ways: ways to count people who come back, compared; None where nobody does.
     """
 
-    setting: Setting
-    agent: str
+    experiments: tuple[Experiment, ...]
     share: float
     users: int | None
-    answers: tuple[Answer, ...]
-    seed: int
+    answers: tuple[SizeAnswer, ...]
     seconds: float
     interrupted: bool
-    ways: Ways | None = None
+
+    @property
+    def _first(self) -> Experiment:
+        return self.experiments[0]
+
+    @property
+    def agent(self) -> str:
+        """Who learns."""
+        return self._first.agent.name
+
+    @property
+    def runs(self) -> int:
+        """Simulations of each kind."""
+        return self._first.runs
+
+    @property
+    def random(self) -> bool:
+        """Whether every run has a problem of its own."""
+        return len(self.experiments) > 1
+
+    @property
+    def who(self) -> str:
+        """What is counted: users, or people where they come back."""
+        return "users" if self._first.participation == Participation() else "people"
+
+    @property
+    def simulated(self) -> str:
+        """What was simulated, in words."""
+        problem, runs = self._first.problem, self.runs
+        times = self._first.participation.times
+        back = f", everybody comes {times} times" if self.who == "people" else ""
+        if not self.random:
+            return f"{problem.name}, {runs} run{'s' if runs > 1 else ''}{back}"
+        H, S, A = problem.horizon, problem.states, problem.actions  # type: ignore[attr-defined]
+        return f"{runs} random problems of {S} states, {A} actions, {H} steps, one run each{back}"
 
     @property
     def smallest_epsilon(self) -> float | None:
@@ -47,8 +80,8 @@ class Plan:
             answer.epsilon
             for answer in self.answers
             if answer.epsilon is not None
-            and answer.enough is not None
-            and answer.enough <= (self.users or 0)
+            and answer.sufficient is not None
+            and answer.sufficient <= (self.users or 0)
         ]
         return min(found, default=None)
 
@@ -56,15 +89,16 @@ class Plan:
     def method(self) -> str:
         """How it is known, and what epsilon is over, in a few sentences."""
         top = "the best policy (100%), computed exactly"
-        if self.setting.problems[0].family == "episodic":
+        if self._first.problem.family == "episodic":
             top = "the largest declared return (100%), by playing"
-        period = self.setting.rule.period
+        period = self._first.participation.period
         per = f" Epsilon is per period of {in_words(period)}." if period else ""
         return (
-            f"Simulated: {self.setting.name}.{per} Closed is what the last tenth of the "
-            f"{'users' if self.setting.who == 'users' else 'participations'} got, from "
-            f"the {self.setting.baseline} (0%) to {top}; means "
-            f"over {self.setting.varied}, each bound with 95% confidence at its number of users."
+            f"Simulated: {self.simulated}.{per} Closed is what the last tenth of the "
+            f"{'users' if self.who == 'users' else 'participations'} got, from "
+            f"the {self._first.problem.baseline()[0]} (0%) to {top}; means over "
+            f"{'random problems' if self.random else 'runs'}, each bound with 95% confidence at "
+            "its number of users."
         )
 
     @property
@@ -75,14 +109,15 @@ class Plan:
     @property
     def warning(self) -> str:
         """The verdict if no epsilon that was tried was shown to be enough; else empty."""
-        served = any(a.enough is not None and a.enough <= (self.users or 0) for a in self.answers)
+        sizes = [answer.sufficient for answer in self.answers]
+        served = any(size is not None and size <= (self.users or 0) for size in sizes)
         return "" if self.users is None or served else self.verdict
 
     def to_json(self) -> dict[str, Any]:
         """The object ``tacit plan --json`` prints."""
         return {
             "tacit": __version__,
-            "simulated": self.setting.name,
+            "simulated": self.simulated,
             "agent": self.agent,
             "share": self.share,
             "users": self.users,
@@ -90,25 +125,22 @@ class Plan:
             "smallest_epsilon": self.smallest_epsilon,
             "verdict": self.verdict,
             "method": self.method,
-            "ways": None if self.ways is None else self.ways.to_json(),
             "interrupted": self.interrupted,
-            "seed": self.seed,
-            "runs": len(self.setting.problems),
+            "seed": self._first.seed,
+            "runs": self.runs,
             "timing": {"seconds": self.seconds},
         }
 
     def plot(self, path: str | Path) -> Path:
-        """Draw users against epsilon into a file."""
-        from tacit.sample_size.plot import plot_plan
-
-        return plot_plan(self, path)
+        """Draw users against epsilon into a file; the ending chooses the format."""
+        return _plot(self, path)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
         """The answers as a table, what goes with them, the verdict and the method."""
-        who = self.setting.who
+        who = self.who
         yield f"{self.agent}: {who} until {self.share:.0%} of the gap is closed"
         rows = [("epsilon", who, "closed", "with"), *(_row(a, who) for a in self.answers)]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
@@ -119,33 +151,31 @@ class Plan:
                 yield f"epsilon {_level(answer)}: {answer.note()}."
         if self.verdict:
             yield self.verdict
-        if self.ways is not None:
-            yield from self.ways.lines()
         yield self.method
 
 
-def _level(answer: Answer) -> str:
+def _level(answer: SizeAnswer) -> str:
     return "none" if answer.epsilon is None else f"{answer.epsilon:g}"
 
 
-def _row(answer: Answer, who: str) -> tuple[str, str, str, str]:
+def _row(answer: SizeAnswer, who: str) -> tuple[str, str, str, str]:
     """Epsilon, users, and the share at the number of users that decides."""
-    at = answer.enough or answer.last
+    at = answer.sufficient or answer.last
     shown = next((size.words() for size in answer.measured if size.users == at), "")
     return _level(answer), answer.words(), shown, f"{at:,} {who}" if at else ""
 
 
-def _verdict(plan: Plan) -> Iterator[str]:
+def _verdict(found: SampleSize) -> Iterator[str]:
     """Which epsilons are enough for the population, which are not, and which nobody knows of."""
-    users = plan.users or 0
-    found: dict[str, list[Answer]] = {}
-    for answer in plan.answers:
-        found.setdefault(_status(answer, users), []).append(answer)
-    yield f"To close {plan.share:.0%} of the gap with {users:,} {plan.setting.who}:"
+    users = found.users or 0
+    by_status: dict[str, list[SizeAnswer]] = {}
+    for answer in found.answers:
+        by_status.setdefault(_status(answer, users), []).append(answer)
+    yield f"To close {found.share:.0%} of the gap with {users:,} {found.who}:"
     said = []
-    for status, answers in found.items():
+    for status, answers in by_status.items():
         if answers[0].epsilon is None:
-            said.append(f"{plan.agent} is {status}")
+            said.append(f"{found.agent} is {status}")
         else:
             levels = ", ".join(_level(answer) for answer in answers)
             verb = "are" if len(answers) > 1 else "is"
@@ -153,9 +183,54 @@ def _verdict(plan: Plan) -> Iterator[str]:
     yield f"{'; '.join(said)}."
 
 
-def _status(answer: Answer, users: int) -> str:
-    if answer.enough is not None and answer.enough <= users:
+def _status(answer: SizeAnswer, users: int) -> str:
+    if answer.sufficient is not None and answer.sufficient <= users:
         return "enough"
-    if answer.never or answer.not_below >= users:
+    if answer.never or answer.insufficient >= users:
         return "not enough"
     return "not decided" if answer.last >= users else "not simulated so far"
+
+
+def _plot(found: SampleSize, path: str | Path) -> Path:
+    """Users against epsilon: what was shown to be enough, what was not, and what is a guess."""
+    target = check_target(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    answers = [a for a in found.answers if a.measured]
+    levels = np.array([a.epsilon for a in answers], dtype=np.float64)  # None becomes NaN
+    if np.isnan(levels).any() or not answers:
+        raise InvalidInput("there is nothing to plot: no epsilon was simulated")
+    figure = Figure(figsize=(7, 4.5), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    sufficient = np.array([a.sufficient for a in answers], dtype=np.float64)
+    below = np.array([a.insufficient or np.nan for a in answers])
+    least = np.array([a.measured[0].users for a in answers], dtype=np.float64)
+    guessed = np.array([a.extrapolated for a in answers], dtype=np.float64)
+    sure = ~np.isnan(sufficient)
+    open_ = np.array([a.measured[-1].users for a in answers], dtype=np.float64)
+    begin = np.where(np.isnan(below), least, below)
+    axes.vlines(levels[sure], begin[sure], sufficient[sure], color="C0", lw=4, alpha=0.3)
+    series = (
+        (sufficient, "o", "C0", "enough, with 95% confidence (bar: not decided below)"),
+        (np.where(sure, np.nan, below), "^", "C3", "not below this (simulated)"),
+        (np.where(sure | ~np.isnan(below), np.nan, open_), "s", "0.5", "not decided up to this"),
+        (guessed, "x", "0.5", "extrapolated, not simulated"),
+    )
+    for values, marker, colour, label in series:
+        if not np.isnan(values).all():
+            axes.plot(levels, values, marker, color=colour, label=label)
+    if found.users is not None:
+        axes.axhline(found.users, color="0.4", ls="--", lw=1, label=f"{found.users:,} users")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks(levels, [f"{level:g}" for level in levels], minor=False)
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel("epsilon asked for")
+    axes.set_ylabel(f"users until {found.share:.0%} of the gap is closed")
+    axes.set_title(f"{found.agent}: {found.simulated}", fontsize="medium")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    figure.savefig(target)
+    return target

@@ -1,26 +1,24 @@
-"""``tacit.plan``: how many users until learning pays, and the least epsilon that does."""
+"""``tacit.sample_size``: how many users until learning pays, and the least epsilon that does."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from tacit.agents.base import Agent
-from tacit.agents.catalogue import agents, make_agent
 from tacit.errors import InvalidInput
-from tacit.forecast import pair
-from tacit.problems.base import Problem
-from tacit.sample_size.answer import Answer, extrapolate
-from tacit.sample_size.measure import Measured, Watch, measure
-from tacit.sample_size.result import Plan
-from tacit.sample_size.settings import Setting, on_problem, on_random
-from tacit.sample_size.ways import Ways, compare
+from tacit.experiment import Experiment
+from tacit.sample_size.answer import Measured, SizeAnswer, extrapolate
+from tacit.sample_size.result import SampleSize
+from tacit.simulation.scheduler import advance_all
 from tacit.task.participation import Participation
-from tacit.task.task import Task
 from tacit.validate import integer, number
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -31,117 +29,99 @@ FIRST = 100
 
 MOST_USERS = 10**12
 
+Watch = Callable[[float | None, int, int], None]
+"""Told which epsilon and how many users are simulated, and how many are done, mean over runs."""
 
-def plan(
-    problem: Problem | Task | str,
-    agent: Agent | str,
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a search goes.
+
+    Attributes:
+        most: largest number of users simulated; None for no limit.
+        seconds: about how long it may take, compilation apart; None for as long as it takes.
+    """
+
+    most: int | None = None
+    seconds: float | None = 60.0
+
+    def __post_init__(self) -> None:
+        if self.most is not None:
+            integer(self.most, "most", low=10, high=MOST_USERS)
+        if self.seconds is not None:
+            number(self.seconds, "seconds", low=0.0, low_open=True)
+        elif self.most is None:
+            raise InvalidInput("seconds = None needs most, the largest number of users to simulate")
+
+
+def sample_size(
+    experiment: Experiment | Sequence[Experiment],
     *,
-    task: Task | None = None,
     share: float = 0.5,
-    users: int | None = None,
+    people: int | None = None,
     epsilons: Iterable[float] | None = None,
-    runs: int = 8,
-    seed: int = 0,
-    most: int | None = None,
-    seconds: float | None = 60.0,
+    limits: Limits = Limits(),  # noqa: B008, it is frozen
     workers: int | None = None,
-    reveal: Iterable[str] = (),
-    participations: int | Participation = 1,
     progress: Watch | None = None,
     stop: threading.Event | None = None,
-) -> Plan:
+) -> SampleSize:
     """How many users until a share of the gap to the best policy is closed, at several epsilons.
 
     Runs of 100, 300, 1,000, ... users are simulated until the share is closed with confidence, the
-    time is over or ``most`` is reached. What is measured depends on the seed alone; the time only
-    decides how far it gets, so with ``seconds=None`` the whole answer is the same on repetition.
+    time is over or the largest number is reached. What is measured depends on the seed alone; the
+    time only decides how far it gets, so with ``Limits(most=..., seconds=None)`` the whole answer
+    is the same on repetition.
 
     Args:
-        problem: the truth that simulated users live in, or its name; or a Task, for random problems
-            of its size.
-        agent: who learns, or its name; its epsilon is replaced by those tried.
-        task: what the learner is told, where a problem is given and its own task shall not count.
+        experiment: who learns what, in how many runs; its epsilon and its episodes are replaced by
+            those tried. Where people come back everybody does as often as they may, and numbers of
+            users are numbers of people. Several experiments, one for every run, where the problem
+            is not known (:func:`tacit.sample_size.random_problems.random_experiments`).
         share: of the gap between the baseline (uniform actions; for control, doing nothing) and the
             best policy.
-        users: a population to judge: which epsilon is worth it there.
+        people: a population to judge: which epsilon is worth it there.
         epsilons: what is tried; by default 0.5 to 8, and the agent's own.
-        runs: simulations of each kind; with a Task, random problems.
-        seed: root of all random streams.
-        most: largest number of users simulated.
-        seconds: about how long it may take, compilation apart; None for as long as it takes.
+        limits: how far it goes.
         workers: threads; by default one per core.
-        reveal: facts of the problem told to the learner.
-        participations: how often one person may take part, or the whole rule
-            (``tacit.Participation``). Then everybody who is simulated does, numbers of users are
-            numbers of people, and the ways to count them are compared (``Plan.ways``).
         progress: called now and then with epsilon, users, and users done.
         stop: set it from another thread to end early, as Ctrl-C does in the main one.
     """
     share = number(share, "share", low=0.0, high=1.0, low_open=True, high_open=True)
-    count = integer(runs, "runs", low=2, high=10_000)
-    root = integer(seed, "seed", low=0)
-    asked = None if users is None else integer(users, "users", low=10, high=MOST_USERS)
-    farthest = MOST_USERS if most is None else integer(most, "most", low=10, high=MOST_USERS)
-    if seconds is None and most is None:
-        raise InvalidInput("seconds = None needs most, the largest number of users to simulate")
-    limit = math.inf if seconds is None else number(seconds, "seconds", low=0.0, low_open=True)
-    tried = _agents(agent, epsilons)
-    setting = _setting(problem, task, tried[0], count, root, reveal, participations)
-    search = _Search(setting, share, root, workers, limit, stop or threading.Event(), progress)
+    given = (experiment,) if isinstance(experiment, Experiment) else tuple(experiment)
+    first = given[0]
+    integer(first.runs, "runs", low=2)
+    asked = None if people is None else integer(people, "people", low=10, high=MOST_USERS)
+    if first.problem.played:
+        raise InvalidInput(
+            f"nobody knows the best policy of {first.problem.name}, which is only played: how many "
+            "users it takes is found out on a problem with a known truth"
+        )
+    tried = _agents(first.agent, epsilons)
+    search = _Search(given, share, workers, limits, stop or threading.Event(), progress)
     began = time.perf_counter()
-    answers = search.answers(tried, _sizes(asked, farthest))
-    ways = None if search.interrupted else search.ways(tried, answers)
-    return Plan(
-        setting=setting,
-        agent=tried[0].name,
+    answers = search.answers(tried, _sizes(asked, limits.most or MOST_USERS))
+    return SampleSize(
+        experiments=given,
         share=share,
         users=asked,
         answers=tuple(answers),
-        seed=root,
         seconds=time.perf_counter() - began,
         interrupted=search.interrupted,
-        ways=ways,
     )
 
 
-def _agents(agent: Agent | str, epsilons: Iterable[float] | None) -> list[Agent]:
+def _agents(own: Agent, epsilons: Iterable[float] | None) -> list[Agent]:
     """The agent at every epsilon, the largest first; itself if it takes none."""
-    if isinstance(agent, str):
-        private = "epsilon" in agents.entry(agent).parameters
-        own: Agent = make_agent(agent, **({"epsilon": 1.0} if private else {}))
-        given: set[float] = set()
-    else:
-        own, given = agent, {agent.parameters()["epsilon"]} if _private(agent) else set()
-    if not isinstance(own, Agent) or not _private(own):
+    epsilon = own.parameters().get("epsilon")
+    if epsilon is None:
         if epsilons is not None:
-            raise InvalidInput(f"{getattr(own, 'name', own)} takes no epsilon: leave epsilons out")
+            raise InvalidInput(f"{own.name} takes no epsilon: leave epsilons out")
         return [own]
-    wanted = set(EPSILONS) | given if epsilons is None else set(epsilons)
+    wanted = {*EPSILONS, epsilon} if epsilons is None else set(epsilons)
     if not wanted:
         raise InvalidInput("epsilons is empty, but at least one must be tried")
     levels = {number(e, "epsilon", low=0.0, low_open=True) for e in wanted}
     return [dataclasses.replace(own, epsilon=e) for e in sorted(levels, reverse=True)]  # type: ignore[type-var]
-
-
-def _private(agent: object) -> bool:
-    return isinstance(agent, Agent) and "epsilon" in agent.parameters()
-
-
-def _setting(
-    problem: Problem | Task | str,
-    task: Task | None,
-    agent: Agent,
-    runs: int,
-    seed: int,
-    reveal: Iterable[str],
-    participations: int | Participation,
-) -> Setting:
-    told, rule = problem if isinstance(problem, Task) else task, Participation.of(participations)
-    if told is not None and (tuple(reveal) or rule != Participation()):
-        raise InvalidInput("a task says itself what is revealed and how often people take part")
-    if isinstance(problem, Task):
-        return on_random(problem, runs, seed)
-    return on_problem(pair(problem, agent)[0], runs, task, reveal, rule)
 
 
 def _sizes(asked: int | None, most: int) -> Iterator[int]:
@@ -186,23 +166,27 @@ class _Search:
 
     def __init__(
         self,
-        setting: Setting,
+        experiments: tuple[Experiment, ...],
         share: float,
-        seed: int,
         workers: int | None,
-        seconds: float,
+        limits: Limits,
         stop: threading.Event,
         watch: Watch | None,
     ) -> None:
-        self.setting, self.share, self.seed, self.workers = setting, share, seed, workers
-        self.seconds, self.stop, self.watch = seconds, stop, watch
+        self.experiments, self.share = experiments, share
+        self.workers = workers or os.cpu_count() or 1
+        self.seconds = math.inf if limits.seconds is None else limits.seconds
+        self.stop, self.watch = stop, watch
+        self.gaps = [
+            each.problem.optimal_value() - each.problem.baseline()[1] for each in experiments
+        ]
         self.late = self.interrupted = False
 
-    def answers(self, tried: Sequence[Agent], sizes: Iterable[int]) -> list[Answer]:
+    def answers(self, tried: Sequence[Agent], sizes: Iterable[int]) -> list[SizeAnswer]:
         """One per agent."""
-        if min(self.setting.gap(run) for run in range(len(self.setting.problems))) <= 0.0:
-            why = f"the {self.setting.baseline} is already the best there is"
-            return [Answer(_Row(a).epsilon, self.share, (), never=why) for a in tried]
+        if min(self.gaps) <= 0.0:
+            why = f"the {self.experiments[0].problem.baseline()[0]} is already the best there is"
+            return [SizeAnswer(_Row(a).epsilon, self.share, (), never=why) for a in tried]
         rows = [_Row(agent) for agent in tried]
         self._advance(_Row(tried[0]), FIRST)  # compiles, which the time shall not count
         deadline, timer = math.inf, None
@@ -235,9 +219,8 @@ class _Search:
 
     def _advance(self, row: _Row, users: int) -> None:
         """Simulate one more size; a refusal ends the row, unless it comes before any result."""
-        args = (self.setting, row.agent, users, self.seed, self.workers, self.stop, self.watch)
         try:
-            found = measure(*args)
+            found = self._measure(row.agent, users)
         except InvalidInput as refused:
             row.refused = refused
             if row.measured:
@@ -251,42 +234,53 @@ class _Search:
         if found.interval.low >= self.share:
             row.open = False
 
-    def ways(self, tried: Sequence[Agent], answers: Sequence[Answer]) -> Ways | None:
-        """Ways to count people who come back, where that was shown to be enough at least epsilon.
-
-        Where nothing was, at the largest epsilon and number of people. The other ways may take as
-        long again as the search did.
-        """
-        if self.setting.who == "users":
-            return None
-        shown = [i for i, answer in enumerate(answers) if answer.enough is not None]
-        chosen = shown[-1] if shown else 0
-        answer = answers[chosen]
-        sizes = [m for m in answer.measured if m.users == (answer.enough or answer.last)]
-        if not sizes:
-            return None
-        self.stop.clear()
-        timer = threading.Timer(min(self.seconds, threading.TIMEOUT_MAX), self._time_is_over)
-        timer.daemon = True
-        timer.start()
-
-        def simulate(setting: Setting, agent: Agent, people: int) -> Measured | None:
-            if self.stop.is_set():
-                return None
-            return measure(setting, agent, people, self.seed, self.workers, self.stop, self.watch)
-
-        found = compare(self.setting, tried[chosen], sizes[0], bool(shown), simulate)
-        timer.cancel()
-        return found
-
     def _time_is_over(self) -> None:
         self.late = True
         self.stop.set()
 
-    def _answer(self, row: _Row) -> Answer:
+    def _measure(self, agent: Agent, users: int) -> Measured | None:
+        """Runs with so many users on every problem; None if they were stopped before the end.
+
+        Runs of different epsilons meet the same users. A refusal of the agent is passed on.
+        """
+        sized = [_sized(each, agent, users) for each in self.experiments]
+        runs, episodes = [], sized[0].episodes
+        began = time.perf_counter()
+        for run, each in enumerate(sized):
+            runs += each.start(self.stop, None if len(sized) == 1 else [run])
+        epsilon = agent.parameters().get("epsilon")
+
+        def progress(done: int, regret: float) -> None:
+            if self.watch is not None:
+                self.watch(epsilon, episodes, done)
+
+        if not advance_all(runs, episodes, self.workers, self.stop, progress):
+            return None
+        last = episodes - int(sized[0].grid[0])
+        gaps = self.gaps if len(sized) > 1 else self.gaps * len(runs)
+        late = [float(np.diff(run.score.regret)[0]) / last for run in runs]
+        closed = tuple(1.0 - lost / gap for lost, gap in zip(late, gaps, strict=True))
+        return Measured(users, closed, time.perf_counter() - began)
+
+    def _answer(self, row: _Row) -> SizeAnswer:
         """Judged; an agent that learns nothing never will."""
-        guarantee = self.setting.bind(0, row.agent, FIRST).guarantee
-        idle = row.epsilon is None and guarantee.model != "none"
+        model = _sized(self.experiments[0], row.agent, FIRST).guarantee.model
+        idle = row.epsilon is None and model != "none"
         closed = any(size.interval.high >= self.share for size in row.measured)
         never = f"{row.agent.name} does not learn" if idle and not closed else ""
-        return Answer(row.epsilon, self.share, tuple(row.measured), never, row.limit)
+        return SizeAnswer(row.epsilon, self.share, tuple(row.measured), never, row.limit)
+
+
+def _sized(experiment: Experiment, agent: Agent, users: int) -> Experiment:
+    """The experiment with so many users, each of whom comes as often as they may."""
+    episodes, how = users, experiment.attendance
+    if experiment.participation != Participation():
+        if experiment.participation.times is None:
+            raise InvalidInput(
+                "here everybody comes as often as they may, so any number of times will not do: "
+                "say how often (participation=5, --participations 5)"
+            )
+        episodes = users * experiment.participation.times
+        how = dataclasses.replace(how, people=users)
+    late = (-(-episodes * 9 // 10), episodes)
+    return experiment.with_(agent=agent, episodes=episodes, attendance=how, checkpoints=late)

@@ -7,8 +7,9 @@ depend on what happens to anybody.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +24,29 @@ SPARE = 1.3
 """More participations are drawn than are asked for: the rule may forbid some."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Attendance:
-    """Participations in the order of time.
+    """How people come back.
+
+    Attributes:
+        law: rounds (everybody once a day, the usual one), anytime, bursts (on consecutive days) or
+            few-often (some all the time, most hardly ever).
+        people: how many different ones there are; None for as few as the rule allows.
+    """
+
+    law: str | None = None
+    people: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.law is not None:
+            choice(self.law, "attendance", LAWS)
+        if self.people is not None:
+            integer(self.people, "people", low=1)
+
+
+@dataclass(frozen=True, eq=False)
+class AttendanceTrace:
+    """Participations in the order of time, as they were drawn.
 
     Attributes:
         law: by which they were drawn.
@@ -62,6 +83,34 @@ class Attendance:
         if not self.clock:
             return int(self.period[served])
         return int(served / planned * self.when[-1] // self.renews) if self.renews else 0
+
+
+@dataclass(frozen=True)
+class AttendanceSummary:
+    """Of a population that came back: how many people, and when.
+
+    Attributes:
+        people: how many different ones took part.
+        law: by which they came back.
+        days: calendar time of every checkpoint, in days since the beginning.
+    """
+
+    people: int
+    law: str
+    days: tuple[float, ...]
+
+    @classmethod
+    def of(cls, trace: AttendanceTrace, episodes: IntArray) -> AttendanceSummary:
+        """At these checkpoints."""
+        seen = np.unique(trace.who[: episodes[-1]]) if len(episodes) else np.zeros(0)
+        return cls(len(seen), trace.law, tuple(trace.when[episodes - 1].tolist()))
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> AttendanceSummary | None:
+        """From plain values; None where nobody came back."""
+        if data is None:
+            return None
+        return cls(int(data["people"]), str(data["law"]), tuple(data["days"]))
 
 
 Drawn = tuple[IntArray, Array]
@@ -116,7 +165,7 @@ def attend(
     people: int | None,
     law: str,
     rng: np.random.Generator,
-) -> Attendance:
+) -> AttendanceTrace:
     """The first so many participations of a population that keeps to a rule.
 
     Args:
@@ -149,9 +198,9 @@ def attend(
         keep_to(who, when, period, people, most, rule.apart / DAY, first, kept)
         may = np.flatnonzero(kept)[:participations]
         if len(may) == participations:
-            came = who[may], when[may], period[may], first[may]
+            drawn = who[may], when[may], period[may], first[may]
             private = rule.attendance == "private"
-            return Attendance(law, people, *came, clock=private, renews=rule.period / DAY)
+            return AttendanceTrace(law, people, *drawn, clock=private, renews=rule.period / DAY)
         count = math.ceil(SPARE * count * participations / max(len(may), 1))
         if not rule.period and rule.times is not None and people * rule.times < participations:
             break

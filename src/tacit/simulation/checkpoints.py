@@ -11,13 +11,13 @@ from tacit.validate import integer
 MOST_POINTS = 1_000_000
 
 
-def checkpoints(episodes: int, every: int | str = "log") -> IntArray:
+def checkpoints(episodes: int, every: int | str | tuple[int, ...] = "log") -> IntArray:
     """Episodes to record, ending with the last.
 
     Args:
         episodes: length K of the run.
         every: "log" for round numbers in every decade (1 to 9, then 10, 15, 20, ..., 95 and so on)
-            together with the tenths of K; or a number n for every n-th episode.
+            together with the tenths of K; or a number n for every n-th episode; or the episodes.
 
     >>> checkpoints(20).tolist()
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 16, 18, 20]
@@ -31,6 +31,9 @@ def checkpoints(episodes: int, every: int | str = "log") -> IntArray:
             points.update(range(decade, min(10 * decade, episodes + 1), decade // 2))
             decade *= 10
         points.update(-(-episodes * tenth // 10) for tenth in range(1, 11))
+    elif isinstance(every, tuple):
+        points = {integer(point, "checkpoints", low=1, high=episodes) for point in every}
+        points.add(episodes)
     elif isinstance(every, str):
         raise InvalidInput(f'checkpoints = {every!r}, but it must be "log" or a whole number')
     else:

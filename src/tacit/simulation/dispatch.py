@@ -27,6 +27,7 @@ from tacit.privacy.local.response import LocalResponse
 from tacit.privacy.local.weighted import LocalShaped
 from tacit.privacy.shuffle.shuffled import Shuffled
 from tacit.schedules import CappedBatches, Every, Geometric, every_user
+from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.loops.one_cell import OneCellRun
 from tacit.simulation.loops.switching import SwitchingRun
 from tacit.simulation.loops.value_targeted import ValueTargetedRun
@@ -49,7 +50,7 @@ Kinds = tuple[Any, ...]
 ANY: Kinds = ()
 
 
-class Row(NamedTuple):
+class DispatchRow(NamedTuple):
     """A run, and the parts it serves: types, or the function itself where a schedule is one."""
 
     run: Any
@@ -77,32 +78,39 @@ EACH = (every_user, Every)
 SWITCHING = (LsviPlanner, LsviPlusPlanner)
 
 TABLE = (
-    Row(VisitRun, COUNTS, (Exact,), (UcbViPlanner,), EACH),
-    Row(VisitRun, COUNTS, (Exact, LocalAdditive), (PosteriorPlanner,), EACH),
-    Row(VisitRun, COUNTS, (Exact, LocalAdditive, LocalResponse), (ObiPlanner,), EACH),
-    Row(OneCellRun, (OneStep,), (OneCell,), CELLS, (CappedBatches,)),
-    Row(OneCellRun, (OneStep, EachStep), (Shuffled,), (DirectionalPlanner,), (CappedBatches,)),
-    Row(ValueTargetedRun, TARGETS, (Exact, LocalShaped), (ValueTargetedPlanner,), (Every,)),
-    Row(SwitchingRun, CURATED, (Exact, Curator), SWITCHING, (every_user,)),
-    Row(ReportRun, (RoundedReturn,), (OneNumber,)),
-    Row(SegmentRun, (*FIRST, *MIXTURES), (Exact, CountedSums, LocalShaped)),
-    Row(SegmentRun, (*COUNTS, LinearSums), (CountedSums,)),
-    Row(SegmentRun, CURATED, (Curator,), ANY, (CappedBatches, Geometric)),
-    Row(SegmentRun, CONTROL, (Exact, CountedSums, BatchSums)),
-    Row(SegmentRun, (WindowedReturn,), (Exact, BatchSums)),
-    Row(SegmentRun, (Nothing,), (Exact,)),
+    DispatchRow(VisitRun, COUNTS, (Exact,), (UcbViPlanner,), EACH),
+    DispatchRow(VisitRun, COUNTS, (Exact, LocalAdditive), (PosteriorPlanner,), EACH),
+    DispatchRow(VisitRun, COUNTS, (Exact, LocalAdditive, LocalResponse), (ObiPlanner,), EACH),
+    DispatchRow(OneCellRun, (OneStep,), (OneCell,), CELLS, (CappedBatches,)),
+    DispatchRow(
+        OneCellRun, (OneStep, EachStep), (Shuffled,), (DirectionalPlanner,), (CappedBatches,)
+    ),
+    DispatchRow(ValueTargetedRun, TARGETS, (Exact, LocalShaped), (ValueTargetedPlanner,), (Every,)),
+    DispatchRow(SwitchingRun, CURATED, (Exact, Curator), SWITCHING, (every_user,)),
+    DispatchRow(ReportRun, (RoundedReturn,), (OneNumber,)),
+    DispatchRow(SegmentRun, (*FIRST, *MIXTURES), (Exact, CountedSums, LocalShaped)),
+    DispatchRow(SegmentRun, (*COUNTS, LinearSums), (CountedSums,)),
+    DispatchRow(SegmentRun, CURATED, (Curator,), ANY, (CappedBatches, Geometric)),
+    DispatchRow(SegmentRun, CONTROL, (Exact, CountedSums, BatchSums)),
+    DispatchRow(SegmentRun, (WindowedReturn,), (Exact, BatchSums)),
+    DispatchRow(SegmentRun, (Nothing,), (Exact,)),
 )
 """The first row that serves an agent is taken."""
 
 
 def compiled_run(
-    problem: object, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    problem: object,
+    agent: BoundAgent,
+    root: int,
+    run: int,
+    checkpoints: IntArray,
+    people: AttendanceTrace | None = None,
 ) -> Run | None:
     """The fastest run of this problem and agent, or None if only the driver knows them."""
     if type(problem) not in FAMILIES:
         return None
     for row in TABLE:
         if row.serves(agent):
-            found: Run = row.run(problem, agent, root, run, checkpoints)
+            found: Run = row.run(problem, agent, root, run, checkpoints, people)
             return found
     return None

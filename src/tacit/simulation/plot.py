@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from tacit.errors import InvalidInput, need
+from tacit.simulation.returns import note
 from tacit.util.files import make_folder
 from tacit.validate import choice
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from tacit.simulation.learn_result import LearnResult
     from tacit.simulation.result import Result
 
 
@@ -69,7 +69,7 @@ def plot_regret(
 
 
 def plot_returns(
-    result: LearnResult, path: str | Path, *, log: bool = True, baseline: bool = True
+    result: Result, path: str | Path, *, log: bool = True, baseline: bool = True
 ) -> Path:
     """Draw the mean return per user between two checkpoints, with its band, into a file.
 
@@ -93,7 +93,7 @@ def plot_returns(
     axes.set_ylabel("mean return per user since the point before")
     name, horizon = result.problem["name"], result.problem["horizon"]
     axes.set_title(f"{name}, horizon {horizon}", fontsize="medium")
-    return _finish(figure, axes, target, [result], result.note)
+    return _finish(figure, axes, target, [result], note(result))
 
 
 def _canvas() -> tuple[Figure, Axes]:

@@ -6,11 +6,11 @@ import base64
 import html
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,11 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput, MissingExtra, need
 from tacit.learned_policy import LearnedPolicy, load_policy, most_typical
 from tacit.privacy.guarantee import Guarantee
-from tacit.simulation.attendance import Attendance
+from tacit.simulation import returns
+from tacit.simulation.attendance import AttendanceSummary
 from tacit.util.files import made_with, make_folder, read_json, write_json
 from tacit.util.intervals import half_width, mean_interval
+from tacit.validate import choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,45 +39,20 @@ POLICY, POLICIES = "policy.json", "policies"
 
 FACTS = (
     *("problem", "agent", "episodes", "requested_episodes", "interrupted", "seed", "seeds"),
-    *("returning", "guarantee", "timing"),
+    *("returning", "guarantee", "timing", "tests"),
 )
 """What a manifest holds of a result besides its curves: keys of :meth:`Result.to_json`.
 
-Only results of people who come back have ``returning``.
+Only results of people who come back have ``returning``, and those of played worlds ``tests``.
 """
-
-
-@dataclass(frozen=True)
-class Returning:
-    """Of a population that comes back: how many people, and when.
-
-    Attributes:
-        people: how many different ones took part.
-        law: by which they came back.
-        days: calendar time of every checkpoint, in days since the beginning.
-    """
-
-    people: int
-    law: str
-    days: tuple[float, ...]
-
-    @classmethod
-    def of(cls, came: Attendance, episodes: IntArray) -> Returning:
-        """At these checkpoints."""
-        seen = np.unique(came.who[: episodes[-1]]) if len(episodes) else np.zeros(0)
-        return cls(len(seen), came.law, tuple(came.when[episodes - 1].tolist()))
-
-    @classmethod
-    def from_json(cls, given: Mapping[str, Any] | None) -> Returning | None:
-        """From plain values; None where nobody came back."""
-        if given is None:
-            return None
-        return cls(int(given["people"]), str(given["law"]), tuple(given["days"]))
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
     """Curves of several runs of one agent on one problem.
+
+    Where nobody knows the truth of the problem, there is no optimum to compare with: results are of
+    returns instead of regret, which is NaN throughout.
 
     Attributes:
         problem: description of the problem, with its exact optimum and baseline.
@@ -86,7 +63,8 @@ class Result:
         requested_episodes: the K that was asked for, and that the learner planned for.
         episodes: checkpoints, number of episodes done.
         regret: cumulative exact pseudo-regret against the optimum [seeds, checkpoints].
-        reward: cumulative reward of the simulated users [seeds, checkpoints].
+        reward: cumulative reward of the simulated users [seeds, checkpoints], in the units of what
+            was played.
         interrupted: True if the runs were stopped early; the curves are then a valid prefix.
         seconds: wall-clock time.
         episodes_per_second: over all runs together.
@@ -94,9 +72,11 @@ class Result:
             empty where the runs were interrupted.
         returning: who took part and when, where people come back; else None.
         prior: which log learning began with, and its guarantee; None if it began with nothing.
+        tests: where the truth is unknown, how the policies did on episodes that nobody learned
+            from, and uniform actions and the best constant one on the same; ``runs`` has a row for
+            every run, ``outside`` how many episodes returned what the declared range cuts. Else
+            empty.
     """
-
-    facts: ClassVar[tuple[str, ...]] = FACTS
 
     problem: Mapping[str, Any]
     agent: Mapping[str, Any]
@@ -111,8 +91,19 @@ class Result:
     seconds: float
     episodes_per_second: float
     policies: tuple[LearnedPolicy, ...] = ()
-    returning: Returning | None = None
+    returning: AttendanceSummary | None = None
     prior: Mapping[str, Any] | None = None
+    tests: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def played(self) -> bool:
+        """Whether the truth is unknown, so that there are returns instead of regret."""
+        return bool(self.tests)
+
+    @property
+    def returns(self) -> Array:
+        """Mean return of the users since the checkpoint before [seeds, checkpoints]."""
+        return returns.per_user(self)
 
     @cached_property
     def policy(self) -> LearnedPolicy:
@@ -135,11 +126,14 @@ class Result:
         return int(self.episodes[-1]) if len(self.episodes) else 0
 
     def band(self) -> tuple[Array, Array, Array]:
-        """Mean over runs and the ends of its pointwise 95% Student t interval, cut off at 0.
+        """Mean over runs and the ends of its pointwise 95% Student t interval.
 
-        Regret is never negative, so neither is its interval. With a single run it is not defined,
-        and both ends are NaN.
+        Of regret, cut off at 0, because it is never negative; of mean returns since the checkpoint
+        before where there is no regret, cut off at what an episode can return. With a single run
+        it is not defined, and both ends are NaN.
         """
+        if self.played:
+            return returns.band(self, returns.per_user(self))
         mean = self.regret.mean(axis=0)
         half = half_width(self.regret) if len(self.seeds) > 1 else np.full_like(mean, np.nan)
         return mean, np.maximum(mean - half, 0.0), mean + half
@@ -158,11 +152,14 @@ class Result:
     def warning(self) -> str:
         """Whether the policies at the end were not better than the baseline; empty if they were.
 
-        Of all runs, or of single ones that a mean would hide. Judged by the exact regret of the
+        Where there is no regret, as :func:`tacit.simulation.returns.warning` says it. Else
+        of all runs, or of single ones that a mean would hide; judged by the exact regret of the
         last tenth of the users, or what was recorded nearest to it, against that of the baseline
         policy (uniform actions; for control, doing nothing): by the mean over runs and, where there
         are several, its one-sided t test at 5%.
         """
+        if self.played:
+            return returns.warning(self)
         if self.reference or not self.completed:
             return ""
         name, last = self.problem["baseline"]["name"], self.completed
@@ -194,6 +191,19 @@ class Result:
             )
         return ""
 
+    def tested(self) -> str:
+        """How the learned policies did on fresh episodes, in words, where there are tests."""
+        return returns.tested(self)
+
+    def per_run(self) -> list[str]:
+        """A line for every run: what its policy returned there, and whether it failed."""
+        return returns.per_run(self)
+
+    @property
+    def failed(self) -> dict[int, str]:
+        """The runs that failed there, and how."""
+        return returns.failed_runs(self)
+
     def regret_per_episode(self, first: int, last: int) -> Array:
         """Mean regret per episode in (first, last] for every run; both must be checkpoints or 0."""
         grid = np.concatenate([[0], self.episodes])
@@ -221,27 +231,36 @@ class Result:
         return np.asarray(last / max(people, 1))
 
     def frame(self) -> pd.DataFrame:
-        """Tidy frame with columns seed, episode, regret, reward; and day where people come back."""
+        """Tidy frame with columns seed, episode, regret, reward; and day where people come back.
+
+        In place of regret it has returns (since the row before) where there is none.
+        """
         need("a table of curves", "tables")
         import pandas as pd
 
-        points, runs = len(self.episodes), len(self.seeds)
+        points, runs, own = len(self.episodes), len(self.seeds), {"regret": self.regret.ravel()}
         days = {} if self.returning is None else {"day": np.tile(self.returning.days, runs)}
         return pd.DataFrame(
             {
                 "seed": np.repeat(np.array(self.seeds, dtype=np.int64), points),
                 "episode": np.tile(self.episodes, runs),
-                "regret": self.regret.ravel(),
+                **({"returns": returns.per_user(self).ravel()} if self.played else own),
                 "reward": self.reward.ravel(),
                 **days,
             }
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The object ``tacit run --json`` prints."""
+        """The object ``tacit run --json`` prints; of regret, or of returns where there is none."""
         mean, low, high = self.band()
         final = self.regret[:, -1] if self.completed else np.zeros(0)
         several = len(final) > 1
+        regret = {
+            "mean": float(final.mean()) if self.completed else None,
+            "std": float(final.std(ddof=1)) if several else None,
+            "ci95": [float(low[-1]), float(high[-1])] if several else [None, None],
+            "per_seed": final.tolist(),
+        }
         return {
             "tacit": __version__,
             "problem": dict(self.problem),
@@ -251,12 +270,7 @@ class Result:
             "interrupted": self.interrupted,
             "seed": self.seed,
             "seeds": list(self.seeds),
-            "regret": {
-                "mean": float(final.mean()) if self.completed else None,
-                "std": float(final.std(ddof=1)) if several else None,
-                "ci95": [float(low[-1]), float(high[-1])] if several else [None, None],
-                "per_seed": final.tolist(),
-            },
+            **({} if self.played else {"regret": regret}),
             "curve": {
                 "episode": self.episodes.tolist(),
                 "mean": mean.tolist(),
@@ -271,6 +285,7 @@ class Result:
                 "seconds": self.seconds,
                 "episodes_per_second": self.episodes_per_second,
             },
+            **(returns.facts(self) if self.played else {}),
         }
 
     def _returned(self) -> dict[str, Any]:
@@ -282,9 +297,12 @@ class Result:
     def plot(
         self, path: str | Path, *, log: bool = True, baseline: bool = True, by: str = "episode"
     ) -> Path:
-        """Draw the regret curve into a file; see :func:`tacit.simulation.plot.plot_regret`."""
-        from tacit.simulation.plot import plot_regret
+        """Draw regret, or returns where there is none, into a file (``tacit.simulation.plot``)."""
+        from tacit.simulation.plot import plot_regret, plot_returns
 
+        if self.played:
+            choice(by, "by", ("episode",))  # nobody comes back here
+            return plot_returns(self, path, log=log, baseline=baseline)
         return plot_regret([self], path, log=log, baseline=baseline, by=by)
 
     def _repr_html_(self) -> str:
@@ -306,6 +324,10 @@ class Result:
 
     def _outcome(self) -> dict[str, str]:
         """How it went, as rows of the notebook's table."""
+        if self.played:
+            rows = {"return": returns.earned(self), "tested": returns.tested(self)}
+            rows |= {"runs": "; ".join(returns.per_run(self)), "note": returns.note(self)}
+            return rows | ({"warning": self.warning} if self.warning else {})
         mean, low, high = (curve[-1] for curve in self.band())
         runs = len(self.seeds)
         over = (
@@ -338,7 +360,7 @@ class Result:
         manifest = {
             "format": FORMAT,
             "tacit": __version__,
-            **{key: report[key] for key in self.facts if key in report},
+            **{key: report[key] for key in FACTS if key in report},
             "guarantee_digest": self.guarantee.digest(),
             **made_with(),
         }
@@ -372,18 +394,13 @@ class Result:
 
         Args:
             facts: what :data:`FACTS` lists.
-            curves: columns episode, regret and reward, run after run.
+            curves: columns episode, regret (if it is known) and reward, run after run.
         """
-        if "regret" not in curves:
-            raise InvalidInput(
-                "these curves are of returns: tacit.learn made them, and tacit.LearnResult reads "
-                "them"
-            )
         seeds = tuple(int(seed) for seed in facts["seeds"])
-        regret, reward = (
-            np.asarray(curves[name], dtype=np.float64).reshape(len(seeds), -1)
-            for name in ("regret", "reward")
-        )
+        reward = np.asarray(curves["reward"], dtype=np.float64).reshape(len(seeds), -1)
+        regret = np.full(reward.shape, np.nan)
+        if "regret" in curves:
+            regret = np.asarray(curves["regret"], dtype=np.float64).reshape(reward.shape)
         return cls(
             problem=facts["problem"],
             agent=facts["agent"],
@@ -397,7 +414,8 @@ class Result:
             interrupted=facts["interrupted"],
             seconds=facts["timing"]["seconds"],
             episodes_per_second=facts["timing"]["episodes_per_second"],
-            returning=Returning.from_json(facts.get("returning")),
+            returning=AttendanceSummary.from_json(facts.get("returning")),
+            tests=facts.get("tests", {}),
         )
 
 

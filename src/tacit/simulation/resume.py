@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ SCORE = ("now", "at", "regret", "reward")
 """What changes of a score."""
 
 
-class Progress:
+class ResumeFolder:
     """A folder in which runs keep where they stand.
 
     Args:
@@ -74,6 +75,27 @@ class Progress:
 
     def _file(self, number: int) -> Path:
         return self._folder / f"{number}.npz"
+
+
+def keeper(
+    folder: Path, runs: Sequence[Run], configuration: dict[str, Any]
+) -> Callable[[Run], None]:
+    """Bring runs to where the folder says they stood, and keep it up to date.
+
+    A run whose mechanism has no form to be stored in is not kept, and begins anew.
+    """
+    kept = ResumeFolder(folder, configuration)
+    for number, run in enumerate(runs):
+        arrays = kept.load(number)
+        if arrays is not None:
+            restore(run, arrays)
+    numbers = {id(run): number for number, run in enumerate(runs)}
+
+    def keep(run: Run) -> None:
+        with suppress(InvalidInput):
+            kept.save(numbers[id(run)], state(run))
+
+    return keep
 
 
 def forget(folder: Path) -> None:

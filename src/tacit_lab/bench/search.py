@@ -16,8 +16,9 @@ import numpy as np
 
 from tacit.agents import make_agent
 from tacit.errors import InvalidInput
+from tacit.experiment import simulate
 from tacit.problems.classic_control import cart_pole
-from tacit.simulation.learning import learn
+from tacit.problems.environment import environment
 from tacit_lab.bench import peer_sb3
 
 PEER = "stable-baselines3"
@@ -36,7 +37,7 @@ def report(quick: bool, peer: Path | None, watch: Callable[[str], None]) -> dict
     ):
         watch(f"search: {name}")
         agent = make_agent(name, **parameters)
-        result = learn(f"gym:{ENVIRONMENT}", agent, people, seeds)
+        result = simulate(environment(f"gym:{ENVIRONMENT}"), agent, people, seeds)
         rng, world = np.random.default_rng(2026), cart_pole()
         found = [
             float(np.mean([world.rollout(p.policy, rng).rewards[0] for _ in range(TESTS)]))

@@ -18,7 +18,7 @@ from typing import Any
 
 from tacit.agents.catalogue import make_agent
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.problems.tabular import TabularMDP
 from tacit.problems.tabular_benchmarks import random_mdp, river_swim
 from tacit.simulation.checkpoints import checkpoints

@@ -18,6 +18,7 @@ import numpy as np
 
 from tacit.agents.catalogue import agents, from_people
 from tacit.arrays import Array
+from tacit.experiment_spec import Named
 from tacit.policies.tabular import StochasticPolicy
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.catalogue import make_problem
@@ -29,7 +30,7 @@ from tacit_lab.sweep.pool import Done, run_on_processes
 from tacit_lab.sweep.run import SweepProgress, settle
 from tacit_lab.sweep.spec import CHOOSING_SEEDS_FROM, Choose, Spec, SweepCase
 from tacit_lab.sweep.store import Finished
-from tacit_lab.sweep.task import Named, SweepTask
+from tacit_lab.sweep.task import SweepTask
 
 EPSILON, DELTA = 3.0, 1e-5
 SCALE = "bonus_scale"
@@ -166,7 +167,7 @@ def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None
         for done in run_on_processes(tasks, workers):
             if done.failed:
                 bad = result.failed if done.outcome["again"] else result.does_not_fit
-                bad[done.task.configuration.agent.name] = done.outcome["error"]
+                bad[done.task.spec.agent.name] = done.outcome["error"]
             yield done
 
     def tell(now: SweepProgress) -> None:
@@ -178,7 +179,7 @@ def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None
         finished = Finished(Path(folder))
         work = SweepProgress(finished, run, TimeLeft(workers), tell)
         for item in settle(planned, choose, work):
-            tasks = [SweepTask(item.configuration, seed) for seed in item.seeds]
+            tasks = [SweepTask(item.configuration.at(seed)) for seed in item.seeds]
             if all(task in finished for task in tasks):
                 outcomes = [finished.outcome(task) for task in tasks]
                 result.scored.append(_score(outcomes, item.chosen))

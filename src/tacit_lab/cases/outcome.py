@@ -9,14 +9,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tacit.agents.catalogue import make_agent
+from tacit.experiment import Experiment
 from tacit.logs.offline import OfflineResult
+from tacit.logs.prior import Prior
 from tacit.policies.base import Policy
 from tacit.policies.parametric import ScoredPolicy
 from tacit.policies.tabular import TabularPolicy
 from tacit.problems.base import Problem
 from tacit.problems.classic_control import table_episodes
 from tacit.problems.tabular import TabularMDP
-from tacit.simulation import simulate
+from tacit.simulation.attendance import Attendance
+from tacit.task.participation import Participation
 from tacit.util.intervals import Interval, mean_interval
 
 Rule = Literal["mostly", "surely"]
@@ -103,8 +106,15 @@ def online(
     private = {} if epsilon is None else {"epsilon": epsilon}
     made = make_agent(agent, **private, **parameters)
     world: Problem = table_episodes(problem) if "episodic" in made.families else problem
-    again: dict[str, Any] = {} if returns == 1 else {"participations": returns, "people": people}
-    result = simulate(world, made, episodes=people * returns, seeds=runs, seed=seed, **again)
+    result = Experiment(
+        problem=world,
+        agent=made,
+        episodes=people * returns,
+        runs=runs,
+        seed=seed,
+        participation=Participation(returns),
+        attendance=Attendance() if returns == 1 else Attendance(people=people),
+    ).run()
     values = tuple(problem.value(tabled(one.policy, problem)) for one in result.policies)
     chosen = tabled(result.policy.policy, problem)
     return Outcome(called or agent, people, epsilon or np.inf, values, chosen)
@@ -144,10 +154,15 @@ def head_start(
     first = max(1, users // 10)
     lost = np.zeros((2, len(logs)))
     for run, made in enumerate(logs):
-        for row, prior in zip(lost, (None, made), strict=True):
-            found = simulate(
-                problem, agent, users, seed=seed + run, checkpoints=first, prior=prior, workers=1
-            )
+        for row, prior in zip(lost, (None, Prior.of(made)), strict=True):
+            found = Experiment(
+                problem=problem,
+                agent=agent,
+                episodes=users,
+                seed=seed + run,
+                checkpoints=first,
+                prior=prior,
+            ).run(workers=1)
             row[run] = found.regret[0, 0] / first
     without, prior_ = (mean_interval(row) for row in lost)
     return HeadStart(people, first, without, prior_)

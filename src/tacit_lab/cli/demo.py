@@ -14,7 +14,7 @@ from tacit.cli.display import progress_bar, speaker
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tacit.simulation import Result
+    from tacit.simulation.result import Result
 
 
 WINDOWS = {
@@ -46,9 +46,9 @@ def demo(
     Example: tacit demo
     """
     from tacit.agents.catalogue import make_agent
+    from tacit.experiment import simulate
     from tacit.privacy.sentences import meaning
     from tacit.problems.catalogue import make_problem
-    from tacit.simulation import simulate
     from tacit.simulation.plot import check_target, plot_regret
 
     check_target(out / "regret.png")

@@ -190,17 +190,17 @@ def _report(say: Callable[..., None], done: Swept) -> None:
 
 
 def _where(described: dict[str, Any]) -> str:
-    from tacit_lab.sweep.task import said
+    from tacit.experiment_spec import label_of
 
     given = described["given"]["problem"]
-    return f"{said(described['problem']['name'], given)}, {described['episodes']:,} episodes"
+    return f"{label_of(described['problem']['name'], given)}, {described['episodes']:,} episodes"
 
 
 def _table(where: str, lines: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -> Table:
     from rich.table import Table
 
+    from tacit.experiment_spec import label_of
     from tacit.privacy.guarantee import Guarantee
-    from tacit_lab.sweep.task import said
 
     table = Table(title=where, title_justify="left")
     for heading in ("agent", "seeds", "mean regret", "95% interval over seeds", "guarantee"):
@@ -208,9 +208,9 @@ def _table(where: str, lines: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -
     for described, row in lines:
         low, high = row["ci95"]
         stated = described["guarantee"]
-        back = said("", described["given"]["coming"])
+        back = label_of("", described["given"]["coming"])
         table.add_row(
-            said(described["agent"]["name"], described["given"]["agent"]) + back,
+            label_of(described["agent"]["name"], described["given"]["agent"]) + back,
             str(len(described["seeds"])),
             "not finished" if row["mean"] is None else f"{row['mean']:.5g}",
             "" if low is None else f"{low:.5g} to {high:.5g}",

@@ -12,8 +12,9 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
+from tacit.experiment_spec import ExperimentSpec, Named
 from tacit.validate import choice
-from tacit_lab.sweep.task import Configuration, Named, SweepTask, digest
+from tacit_lab.sweep.task import SweepTask, digest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -71,8 +72,13 @@ class Curve:
         """What is run for it, one task per problem."""
         return [
             SweepTask(
-                Configuration(problem, self.agent, self.episodes, runs=self.size.runs),
-                self.seed + place,
+                ExperimentSpec(
+                    problem=problem,
+                    agent=self.agent,
+                    episodes=self.episodes,
+                    runs=self.size.runs,
+                    seed=self.seed + place,
+                )
             )
             for place, problem in enumerate(self.problems)
         ]

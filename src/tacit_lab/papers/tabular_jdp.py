@@ -17,8 +17,8 @@ import numpy as np
 
 from tacit.agents.catalogue import make_agent
 from tacit.arrays import Array
+from tacit.experiment import Experiment
 from tacit.problems.catalogue import make_problem
-from tacit.simulation.api import simulate
 from tacit.util.intervals import Interval
 from tacit_lab.figures import draw
 from tacit_lab.figures.draw import Picture
@@ -63,7 +63,14 @@ def compare(
     def regret(scale: float | None, seed: int, seeds: int) -> Array:
         more = {} if scale is None else {"bonus_scale": scale}
         made = make_agent(agent, **parameters, **more)
-        found = simulate(truth, made, episodes, seeds=seeds, seed=seed, checkpoints=episodes)
+        found = Experiment(
+            problem=truth,
+            agent=made,
+            episodes=episodes,
+            seed=seed,
+            checkpoints=episodes,
+            runs=seeds,
+        ).run()
         return found.regret[:, -1]
 
     tried = np.array([regret(scale, CHOOSING, 1)[0] for scale in scales])

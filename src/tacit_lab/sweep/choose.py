@@ -21,14 +21,14 @@ from tacit_lab.sweep.task import SweepTask
 def tasks_of(planned: Planned, choose: Choose | None) -> list[SweepTask]:
     """What must be run before a value can be chosen."""
     seeds = choose.seeds if choose is not None else ()
-    return [SweepTask(c, seed) for seed in seeds for c in planned.candidates]
+    return [SweepTask(c.at(seed)) for seed in seeds for c in planned.candidates]
 
 
 def pick(planned: Planned, choose: Choose, finished: Finished) -> Planned:
     """The candidate of least mean final regret, of equal ones the first; and how it was chosen."""
     regret = np.array(
         [
-            [finished.outcome(SweepTask(candidate, seed))["regret"][-1] for seed in choose.seeds]
+            [finished.outcome(SweepTask(candidate.at(seed)))["regret"][-1] for seed in choose.seeds]
             for candidate in planned.candidates
         ]
     )

@@ -26,12 +26,12 @@ class TimeLeft:
     def expect(self, tasks: Sequence[SweepTask]) -> None:
         """These are still to be run."""
         for task in tasks:
-            self._expected[_kind(task)] += task.configuration.episodes
+            self._expected[_kind(task)] += task.spec.episodes
         self._listed += len(tasks)
 
     def note(self, done: Done[SweepTask]) -> None:
         """This one is over."""
-        kind, episodes = _kind(done.task), done.task.configuration.episodes
+        kind, episodes = _kind(done.task), done.task.spec.episodes
         self._expected[kind] -= episodes
         self._listed -= 1
         if not done.failed:
@@ -56,7 +56,7 @@ class TimeLeft:
 
 
 def _kind(task: SweepTask) -> tuple[str, str]:
-    return task.configuration.problem.name, task.configuration.agent.name
+    return task.spec.problem.name, task.spec.agent.name
 
 
 def duration(seconds: float) -> str:

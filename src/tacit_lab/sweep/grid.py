@@ -14,10 +14,10 @@ from typing import Any, get_args
 
 from tacit.agents.catalogue import PRIVACY_PARAMETERS, agents, make_agent
 from tacit.errors import InvalidInput
+from tacit.experiment_spec import ExperimentSpec, Modules, Named, returning
 from tacit.problems.catalogue import make_problem, problem_entry
 from tacit.util.registry import Registered
 from tacit_lab.sweep.spec import Spec, SweepCase, axis
-from tacit_lab.sweep.task import Coming, Configuration, Modules, Named
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Planned:
         chosen: how the parameter was chosen, for the manifest.
     """
 
-    configuration: Configuration
+    configuration: ExperimentSpec
     seeds: tuple[int, ...]
-    candidates: tuple[Configuration, ...] = ()
+    candidates: tuple[ExperimentSpec, ...] = ()
     chosen: Mapping[str, Any] | None = None
 
 
@@ -54,13 +54,20 @@ def plan(spec: Spec) -> list[Planned]:
     return list(found.values())
 
 
-def _cross(case: SweepCase) -> Iterator[Configuration]:
+def _cross(case: SweepCase) -> Iterator[ExperimentSpec]:
     problems = [problem for entry in case.problems for problem in _problems(entry)]
     learners = [agent for entry in case.agents for agent in _agents(entry, case.privacy)]
-    ways = [Coming.of(values) for values in _product({k: [*v] for k, v in case.coming.items()})]
+    ways = [returning(values) for values in _product({k: [*v] for k, v in case.coming.items()})]
     crossed = itertools.product(problems, case.episodes, ways, learners)
-    for problem, episodes, coming, agent in crossed:
-        yield Configuration(problem, agent, episodes, reveal=case.reveal, coming=coming)
+    for problem, episodes, (rule, how), agent in crossed:
+        yield ExperimentSpec(
+            problem=problem,
+            agent=agent,
+            episodes=episodes,
+            reveal=case.reveal,
+            participation=rule,
+            attendance=how,
+        )
 
 
 def _problems(given: Named) -> Iterator[Named]:
@@ -126,7 +133,7 @@ def _number(value: Any, annotation: Any) -> Any:
     return value
 
 
-def _planned(configuration: Configuration, seeds: tuple[int, ...], spec: Spec) -> Planned:
+def _planned(configuration: ExperimentSpec, seeds: tuple[int, ...], spec: Spec) -> Planned:
     choose, agent = spec.choose, configuration.agent
     if choose is None or (choose.agents is not None and agent.name not in choose.agents):
         return Planned(configuration, seeds)

@@ -79,7 +79,7 @@ def run_on_threads(
 
     def run(place: int, task: SweepTask) -> dict[str, Any]:
         def note(episodes: int, regret: float) -> None:
-            shares[place] = episodes / task.configuration.episodes
+            shares[place] = episodes / task.spec.episodes
 
         return task.run(max(1, workers // len(tasks)), note, stop)
 

@@ -137,7 +137,7 @@ def prepare(out: Path, *, resume: bool) -> None:
 def _seed_by_seed(items: Iterable[Planned]) -> list[SweepTask]:
     """In this order something is known early on about every configuration."""
     listed = [
-        (place, SweepTask(item.configuration, seed))
+        (place, SweepTask(item.configuration.at(seed)))
         for item in items
         for place, seed in enumerate(item.seeds)
     ]
@@ -151,7 +151,7 @@ def _decide(choose: Choose | None, item: Planned, work: SweepProgress) -> Planne
     missing = [task for task in tasks_of(item, choose) if task not in work.finished]
     if missing:
         why = f"{choose.parameter} was not chosen: {len(missing)} of its tasks failed"
-        work.give_up([SweepTask(item.configuration, seed) for seed in item.seeds], why)
+        work.give_up([SweepTask(item.configuration.at(seed)) for seed in item.seeds], why)
         return item
     return pick(item, choose, work.finished)
 
@@ -215,7 +215,7 @@ class SweepProgress:
     def _fail(self, task: SweepTask, outcome: dict[str, Any], tries: int) -> None:
         self.failures.append(
             {
-                "label": task.configuration.label,
+                "label": task.spec.label,
                 "seed": task.seed,
                 "error": outcome["error"],
                 "tries": tries,

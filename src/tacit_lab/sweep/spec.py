@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput, suggestion
-from tacit.simulation.api import MOST_EPISODES, MOST_SEEDS
+from tacit.experiment import MOST_EPISODES, MOST_RUNS
+from tacit.experiment_spec import Named
 from tacit.validate import integer, number
-from tacit_lab.sweep.task import Named
 
 CHOOSING_SEEDS_FROM = 1_000_000
 """Where the root seeds of ``[choose]`` start when only their number is given."""
@@ -223,7 +223,7 @@ def _seeds(value: Any, start: int, name: str) -> tuple[int, ...]:
         if len(set(seeds)) < len(seeds):
             raise InvalidInput(f"{name} lists a seed twice")
         return tuple(seeds)
-    return tuple(range(start, start + integer(value, name, low=1, high=MOST_SEEDS)))
+    return tuple(range(start, start + integer(value, name, low=1, high=MOST_RUNS)))
 
 
 def _word(value: Any, name: str) -> str:

@@ -1,6 +1,6 @@
 """Write the tables and the manifest of a sweep from its finished tasks.
 
-Configuration by configuration, so memory does not grow with the sweep. Times go into a table of
+ExperimentSpec by configuration, so memory does not grow with the sweep. Times go into a table of
 their own: everything else is the same, to the last bit, however often the sweep was interrupted.
 """
 
@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from tacit._version import __version__
 from tacit.agents.catalogue import PRIVACY_PARAMETERS
+from tacit.experiment_spec import ExperimentSpec
 from tacit.util.files import write_json
 from tacit_lab.sweep.dataset import CSV, CURVES, FORMAT, MANIFEST, RUNS, TIMINGS
 from tacit_lab.sweep.grid import Planned
 from tacit_lab.sweep.store import Finished
-from tacit_lab.sweep.task import Coming, Configuration, SweepTask, sources
+from tacit_lab.sweep.task import SweepTask, sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +64,7 @@ def write(
     import pyarrow.csv
 
     types = _parameter_types([item.configuration for item in reported])
-    back = any(item.configuration.coming != Coming() for item in reported)
+    back = any(item.configuration.coming() for item in reported)
     point = {**_POINT, "day": "float64"} if back else _POINT
     schema, timing = _schema({**_SETTINGS, **types, **point}), _schema(_TIMING)
     files = [folder / file for file in (CURVES, CSV, RUNS, TIMINGS)]
@@ -77,7 +78,7 @@ def write(
         )
         text = stack.enter_context(pyarrow.csv.CSVWriter(parts[1], schema))
         for number, item in enumerate(reported):
-            tasks = [SweepTask(item.configuration, seed) for seed in item.seeds]
+            tasks = [SweepTask(item.configuration.at(seed)) for seed in item.seeds]
             tasks = [task for task in tasks if task in finished]
             outcomes = {task.seed: finished.outcome(task) for task in tasks}
             described.append(_described(number, item, outcomes))
@@ -153,7 +154,7 @@ def _described(number: int, item: Planned, outcomes: Outcomes) -> dict[str, Any]
             "agent": dict(configuration.agent.parameters),
             "reveal": list(configuration.reveal),
             "checkpoints": configuration.checkpoints,
-            "coming": configuration.coming.facts(),
+            "coming": configuration.coming(),
         },
         "episodes": configuration.episodes,
         "seeds": list(outcomes),
@@ -165,7 +166,7 @@ def _described(number: int, item: Planned, outcomes: Outcomes) -> dict[str, Any]
 
 
 def _row(
-    described: Mapping[str, Any], configuration: Configuration, types: Mapping[str, str]
+    described: Mapping[str, Any], configuration: ExperimentSpec, types: Mapping[str, str]
 ) -> dict[str, Any]:
     guarantee, agent = described["guarantee"], configuration.agent.parameters
     given = _parameters(configuration)
@@ -188,7 +189,7 @@ def _row(
     }
 
 
-def _parameters(configuration: Configuration) -> dict[str, Any]:
+def _parameters(configuration: ExperimentSpec) -> dict[str, Any]:
     """The parameters that the spec sets, by column; privacy has columns of its own."""
     agent = {
         f"agent_{name}": value
@@ -196,10 +197,10 @@ def _parameters(configuration: Configuration) -> dict[str, Any]:
         if name not in PRIVACY_PARAMETERS
     }
     problem = {f"problem_{name}": v for name, v in configuration.problem.parameters.items()}
-    return {**problem, **agent, **configuration.coming.facts()}
+    return {**problem, **agent, **configuration.coming()}
 
 
-def _parameter_types(configurations: Sequence[Configuration]) -> dict[str, str]:
+def _parameter_types(configurations: Sequence[ExperimentSpec]) -> dict[str, str]:
     """One type per column: the narrowest that holds every value, text if nothing else does."""
     values: dict[str, set[type]] = {}
     for configuration in configurations:

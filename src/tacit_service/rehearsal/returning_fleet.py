@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.client.device import Device
 from tacit.client.errors import AlreadyTookPart, NotTaken
-from tacit.simulation.attendance import Attendance, attend
+from tacit.simulation.attendance import AttendanceTrace, attend
 from tacit.task.participation import Participation
 from tacit.util.durations import DAY, HOUR
 from tacit_service.rehearsal.fleet import TRUSTING, Watch
@@ -97,7 +97,7 @@ class ReturningFleet(VirtualFleet):
                 planned = self.clock.now
         self.passed = self.clock.now - began
 
-    def _calendar(self, people: int) -> Attendance:
+    def _calendar(self, people: int) -> AttendanceTrace:
         """Nobody comes again while their last episode lasts; a second is for rounding."""
         task = self.terms.task
         apart = max(task.duration, 0.0 if task.rule is None else task.rule.apart) + 1.0

@@ -11,10 +11,10 @@ import pytest
 import tacit
 from tacit.agents.catalogue import from_people
 from tacit.cli import main as cli
+from tacit.experiment_spec import Named
 from tacit.problems.tabular_benchmarks import random_mdp
 from tacit_lab.bench import by_hand, peer_rlberry, search, speed, utility
 from tacit_lab.sweep.spec import Choose
-from tacit_lab.sweep.task import Named
 
 SMALL = random_mdp(seed=1)
 
@@ -190,4 +190,4 @@ def test_searches_beside_a_peer_that_is_not_there(monkeypatch) -> None:
 
 def learned_by(environment, agent, people, seeds, users):
     """Fewer people than are asked for: this is about the report."""
-    return tacit.learn(environment, agent, users=users, seeds=seeds)
+    return tacit.simulate(tacit.environment(environment), agent, episodes=users, runs=seeds)

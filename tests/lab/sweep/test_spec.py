@@ -70,7 +70,7 @@ def test_one_and_one_point_zero_are_the_same_task() -> None:
     for epsilon in ("1", "1.0"):
         text = f'{BASE}epsilon = {epsilon}\nagents = "ldp-obi"'
         (item,) = plan(parse(text, Path("study.toml")))
-        digests.add(SweepTask(item.configuration, 0).digest)
+        digests.add(SweepTask(item.configuration).digest)
     assert len(digests) == 1
 
 
@@ -91,7 +91,7 @@ def test_a_task_is_named_by_all_that_determines_it() -> None:
         base + 'participations = 5\napart = "3h"\n',
     )
     items = [plan(parse(text, Path("study.toml")))[0] for text in (base, *others)]
-    digests = {SweepTask(item.configuration, seed).digest for item in items for seed in (0, 1)}
+    digests = {SweepTask(item.configuration.at(seed)).digest for item in items for seed in (0, 1)}
     assert len(digests) == 2 * (1 + len(others))
 
 

@@ -252,6 +252,6 @@ def test_people_of_one_direction_act_alike_and_batches_differ(published) -> None
 
 def test_a_search_learns_behind_a_shuffler() -> None:
     agent = tacit.agent("tacit-search", epsilon=4.0, model="shuffle")
-    result = tacit.learn("gym:CartPole-v1", agent, users=1500, seed=1)
+    result = tacit.simulate(tacit.environment("gym:CartPole-v1"), agent, episodes=1500, seed=1)
     assert result.tests["policy"]["mean"] > 200.0
     assert result.policies[0].policy.sigma == 0.0

@@ -169,7 +169,7 @@ def test_half_the_noise_is_refuted() -> None:
 
 def test_the_agent_runs_it_and_says_what_the_paper_claims() -> None:
     agent = ShuffleOBI(0.5, 1e-6, calibration="paper", reward_bits=2)
-    result = tacit.simulate(PROBLEM, agent, 300, seeds=1)
+    result = tacit.simulate(PROBLEM, agent, 300, runs=1)
     assert np.isfinite(result.regret).all() and result.guarantee.model == "local"
     assert result.guarantee.epsilon == pytest.approx(14 * 0.5)
     notes = " ".join(result.agent["notes"])

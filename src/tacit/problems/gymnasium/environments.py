@@ -222,7 +222,7 @@ def _numbered(space: Space[Any], name: str, what: str) -> Numbered:
         )
     continuous = isinstance(space, Box)
     remedy = (
-        "wrap it: tacit.Discretized(environment, bins) cuts them into cells (--bins)"
+        "tacit.environment(..., bins=...) cuts them into cells (--bins)"
         if continuous and what == "observations"
         else "an environment for tables has Discrete or MultiDiscrete ones, or tuples of them"
     )

@@ -1,7 +1,6 @@
 """Problems as Gymnasium environments: ``tacit/river-swim-v0`` and so on.
 
-They are registered as soon as both tacit and gymnasium are imported, in either order. Where nobody
-imports tacit, ``gymnasium.make("tacit:tacit/river-swim-v0")`` does.
+``tacit.gym`` registers them: ``gymnasium.make("tacit.gym:tacit/river-swim-v0")``.
 """
 
 from __future__ import annotations

@@ -133,19 +133,33 @@ def make_environment(id: str, options: dict[str, Any]) -> Any:
         raise InvalidInput(f"Gymnasium could not make {id!r}: {error}") from None
 
 
+def has_table(id: str) -> bool:
+    """Whether the environment of that id tells its transition table."""
+    made = make_environment(id, {})
+    inner = made.unwrapped
+    found = isinstance(getattr(inner, "P", None), dict) or _tells_dynamics(inner)
+    made.close()
+    return found
+
+
+def _tells_dynamics(inner: Any) -> bool:
+    dynamics = getattr(inner, "dynamics", None)
+    return isinstance(dynamics, Mapping) and DYNAMICS <= set(dynamics)
+
+
 def _read_environment(id: str, options: dict[str, Any]) -> Outcomes:
     environment = make_environment(id, options)
     inner = environment.unwrapped
-    table, dynamics = getattr(inner, "P", None), getattr(inner, "dynamics", None)
+    table = getattr(inner, "P", None)
     if isinstance(table, dict):
         told = _from_table(inner, table)
-    elif isinstance(dynamics, Mapping) and DYNAMICS <= set(dynamics):
-        told = _from_dynamics(dynamics)
+    elif _tells_dynamics(inner):
+        told = _from_dynamics(inner.dynamics)
     else:
         raise InvalidInput(
             f"gym:{id} does not expose its transition table `P`; only toy-text environments such "
             "as FrozenLake-v1, CliffWalking-v1 and Taxi-v4 do, and Sepsis/ICU-Sepsis-v2 its "
-            "`dynamics`; tacit.learn (tacit learn) plays any"
+            "`dynamics`; play:ID plays any"
         )
     environment.close()
     return told

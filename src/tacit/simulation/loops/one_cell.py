@@ -54,12 +54,13 @@ from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
 from tacit.schedules import CappedBatches
+from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import FusedRun
 from tacit.simulation.score import Score, rescore
 from tacit.task.pairs import Pairs, Places, Rows, full_rows
 
 
-class Batch(NamedTuple):
+class CellBatch(NamedTuple):
     """What is public about the batch, and the raw answers of its users: question and cell of each.
 
     ``clock`` holds the number of users still to be served by this policy, its version, and whether
@@ -113,7 +114,7 @@ def close_batch(
     weighing: Weighing,
     state: IntArray,
     number: IntArray,
-    batch: Batch,
+    batch: CellBatch,
     sums: CellSums,
     rng: np.random.Generator,
 ) -> None:
@@ -159,7 +160,7 @@ def plan_batch(
     explore: Explore,
     ties: np.random.Generator,
     posterior: np.random.Generator,
-    batch: Batch,
+    batch: CellBatch,
 ) -> None:
     """The steps of ``NoisyPosteriorPlanner``, or of ``DirectionalPlanner``."""
     begin, end, succ = rows.begin, rows.end, rows.succ
@@ -212,7 +213,7 @@ def one_cell_episodes(
     ties: np.random.Generator,
     posterior: np.random.Generator,
     rng: np.random.Generator,
-    batch: Batch,
+    batch: CellBatch,
     sums: CellSums,
     counts: NoisyCounts,
     places: Places,
@@ -304,9 +305,15 @@ class OneCellRun(FusedRun):
     """tacit-local, batch by batch."""
 
     def __init__(
-        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+        self,
+        problem: TabularMDP,
+        agent: BoundAgent,
+        root: int,
+        run: int,
+        checkpoints: IntArray,
+        people: AttendanceTrace | None = None,
     ) -> None:
-        super().__init__(problem, agent, root, run, checkpoints)
+        super().__init__(problem, agent, root, run, checkpoints, people)
         H, S = problem.horizon, problem.states
         mechanism, schedule = agent.privatizer.device, agent.schedule
         assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)
@@ -329,7 +336,7 @@ class OneCellRun(FusedRun):
         self._places = mechanism.statistic.places
         self._rows = full_rows(*of_moves)
         self._first = np.zeros(self._places.live)
-        self._batch = Batch(
+        self._batch = CellBatch(
             policy=np.zeros((H, S), dtype=np.int64),
             occupancy=np.full((H, S), WEIGHT_STEPS, dtype=np.int64),
             asked=np.zeros(KINDS * H),

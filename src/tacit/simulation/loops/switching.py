@@ -32,6 +32,7 @@ from tacit.privacy import SimulatedNoise
 from tacit.privacy.counters.tree import Tree
 from tacit.privacy.curator.curator import Curator, CuratorSecret
 from tacit.problems.tabular import TabularMDP
+from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import FusedRun
 from tacit.simulation.score import Score, record
 from tacit.statistics.linear import CuratedTransitions
@@ -169,9 +170,15 @@ class SwitchingRun(FusedRun):
     learner: Learner
 
     def __init__(
-        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+        self,
+        problem: TabularMDP,
+        agent: BoundAgent,
+        root: int,
+        run: int,
+        checkpoints: IntArray,
+        people: AttendanceTrace | None = None,
     ) -> None:
-        super().__init__(problem, agent, root, run, checkpoints)
+        super().__init__(problem, agent, root, run, checkpoints, people)
         planner, statistic = agent.planner, agent.statistic
         assert isinstance(planner, LsviPlanner | LsviPlusPlanner) and planner.switching is not None
         assert isinstance(statistic, CuratedTransitions)

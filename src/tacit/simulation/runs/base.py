@@ -17,11 +17,11 @@ from tacit.errors import InvalidInput
 from tacit.kernels.raw.rollout import uniforms_per_episode
 from tacit.learner import BoundAgent, Learner
 from tacit.privacy.base import Secret
-from tacit.privacy.noise import SimulatedNoise
+from tacit.privacy.noise import Noise, SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
-from tacit.simulation.attendance import Attendance
+from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.score import new_score
 from tacit.simulation.users import NUMBERS
 from tacit.streams import planner_streams, stream
@@ -34,29 +34,34 @@ class Run(ABC):
         score: regret so far; ``score.at[0]`` episodes are done.
         final: what was planned after the last user, and from how many users; None before that.
         learner: where learning stands, in runs that have one.
-        attendance: who takes part when, where people come back.
+        people: who takes part when, where people come back.
         period: the number of the one that the open batch is in.
     """
 
     learner: Learner | None = None
-    attendance: Attendance | None = None
 
     def __init__(
-        self, problem: Problem, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+        self,
+        problem: Problem,
+        agent: BoundAgent,
+        root: int,
+        run: int,
+        checkpoints: IntArray,
+        people: AttendanceTrace | None = None,
     ) -> None:
         self.agent = agent
+        self.people = people
         self.period = np.zeros(1, dtype=np.int64)
         self.score = new_score(problem, checkpoints)
         self.streams = planner_streams(root, run)
         self._noise, self._users = stream(root, run, "noise"), stream(root, run, "users")
         self.final: tuple[Publication, int] | None = None
 
-    def come_back(self, attendance: Attendance) -> None:
-        """Let people come back, before the first of them is served."""
-        self.attendance = attendance
-        if self.learner is not None and self.learner.memory is not None:
-            noise, agent = self.learner.noise, self.agent
-            self.learner = Learner(agent, noise, people=attendance.people)
+    def _begin(self, noise: Noise) -> Learner:
+        """A learner before its first user, who remembers as many people as there are."""
+        return Learner(
+            self.agent, noise, people=None if self.people is None else self.people.people
+        )
 
     @abstractmethod
     def advance(self, episodes: int) -> None:
@@ -75,7 +80,7 @@ class Run(ABC):
     def kept(self) -> Arrays:
         """The arrays themselves that the run carries from episode to episode, by name.
 
-        Besides its score, its streams and its learner: ``saving`` keeps these.
+        Besides its score, its streams and its learner: ``simulation.resume`` keeps these.
         """
         memory = None if self.learner is None else self.learner.memory
         return (
@@ -90,11 +95,11 @@ class Run(ABC):
 
     def _renew_if_due(self) -> None:
         """Begin a new period with the batch that begins now, if the clock says so."""
-        learner, came = self.learner, self.attendance
+        learner, trace = self.learner, self.people
         assert learner is not None
-        if came is None or learner.served == learner.agent.task.users:
+        if trace is None or learner.served == learner.agent.task.users:
             return
-        period = came.period_of(learner.served, learner.agent.task.users)
+        period = trace.period_of(learner.served, learner.agent.task.users)
         if learner.served == 0:  # nobody has a budget to renew
             self.period[0] = period
         if learner.agent.plans_again(learner.served):
@@ -125,7 +130,7 @@ def require_counts(agent: BoundAgent) -> None:
     if rule is not None and rule.attendance == "private":
         raise InvalidInput(
             "here batches close when so many people have taken part, and that would show who stays "
-            "away: only tacit.simulate, with a compiled run, closes them by the clock. Let "
+            "away: only a compiled run of a simulation, closes them by the clock. Let "
             "attendance be public"
         )
 
@@ -134,9 +139,15 @@ class FusedRun(Run):
     """What fused loops share: the streams, and the users' uniforms, one row per episode."""
 
     def __init__(
-        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+        self,
+        problem: TabularMDP,
+        agent: BoundAgent,
+        root: int,
+        run: int,
+        checkpoints: IntArray,
+        people: AttendanceTrace | None = None,
     ) -> None:
-        super().__init__(problem, agent, root, run, checkpoints)
+        super().__init__(problem, agent, root, run, checkpoints, people)
         self.problem = problem
         columns = uniforms_per_episode(problem.horizon)
         self._uniforms = np.empty((max(1, NUMBERS // columns), columns))

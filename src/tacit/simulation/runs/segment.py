@@ -9,6 +9,7 @@ from tacit.learner import BoundAgent, Learner
 from tacit.privacy.local.one_number import OneNumber
 from tacit.privacy.noise import SimulatedNoise
 from tacit.problems.base import Problem
+from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import Run
 from tacit.simulation.users import simulated_users
 from tacit.statistics.base import BatchStatistic
@@ -26,11 +27,17 @@ class SegmentRun(Run):
     learner: Learner
 
     def __init__(
-        self, problem: Problem, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+        self,
+        problem: Problem,
+        agent: BoundAgent,
+        root: int,
+        run: int,
+        checkpoints: IntArray,
+        people: AttendanceTrace | None = None,
     ) -> None:
-        super().__init__(problem, agent, root, run, checkpoints)
+        super().__init__(problem, agent, root, run, checkpoints, people)
         self.problem = problem
-        self.learner = Learner(agent, SimulatedNoise(self._noise))
+        self.learner = self._begin(SimulatedNoise(self._noise))
         self.users = simulated_users(problem, self._users)
         self.sums = np.zeros(agent.statistic.layout.size, dtype=np.int64)
         self._lived = 0
@@ -50,11 +57,11 @@ class SegmentRun(Run):
         Where batches close by the clock, that is whoever comes until it is as late as it would be
         after ``learner.left`` users who come evenly: learning goes by that number alone.
         """
-        learner, came = self.learner, self.attendance
-        if came is None or not came.clock:
+        learner, trace = self.learner, self.people
+        if trace is None or not trace.clock:
             return learner.left - self._lived
         share = (learner.served + learner.left) / learner.agent.task.users
-        return came.until(share) - int(self.score.at[0])
+        return trace.until(share) - int(self.score.at[0])
 
     def publish(self) -> None:
         """The next entry of the billboard, and its score."""
@@ -74,7 +81,7 @@ class SegmentRun(Run):
         if self.learner.memory is None:
             statistic.add_many(lives, publication, coins, self.sums)
         else:
-            who = None if self.attendance is None else self.attendance.who[first : first + count]
+            who = None if self.people is None else self.people.who[first : first + count]
             self.learner.add_people(lives, coins, who, self.sums)
         self._lived += count
         if self._to_come() == 0:

@@ -9,6 +9,7 @@ from tacit.learner import BoundAgent, Learner
 from tacit.privacy.noise import Noise, SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
+from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import Interrupted, Run, require_counts
 from tacit.simulation.score import record
 from tacit.trajectory import Trajectory
@@ -28,11 +29,12 @@ class StepwiseRun(Run):
         checkpoints: IntArray,
         stop: threading.Event,
         noise: Noise | None = None,
+        people: AttendanceTrace | None = None,
     ) -> None:
-        super().__init__(problem, agent, root, run, checkpoints)
+        super().__init__(problem, agent, root, run, checkpoints, people)
         require_counts(agent)
         self.problem = problem
-        self.learner = Learner(agent, noise or SimulatedNoise(self._noise))
+        self.learner = self._begin(noise or SimulatedNoise(self._noise))
         self._stop = stop
 
     def _live(self, publication: Publication) -> Trajectory:
@@ -61,4 +63,4 @@ class StepwiseRun(Run):
 
     def _person(self) -> int | None:
         """Who takes part next."""
-        return None if self.attendance is None else int(self.attendance.who[self.learner.served])
+        return None if self.people is None else int(self.people.who[self.learner.served])

@@ -13,12 +13,12 @@ from tacit.arrays import Array, Arrays, IntArray
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent, Learner
 from tacit.problems.base import Problem
-from tacit.simulation.attendance import Attendance
+from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import Run
 from tacit.simulation.score import new_score
 
 
-class FreeRiderRun(Run):
+class UncountedRun(Run):
     """A run of counted participations, spread over all of them.
 
     Regret of a participation is that of the policy which the newest counted one acted on; after the
@@ -28,21 +28,21 @@ class FreeRiderRun(Run):
     Args:
         problem: where everybody lives.
         inner: the run of the counted ones, with a checkpoint after each of them.
-        attendance: who takes part when.
+        people: who takes part when.
         checkpoints: in participations.
     """
 
     def __init__(
-        self, problem: Problem, inner: Run, attendance: Attendance, checkpoints: IntArray
+        self, problem: Problem, inner: Run, people: AttendanceTrace, checkpoints: IntArray
     ) -> None:
         self.agent: BoundAgent = inner.agent
         self.inner = inner
-        self.attendance = attendance
+        self.people = people
         self.period = inner.period
         self.score = new_score(problem, checkpoints)
         self.final = None
         self._problem = problem
-        self._counted = np.concatenate([[0], np.cumsum(attendance.first)])
+        self._counted = np.concatenate([[0], np.cumsum(people.first)])
         self._last = 0.0
         """Regret of the policy that is left when everybody was counted."""
 

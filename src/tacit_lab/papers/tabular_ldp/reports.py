@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from tacit.agents.catalogue import make_agent
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.grid import GRID
 from tacit.learner import BoundAgent
 from tacit.privacy.local.additive import LocalAdditive

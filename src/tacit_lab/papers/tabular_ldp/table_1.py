@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.agents.catalogue import make_agent
 from tacit.arrays import Array
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.policies.tabular import TabularPolicy
 from tacit.privacy.base import Query
 from tacit.privacy.noise import SimulatedNoise

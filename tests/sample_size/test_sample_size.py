@@ -1,4 +1,4 @@
-"""``tacit.plan``: answers that are known, and what it says where there is none."""
+"""``tacit.sample_size``: answers that are known, and what it says where there is none."""
 
 import dataclasses
 import threading
@@ -16,10 +16,9 @@ from tacit.learner import BoundAgent
 from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.privacy import Exact
 from tacit.publication import Publication
-from tacit.sample_size.answer import Answer, about, extrapolate
-from tacit.sample_size.measure import Measured
+from tacit.sample_size import Limits, SampleSize, random_experiments, sample_size
+from tacit.sample_size.answer import Measured, SizeAnswer, about, extrapolate
 from tacit.sample_size.search import _sizes
-from tacit.sample_size.settings import on_random
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
 
@@ -57,33 +56,53 @@ class Known(tacit.Agent):
         return BoundAgent(task, counts, Exact(counts, task), planner, every_tenth)
 
 
-def quick(problem: Any = ARMS, agent: Any = None, **more: Any) -> tacit.Plan:
-    given: dict[str, Any] = {"runs": 2, "most": 3000, "seconds": None} | more
-    return tacit.plan(problem, agent or Known(), **given)
+def named(agent: Any) -> Any:
+    """An agent, or the one of that name, which is asked about at one epsilon or at none."""
+    private = isinstance(agent, str) and agent.startswith("tacit-")
+    return tacit.agent(agent, epsilon=1.0) if private else agent
+
+
+def quick(problem: Any = ARMS, agent: Any = None, **more: Any) -> SampleSize:
+    most, seconds = more.pop("most", 3000), more.pop("seconds", None)
+    runs, seed, task = more.pop("runs", 2), more.pop("seed", 0), more.pop("task", None)
+    learner = named(agent) or Known()
+    if isinstance(problem, Task):
+        study: Any = random_experiments(problem, learner, runs, seed)
+    else:
+        study = tacit.Experiment(
+            problem=problem, agent=learner, episodes=1, runs=runs, seed=seed, task=task
+        )
+    return sample_size(study, limits=Limits(most, seconds), **more)
+
+
+def gaps(found: SampleSize) -> list[float]:
+    """What the best policy of every run earns above the baseline."""
+    problems = [each.problem for each in found.experiments]
+    return [problem.optimal_value() - problem.baseline()[1] for problem in problems]
 
 
 def test_the_number_of_users_is_found_where_it_is_known() -> None:
-    plan = quick(epsilons=[1.0, 4.0], users=500)
+    plan = quick(epsilons=[1.0, 4.0], people=500)
     four, one = plan.answers
     assert (four.epsilon, one.epsilon) == (4.0, 1.0)
-    assert (four.not_below, four.enough) == (100, 300)  # it switches after 150
-    assert (one.not_below, one.enough) == (500, 1000)  # after 600; 500 was asked about
+    assert (four.insufficient, four.sufficient) == (100, 300)  # it switches after 150
+    assert (one.insufficient, one.sufficient) == (500, 1000)  # after 600; 500 was asked about
     assert four.words() == "100 to 300" and one.words() == "500 to 1,000"
     assert plan.smallest_epsilon == 4.0 and plan.warning == ""
     assert plan.verdict == (
         "To close 50% of the gap with 500 users: epsilon 4 is enough; epsilon 1 is not enough."
     )
-    assert one.measured[-1].closed == (1.0, 1.0) and one.measured[0].closed == (0.0, 0.0)
+    assert one.measured[-1].gap_closed == (1.0, 1.0) and one.measured[0].gap_closed == (0.0, 0.0)
 
 
 def test_what_is_not_reached_is_measured_and_what_is_guessed_says_so() -> None:
     plan = quick(epsilons=[1.0, 0.1], most=3000)
     small = plan.answers[1]
-    assert small.enough is None and small.not_below == small.last == 3000
+    assert small.sufficient is None and small.insufficient == small.last == 3000
     assert small.words() == "not below 3,000" and small.extrapolated == 100_000
     assert small.note() == "extrapolated, not simulated: about 100,000"
     assert plan.verdict == plan.warning == ""  # no population was asked about
-    asked = quick(epsilons=[0.1], users=300, most=300)
+    asked = quick(epsilons=[0.1], people=300, most=300)
     assert asked.smallest_epsilon is None and "epsilon 0.1 is not enough" in asked.warning
 
 
@@ -108,9 +127,9 @@ def test_a_real_agent_needs_fewer_users_with_more_epsilon() -> None:
     )
     plan = quick(noisy, "tacit-joint", epsilons=[8.0, 0.005], runs=4, most=1000)
     large, small = plan.answers
-    assert large.enough is not None and small.enough is None
+    assert large.sufficient is not None and small.sufficient is None
     assert small.measured[-1].interval.value < large.measured[-1].interval.value
-    assert small.not_below >= large.not_below
+    assert small.insufficient >= large.insufficient
 
 
 def test_the_same_seed_gives_the_same_plan() -> None:
@@ -126,15 +145,16 @@ def test_the_same_seed_gives_the_same_plan() -> None:
 def test_without_a_problem_random_ones_of_the_size_are_simulated() -> None:
     task = Task("tabular", 3, {"states": 4, "actions": 2}, homogeneous=False, users=1)
     plan = quick(task, "optimal", runs=3, most=100)
-    problems = plan.setting.problems
+    problems = [each.problem for each in plan.experiments]
     assert len({p.P.tobytes() for p in problems}) == 3  # type: ignore[attr-defined]
     assert all(p.P.shape == (3, 4, 2, 4) for p in problems)  # type: ignore[attr-defined]
-    assert all(plan.setting.gap(run) >= 0.03 for run in range(3))
-    assert plan.setting.bind(0, tacit.agent("psrl"), 50).task == Task(
+    assert all(gap >= 0.03 for gap in gaps(plan))
+    asked = plan.experiments[0].with_(agent="psrl", episodes=50)
+    assert asked.bound.task == Task(
         "tabular", 3, {"states": 4, "actions": 2}, homogeneous=False, users=50
     )
     assert "3 random problems of 4 states, 2 actions, 3 steps" in plan.method
-    again = quick(task, "optimal", runs=3, most=100).setting.problems
+    again = [each.problem for each in quick(task, "optimal", runs=3, most=100).experiments]
     assert all(np.array_equal(a.P, b.P) for a, b in zip(problems, again, strict=True))  # type: ignore[attr-defined]
 
 
@@ -143,16 +163,16 @@ def test_random_problems_keep_what_the_task_declares_of_its_table() -> None:
     known["allowed"] = np.array([[True, True], [True, True], [False, True]])
     task = Task("tabular", 3, {"states": 3, "actions": 2}, True, users=1, known=known)
     for told in (task, dataclasses.replace(task, known={"terminal": known["terminal"]})):
-        setting = on_random(told, 2, seed=0)
-        assert setting.bind(1, tacit.agent("psrl"), 50).task == dataclasses.replace(told, users=50)
-        assert setting.gap(0) > 0
+        _, second = random_experiments(told, "psrl", 2)
+        bound = second.with_(episodes=50).bound
+        assert bound.task == dataclasses.replace(told, users=50)
 
 
 def test_a_task_beside_a_problem_is_what_the_learner_is_told() -> None:
     task = Task("tabular", 1, {"states": 1, "actions": 2}, True, users=1, participations=3)
     plan = quick(task=task, epsilons=[4.0])
-    assert plan.setting.bind(0, Known(), 70).task.participations == 3
-    assert plan.setting.name == "two arms, 2 runs"
+    assert plan.experiments[0].with_(episodes=70).bound.task.participations == 3
+    assert plan.simulated == "two arms, 2 runs"
 
 
 def test_an_agent_that_takes_no_more_users_says_why() -> None:
@@ -176,7 +196,7 @@ def test_stopped_it_keeps_what_was_measured() -> None:
 def test_time_ends_it_without_harm() -> None:
     plan = quick(agent=Known(after=1e9), epsilons=[1.0], most=10**9, seconds=0.5)
     assert not plan.interrupted and 100 <= plan.answers[0].last < 10**9
-    assert plan.answers[0].not_below == plan.answers[0].last
+    assert plan.answers[0].insufficient == plan.answers[0].last
 
 
 def test_sizes_grow_and_meet_the_population() -> None:
@@ -189,12 +209,12 @@ def test_sizes_grow_and_meet_the_population() -> None:
 def test_confidence_decides() -> None:
     sure, open_ = Measured(1000, (0.6, 0.7, 0.65), 1.0), Measured(300, (0.0, 1.0, 0.5), 1.0)
     low = Measured(100, (0.1, 0.0, 0.05), 1.0)
-    answer = Answer(1.0, 0.5, (low, open_, sure))
-    assert (answer.not_below, answer.enough) == (100, 1000)
-    assert Answer(1.0, 0.5, (low, open_)).words() == "not below 100"
-    assert Answer(1.0, 0.5, (low, open_)).note() == "not decided at 300"
-    assert Answer(1.0, 0.5, (open_,)).words() == "not decided up to 300"
-    assert extrapolate([answer, Answer(0.5, 0.5, (low,))]) == {0.5: 4000}
+    answer = SizeAnswer(1.0, 0.5, (low, open_, sure))
+    assert (answer.insufficient, answer.sufficient) == (100, 1000)
+    assert SizeAnswer(1.0, 0.5, (low, open_)).words() == "not below 100"
+    assert SizeAnswer(1.0, 0.5, (low, open_)).note() == "not decided at 300"
+    assert SizeAnswer(1.0, 0.5, (open_,)).words() == "not decided up to 300"
+    assert extrapolate([answer, SizeAnswer(0.5, 0.5, (low,))]) == {0.5: 4000}
     assert about(999_999_999) == "about 1 billion"
 
 
@@ -205,8 +225,10 @@ def test_bad_questions_are_explained() -> None:
         ({"most": None}, "seconds = None needs most"),
         ({"epsilons": []}, "epsilons is empty"),
         ({"epsilons": [0.0]}, "epsilon = 0,"),
+        ({"people": 5}, "people = 5"),
         ({"agent": "psrl", "epsilons": [1.0]}, "psrl takes no epsilon"),
         ({"problem": "known", "agent": "psrl"}, "known"),
+        ({"problem": tacit.environment("FrozenLake-v1", rewards=(0, 1))}, "only played"),
     ):
         with pytest.raises(tacit.TacitError, match=words):
             quick(**more)  # type: ignore[arg-type]
@@ -218,7 +240,7 @@ def test_bad_questions_are_explained() -> None:
 
 
 def test_lines_hold_at_80_columns_and_a_plot_is_drawn(tmp_path: Path) -> None:
-    plan = quick(epsilons=[1.0, 0.1], users=500)
+    plan = quick(epsilons=[1.0, 0.1], people=500)
     table = str(plan).split("\n")[:4]
     assert table[1].split() == ["epsilon", "users", "closed", "with"]
     assert max(map(len, table)) <= 80 and "500 to 1,000" in table[2]
