@@ -105,7 +105,7 @@ def test_a_missing_extra_is_a_sentence_with_the_pip_line(code, extra, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "words", ["demo", "sweep x.toml", "report x", "serve x.toml", "fleet x.toml"]
+    "words", ["demo", "sweep x.toml", "report x", "serve x.toml", "admin check x.toml"]
 )
 def test_commands_say_it_too(words: str, tmp_path: Path) -> None:
     code = (

@@ -6,7 +6,7 @@
 A database is made once and copied, so that every server has the same tokens and the same root of
 its plans. Then each fleet takes part, batch by batch: pages in a real Chromium, whose origin is not
 the server's; devices in Node; devices in Python. At the end every report was counted once,
-``--verify`` finds every policy again, and all servers published the same bytes.
+``tacit admin verify`` finds every policy again, and all servers published the same bytes.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ def compare(
         with serving(place, origin) as address:
             published[name] = run(address, made, send)
         seconds[name] = round(time.monotonic() - began, 1)
-        check = [*TACIT, "serve", str(place / "task.toml"), "--verify"]
+        check = [*TACIT, "admin", "verify", str(place / "task.toml")]
         subprocess.run(check, check=True, stdout=subprocess.DEVNULL)
     (first, *others) = published.values()
     assert len(first) > 2 and all(one == first for one in others), "the policies differ"

@@ -47,7 +47,7 @@ class Returning(World):
         self.folder = folder
         with Collector.open(self.deployment) as collector:
             self.people = collector.tokens.issue("device", PEOPLE, "soak")
-            self.publication: Publication = collector.billboard.publication(0)
+            self.publication: Publication = collector.publications.publication(0)
         self.lives: dict[str, list[dict[str, Any]]] = {person: [] for person in self.people}
         self.folded = np.zeros(self.deployment.bound.statistic.layout.size, dtype=np.int64)
 

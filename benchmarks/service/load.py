@@ -85,7 +85,7 @@ class Case:
         self.deployment = Deployment.load(path)
         with contextlib.closing(Collector.open(self.deployment)) as collector:
             (self.token,) = collector.tokens.issue("device", 1, "load")
-            self.publication = collector.billboard.history()[0].publication
+            self.publication = collector.publications.history()[0].publication
         self.path = path
         self._pool = self._messages(40)
         self._rules = rules_hash(self.deployment.rules)

@@ -191,7 +191,7 @@ class World:
             total[0] = sum(numbers)
             return total
         with Collector.open(self.deployment) as collector:
-            publication = collector.billboard.published(0).publication
+            publication = collector.publications.published(0).publication
         users = len(numbers)
         rewards = np.stack([np.array(numbers) / 2**24, np.zeros(users)], axis=1)
         states, actions = np.zeros((users, 3), int), np.zeros((users, 2), int)
@@ -208,7 +208,7 @@ class World:
         bound = self.deployment.bound
         if self.mode == "local":
             with Collector.open(self.deployment) as collector:
-                blocks = collector.billboard.published(collector.status().version).release.blocks
+                blocks = collector.publications.published(collector.status().version).release.blocks
             flat = np.concatenate([blocks[b.name].ravel() for b in bound.privatizer.layout.blocks])
             return np.rint(flat / GRID).astype(np.int64)
         total = np.zeros(bound.statistic.layout.size, dtype=np.int64)

@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.policies.tabular import TabularPolicy
 from tacit.problems import TabularMDP
-from tacit_service.rehearsal.people import Population
+from tacit_service.rehearsal.people import TablePeople
 
 MOODS = ("low", "fair", "good")
 ACTIVITIES = ("still", "moved")
@@ -39,11 +39,11 @@ TYPES = {
 }
 
 
-def coach() -> Population:
+def coach() -> TablePeople:
     """The population that coach.toml names."""
     nothing = TabularPolicy(np.zeros((HORIZON, len(STATES)), dtype=np.int64))
     people = [(share, _problem(name, effect)) for name, (share, effect) in TYPES.items()]
-    return Population(people, {"say nothing": nothing})
+    return TablePeople(people, {"say nothing": nothing})
 
 
 def _problem(name: str, effect: dict[str, tuple[tuple[int, ...], ...]]) -> TabularMDP:

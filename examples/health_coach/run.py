@@ -34,7 +34,7 @@ def main() -> None:
         shutil.copy(HERE / file, given.out)
     deployment, tokens = given.out / name, given.out / f"{name}.tokens"
     if not tokens.exists():
-        issue = [*TACIT, "tokens", str(deployment), "issue", "--out", str(tokens)]
+        issue = [*TACIT, "admin", "tokens", str(deployment), "issue", "--out", str(tokens)]
         count = max(10000, given.users)
         subprocess.run([*issue, "--count", str(count)], check=True, stdout=sys.stderr)
     server = subprocess.Popen(
@@ -42,7 +42,8 @@ def main() -> None:
     )
     try:
         address = wait_for_address(server, quiet=given.json)
-        fleet = [*TACIT, "fleet", str(deployment), "--address", address, "--tokens", str(tokens)]
+        fleet = [*TACIT, "admin", "rehearse", str(deployment), "--address", address]
+        fleet += ["--tokens", str(tokens)]
         fleet += ["--users", str(given.users), *(["--json"] if given.json else [])]
         subprocess.run(fleet, check=True)
     finally:

@@ -78,6 +78,7 @@ def main() -> None:
     if not tokens.exists():
         issue = [
             *TACIT,
+            "admin",
             "tokens",
             str(deployment),
             "issue",
@@ -99,7 +100,7 @@ def main() -> None:
     )
     try:
         visit["collector"] = wait_for_address(server, quiet=False)
-        fleet = [*TACIT, "fleet", str(deployment), "--address", visit["collector"]]
+        fleet = [*TACIT, "admin", "rehearse", str(deployment), "--address", visit["collector"]]
         fleet += ["--tokens", str(tokens), "--users", str(given.users)]
         subprocess.run(fleet, check=True, stdout=subprocess.DEVNULL)
         threading.Thread(target=page.serve_forever, daemon=True).start()

@@ -135,9 +135,9 @@ class ServiceTarget(Runs):
         try:
             lived = [np.zeros(self._deployment.bound.statistic.layout.size, dtype=np.int64)]
             released: list[Array] = []
-            served, edges = 0, collector.planning.edges
-            while (end := edges[(version := collector.policy().version) + 1]) < self._users:
-                public = collector.billboard.published(version).publication
+            served, boundaries = 0, collector.planning.boundaries
+            while (end := boundaries[(version := collector.policy().version) + 1]) < self._users:
+                public = collector.publications.published(version).publication
                 batch = [
                     self.people[i].lives[world] for i, world in enumerate(worlds) if not served
                 ]
@@ -162,7 +162,7 @@ class ServiceTarget(Runs):
         planning = collector.planning
         with planning.store.read() as connection:
             secret = planning.mode.load(connection)
-        release: Any = collector.billboard.published(version).release
+        release: Any = collector.publications.published(version).release
         assert secret is not None
         return self._deployment.bound.privatizer.shown(secret, release)
 

@@ -25,7 +25,7 @@ from tacit_service.modes.joint import JointMode
 from tacit_service.modes.local import LocalMode
 from tacit_service.modes.periods import Periods
 from tacit_service.planning.loop import Lease
-from tacit_service.planning.publications import Billboard, Edges, timeline
+from tacit_service.planning.publications import BatchBoundaries, PublicationStore, timeline
 from tacit_service.planning.step import Planning
 from tacit_service.planning.verify import Verdict, verify
 from tacit_service.responses import (
@@ -42,7 +42,7 @@ from tacit_service.responses import (
 from tacit_service.storage import database as db
 from tacit_service.storage import schema as schema
 from tacit_service.storage.database import Store
-from tacit_service.storage.identity import Claim, claim_of
+from tacit_service.storage.identity import TaskIdentity, open_identity
 from tacit_service.storage.ledger import NODE, DatabaseLedger, charged, statement
 
 Clock = Callable[[], float]
@@ -84,7 +84,7 @@ class Collector:
 
     Attributes:
         deployment: what is served.
-        billboard: every publication so far, with what it was learned from.
+        publications: every publication so far, with what it was learned from.
         tokens: who may send reports, and who may see the ledger.
         ids: who decides the ids of reports: fixed when the database was made.
         rules: how devices make their reports: likewise.
@@ -99,12 +99,12 @@ class Collector:
         self,
         deployment: Deployment,
         store: Store,
-        claim: Claim,
+        identity: TaskIdentity,
         clock: Clock,
         steady: Clock,
     ) -> None:
         self.deployment = deployment
-        root, self.ids, self.rules = claim
+        root, self.ids, self.rules = identity
         self._made_by = rules_hash(self.rules)
         self.clock, self.steady = clock, steady
         self.readiness = Readiness(store, steady, deployment.stem)
@@ -112,24 +112,24 @@ class Collector:
         seat = functools.partial(messages.seat, task_id=deployment.task_id)
         self.tokens = Tokens(store, clock, seat if self.ids == "token" else None)
         self._store = store
-        self.billboard = Billboard(deployment, store)
-        self._edges = Edges(deployment.bound)
+        self.publications = PublicationStore(deployment, store)
+        self._boundaries = BatchBoundaries(deployment.bound)
         self._mode: Mode
         if deployment.model == "local":
-            self._mode = LocalMode(deployment, self.billboard)
+            self._mode = LocalMode(deployment, self.publications)
         else:
-            self._mode = JointMode(deployment, store, self.billboard, self._edges, clock)
+            self._mode = JointMode(deployment, store, self.publications, self._boundaries, clock)
         self._tickets: Tickets | None = None
         if deployment.ticketed:
-            self._tickets = Tickets(deployment, store, self._edges, root, clock)
+            self._tickets = Tickets(deployment, store, self._boundaries, root, clock)
         kind = TicketIntake if deployment.ticketed else Intake
         self._intake = kind(deployment, store, self._mode, Acceptance(deployment, clock), clock)
         self.planning = Planning(
             deployment,
             store,
-            self.billboard,
+            self.publications,
             self._mode,
-            self._edges,
+            self._boundaries,
             root,
             clock,
             steady,
@@ -147,8 +147,8 @@ class Collector:
         try:
             with store.write() as connection:
                 schema.migrate(connection)
-                deployment, claim = claim_of(connection, deployment)
-            collector = cls(deployment, store, claim, clock, steady)
+                deployment, identity = open_identity(connection, deployment)
+            collector = cls(deployment, store, identity, clock, steady)
             collector._check()
             if collector._newest() < 0:
                 collector.planning.first()
@@ -183,13 +183,13 @@ class Collector:
 
     def policy(self, version: int | None = None) -> PolicyBody:
         """The newest publication, or an older one, as it is sent."""
-        return self.billboard.entry(self._newest() if version is None else version)[1]
+        return self.publications.entry(self._newest() if version is None else version)[1]
 
-    def taking(self, version: int) -> Taking:
+    def would_accept(self, version: int) -> Taking:
         """The body of GET /v1/taking: public, and the same for everybody who asks."""
         obstacle = self._intake.obstacle(version)
         try:
-            name = self.billboard.entry(version)[1].hash
+            name = self.publications.entry(version)[1].hash
         except UnknownVersion:
             name = None
         reason, message = obstacle or (None, None)
@@ -254,11 +254,11 @@ class Collector:
                 continue
             if token is not None and token.seat is not None and not self.deployment.by_period:
                 if not self._assigned(token.seat, entry.name):
-                    entry.spoil("invalid", CHOSEN)
+                    entry.mark_invalid("invalid", CHOSEN)
             if report.rules is None and self.deployment.form != 1 and self._tickets is None:
-                entry.spoil("invalid", NO_RULES)
+                entry.mark_invalid("invalid", NO_RULES)
             elif report.rules not in (None, self._made_by):
-                entry.spoil("invalid", OTHER_RULES)
+                entry.mark_invalid("invalid", OTHER_RULES)
         return Upload(entries, token, reports)
 
     def _assigned(self, seat: bytes, name: str, numbers: range | None = None) -> bool:
@@ -286,7 +286,7 @@ class Collector:
             for entry in upload.entries:
                 seat = None if entry.token is None else entry.token.seat
                 if seat is not None and not self._assigned(seat, entry.name, numbers):
-                    entry.spoil("invalid", ANOTHER_PERIOD)
+                    entry.mark_invalid("invalid", ANOTHER_PERIOD)
 
     def settle(self, uploads: Sequence[Upload]) -> list[UploadAnswer]:
         """The second half, of many uploads in one transaction; durable when this returns.
@@ -324,7 +324,7 @@ class Collector:
                 alike.setdefault(named, []).append((entry, report.message))
         for (version, name), sent in alike.items():
             try:
-                publication, body = self.billboard.entry(version)
+                publication, body = self.publications.entry(version)
                 problem = None if name in (None, body.hash) else ANOTHER.format(version=version)
             except UnknownVersion:
                 problem = f"version {version} was never published"
@@ -332,7 +332,7 @@ class Collector:
                 self._mode.decode(sent, publication)
                 continue
             for entry, _ in sent:
-                entry.spoil("stale", problem)
+                entry.mark_invalid("stale", problem)
 
     def guarantee(self) -> dict[str, Any]:
         """The guarantee as JSON, and in plain words."""
@@ -368,7 +368,7 @@ class Collector:
             trouble = LEDGER
         if trouble is None and not alive:
             trouble = NOBODY
-        missing = self._edges[now.version + 1] - now.accepted
+        missing = self._boundaries[now.version + 1] - now.accepted
         return Status(
             accepted=now.accepted,
             population=now.population,
@@ -383,12 +383,12 @@ class Collector:
             trouble=trouble,
         )
 
-    def state(self) -> task_state.State:
+    def state(self) -> task_state.TaskState:
         """Open, paused or closed."""
         with self._store.read() as connection:
             return task_state.read(connection)
 
-    def turn(self, word: task_state.Word) -> task_state.State:
+    def set_state(self, word: task_state.Word) -> task_state.TaskState:
         """Pause the task, open it again, or close it for good; every process follows at once."""
         return task_state.change(self._store, word, self.clock(), self.deployment.stem)
 

@@ -46,4 +46,4 @@ def configure(form: Form) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_Lines(form))
     logging.basicConfig(handlers=[handler])
-    logging.getLogger("tacit").setLevel(logging.INFO)
+    log.setLevel(logging.INFO)

@@ -24,10 +24,6 @@ class UnknownVersion(InvalidInput):
     """A request names a policy version that was never published."""
 
 
-class Exists(InvalidInput):
-    """There is a task of that name already."""
-
-
 class TaskClosed(InvalidInput):
     """The operator closed the task."""
 
@@ -48,7 +44,7 @@ class Unavailable(TacitError):
         self.reason = reason
 
 
-class Refused(TacitError):
+class ServiceRefused(TacitError):
     """The stored state must not be used as it is; the message says what to do.
 
     Attributes:

@@ -120,7 +120,7 @@ def populate(
         while (left := users - collector.status().accepted) > 0:
             status = collector.status()
             send = min(left, status.next_batch)
-            publication = collector.billboard.published(status.version).publication
+            publication = collector.publications.published(status.version).publication
             collector.upload(deployment.task_id, people.reports(publication, send), None)
             clock.now += send / users * 86_400.0 * days * (0.6 + 0.75 * people.rng.random())
             clock.now = min(clock.now, time.time())

@@ -111,7 +111,7 @@ def test_both_clients_on_the_same_tapes_lead_to_the_same_policies(tmp_path, mode
         with devices.serving(copied, "https://page.example.org") as address:
             assert fleet(address, people) == ["accepted"] * PEOPLE
             published[name] = policies(address)
-        check = [*devices.TACIT, "serve", str(copied / "task.toml"), "--verify"]
+        check = [*devices.TACIT, "admin", "verify", str(copied / "task.toml")]
         subprocess.run(check, check=True, stdout=subprocess.DEVNULL)
     assert len(published["node"]) > 2
     if model == "local":

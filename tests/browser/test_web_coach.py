@@ -99,7 +99,7 @@ def test_every_policy_can_be_worked_out_again(page) -> None:
     _, out = page
     done = subprocess.run(
         [sys.executable, "-c", "from tacit.cli.main import main; main()"]
-        + ["serve", str(out / "web.toml"), "--verify"],
+        + ["admin", "verify", str(out / "web.toml")],
         capture_output=True,
         text=True,
     )

@@ -8,7 +8,7 @@ import pytest
 
 from tacit.cli import main
 
-GROUPS = ("tacit.commands", "tacit.lists")
+GROUPS = ("tacit.commands", "tacit.lists", "tacit.experiments")
 
 
 @pytest.fixture
@@ -22,6 +22,7 @@ def installed(monkeypatch):
         )
         own = [c for c in main.app.registered_commands if c.name not in ("bench", "reproduce")]
         monkeypatch.setattr(main.app, "registered_commands", own)
+        monkeypatch.setattr(main.app, "registered_groups", [])
         main.add_commands.cache_clear()
 
     yield pretend

@@ -51,7 +51,7 @@ from tacit.statistics.one_step import OneStep
 from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 from tacit_service.config.deployment import Deployment
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage.witness import Mark, Witness
 
 PROBLEM = tacit.problem("random-mdp", seed=1)
@@ -167,7 +167,7 @@ def takes_other_content(broken: type[Witness]) -> bool:
             witness.note(Mark(release, f"digest {release}"), b"noise")
         try:
             witness.check(Mark(1, "of other content"))
-        except Refused:
+        except ServiceRefused:
             return False
     return True
 

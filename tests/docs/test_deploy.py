@@ -19,7 +19,7 @@ from tacit_service.config.deployment import Deployment
 from tacit_service.http.errors import CODES
 from tacit_service.http.metrics import Metrics
 from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage import schema
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,7 +82,7 @@ def test_every_command_runs_as_it_is_written(tmp_path: Path) -> None:
 
 
 def test_consent_texts_are_what_the_command_prints(tmp_path: Path) -> None:
-    shown = [block for block in blocks("console") if "--consent" in block.split("\n")[0]]
+    shown = [block for block in blocks("console") if "admin consent" in block.split("\n")[0]]
     assert len(shown) == 2
     run(tmp_path, "tacit serve coach.toml --init")
     for block, folder in zip(shown, (tmp_path, ROOT), strict=True):
@@ -115,7 +115,7 @@ def test_keys_are_rotated_and_old_copies_refused_as_the_guide_says(tmp_path: Pat
     with Collector.open(Deployment.load(path)) as collector:
         other = trajectories(collector, np.random.default_rng(7), collector.status().next_batch)
         collector.upload(collector.deployment.task_id, other, None)
-        with pytest.raises(Refused, match="restored from before release 2"):
+        with pytest.raises(ServiceRefused, match="restored from before release 2"):
             PlannerLoop(collector).step()
 
 
@@ -135,11 +135,10 @@ def test_refusals_are_quoted_as_they_are_said() -> None:
 
 def test_metrics_are_named_as_they_are(tmp_path: Path) -> None:
     with small_collector(tmp_path) as collector:
-        metrics = Metrics()
-        counters = metrics.of("small", "local")
-        counters.count_reports(["accepted"])
-        counters.count_request("/", 200, 0.0)
-        text = metrics.text({"small": ("local", collector.status())}).decode()
+        metrics = Metrics("small", "local")
+        metrics.count_reports(["accepted"])
+        metrics.count_request("/", 200, 0.0)
+        text = metrics.text(collector.status()).decode()
     real = set(re.findall(r"^# TYPE (tacit_\w+)", text, re.MULTILINE))
     assert set(re.findall(r"`(tacit_\w+)`", GUIDE)) == real
 
@@ -149,8 +148,10 @@ def test_tables_times_and_options_are_the_real_ones() -> None:
     assert tables == {"secrets", "ledger", "tokens"} and tables <= set(schema.metadata.tables)
     assert f"within {LEASE_SECONDS:g} seconds" in GUIDE
     assert CODES["unavailable"] == 503
-    commands = ("serve", "tokens", "erase", "task", "backup")
-    help_texts = "".join(CliRunner().invoke(app, [name, "--help"]).output for name in commands)
-    used = re.findall(r"^(?:\$ )?tacit (?:serve|tokens|erase|task|backup).*$", GUIDE, re.MULTILINE)
+    admin = ("check", "verify", "consent", "tokens", "state", "erase", "backup", "rehearse")
+    commands = [["serve"], *(["admin", name] for name in admin)]
+    help_texts = "".join(CliRunner().invoke(app, [*name, "--help"]).output for name in commands)
+    used = re.findall(r"^(?:\$ )?tacit (?:serve|admin).*$", GUIDE, re.MULTILINE)
+    assert set(re.findall(r"tacit admin (\w+)", "\n".join(used))) <= set(admin)
     options = {word for line in used for word in re.findall(r"--[a-z]+", line)}
     assert options and {option for option in options if option not in help_texts} == set()

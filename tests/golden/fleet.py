@@ -94,7 +94,7 @@ def measure_fleet(name: str) -> dict[str, str]:
                 sent += [f"{r.id} {r.version} {r.message}".encode() for r in reports]
                 while collector.planning.step():
                     pass
-                *history, last = collector.billboard.history()
+                *history, last = collector.publications.history()
                 bodies = [collector.policy(published.version).body for published in history]
                 finished = collector.status().finished
         assert finished and len(history) > 2 and last.users == USERS

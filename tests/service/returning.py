@@ -94,7 +94,7 @@ def report_of(
 ) -> IncomingReport:
     """The one report of a person in a period (local model)."""
     assert token.seat is not None
-    publication = collector.billboard.publication(collector.policy().version)
+    publication = collector.publications.publication(collector.policy().version)
     name = messages.assigned_id(token.seat, period)
     return report_under(collector.deployment, publication, rng, name)
 
@@ -111,7 +111,7 @@ class Reference:
         """One participation of a person."""
         deployment = self.collector.deployment
         life = messages.unpack_trajectory(report.message, deployment.task.horizon)
-        publication = self.collector.billboard.publication(report.version)
+        publication = self.collector.publications.publication(report.version)
         memory = self.memories.setdefault(person, self.statistic.memory(1))
         coin = np.array([messages.coin(deployment.task_id, report.id)])
         nobody = np.zeros(1, dtype=np.int64)

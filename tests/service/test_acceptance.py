@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, trajectories
 from tacit_service.collector import Collector
-from tacit_service.intake.task_state import State
+from tacit_service.intake.task_state import TaskState
 from tacit_service.intake.uploads import Acceptance
 from tacit_service.planning.loop import PlannerLoop
 
@@ -45,18 +45,18 @@ def test_a_version_is_taken_until_its_time_is_over(
     assert collector.policy().version == 6
     worker = opened(collector.deployment)  # remembers nothing yet
     for version in (0, 1, 5):
-        replaced = collector.billboard.published(version + 1).published_at
+        replaced = collector.publications.published(version + 1).published_at
         clock.now = replaced + WINDOW
         for one in (collector, worker):
-            assert one.taking(version).taken, "devices are told the same"
+            assert one.would_accept(version).taken, "devices are told the same"
             assert send(one, [under[version].pop()]) == ["accepted"], version
         clock.now = replaced + WINDOW + 0.01
         first, second = under[version].pop(), under[version].pop()
         good = make(collector, rng, 1)
-        assert [collector.taking(v).reason for v in (version, 6)] == ["stale", None]
+        assert [collector.would_accept(v).reason for v in (version, 6)] == ["stale", None]
         assert send(collector, [first]) == ["stale"]
         assert send(worker, [second, *good]) == ["stale", "accepted"], "the newest always is"
-    clock.now = collector.billboard.published(1).published_at + WINDOW
+    clock.now = collector.publications.published(1).published_at + WINDOW
     assert send(collector, [under[0].pop(), first]) == ["accepted", "accepted"], "refused, not used"
     clock.now += DAY
     while planner.step():
@@ -74,13 +74,13 @@ def test_a_version_that_was_not_published_is_stale(deploy, opened, clock) -> Non
 def test_a_full_population_is_told_before_anything_is_randomized(deploy, opened) -> None:
     collector = opened(deploy(users=3, batch=3))
     *reports, late = local_reports(collector, np.random.default_rng(2), 4)
-    assert collector.taking(0).taken
+    assert collector.would_accept(0).taken
     assert send(collector, reports) == ["accepted"] * 3
-    taking = collector.taking(0)
+    taking = collector.would_accept(0)
     assert not taking.taken and taking.reason == "population_reached"
     assert send(collector, [late]) == ["refused"]
-    collector.turn("closed")
-    assert collector.taking(0).reason == "closed"
+    collector.set_state("closed")
+    assert collector.would_accept(0).reason == "closed"
 
 
 class Times:
@@ -109,8 +109,9 @@ def test_the_oldest_version_follows_the_rule(times, now, sort) -> None:
         )
         newest = len(times) - 1
         rule = Acceptance(Times, lambda: now)
-        rule.oldest(None, newest // 2, State())  # later publications are read when they are needed
-        oldest = rule.oldest(None, newest, State())
+        # later publications are read when they are needed
+        rule.oldest(None, newest // 2, TaskState())
+        oldest = rule.oldest(None, newest, TaskState())
     replaced = [max(times[: version + 2]) for version in range(newest)]
     taken = [v for v in range(newest) if now <= replaced[v] + 100.0]
     assert oldest == min(taken, default=newest)

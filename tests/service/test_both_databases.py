@@ -28,7 +28,7 @@ from tacit.wire import documents
 from tacit_service.collector import Collector
 from tacit_service.modes.periods import Periods
 from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
-from tacit_service.responses import Refused, Unavailable
+from tacit_service.responses import ServiceRefused, Unavailable
 from tacit_service.storage import database as db
 from tacit_service.storage import schema
 
@@ -50,13 +50,13 @@ def test_an_unknown_schema_version_is_refused(deploy, opened, database) -> None:
     collector = opened(deployment)
     with collector._store.write() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '99'"))
-    with pytest.raises(Refused, match="schema version 99, which this tacit does not know"):
+    with pytest.raises(ServiceRefused, match="schema version 99, which this tacit does not know"):
         Collector.open(deployment)
 
 
 def test_another_task_is_refused(deploy, opened, database) -> None:
     opened(deploy(users=400, more=database or 'database = "sqlite:///one.db"'))
-    with pytest.raises(Refused, match="belongs to another task"):
+    with pytest.raises(ServiceRefused, match="belongs to another task"):
         Collector.open(deploy(users=401, more=database or 'database = "sqlite:///one.db"'))
 
 
@@ -69,7 +69,7 @@ def test_a_task_whose_devices_told_ends_apart_is_refused(
     with monkeypatch.context() as before:
         before.setattr(documents, "terms_forms", lambda _: (form,))
         opened(deploy(text, more=database or 'database = "sqlite:///ends.db"'))
-    with pytest.raises(Refused, match="begun when devices told terminal states apart"):
+    with pytest.raises(ServiceRefused, match="begun when devices told terminal states apart"):
         Collector.open(deploy(text, more=database or 'database = "sqlite:///ends.db"'))
 
 
@@ -173,7 +173,7 @@ def test_a_second_planner_that_lost_its_lease_publishes_nothing(
 
     workers[0].planning._commit = late
     workers[0].planning.step()
-    assert [p.version for p in workers[0].billboard.history()] == [0, 1]
+    assert [p.version for p in workers[0].publications.history()] == [0, 1]
     assert workers[0].policy().body == bodies[0]
 
 
@@ -184,7 +184,7 @@ def test_joint_runs_to_its_end(deploy, opened, database) -> None:
         assert send(collector, trajectories(collector, rng, 30)) == ["accepted"] * 30
         while planner.step():
             pass
-    assert [p.users for p in collector.billboard.history()] == [0, 40, 80, 120]
+    assert [p.users for p in collector.publications.history()] == [0, 40, 80, 120]
     assert collector.status().finished and collector.ledger()["verified"]
 
 

@@ -108,7 +108,7 @@ def test_what_is_remembered_of_people_is_nowhere_in_clear(
     with Collector.open(deployment) as collector:
         token, other = collector.tokens.issue("device", 2, "canary")
         (operator,) = collector.tokens.issue("operator")
-        publication = collector.billboard.publication(0)
+        publication = collector.publications.publication(0)
     actions = np.array([0, 1, 1, 0, 1, 0, 0, 1, 1])
     life = Trajectory([0, 1, 2, 3, 4, 5, 6, 0, 1, 2], actions, np.full(9, 0.25))
     memory = deployment.bound.statistic.memory(1)

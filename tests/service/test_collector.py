@@ -14,7 +14,7 @@ from tacit.learned_policy import load_policy
 from tacit.wire import documents
 from tacit.wire.report_rules import rules_hash
 from tacit_service.planning.loop import PlannerLoop
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 
 
 def send(collector, reports):
@@ -34,7 +34,7 @@ def test_a_task_runs_to_its_end(deploy, opened) -> None:
     assert versions == [1, 2, 3]  # after 100, after 200, and at the end, from everybody
     status = collector.status()
     assert (status.accepted, status.users, status.finished) == (250, 250, True)
-    assert [p.users for p in collector.billboard.history()] == [0, 100, 200, 250]
+    assert [p.users for p in collector.publications.history()] == [0, 100, 200, 250]
     assert collector.policy().version == 3 and not planner.step()
     with pytest.raises(Exception, match="version 4 was never published"):
         collector.policy(4)
@@ -86,7 +86,7 @@ def test_never_one_more_than_the_population(deploy, opened) -> None:
 def test_stale_and_invalid(deploy, opened) -> None:
     collector, rng = opened(deploy(users=1000, batch=100)), np.random.default_rng(4)
     planner = PlannerLoop(collector)
-    first = collector.billboard.history()[0].publication
+    first = collector.publications.history()[0].publication
     early = report_under(collector.deployment, first, rng)
     old = report_under(collector.deployment, first, rng)
     assert send(collector, [early]) == ["accepted"]
@@ -135,9 +135,9 @@ def test_rules_stay_as_they_were_when_the_task_began(deploy, opened, monkeypatch
         made = json.loads(json.dumps(began))
         made["cells"]["step"]["own"] = str(own + off)
         monkeypatch.setitem(vars(deployment), "rules", made)
-        monkeypatch.setattr(type(deployment), "begun_as", lambda self, task_id: self)
+        monkeypatch.setattr(type(deployment), "as_recorded", lambda self, task_id: self)
         if refused:
-            with pytest.raises(Refused, match="other rules than those the task began with"):
+            with pytest.raises(ServiceRefused, match="other rules than those the task began with"):
                 opened(deployment)
         else:
             assert opened(deployment).rules == began, "another machine may round differently"

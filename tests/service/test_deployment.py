@@ -199,7 +199,7 @@ def test_a_duration_decides_how_long_reports_are_taken(tmp_path: Path) -> None:
     assert none.taking == (
         "Reports may name the newest policy and the one before it, however long an episode takes"
     )
-    old = none.begun_as(GOLDEN_ID)
+    old = none.as_recorded(GOLDEN_ID)
     assert (old.task_id, old.form) == (GOLDEN_ID, 1), "tasks that began earlier keep their ids"
     short = parse(TIMED.replace('"7d"', '"10m"'))
     assert (short.delay, short.grace) == (60.0, DAY)

@@ -15,7 +15,7 @@ from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.modes.memory import PREFIX
 from tacit_service.planning.loop import PlannerLoop
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage import schema
 from tacit_service.storage.erase import erase
 from tacit_service.storage.vault import Vault
@@ -41,7 +41,7 @@ def test_edited_terms_are_refused_by_name(deploy, opened) -> None:
     for said, (old, new) in EDITS.items():
         assert old in text
         path.write_text(text.replace(old, new))
-        with pytest.raises(Refused) as refusal:
+        with pytest.raises(ServiceRefused) as refusal:
             Collector.open(Deployment.load(path))
         assert said in str(refusal.value) and "put it back" in str(refusal.value)
     path.write_text(text + "[server]\nport = 9999\n")
@@ -64,7 +64,7 @@ def test_kept_reports_are_erased_and_learning_goes_on(deploy, opened, text, make
         collector.upload(collector.deployment.task_id, make(collector, rng, count), None)
         planner.step()
     assert collector.status().version == 1
-    with pytest.raises(Refused, match="stop it first"):
+    with pytest.raises(ServiceRefused, match="stop it first"):
         erase(collector, "kept")
     planner.stop()
     before = len(rows(collector, table))
@@ -91,12 +91,12 @@ def test_everything_is_erased_and_the_task_is_over(deploy, opened, text, make) -
     for table in (schema.uploads, schema.secrets, schema.learner):
         assert rows(collector, table) == []
     assert collector.upload(deployment.task_id, late, None).outcomes[0].outcome == "refused"
-    assert len(collector.billboard.history()) == 2, "what was published stays"
+    assert len(collector.publications.history()) == 2, "what was published stays"
     if text == JOINT:
         assert not deployment.key_file.exists()
         assert Witness(deployment.witness, deployment.task_id).read().drawn == {}
         collector.close()
-        with pytest.raises(Refused, match="key file"):
+        with pytest.raises(ServiceRefused, match="key file"):
             Collector.open(deployment)
 
 
@@ -110,7 +110,7 @@ def test_the_command_says_what_it_cannot_do(deploy, opened, capsys, monkeypatch)
     collector.close()
     path = str(Path(collector.deployment.folder) / "deployment0.toml")
     for arguments, status in ((["all"], 2), (["all", "--yes", "--json"], 0)):
-        monkeypatch.setattr("sys.argv", ["tacit", "erase", path, *arguments])
+        monkeypatch.setattr("sys.argv", ["tacit", "admin", "erase", path, *arguments])
         with pytest.raises(SystemExit) as left:
             main()
         assert left.value.code == status

@@ -19,7 +19,7 @@ from tacit.privacy.charges import GaussianCharge
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 
 FILE = Path(__file__).with_name("first_series.zip")
 
@@ -46,7 +46,9 @@ def rows(folder: Path, name: str, what: str) -> list[tuple[object, ...]]:
 def test_a_curator_that_added_up_other_sums_is_refused(old: Path) -> None:
     """Tables whose stages are alike have been learned by other sums since."""
     before = rows(old, "joint", "SELECT * FROM secrets")
-    with pytest.raises(Refused, match="another version of tacit.*let the version that began it"):
+    with pytest.raises(
+        ServiceRefused, match="another version of tacit.*let the version that began it"
+    ):
         Collector.open(Deployment.load(old / "joint.toml"))
     assert rows(old, "joint", "SELECT * FROM secrets") == before
 
@@ -104,7 +106,9 @@ def test_other_noise_than_was_charged_is_refused(old: Path, opened, monkeypatch)
     event = deployment.bound.privatizer.event
     other = GaussianCharge(0.08)
     monkeypatch.setattr(type(event), "charge", lambda self: other)
-    with pytest.raises(Refused, match="calibrates the noise differently.*version that began it"):
+    with pytest.raises(
+        ServiceRefused, match="calibrates the noise differently.*version that began it"
+    ):
         opened(deployment)
 
 

@@ -17,9 +17,9 @@ from tacit.privacy.noise import SecureNoise
 from tacit.wire import messages
 from tacit_service.collector import Collector
 from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
-from tacit_service.planning.publications import Billboard
+from tacit_service.planning.publications import PublicationStore
 from tacit_service.planning.step import Planning
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage import schema
 from tacit_service.storage.vault import Vault
 from tacit_service.storage.witness import Mark, Witness
@@ -51,7 +51,7 @@ def test_a_task_runs_to_its_end_and_forgets(deploy, opened, joint_text, draws) -
         assert send(collector, trajectories(collector, rng, 25)) == ["accepted"] * 25
         while planner.step():
             pass
-    published = collector.billboard.history()
+    published = collector.publications.history()
     assert [p.users for p in published] == [0, 40, 80, 120, 180, 200]
     assert [p.release.source for p in published] == ["none"] + ["secure"] * 5
     assert len(draws) == 5  # one node per release of this counter, and one that closes it
@@ -72,7 +72,7 @@ POINTS = {
     "after the charge": ("tacit_service.modes.joint.JointMode._noise", None),
     "after the noise": (Witness, "note"),
     "after the witness": (Planning, "_commit"),
-    "inside the last transaction": (Billboard, "put"),
+    "inside the last transaction": (PublicationStore, "put"),
     "before its commit": ("tacit_service.storage.database.set_progress", None),
 }
 
@@ -151,7 +151,7 @@ class Restored:
         if reports:
             assert send(collector, reports) == ["accepted"] * len(reports)
         self.plan(collector)
-        blocks = collector.billboard.published(2).release.blocks
+        blocks = collector.publications.published(2).release.blocks
         said = [collector.policy(2).body, *(block.tobytes() for block in blocks.values())]
         collector.close()
         return said
@@ -182,7 +182,9 @@ def test_a_restored_database_with_other_reports_publishes_nothing(
     run.turn_back()
     other = trajectories(opened(run.deployment), run.rng, 10)
     for _ in range(2):
-        with pytest.raises(Refused, match="restored from before release 2, .*begin a new task"):
+        with pytest.raises(
+            ServiceRefused, match="restored from before release 2, .*begin a new task"
+        ):
             run.go_on(other)
         other = []
     assert len(draws) == 1 + behind
@@ -209,10 +211,10 @@ def test_a_copy_that_drew_the_same_release_by_itself_is_refused(
     monkeypatch.setattr(Witness, "note", later)
     if content == "other":
         run.late = trajectories(opened(run.deployment), run.rng, 10)
-    with pytest.raises(Refused, match="restored from before release 2"):
+    with pytest.raises(ServiceRefused, match="restored from before release 2"):
         run.go_on(run.late)
     assert len(draws) == 2 + behind
-    with pytest.raises(Refused, match="restored from before release 2"):
+    with pytest.raises(ServiceRefused, match="restored from before release 2"):
         opened(run.deployment)
 
 
@@ -229,10 +231,12 @@ def test_every_release_that_is_out_is_compared_not_only_the_newest(tmp_path: Pat
         witness.note(mark, b"other noise")
         other = mark._replace(digest="of other content")
         for refuses in (witness.check, lambda other: witness.note(other, b"noise")):
-            with pytest.raises(Refused, match=f"restored from before release {mark.releases}"):
+            with pytest.raises(
+                ServiceRefused, match=f"restored from before release {mark.releases}"
+            ):
                 refuses(other)
     assert (tmp_path / "witness").read_bytes() == before, "what is known stays as it was noted"
-    with pytest.raises(Refused, match="is an old copy: it knows 4 releases, the database 6"):
+    with pytest.raises(ServiceRefused, match="is an old copy: it knows 4 releases, the database 6"):
         witness.check(Mark(6, "two ahead"))
     witness.note(Mark(5, "the next one"), b"noise 5")
     assert witness.read().drawn[5].noise == b"noise 5"
@@ -242,16 +246,16 @@ def test_a_missing_or_older_witness_is_refused(deploy, opened, joint_text, tmp_p
     run = Restored(deploy, opened, joint_text, tmp_path)
     witness = run.deployment.witness
     witness.unlink()
-    with pytest.raises(Refused, match="witness .* is missing"):
+    with pytest.raises(ServiceRefused, match="witness .* is missing"):
         Collector.open(run.deployment)
     start = {"task_id": run.deployment.task_id, "releases": 0, "digest": ""}
     witness.write_text(json.dumps(start))
-    with pytest.raises(Refused, match="is an old copy"):
+    with pytest.raises(ServiceRefused, match="is an old copy"):
         Collector.open(run.deployment)
     run.turn_back()
     before = start | {"releases": 2, "digest": "as version 0.2 wrote it"}
     witness.write_text(json.dumps(before))
-    with pytest.raises(Refused, match="restored from before release 2"):
+    with pytest.raises(ServiceRefused, match="restored from before release 2"):
         Collector.open(run.deployment)
 
 
@@ -291,7 +295,7 @@ def test_a_database_restored_under_a_running_planner_is_noticed(
     send(collector, trajectories(collector, rng, 40))
     mark = {"task_id": deployment.task_id, "releases": 1, "digest": "of other noise"}
     deployment.witness.write_text(json.dumps(mark))
-    with pytest.raises(Refused, match="restored"):
+    with pytest.raises(ServiceRefused, match="restored"):
         PlannerLoop(collector).step()
 
 
@@ -311,7 +315,7 @@ def test_whatever_has_the_right_length_is_accepted_and_clipped(deploy, opened, j
     assert send(collector, [short]) == ["invalid"]
     bound = collector.deployment.bound
     contribution = np.zeros(bound.statistic.layout.size, dtype=np.int64)
-    publication = collector.billboard.history()[0].publication
+    publication = collector.publications.history()[0].publication
     for report in reports:
         trajectory = messages.unpack_trajectory(report.message, H)
         bound.statistic.contribute(trajectory, publication, 0, contribution)
@@ -356,7 +360,7 @@ def test_the_noise_in_a_release_is_what_the_guarantee_was_computed_from(
     statistic, H = collector.deployment.bound.statistic, collector.deployment.task.horizon
     reports = trajectories(collector, np.random.default_rng(7), 40)
     exact = np.zeros(statistic.layout.size, dtype=np.int64)
-    one, publication = exact.copy(), collector.billboard.published(0).publication
+    one, publication = exact.copy(), collector.publications.published(0).publication
     for report in reports:
         trajectory = messages.unpack_trajectory(report.message, H)
         statistic.contribute(trajectory, publication, 0, one)
@@ -366,7 +370,7 @@ def test_the_noise_in_a_release_is_what_the_guarantee_was_computed_from(
     planning, privatizer = collector.planning, collector.deployment.bound.privatizer
     with planning.store.read() as connection:
         secret = planning.mode.load(connection)
-    shown = privatizer.shown(secret, collector.billboard.published(1).release)
+    shown = privatizer.shown(secret, collector.publications.published(1).release)
     total = float(np.sum((shown - exact * statistic.layout.units) ** 2)) / privatizer.noise_std**2
     cells = len(shown)
     assert cells == 150
@@ -406,10 +410,10 @@ def test_secrets_are_encrypted_and_need_their_key(deploy, opened, joint_text) ->
     assert send(collector, trajectories(collector, rng, 10)) == ["accepted"] * 10
     collector.close()
     deployment.key_file.write_text(old)
-    with pytest.raises(Refused, match="put back the key file"):
+    with pytest.raises(ServiceRefused, match="put back the key file"):
         send(opened(deployment), trajectories(collector, rng, 1))
     deployment.key_file.chmod(0o644)
-    with pytest.raises(Refused, match="chmod 600"):
+    with pytest.raises(ServiceRefused, match="chmod 600"):
         Collector.open(deployment)
 
 

@@ -36,16 +36,16 @@ def test_cadence_delays_a_policy_and_changes_nothing_in_it(deploy, opened, clock
     assert not planner.step()
     clock.now += 300
     assert planner.step() and not planner.step()
-    assert collector.billboard.history()[-1].users == 60  # exactly one batch, however late it is
+    assert collector.publications.history()[-1].users == 60  # exactly one batch, however late it is
     clock.now += 300
-    assert planner.step() and collector.billboard.history()[-1].users == 120
+    assert planner.step() and collector.publications.history()[-1].users == 120
     assert collector.status().next_batch == 50
 
 
 def test_reports_count_under_the_version_they_name(deploy, opened) -> None:
     collector = opened(deploy(users=1000, batch=60, keep="true"))
     planner, rng = PlannerLoop(collector), np.random.default_rng(2)
-    zero = collector.billboard.published(0).publication
+    zero = collector.publications.published(0).publication
     send(collector, local_reports(collector, rng, 60))
     assert planner.step()
     late = [report_under(collector.deployment, zero, rng) for _ in range(30)]
@@ -65,7 +65,7 @@ def test_a_batch_adds_up_to_the_same_in_small_parts(deploy, opened, monkeypatch)
         monkeypatch.setattr(local, "AT_ONCE", at_once)
         learner = SimpleNamespace(secret=collector.deployment.bound.privatizer.init(), served=0)
         with collector._store.read() as connection:
-            collector._mode.fold(learner, connection, 3, 58)
+            collector._mode.absorb(learner, connection, 3, 58)
         assert learner.served == learner.secret.users == 55
         found.append(learner.secret.sums)
     assert np.array_equal(*found) and found[0].any()
@@ -102,7 +102,7 @@ def test_a_restart_plans_the_same_policy(deploy, opened, monkeypatch) -> None:
     monkeypatch.setattr(collector.planning, "_commit", commit)
     again = opened(deployment)
     assert again.planning.step()
-    assert planned[0] == planned[1] == again.billboard.published(1).publication.policy
+    assert planned[0] == planned[1] == again.publications.published(1).publication.policy
 
 
 def test_absorbed_messages_are_gone_and_ids_stay(deploy, opened) -> None:

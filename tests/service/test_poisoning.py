@@ -26,7 +26,7 @@ def sums(secret: Secret, privatizer) -> np.ndarray:
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_f_reports_move_a_sum_by_f_times_the_bound(deploy, opened, name) -> None:
     deployment = deploy(LOCAL.replace('"tacit-local"', f'"{name}"'))
-    publication = opened(deployment).billboard.publication(0)
+    publication = opened(deployment).publications.publication(0)
     privatizer, f = documents.local_privatizer(deployment.bound), 7
     worst = privatizer.reach(publication)
     privatizer.inspect(worst, publication, 0)
@@ -43,7 +43,7 @@ def test_f_reports_move_a_sum_by_f_times_the_bound(deploy, opened, name) -> None
 def test_a_report_about_one_cell_weighs_no_more_than_the_bound(deploy, opened) -> None:
     """Also the heaviest answer of all: every cell marked is refused, or within the bound."""
     deployment, rng = deploy(), np.random.default_rng(1)
-    publication = opened(deployment).billboard.publication(0)
+    publication = opened(deployment).publications.publication(0)
     privatizer = documents.local_privatizer(deployment.bound)
     taken = 0
     for _ in range(40):
@@ -66,7 +66,7 @@ def test_a_report_about_one_cell_weighs_no_more_than_the_bound(deploy, opened) -
 def test_f_crafted_reports_count_for_f_times_what_is_stated(deploy, opened) -> None:
     """In the release itself, about start states: every mark on one state, or none."""
     deployment, f = deploy(), 9
-    publication = opened(deployment).billboard.publication(0)
+    publication = opened(deployment).publications.publication(0)
     privatizer = documents.local_privatizer(deployment.bound)
     coin = next(k for k in range(99) if deployment.bound.statistic.question(publication, k)[0] == 0)
     _, kind = deployment.bound.statistic.question(publication, coin)
@@ -111,7 +111,7 @@ PERSONAL = LOCAL.replace('tokens = "shared"', 'participations = 2\nteaches = "ev
 def test_nobody_chooses_the_question_where_everybody_has_a_token(deploy, opened) -> None:
     deployment, rng = deploy(PERSONAL), np.random.default_rng(1)
     collector = opened(deployment)
-    publication, task_id = collector.billboard.publication(0), deployment.task_id
+    publication, task_id = collector.publications.publication(0), deployment.task_id
     assert collector.describe()["ids"] == "token"
     mine, other = collector.tokens.issue("device", 2)
     token = collector.tokens.authenticate(mine)
@@ -162,7 +162,7 @@ def test_a_database_older_than_assigned_ids_goes_on_as_it_began(deploy, opened) 
     collector = opened(deployment)
     assert collector.describe()["ids"] == "chosen"
     token = collector.tokens.authenticate(*collector.tokens.issue("device"))
-    publication = collector.billboard.publication(0)
+    publication = collector.publications.publication(0)
     report = report_under(deployment, publication, np.random.default_rng(1))
     (outcome,) = collector.upload(deployment.task_id, [report], token).outcomes
     assert outcome.outcome == "accepted"

@@ -17,7 +17,7 @@ from tacit_service import log_lines
 from tacit_service.collector import Collector
 from tacit_service.http import readiness
 from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
-from tacit_service.responses import Refused, Unavailable
+from tacit_service.responses import ServiceRefused, Unavailable
 from tacit_service.storage.database import Store
 
 DAY = 86_400.0
@@ -77,17 +77,17 @@ def test_a_planner_that_fails_is_unready_and_loses_nothing(
     planning, caplog, monkeypatch, error, word
 ) -> None:
     mode = planning.planning.mode
-    whole = mode.ready
+    whole = mode.prepare_release
 
     def broken(*words) -> None:
         raise error
 
-    monkeypatch.setattr(mode, "ready", broken)
+    monkeypatch.setattr(mode, "prepare_release", broken)
     rng = np.random.default_rng(2)
     assert send(planning, trajectories(planning, rng, 40)) == ["accepted"] * 40
     until(lambda: reason(planning) == word)
     assert "0.25" not in planning.status().trouble.sentence + caplog.text
-    monkeypatch.setattr(mode, "ready", whole)
+    monkeypatch.setattr(mode, "prepare_release", whole)
     until(lambda: planning.policy().version == 1 and reason(planning) is None)
     assert planning.status().users == 40
 
@@ -121,7 +121,7 @@ def test_every_process_shows_the_planners_trouble(deploy, opened, database) -> N
     one, other = opened(deployment), opened(deployment)
     PlannerLoop(one).step()
     assert reason(other) is None
-    one.readiness.planner_failed(Refused("the witness is missing", "state"))
+    one.readiness.planner_failed(ServiceRefused("the witness is missing", "state"))
     assert reason(one) == reason(other) == "state"
     other.readiness.planner_works(leading=False)  # it does not plan, so it cannot know
     assert reason(other) == "state"
@@ -185,7 +185,7 @@ def test_a_damaged_database_is_refused_in_words(tmp_path) -> None:
     path = tmp_path / "not.db"
     path.write_text("a letter, not a database\n" * 100)
     store = Store(f"sqlite:///{path}")
-    with pytest.raises(Refused, match="not a database") as refused, store.write():
+    with pytest.raises(ServiceRefused, match="not a database") as refused, store.write():
         raise AssertionError
     assert refused.value.reason == "damaged"
     store.close()

@@ -35,9 +35,9 @@ from tacit_service.http.uploads import ANSWER
 from tacit_service.modes.memory import KEY, PREFIX
 from tacit_service.modes.periods import Periods
 from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
-from tacit_service.planning.publications import Billboard
+from tacit_service.planning.publications import PublicationStore
 from tacit_service.planning.step import Planning
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage import schema
 from tacit_service.storage.vault import Vault
 
@@ -150,7 +150,7 @@ def test_a_task_that_counted_every_time_goes_on_so(tmp_path, opened) -> None:
     for k in range(30):
         assert send(again, [report_of(again, rng, anna, k)], anna) == ["accepted"]
     again.close()
-    with pytest.raises(Refused, match="belongs to another task"):
+    with pytest.raises(ServiceRefused, match="belongs to another task"):
         opened(write(FIRST, tmp_path, rule='renews = "30d"'))
     assert opened(before).status().accepted == 30  # also where the file says it now
 
@@ -188,9 +188,9 @@ def test_a_report_is_taken_as_long_as_its_episode_allows(tmp_path, opened, clock
     assert send(collector, [report_of(collector, rng, anna, 9)], anna) == ["accepted"]
     clock.now = 104 * DAY + 3 * 3600.0
     assert send(collector, [report_of(collector, rng, ben, 9)], ben) == ["invalid"]
-    collector.turn("paused")
+    collector.set_state("paused")
     clock.now += 20 * DAY
-    collector.turn("open")
+    collector.set_state("open")
     assert send(collector, [report_of(collector, rng, cleo, 10)], cleo) == ["accepted"]
 
 
@@ -336,9 +336,9 @@ def test_the_counter_begins_again_once_whatever_crashes(
         raise Crash
 
     where = {
-        "ready": (type(collector._mode), "ready"),
+        "ready": (type(collector._mode), "prepare_release"),
         "commit": (Planning, "_commit"),
-        "put": (Billboard, "put"),
+        "put": (PublicationStore, "put"),
     }[point]
     for _ in range(2):
         with monkeypatch.context() as patch:
@@ -439,7 +439,7 @@ def test_prefixes_go_on_over_periods_whatever_crashes(tmp_path, opened, clock, m
 
     for _ in range(2):
         with monkeypatch.context() as patch:
-            patch.setattr(Billboard, "put", crash)
+            patch.setattr(PublicationStore, "put", crash)
             with pytest.raises(Crash):
                 stepping(planner.step)
         collector, planner = restarted(collector, opened)
@@ -480,11 +480,11 @@ def test_what_was_remembered_in_another_form_is_refused(tmp_path, opened) -> Non
     (name,) = [name for name in names(collector) if not name.endswith("key")]
     with collector._store.write() as connection:
         collector._mode._vault.put(connection, name, b"short")
-    with pytest.raises(Refused, match="remembered of people has another form"):
+    with pytest.raises(ServiceRefused, match="remembered of people has another form"):
         come(collector, rng, anna)
     with collector._store.write() as connection:
         Vault.delete_under(connection, PREFIX)
-    with pytest.raises(Refused, match="the key that people are remembered under is missing"):
+    with pytest.raises(ServiceRefused, match="the key that people are remembered under is missing"):
         come(collector, rng, anna)
     assert collector.status().accepted == 1
 

@@ -276,7 +276,9 @@ class Machine(RuleBasedStateMachine):
             return number
         bound, life = self.deployment.bound, Trajectory([0, 0, 0], [0, 0], [number / 2**24, 0.0])
         out = np.zeros(bound.statistic.layout.size, dtype=np.int64)
-        bound.statistic.contribute(life, self.collector.billboard.published(0).publication, 0, out)
+        bound.statistic.contribute(
+            life, self.collector.publications.published(0).publication, 0, out
+        )
         return int(bound.statistic.layout.views(out)["gains"][0])
 
     def _exact(self) -> int:
@@ -287,7 +289,7 @@ class Machine(RuleBasedStateMachine):
             total = sum(np.frombuffer(value, dtype="<i8") for value in batches)
             return int(layout.views(np.array(total))["gains"][0]) if batches else 0
         status = self.collector.status()
-        release = self.collector.billboard.published(status.version).release
+        release = self.collector.publications.published(status.version).release
         absorbed = round(float(release.blocks[layout.blocks[0].name].ravel()[0]) / GRID)
         with self.collector._store.read() as connection:
             waiting = LocalMode.kept(connection, status.users, POPULATION)

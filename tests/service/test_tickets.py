@@ -23,7 +23,7 @@ from tacit_service.dashboard.facts import FactReader
 from tacit_service.dashboard.page import Window, render
 from tacit_service.dashboard.view import build
 from tacit_service.planning.loop import PlannerLoop
-from tacit_service.rehearsal.in_process import Inside
+from tacit_service.rehearsal.in_process import InProcessApi
 from tacit_service.responses import IncomingReport
 
 SEARCH = """
@@ -68,7 +68,7 @@ class People:
     """Devices against a collector in the same process, all on one clock."""
 
     def __init__(self, collector: Collector, clock: Callable[[], float]) -> None:
-        self.collector, self.api, self.clock = collector, Inside(collector), clock
+        self.collector, self.api, self.clock = collector, InProcessApi(collector), clock
         self.tokens = iter(collector.tokens.issue("device", 100))
         self.bodies: list[bytes] = []
         upload = self.api.upload
@@ -122,7 +122,7 @@ def test_a_batch_is_assigned_at_the_beginning_and_closed_by_a_public_rule(people
     assert people.plan() == 0, "the others have time until the rule says that it is over"
     clock.now += 10 * 60.0
     assert people.plan() == 1
-    release = people.collector.billboard.published(1).release
+    release = people.collector.publications.published(1).release
     assert release.users == size, "the divisor is the number of people assigned"
     (late,) = devices[-1].send()
     assert (late.outcome, late.reason) == ("unmade", "stale")
@@ -143,7 +143,7 @@ def test_what_is_said_to_be_taken_is_what_an_upload_gets(people, clock) -> None:
 
     def says(version: int) -> str | None:
         """Why it is not taken; what is said is what one of the devices gets."""
-        said = collector.taking(version)
+        said = collector.would_accept(version)
         (delivery,) = devices.pop().send()
         assert people.bodies, "it was sent"
         assert said.taken is (said.reason is None) is (delivery.outcome == "accepted")
@@ -151,18 +151,18 @@ def test_what_is_said_to_be_taken_is_what_an_upload_gets(people, clock) -> None:
         return said.reason
 
     assert says(0) is None
-    collector.turn("paused")
-    assert collector.taking(0).reason == "paused" and not collector.taking(0).taken
-    collector.turn("open")
+    collector.set_state("paused")
+    assert collector.would_accept(0).reason == "paused" and not collector.would_accept(0).taken
+    collector.set_state("open")
     clock.now += WAIT
     assert says(0) is None, "its time has passed, but nobody has shut it"
     assert collector.planning.tickets.shut(0) and collector.status().version == 0
     assert says(0) == "stale", "nothing was planned yet"
     assert people.plan() == 1
     assert says(0) == "stale"
-    assert collector.taking(1).taken and collector.taking(2).reason == "stale"
-    collector.turn("closed")
-    assert collector.taking(1).reason == "closed" and not collector.taking(1).taken
+    assert collector.would_accept(1).taken and collector.would_accept(2).reason == "stale"
+    collector.set_state("closed")
+    assert collector.would_accept(1).reason == "closed" and not collector.would_accept(1).taken
 
 
 def test_a_report_of_the_whole_wire_has_at_most_64_bytes_besides_its_id(people, clock) -> None:
@@ -231,7 +231,7 @@ def test_a_report_without_a_ticket_is_not_taken(people) -> None:
 
 def test_directions_of_a_batch_are_opposite_in_pairs(people) -> None:
     people.plan()
-    policy = people.collector.billboard.publication(0).policy
+    policy = people.collector.publications.publication(0).policy
     size = batch(people.collector)
     z = np.empty((size, 4), dtype=np.int64)
     search_directions(policy.key, np.arange(size), z)
@@ -262,11 +262,11 @@ def test_after_a_crash_everything_goes_on(people, clock, opened) -> None:
 
 def test_a_pause_gives_everybody_more_time(people, clock) -> None:
     devices = [people.begin() for _ in range(batch(people.collector))]
-    people.collector.turn("paused")
+    people.collector.set_state("paused")
     clock.now += 100 * WAIT
     with pytest.raises(NotTaken, match="paused"):
         people.begin()
-    people.collector.turn("open")
+    people.collector.set_state("open")
     assert people.plan() == 0
     clock.now += WAIT
     assert devices[0].send()[0].outcome == "accepted"
@@ -307,7 +307,7 @@ def test_a_search_to_its_end_and_what_the_dashboard_shows(people, clock) -> None
     page = render(build(facts), facts, Window())
     assert page.count("<h2>Mean return of people</h2>") == 2 and "Estimated value</h2>" not in page
     assert '<p class="small">95% band ' in page
-    last = people.collector.billboard.publication(version)
+    last = people.collector.publications.publication(version)
     assert last.policy.sigma == 0.0 and len(last.context["curve"]) == version
     verdict = people.collector.verify()
     assert verdict.sound and verdict.reports == users
@@ -392,7 +392,7 @@ def test_on_postgresql_several_workers_give_every_number_once(
     workers = [opened(deployment) for _ in range(3)]
     people, size = People(workers[0], clock), batch(workers[0])
     tokens = workers[0].tokens.issue("device", size + 4)
-    places = [Inside(worker) for worker in workers]
+    places = [InProcessApi(worker) for worker in workers]
 
     def come(k: int) -> Device | None:
         device = Device(

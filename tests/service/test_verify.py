@@ -58,7 +58,7 @@ def test_the_command(deploy, opened, capsys, monkeypatch) -> None:
     deployment = deploy(users=300, batch=60, keep="true")
     run(opened(deployment), local_reports, 200, 70)
     path = next(deployment.folder.glob("*.toml"))
-    monkeypatch.setattr("sys.argv", ["tacit", "serve", str(path), "--verify", "--json"])
+    monkeypatch.setattr("sys.argv", ["tacit", "admin", "verify", str(path), "--json"])
     with pytest.raises(SystemExit) as end:
         main()
     said = json.loads(capsys.readouterr().out)
@@ -116,7 +116,7 @@ def test_the_same_reports_in_any_order_give_the_same_policies(deploy, opened) ->
         )
     rng = np.random.default_rng(5)
     for _ in range(3):
-        publication = one.billboard.published(one.policy().version).publication
+        publication = one.publications.published(one.policy().version).publication
         reports = [report_under(one.deployment, publication, rng) for _ in range(60)]
         for collector, cut in ((one, 60), (two, 13)):
             order = rng.permutation(60) if collector is two else np.arange(60)

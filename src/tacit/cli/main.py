@@ -62,9 +62,14 @@ def add_commands() -> None:
 
     for point in entry_points(group="tacit.commands"):
         try:
-            app.command(point.name)(point.load())
+            command = point.load()
         except ImportError as error:  # what is left of a removed package must not stop the others
             print(f"tacit: no command {point.name}: {error}", file=sys.stderr)
+            continue
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=point.name)
+        else:
+            app.command(point.name)(command)
 
 
 def main() -> None:

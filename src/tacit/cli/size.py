@@ -1,4 +1,4 @@
-"""``tacit plan``: how many users it takes, before anybody is asked; and what --check says of it."""
+"""``tacit plan``: how many users it takes, before anybody is asked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,15 +21,10 @@ from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.agents.base import Agent
-    from tacit.experiment import Experiment
-    from tacit.problems.base import Problem
-    from tacit.sample_size.search import Watch
+    from tacit.sample_size.measure import Watch
+    from tacit.sample_size.question import Question
     from tacit.task.participation import Participation
     from tacit.task.task import Task
-    from tacit_service.config.deployment import Deployment
-
-CHECK_SECONDS = 5.0
-"""What ``tacit serve --check`` spends on it."""
 
 
 @given.grouped
@@ -83,7 +78,7 @@ def plan(
 
     Example: tacit plan river-swim tacit-local --participations 30
     """
-    from tacit.sample_size import Limits, sample_size
+    from tacit.sample_size import plan as planned
     from tacit.simulation.plot import check_target
 
     if plot is not None:
@@ -95,13 +90,20 @@ def plan(
     if not as_json:
         _rule(asked, named)
     with one_interrupt(), _bar(seconds, quiet=as_json) as progress:
-        found = sample_size(
-            asked.experiments(runs, seed, reveal or ()),
+        found = planned(
+            asked.problem,
+            asked.agent,
+            task=asked.task,
             share=share,
-            people=users if users is not None else asked.users,
+            users=users if users is not None else asked.users,
             epsilons=named.levels,
-            limits=Limits(most, seconds),
+            runs=runs,
+            seed=seed,
+            most=most,
+            seconds=seconds,
             workers=workers,
+            reveal=reveal or (),
+            participations=asked.rule,
             progress=progress,
         )
     files = [] if plot is None else [found.plot(plot)]
@@ -117,7 +119,7 @@ def plan(
         raise typer.Exit(130)
 
 
-def _rule(asked: _Asked, named: _Named) -> None:
+def _rule(asked: Question, named: _Named) -> None:
     """Say on stderr what the agent's own rule asks for, at each epsilon, before anything is run."""
     from tacit.task.task import Task
 
@@ -134,42 +136,6 @@ def _rule(asked: _Asked, named: _Named) -> None:
     if found:
         said = f"By its rule of thumb {agent.name} begins to learn at about {', '.join(found)}."
         print(said, file=sys.stderr)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    problem: Problem | Task
-    agent: Agent | str
-    task: Task | None = None
-    users: int | None = None
-    rule: Participation | int = 1  # besides what a task says itself
-
-    def experiments(
-        self, runs: int = 8, seed: int = 0, reveal: Iterable[str] = ()
-    ) -> Experiment | tuple[Experiment, ...]:
-        """What is simulated: the problem, or random ones of its size."""
-        from tacit.experiment import Experiment
-        from tacit.sample_size import random_experiments
-        from tacit.task.participation import Participation
-        from tacit.task.task import Task
-
-        rule = Participation.of(self.rule)
-        if isinstance(self.problem, Task):
-            if tuple(reveal) or rule != Participation():
-                raise InvalidInput(
-                    "a task says itself what is revealed and how often people take part"
-                )
-            return random_experiments(self.problem, self.agent, runs, seed)
-        return Experiment(
-            problem=self.problem,
-            agent=self.agent,  # type: ignore[arg-type]
-            episodes=1,
-            runs=runs,
-            seed=seed,
-            reveal=frozenset(reveal),
-            participation=rule,
-            task=self.task,
-        )
 
 
 @dataclass(frozen=True)
@@ -197,7 +163,7 @@ class _Named:
             return None
         return given.several(self.epsilon, "--epsilon", given.real)
 
-    def read(self, what: str, agent: str | None, sizes: dict[str, int]) -> _Asked:
+    def read(self, what: str, agent: str | None, sizes: dict[str, int]) -> Question:
         """A file, a problem, or sizes."""
         if what.endswith(".toml"):
             return self._file(Path(what), agent, sizes)
@@ -208,8 +174,10 @@ class _Named:
                 f"tacit plan {what} needs an agent, as in tacit plan river-swim tacit-joint; "
                 "a deployment file (.toml) names its own"
             )
+        from tacit.sample_size.question import Question
+
         problem = self._case(what, agent).problem()
-        return _Asked(problem, self._agent(what, agent), rule=self.rule)
+        return Question(problem, self._agent(what, agent), rule=self.rule)
 
     def _case(self, problem: str, agent: str) -> given.Case:
         from tacit.agents.catalogue import agents
@@ -225,7 +193,8 @@ class _Named:
     def _agent(self, problem: str, agent: str) -> Agent:
         return self._case(problem, agent).agent()
 
-    def _sizes(self, what: str, agent: str | None, sizes: dict[str, int]) -> _Asked:
+    def _sizes(self, what: str, agent: str | None, sizes: dict[str, int]) -> Question:
+        from tacit.sample_size.question import Question
         from tacit.task.task import Task
 
         if agent is not None:
@@ -238,70 +207,27 @@ class _Named:
         tables = {key: sizes[key] for key in ("states", "actions")}
         task = Task("tabular", sizes["horizon"], tables, homogeneous=True, users=1)
         learner = self._agent("random-mdp", what)
-        return _Asked(self.told(task, learner), learner)
+        return Question(self.told(task, learner), learner)
 
-    def _file(self, path: Path, agent: str | None, sizes: dict[str, int]) -> _Asked:
-        from tacit.task.participation import Participation
-        from tacit_service.config.deployment import Deployment
-
+    def _file(self, path: Path, agent: str | None, sizes: dict[str, int]) -> Question:
         if sizes or self.problem_parameters:
             raise InvalidInput(f"{path} says the sizes itself: leave them and -P out")
-        deployment = Deployment.load(path, stored=False)
+        asked = _reader()(path, self.rule)
         if agent is None and (self.agent_parameters or self.delta is not None):
             raise InvalidInput(f"{path} says the agent itself: change it there, or name an agent")
-        rule, own, again = deployment.task.rule, self.rule, self.rule
-        counts = own != Participation() and own == Participation(own.times)
-        if rule is not None and rule.times is None and counts:  # "any" cannot be simulated
-            rule, again = dataclasses.replace(rule, times=own.times), Participation()
-            task = dataclasses.replace(deployment.task, rule=rule)
-            deployment = dataclasses.replace(deployment, task=task)
-        asked = dataclasses.replace(of_deployment(deployment), rule=again)
         if agent is None:
             return asked
         return dataclasses.replace(asked, agent=self._agent("random-mdp", agent))
 
 
-def of_deployment(deployment: Deployment) -> _Asked:
-    """What a file asks: on the problem that [fleet] names, or on random ones of its size."""
-    from tacit_service.rehearsal.people import Searchers, fleet_population
+def _reader() -> Callable[[Path, Participation], Question]:
+    """What reads a deployment file: the service's, found by its entry point."""
+    from importlib.metadata import entry_points
 
-    task, people = deployment.task, dict(deployment.settings.fleet)
-    coming = task.users
-    if task.rule is not None and task.rule.teaches != "first" and task.rule.times is not None:
-        coming = max(1, task.users // task.rule.times)  # people, each of whom comes so often
-    if "problem" not in people:
-        return _Asked(task, deployment.agent, None, coming)
-    found = fleet_population(people, deployment.folder, task)
-    problem: Problem = found.problem if isinstance(found, Searchers) else found.problems[0]
-    return _Asked(problem, deployment.agent, task, coming)
-
-
-def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | None]:
-    """Whether a deployment's population is enough at its epsilon, by a few seconds of simulation.
-
-    In a sentence that warns where it is not shown to be, and as JSON; None if nothing was run.
-    """
-    from tacit.forecast import few_users
-    from tacit.sample_size import Limits, sample_size
-
-    try:
-        asked = of_deployment(deployment)
-        found = sample_size(
-            asked.experiments(),
-            people=asked.users,
-            epsilons=[deployment.agent.parameters()["epsilon"]],
-            limits=Limits(asked.users, CHECK_SECONDS),
-        )
-    except InvalidInput as refused:
-        return f"Outlook: not simulated ({refused})", None
-    few = few_users(deployment.task, deployment.agent)
-    runs = f"{found.runs} simulated runs on {found.simulated}"
-    said = f"{found.verdict} (With 95% confidence, by {runs}.)"
-    said += f" Besides, {few}." if few else ""
-    if not found.warning:
-        return f"Outlook: {said}", found.to_json()
-    more = f"`tacit plan {path}` takes its time over it and tries other epsilons"
-    return f"Warning: {said} {more}.", found.to_json()
+    for point in entry_points(group="tacit.experiments", name="deployment"):
+        read: Callable[[Path, Participation], Question] = point.load()
+        return read
+    raise InvalidInput("a deployment file is read by the service, which is not installed")
 
 
 @contextmanager

@@ -1,21 +1,178 @@
-"""``tacit task`` (pause, resume, close), ``tacit backup`` and ``tacit erase``."""
+"""``tacit admin``: what the operator of a deployment does beside serving it."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import DeploymentFile, Json, one_of
+from tacit.cli.options import DeploymentFile, Json, count, one_of, whole
 from tacit.errors import InvalidInput
+from tacit_service.cli.rehearse import rehearse
+from tacit_service.cli.serve import facts_of, write_tokens
 
+if TYPE_CHECKING:
+    from tacit_service.collector import Collector
+    from tacit_service.responses import Role
+
+MOST_TOKENS = 1_000_000
+"""In one call."""
 ACTIONS = {"pause": "paused", "resume": "open", "close": "closed"}
 
+admin = typer.Typer(rich_markup_mode=None)
 
-def task(
+
+@admin.callback(invoke_without_command=True)
+def root(context: typer.Context) -> None:
+    """Check, rehearse and look after a deployment."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@admin.command()
+def check(
+    path: DeploymentFile,
+    as_json: Json = False,
+) -> None:
+    """Say what would run and be guaranteed; run and touch nothing.
+
+    Example: tacit admin check coach.toml
+    """
+    from tacit.cli.guarantee import lines_of
+    from tacit.forecast import forecast
+    from tacit_service.config.arrival_rate import impossible, pacing, sentences
+    from tacit_service.config.deployment import Deployment
+    from tacit_service.config.experiment import outlook
+
+    deployment = Deployment.load(path)
+    if wrong := impossible(deployment):
+        raise InvalidInput(f"{path}: " + "; and ".join(wrong))
+    expected, paced = forecast(deployment.bound), pacing(deployment)
+    said, planned = outlook(path, deployment)
+    if as_json:
+        checked = {
+            "task_id": deployment.task_id,
+            "model": deployment.model,
+            "guarantee": deployment.guarantee.to_json(),
+            "returning": deployment.returning,
+            "timing": {
+                "duration": deployment.task.duration,
+                "delay": deployment.delay,
+                "grace": deployment.grace,
+                "accepted_versions": deployment.accepted_versions,
+                "sending": deployment.sending,
+                "taking": deployment.taking,
+            },
+            "pace": None if paced is None else asdict(paced),
+            "restoring": deployment.restoring,
+            "forecast": expected.to_json(),
+            "plan": planned,
+        }
+        print(json.dumps(checked))
+        return
+    print(f"{path} is a valid deployment; it would run:")
+    at_pace = [] if paced is None else sentences(paced, deployment.task.users)
+    lines = [*facts_of(deployment), *(f"{line}." for line in at_pace)]
+    for line in [*lines, *lines_of(deployment.guarantee, expected), said]:
+        print(f"  {line}")
+
+
+@admin.command()
+def verify(deployment: DeploymentFile, as_json: Json = False) -> None:
+    """Work every policy out again from kept reports.
+
+    Status 1 if one of them differs.
+
+    Example: tacit admin verify coach.toml
+    """
+    from tacit_service.collector import Collector
+    from tacit_service.config.deployment import Deployment
+
+    with Collector.open(Deployment.load(deployment)) as collector:
+        verdict = collector.verify()
+    print(json.dumps(verdict.to_json()) if as_json else str(verdict))
+    if not verdict.sound:
+        raise typer.Exit(1)
+
+
+@admin.command()
+def consent(deployment: DeploymentFile) -> None:
+    """Print what to tell people who take part.
+
+    Example: tacit admin consent coach.toml
+    """
+    from tacit.privacy import sentences
+    from tacit_service.config.deployment import Deployment
+
+    read = Deployment.load(deployment, stored=False)
+    text = sentences.consent(
+        read.guarantee,
+        name=read.name,
+        steps=read.task.horizon,
+        kept=read.settings.storage.keep_reports,
+        searched=read.ticketed,
+    )
+    print(text)
+
+
+@admin.command()
+def tokens(
+    deployment: DeploymentFile,
+    action: Annotated[
+        str,
+        typer.Argument(
+            metavar="ACTION",
+            parser=one_of("issue", "list", "revoke"),
+            help="issue, list or revoke",
+        ),
+    ],
+    number: Annotated[
+        int | None,
+        typer.Argument(metavar="[NUMBER]", parser=whole, help="Of the token to revoke, see list."),
+    ] = None,
+    role: Annotated[
+        Any,
+        typer.Option(
+            metavar="WORD", parser=one_of("device", "operator"), help="device or operator."
+        ),
+    ] = "device",
+    count: Annotated[int, count("How many to issue.")] = 1,
+    label: Annotated[str, typer.Option(metavar="TEXT", help="A note kept with them.")] = "",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write them here, one per line.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print them instead.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Issue, list or revoke tokens. A token is shown once; the database keeps its digest.
+
+    A running service notices at once.
+
+    Example: tacit admin tokens coach.toml issue --role device --count 1000 --out tokens.txt
+    """
+    from tacit.validate import integer
+    from tacit_service.collector import Collector
+    from tacit_service.config.deployment import Deployment
+
+    with Collector.open(Deployment.load(deployment)) as collector:
+        if action == "list":
+            _list_tokens(collector, as_json=as_json)
+        elif action == "revoke":
+            _revoke_token(collector, number, as_json=as_json)
+        else:
+            integer(count, "--count", low=1, high=MOST_TOKENS)
+            if (out is None) != show:
+                raise InvalidInput(
+                    "say where new tokens go: --out FILE, which only you can read, or --show"
+                )
+            _issue_tokens(collector, role, count, label, out, as_json=as_json)
+
+
+@admin.command()
+def state(
     deployment: DeploymentFile,
     action: Annotated[
         str,
@@ -31,7 +188,7 @@ def task(
     While it is paused devices keep their reports, nothing is planned, and no report becomes too
     old. A closed task takes no report; its policies stay up.
 
-    Example: tacit task coach.toml pause
+    Example: tacit admin state coach.toml pause
     """
     from tacit_service.collector import Collector
     from tacit_service.config.deployment import Deployment
@@ -41,10 +198,11 @@ def task(
         raise InvalidInput("a closed task cannot be opened again; if you mean it, add --yes")
     with Collector.open(Deployment.load(deployment)) as collector:
         (word,) = (word for word in WORDS if word == ACTIONS[action])
-        state = collector.turn(word)
-    print(json.dumps({"state": state.word}) if as_json else SAID[state.word])
+        now = collector.set_state(word)
+    print(json.dumps({"state": now.word}) if as_json else SAID[now.word])
 
 
+@admin.command()
 def erase(
     deployment: DeploymentFile,
     what: Annotated[
@@ -55,13 +213,13 @@ def erase(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Erase what can still be erased of people's data, and say what cannot.
+    """Erase what can be erased of people's data; say what cannot.
 
-    kept: reports that were absorbed and kept for --verify; learning goes on. all: also what waits
+    kept: reports that were absorbed and kept for verify; learning goes on. all: also what waits
     and what adds up, and the key file; the task is over, and what was published stays published.
     One person's report cannot be taken out of sums. Stop the service first.
 
-    Example: tacit erase coach.toml kept
+    Example: tacit admin erase coach.toml kept
     """
     from tacit_service.collector import Collector
     from tacit_service.config.deployment import Deployment
@@ -78,11 +236,10 @@ def erase(
     print("not erased:", *said.remains, sep="\n  ")
 
 
+@admin.command()
 def backup(
     deployment: DeploymentFile,
-    to: Annotated[
-        Path, typer.Argument(metavar="DEST", help="New file, or folder for a folder's tasks.")
-    ],
+    to: Annotated[Path, typer.Argument(metavar="DEST", help="New file.")],
     drill: Annotated[
         bool, typer.Option("--drill", help="Restore the copy in a scratch place and read it.")
     ] = False,
@@ -91,46 +248,63 @@ def backup(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Copy a task's database while it runs; the witness is never copied.
+    """Copy a task's database while it runs, never the witness.
 
-    Example: tacit backup coach.toml coach-copy.db --drill
+    Example: tacit admin backup coach.toml coach-copy.db --drill
     """
     from tacit_service.config.deployment import Deployment
     from tacit_service.storage import backup as copies
 
-    found: dict[str, copies.Drill | None] = {}
-    made: list[str] = []
-    for file, copy in _copies(deployment, to):
-        read = Deployment.load(file)
-        keyed = key and (read.model == "joint" or not deployment.is_dir())
-        made += [str(path) for path in copies.backup(read, copy, key=keyed)]
-        found[file.stem] = copies.drill(read, copy) if drill else None
-    if as_json and deployment.is_dir():
-        drills = {name: one and asdict(one) for name, one in found.items()}
-        print(json.dumps({"files": made, "drills": drills}))
-    elif as_json:
-        (one,) = found.values()
-        print(json.dumps({"files": made, "drill": one and asdict(one)}))
+    read = Deployment.load(deployment)
+    files = [str(path) for path in copies.backup(read, to, key=key)]
+    found = copies.drill(read, to) if drill else None
+    if as_json:
+        print(json.dumps({"files": files, "drill": found and asdict(found)}))
     else:
-        print(f"wrote {' and '.join(made)}")
-        for name, one in found.items():
-            if one is not None:
-                print(f"{name}: {one}" if deployment.is_dir() else one)
-    if any(one is not None and one.problem for one in found.values()):
+        print(f"wrote {' and '.join(files)}")
+        if found is not None:
+            print(found)
+    if found is not None and found.problem:
         raise typer.Exit(1)
 
 
-def _copies(deployment: Path, to: Path) -> list[tuple[Path, Path]]:
-    """Deployment files, and where their copies go: a folder's tasks go to a new folder."""
-    if not deployment.is_dir():
-        return [(deployment, to)]
-    files = sorted(deployment.glob("*.toml"))
-    if not files:
-        raise InvalidInput(f"there is no task in {deployment}")
-    try:
-        to.mkdir(mode=0o700)
-    except FileExistsError:
-        raise InvalidInput(f"{to} is there already; choose another name") from None
-    except OSError as error:
-        raise InvalidInput(f"{to} cannot be made: {error.strerror}") from None
-    return [(file, to / f"{file.stem}.copy") for file in files]
+admin.command()(rehearse)
+
+
+def _issue_tokens(
+    collector: Collector,
+    role: Role,
+    count: int,
+    label: str,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    if out is None:
+        issued = collector.tokens.issue(role, count, label)
+        print(json.dumps({"role": role, "tokens": issued}) if as_json else "\n".join(issued))
+        return
+    write_tokens(collector, role, count, label, out)
+    wrote = {"role": role, "count": count, "file": str(out)}
+    print(json.dumps(wrote) if as_json else f"wrote {count:,} tokens to {out}")
+
+
+def _list_tokens(collector: Collector, *, as_json: bool) -> None:
+    known = collector.tokens.list()
+    if as_json:
+        print(json.dumps({"tokens": [asdict(token) for token in known]}))
+        return
+    for token in known:
+        state = f"{token.used:,} reports" if token.revoked_at is None else "revoked"
+        print(f"{token.id:>8}  {token.role:<8}  {state:<12}  {token.label}".rstrip())
+
+
+def _revoke_token(collector: Collector, number: int | None, *, as_json: bool) -> None:
+    from tacit.validate import integer
+
+    if number is None:
+        raise InvalidInput("say which token: tacit admin tokens FILE revoke NUMBER (see list)")
+    integer(number, "NUMBER", low=0, high=2**31 - 1)
+    if not collector.tokens.revoke(number):
+        raise InvalidInput(f"there is no token {number}; see: tacit admin tokens FILE list")
+    print(json.dumps({"revoked": number}) if as_json else f"token {number} is revoked")

@@ -1,4 +1,4 @@
-"""``tacit fleet``: simulated devices against a running service, scored against the truth."""
+"""``tacit admin rehearse``: simulated devices against a service, scored against the truth."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ import typer
 
 from tacit._version import __version__
 from tacit.cli.display import bar, speaker
-from tacit.cli.options import DeploymentFile, Json, Seed, count
-from tacit.errors import InvalidInput
+from tacit.cli.options import DeploymentFile, Json, Pairs, Seed, assignments, count, read
+from tacit.errors import InvalidInput, suggestion
 from tacit.util.durations import DAY
 
 if TYPE_CHECKING:
     from tacit_service.rehearsal.fleet import Fleet, Watch
-    from tacit_service.rehearsal.people import Population, Searchers
+    from tacit_service.rehearsal.people import SearchPeople, TablePeople
+    from tacit_service.rehearsal.returning_fleet import ReturnPattern
 
-    People = Population | Searchers
+    People = TablePeople | SearchPeople
 
 
-def fleet(
+def rehearse(
     deployment: DeploymentFile,
     users: Annotated[
-        int, count("Stop at so many reports, all told; with --returns: so many people.")
+        int, count("Stop at so many reports, all told; with -R: so many people.")
     ] = 1000,
     workers: Annotated[int, count("People on their way at the same time.")] = 8,
     address: Annotated[
@@ -44,33 +45,28 @@ def fleet(
             help="No service: people come at the file's pace, in virtual time, in this process.",
         ),
     ] = False,
-    returns: Annotated[
-        int | None,
-        count("With --virtual: how often everybody wants to take part, on average."),
-    ] = None,
-    attendance: Annotated[
-        str,
+    returning: Annotated[
+        Pairs,
         typer.Option(
-            metavar="LAW",
-            help="When they do: rounds, anytime, bursts or few-often.",
-            show_default=True,
+            "-R",
+            metavar="KEY=VALUE",
+            help="With --virtual: people come back. times: how often they want to, on average; "
+            "law: when (tacit list attendance); decoys: whether who does not report sends one.",
         ),
-    ] = "rounds",
-    decoys: Annotated[
-        bool,
-        typer.Option("--decoys", help="With --returns: who does not report sends a decoy."),
-    ] = False,
+    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Send simulated devices to a running service, and score its policies against the truth.
+    """Send simulated devices to a service; score its policies.
+
+    They are scored against the truth.
 
     Stopped and started again, it goes on with the people who were not counted yet. To a running
     service they come as fast as it takes them: its clock is real. With --virtual a collector of its
     own, with a database that is deleted at the end, lives through the weeks that the file states.
-    With --returns the same people come back, each with one token and one device.
+    With -R the same people come back, each with one token and one device.
 
-    Example: tacit fleet coach.toml --users 1e4 --tokens tokens.txt
+    Example: tacit admin rehearse coach.toml --users 1e4 --tokens tokens.txt
     """
     from tacit.client.transport import Api
     from tacit.validate import integer
@@ -83,19 +79,17 @@ def fleet(
     people = fleet_population(d.settings.fleet, d.folder, d.task)
     own_tokens = d.settings.population.tokens == "per-device"
     if virtual:
-        from tacit_service.rehearsal.in_process import rehearsal
-        from tacit_service.rehearsal.returning_fleet import Returns
+        from tacit_service.rehearsal import in_process
 
         if address is not None or tokens is not None:
             raise InvalidInput("--virtual needs no service: leave --address and --tokens out")
-        often = None
-        if returns is not None:
-            often = Returns(integer(returns, "--returns", low=1), attendance, decoys)
-        with rehearsal(d, people, users, integer(seed, "--seed", low=0), often) as cohort:
-            _run(cohort, people, users, deployment, as_json=as_json)
+        often = _returns(returning)
+        root = integer(seed, "--seed", low=0)
+        with in_process.rehearse(d, people, users, root, often) as fleet:
+            _run(fleet, people, users, deployment, as_json=as_json)
         return
-    if returns is not None:
-        raise InvalidInput("--returns needs --virtual: days of a running service are real")
+    if returning:
+        raise InvalidInput("-R needs --virtual: days of a running service are real")
     address = address or f"http://{d.settings.server.host}:{d.settings.server.port}"
     sent = Fleet(
         partial(Api, address, keep=60.0),
@@ -106,7 +100,7 @@ def fleet(
         seed=integer(seed, "--seed", low=0),
     )
     try:
-        if sent.terms.task_id != d.begun_as(sent.terms.task_id).task_id:
+        if sent.terms.task_id != d.as_recorded(sent.terms.task_id).task_id:
             raise InvalidInput(
                 f"{address} serves {sent.terms.name!r} on other terms than {deployment}; restart "
                 "one of them"
@@ -114,6 +108,22 @@ def fleet(
         _run(sent, people, users, deployment, as_json=as_json)
     finally:
         sent.close()
+
+
+def _returns(pairs: Pairs) -> ReturnPattern | None:
+    """How people come back, from ``-R`` pairs."""
+    from tacit.validate import integer
+    from tacit_service.rehearsal.returning_fleet import ReturnPattern
+
+    if not pairs:
+        return None
+    kinds: dict[str, type] = {"times": int, "law": str, "decoys": bool}
+    texts = assignments(pairs, "-R")
+    for key in texts.keys() - kinds.keys():
+        raise InvalidInput(f"-R {key} is not known{suggestion(key, kinds)}")
+    values = {key: read(text, key, kinds[key]) for key, text in texts.items()}
+    integer(values.get("times", 1), "times", low=1)
+    return ReturnPattern(**values)
 
 
 def _run(fleet: Fleet, people: People, users: int, path: Path, *, as_json: bool) -> None:
@@ -135,7 +145,7 @@ def _tokens(file: Path | None, path: Path, per_device: bool) -> list[str]:
     if file is None:
         kind = "--count N" if per_device else ""
         raise InvalidInput(
-            f"the devices need tokens: `tacit tokens {path} issue {kind}".rstrip()
+            f"the devices need tokens: `tacit admin tokens {path} issue {kind}".rstrip()
             + " --out tokens.txt`, then --tokens tokens.txt"
         )
     try:
@@ -208,9 +218,9 @@ def _result(
 
 def _visits(fleet: Fleet, people: int) -> dict[str, Any]:
     """Of people who come back: how often they took part, and how often that was reported."""
-    from tacit_service.rehearsal.returning_fleet import Regulars
+    from tacit_service.rehearsal.returning_fleet import ReturningFleet
 
-    if not isinstance(fleet, Regulars):
+    if not isinstance(fleet, ReturningFleet):
         return {}
     visits = fleet.visits
     return {

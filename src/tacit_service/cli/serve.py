@@ -1,42 +1,29 @@
-"""``tacit serve`` (write, check, verify, explain, run) and ``tacit tokens``."""
+"""``tacit serve``: collect reports over HTTP and learn from them, as one file describes."""
 
 from __future__ import annotations
 
-import json
 import os
+import signal
 import sys
-from dataclasses import asdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit._version import __version__
-from tacit.cli.options import DeploymentFile, Json, count, one_of, whole, write_new
+from tacit.cli.options import DeploymentFile, count, one_of, write_new
 from tacit.errors import InvalidInput
-from tacit_service.cli.tasks import IN_THE_CLEAR, check_planner, serve_folder, until_told
 
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
     from tacit_service.config.deployment import Deployment
     from tacit_service.responses import Role
 
-MOST_TOKENS = 1_000_000
-"""In one call."""
-
 
 def serve(
     deployment: DeploymentFile,
     init: Annotated[bool, typer.Option("--init", help="Write a commented example here.")] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Say what would run and be guaranteed; run nothing.")
-    ] = False,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Work out every policy again from kept reports.")
-    ] = False,
-    consent: Annotated[
-        bool, typer.Option("--consent", help="Print what to tell people who take part.")
-    ] = False,
     host: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Instead of the file's.")
     ] = None,
@@ -44,6 +31,14 @@ def serve(
         int | None, count("Instead of the file's; 0 takes a free one. Lets a planner be watched.")
     ] = None,
     workers: Annotated[int, count("Processes that take uploads (PostgreSQL only).")] = 1,
+    role: Annotated[
+        Any,
+        typer.Option(
+            metavar="WORD",
+            parser=one_of("both", "server", "planner"),
+            help="server (answers), planner (plans) or both.",
+        ),
+    ] = "both",
     log: Annotated[
         Any,
         typer.Option(
@@ -54,23 +49,13 @@ def serve(
         bool,
         typer.Option("--show-tokens", help="Print first tokens instead of writing them to files."),
     ] = False,
-    role: Annotated[
-        Any,
-        typer.Option(
-            metavar="WORD",
-            parser=one_of("both", "server", "planner"),
-            help="server (answers), planner (plans) or both.",
-        ),
-    ] = "both",
-    as_json: Json = False,
 ) -> None:
-    """Collect reports over HTTP and learn from them, as one TOML file describes.
+    """Collect reports over HTTP and learn from them.
 
-    A folder serves every TOML file in it, each under /t/NAME/, with an API for its operator.
+    One TOML file says how. What else an operator does is in tacit admin.
 
     Example: tacit serve coach.toml --init && tacit serve coach.toml
     """
-    from tacit.privacy import sentences
     from tacit.validate import integer
     from tacit_service.config.deployment import Deployment
     from tacit_service.log_lines import configure
@@ -78,97 +63,17 @@ def serve(
     if port is not None:
         integer(port, "--port", low=0, high=65535)
     workers = integer(workers, "--workers", low=1, high=256)
-    if init + check + verify + consent > 1:
-        raise InvalidInput("--init, --check, --verify and --consent exclude each other; choose one")
-    if as_json and not (check or verify):
-        raise InvalidInput("--json goes with --check or --verify")
     if init:
         write_new(deployment, Deployment.example())
         print(f"wrote {deployment}; read it, then start: tacit serve {deployment}")
         return
-    if deployment.is_dir() and not (check or verify or consent):
-        configure(log)
-        serve_folder(deployment, host, port, workers, role)
-        return
-    read = Deployment.load(deployment, stored=not consent)
-    if check:
-        _check(deployment, read, as_json=as_json)
-    elif verify:
-        _verify(read, as_json=as_json)
-    elif consent:
-        print(
-            sentences.consent(
-                read.guarantee,
-                name=read.name,
-                steps=read.task.horizon,
-                kept=read.settings.storage.keep_reports,
-                searched=read.ticketed,
-            )
-        )
+    read = Deployment.load(deployment)
+    configure(log)
+    if role == "planner":
+        _plan(read, host, port, workers)
     else:
-        configure(log)
-        if role == "planner":
-            _plan(read, host, port, workers)
-        else:
-            _serve(
-                deployment,
-                read,
-                host,
-                port,
-                workers,
-                plans=role == "both",
-                show_tokens=show_tokens,
-            )
-
-
-def _check(path: Path, deployment: Deployment, *, as_json: bool) -> None:
-    """Say what would run, what it would guarantee and what to expect; touch nothing."""
-    from tacit.cli.guarantee import lines_of
-    from tacit.cli.size import outlook
-    from tacit.forecast import forecast
-    from tacit_service.config.arrival_rate import nonsense, pacing, sentences
-
-    if wrong := nonsense(deployment):
-        raise InvalidInput(f"{path}: " + "; and ".join(wrong))
-    expected, paced = forecast(deployment.bound), pacing(deployment)
-    said, planned = outlook(path, deployment)
-    if as_json:
-        checked = {
-            "task_id": deployment.task_id,
-            "model": deployment.model,
-            "guarantee": deployment.guarantee.to_json(),
-            "returning": deployment.returning,
-            "timing": {
-                "duration": deployment.task.duration,
-                "delay": deployment.delay,
-                "grace": deployment.grace,
-                "accepted_versions": deployment.accepted_versions,
-                "sending": deployment.sending,
-                "taking": deployment.taking,
-            },
-            "pace": None if paced is None else asdict(paced),
-            "restoring": deployment.restoring,
-            "forecast": expected.to_json(),
-            "plan": planned,
-        }
-        print(json.dumps(checked))
-        return
-    print(f"{path} is a valid deployment; it would run:")
-    at_pace = [] if paced is None else sentences(paced, deployment.task.users)
-    lines = [*_facts(deployment), *(f"{line}." for line in at_pace)]
-    for line in [*lines, *lines_of(deployment.guarantee, expected), said]:
-        print(f"  {line}")
-
-
-def _verify(deployment: Deployment, *, as_json: bool) -> None:
-    """Work every policy out again from kept reports; status 1 if one of them differs."""
-    from tacit_service.collector import Collector
-
-    with Collector.open(deployment) as collector:
-        verdict = collector.verify()
-    print(json.dumps(verdict.to_json()) if as_json else str(verdict))
-    if not verdict.sound:
-        raise typer.Exit(1)
+        plans = role == "both"
+        _serve(deployment, read, host, port, workers, plans=plans, show_tokens=show_tokens)
 
 
 def _serve(
@@ -217,18 +122,18 @@ def _plan(deployment: Deployment, host: str | None, port: int | None, workers: i
     from tacit_service.http.server import bind, run
     from tacit_service.planning.loop import PlannerLoop
 
-    check_planner(host, port, workers)
+    _check_planner(host, port, workers)
     with Collector.open(deployment) as collector:
         planner = PlannerLoop(collector)
         print(f"tacit {__version__} plans {deployment.name}; stop with Ctrl-C", flush=True)
         if port is None:
-            until_told(planner.start, planner.stop)
+            _until_told(planner.start, planner.stop)
             return
         with bind(host or deployment.settings.server.host, port) as listening:
             run(monitor_app(collector, planner), listening)
 
 
-def _facts(deployment: Deployment) -> list[str]:
+def facts_of(deployment: Deployment) -> list[str]:
     """The deployment in a few lines."""
     from sqlalchemy import make_url
 
@@ -273,7 +178,7 @@ def _first_tokens(
             continue
         # where the key file is: the deployment file's own folder may be read-only
         file = deployment.key_file.with_name(f"{path.stem}.{role}-token")
-        _write_tokens(collector, role, 1, "first", file)
+        write_tokens(collector, role, 1, "first", file)
         said.append(f"{role.capitalize()} token: in {file}, for your eyes only")
     return said
 
@@ -303,89 +208,19 @@ def _announce(path: Path, deployment: Deployment, tokens: list[str], host: str, 
     shown = f"[{host}]" if ":" in host else host
     say = sys.stdout.write
     say(f"tacit {__version__} serves {deployment.name} at http://{shown}:{port} (dashboard: /)\n")
-    for line in [*_facts(deployment), *deployment.guarantee.statement().split("\n")[:3]]:
+    for line in [*facts_of(deployment), *deployment.guarantee.statement().split("\n")[:3]]:
         say(f"  {line}\n")
     if not this_machine(host):
-        say(f"  {IN_THE_CLEAR}\n")
+        say("  Others can reach this address: put TLS in front of it, tokens travel in the clear\n")
     for line in tokens:
         say(f"  {line}\n")
     if deployment.unit == "user":
-        say(f"  Device tokens: tacit tokens {path} issue --count 1000 --out tokens.txt\n")
+        say(f"  Device tokens: tacit admin tokens {path} issue --count 1000 --out tokens.txt\n")
     say("  Stop with Ctrl-C; uploads under way are finished first\n")
     sys.stdout.flush()
 
 
-def tokens(
-    deployment: DeploymentFile,
-    action: Annotated[
-        str,
-        typer.Argument(
-            metavar="ACTION",
-            parser=one_of("issue", "list", "revoke"),
-            help="issue, list or revoke",
-        ),
-    ],
-    number: Annotated[
-        int | None,
-        typer.Argument(metavar="[NUMBER]", parser=whole, help="Of the token to revoke, see list."),
-    ] = None,
-    role: Annotated[
-        Any,
-        typer.Option(
-            metavar="WORD", parser=one_of("device", "operator"), help="device or operator."
-        ),
-    ] = "device",
-    count: Annotated[int, count("How many to issue.")] = 1,
-    label: Annotated[str, typer.Option(metavar="TEXT", help="A note kept with them.")] = "",
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write them here, one per line.")
-    ] = None,
-    show: Annotated[bool, typer.Option("--show", help="Print them instead.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Issue, list or revoke tokens. A token is shown once; the database keeps its digest.
-
-    A running service notices at once.
-
-    Example: tacit tokens coach.toml issue --role device --count 1000 --out tokens.txt
-    """
-    from tacit.validate import integer
-    from tacit_service.collector import Collector
-    from tacit_service.config.deployment import Deployment
-
-    with Collector.open(Deployment.load(deployment)) as collector:
-        if action == "list":
-            _list_tokens(collector, as_json=as_json)
-        elif action == "revoke":
-            _revoke_token(collector, number, as_json=as_json)
-        else:
-            integer(count, "--count", low=1, high=MOST_TOKENS)
-            if (out is None) != show:
-                raise InvalidInput(
-                    "say where new tokens go: --out FILE, which only you can read, or --show"
-                )
-            _issue_tokens(collector, role, count, label, out, as_json=as_json)
-
-
-def _issue_tokens(
-    collector: Collector,
-    role: Role,
-    count: int,
-    label: str,
-    out: Path | None,
-    *,
-    as_json: bool,
-) -> None:
-    if out is None:
-        issued = collector.tokens.issue(role, count, label)
-        print(json.dumps({"role": role, "tokens": issued}) if as_json else "\n".join(issued))
-        return
-    _write_tokens(collector, role, count, label, out)
-    wrote = {"role": role, "count": count, "file": str(out)}
-    print(json.dumps(wrote) if as_json else f"wrote {count:,} tokens to {out}")
-
-
-def _write_tokens(collector: Collector, role: Role, count: int, label: str, out: Path) -> None:
+def write_tokens(collector: Collector, role: Role, count: int, label: str, out: Path) -> None:
     """New tokens in a new file that its owner alone can read."""
     try:  # before anything is issued
         file = os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
@@ -397,22 +232,24 @@ def _write_tokens(collector: Collector, role: Role, count: int, label: str, out:
         file.writelines(f"{token}\n" for token in collector.tokens.issue(role, count, label))
 
 
-def _list_tokens(collector: Collector, *, as_json: bool) -> None:
-    known = collector.tokens.list()
-    if as_json:
-        print(json.dumps({"tokens": [asdict(token) for token in known]}))
-        return
-    for token in known:
-        state = f"{token.used:,} reports" if token.revoked_at is None else "revoked"
-        print(f"{token.id:>8}  {token.role:<8}  {state:<12}  {token.label}".rstrip())
+def _check_planner(host: str | None, port: int | None, workers: int) -> None:
+    """Refuse what a planner has no use for."""
+    if workers > 1 or (host is not None and port is None):
+        raise InvalidInput(
+            "a planner takes no reports: leave --workers out, and give --host with --port only, "
+            "where /livez, /readyz and /metrics then are"
+        )
 
 
-def _revoke_token(collector: Collector, number: int | None, *, as_json: bool) -> None:
-    from tacit.validate import integer
-
-    if number is None:
-        raise InvalidInput("say which token: tacit tokens FILE revoke NUMBER (see list)")
-    integer(number, "NUMBER", low=0, high=2**31 - 1)
-    if not collector.tokens.revoke(number):
-        raise InvalidInput(f"there is no token {number}; see: tacit tokens FILE list")
-    print(json.dumps({"revoked": number}) if as_json else f"token {number} is revoked")
+def _until_told(start: Callable[[], None], stop: Callable[[], None]) -> None:
+    """Work in threads until the process is told to stop."""
+    if sys.platform == "win32":
+        raise InvalidInput(
+            "a planner of its own waits for signals that Windows does not have; let tacit serve "
+            "plan as well, or run this in WSL or a container"
+        )
+    told = (signal.SIGTERM, signal.SIGINT)
+    signal.pthread_sigmask(signal.SIG_BLOCK, told)  # before threads start: they inherit it
+    start()
+    signal.sigwait(told)
+    stop()

@@ -29,7 +29,7 @@ _FINE = (np.arange(200) + 0.5) / 200
 
 
 @dataclass(frozen=True)
-class Pacing:
+class ArrivalForecast:
     """A deployment at its pace; times in seconds.
 
     Attributes:
@@ -56,7 +56,7 @@ class Pacing:
     stale: float | None
 
 
-def pacing(deployment: Deployment) -> Pacing | None:
+def pacing(deployment: Deployment) -> ArrivalForecast | None:
     """What follows from the pace; None where none is stated."""
     pace = deployment.settings.population.pace
     if pace is None:
@@ -74,7 +74,7 @@ def pacing(deployment: Deployment) -> Pacing | None:
     if deployment.ticketed:  # batches one after the other, each waited for
         every = max(filling + waited, updates.cadence)
         first, complete = batch / pace + waited, math.ceil(task.users / batch) * every
-    return Pacing(
+    return ArrivalForecast(
         per_day=pace * DAY,
         policy_every=every,
         first_policy=first,
@@ -112,7 +112,7 @@ def _room(deployment: Deployment) -> float | None:
     return window.closes - window.opens - deployment.task.duration - deployment.delay
 
 
-def nonsense(deployment: Deployment) -> list[str]:
+def impossible(deployment: Deployment) -> list[str]:
     """What cannot be meant, in sentences: each says what to change."""
     found, room, task = [], _room(deployment), deployment.task
     cadence, window = deployment.settings.updates.cadence, deployment.settings.window
@@ -150,7 +150,7 @@ def nonsense(deployment: Deployment) -> list[str]:
     return found
 
 
-def sentences(now: Pacing, users: int) -> list[str]:
+def sentences(now: ArrivalForecast, users: int) -> list[str]:
     """What to expect, for the operator."""
     said = [
         f"At {real(now.per_day)} people a day: the first policy that learned something after "

@@ -29,8 +29,8 @@ from tacit_service.config.sections import (
     from_environment,
     read_settings,
 )
-from tacit_service.config.serving import Model, fit, served_model
-from tacit_service.config.task import labels_of, rule_of, task_of
+from tacit_service.config.serving import Model, bind, served_model
+from tacit_service.config.task import labels_of, read_task, rule_of
 
 Unit = Literal["user", "participation"]
 Ids = Literal["token", "chosen"]
@@ -123,8 +123,8 @@ class Deployment:
     def _build(cls, settings: Settings, path: Path, stored: bool = True) -> Deployment:
         """What follows from several settings together, or from where the file lies."""
         folder, stem, storage = path.parent, path.stem, settings.storage
-        task, rule = task_of(settings, folder), rule_of(settings)
-        agent, bound = fit(dict(settings.agent), task, rule, settings.updates.minimum_batch)
+        task, rule = read_task(settings, folder), rule_of(settings)
+        agent, bound = bind(dict(settings.agent), task, rule, settings.updates.minimum_batch)
         if agents.entry(agent.name).package:
             raise InvalidInput(f"{agent.name} is not one of tacit's own, and devices run no other")
         opens, closes = settings.window.opens, settings.window.closes
@@ -147,7 +147,7 @@ class Deployment:
                 f"the witness {deployment.witness.name} would lie on the disk of the database: "
                 "whoever restores that disk turns back both, and noise is drawn twice unnoticed. "
                 "Name a file on another disk as witness in [storage], or accept this openly with "
-                "witness_on_same_disk = true (devices, --check and the dashboard say so)"
+                "witness_on_same_disk = true (devices, tacit admin check and the dashboard say so)"
             )
         return deployment
 
@@ -320,7 +320,7 @@ class Deployment:
         """How devices make their reports, as this version and this machine work it out."""
         return rules_of(self.bound)
 
-    def begun_as(self, task_id: str | None) -> Deployment:
+    def as_recorded(self, task_id: str | None) -> Deployment:
         """The same under the id that its database began with, if terms were spelt so once.
 
         Before there were rules every participation was counted in full: a task that was begun so

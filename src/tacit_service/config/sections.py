@@ -341,18 +341,6 @@ def from_environment(data: dict[str, Any], environ: Mapping[str, str], stem: str
     return used
 
 
-def server_settings(environ: Mapping[str, str]) -> ServerSection:
-    """Where a server of several tasks listens: as the environment says, or by default."""
-    data: dict[str, Any] = {}
-    from_environment(data, {k: v for k, v in environ.items() if k.startswith("TACIT_SERVER_")}, "")
-    try:
-        return ServerSection.model_validate(data.get("server", {}))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        said = _sentence(first["type"], ("server", *first["loc"]), first.get("ctx"))
-        raise InvalidInput(f"the environment: {said}") from None
-
-
 def _sections() -> dict[str, type[Section]]:
     """Sections by name; that of a search may be left out."""
     fields = {name: field.annotation for name, field in Settings.model_fields.items()}

@@ -43,7 +43,7 @@ def served_model(bound: BoundAgent, agent: Agent) -> Model:
     )
 
 
-def fit(
+def bind(
     parameters: dict[str, Any], task: Task, rule: Participation, minimum_batch: int
 ) -> tuple[Agent, BoundAgent]:
     """The agent of a deployment, fitted to its task, with no batch below the minimum.

@@ -61,7 +61,7 @@ def rule_of(settings: Settings) -> Participation:
     return rule
 
 
-def task_of(settings: Settings, folder: Path) -> Task:
+def read_task(settings: Settings, folder: Path) -> Task:
     """The task that the file describes; how often people take part is said by the rule."""
     named, population = settings.task, settings.population
     if settings.search is not None:

@@ -127,8 +127,8 @@ class FactReader:
             planner_alive=status.planner_alive,
             trouble=status.trouble,
             versions=tuple(self._versions),
-            shown=collector.billboard.published(shown).publication if newest >= 0 else None,
-            before=collector.billboard.published(shown - 1).publication if shown > 0 else None,
+            shown=collector.publications.published(shown).publication if newest >= 0 else None,
+            before=collector.publications.published(shown - 1).publication if shown > 0 else None,
             estimates=dict(self._estimates),
             ledger=status.budget,
             schema=collector.schema(),
@@ -138,7 +138,7 @@ class FactReader:
     def _catch_up(self, newest: int) -> None:
         """Read new versions, and work out what is said about them."""
         if newest >= len(self._versions):
-            for entry in self._collector.billboard.timeline(after=len(self._versions) - 1):
+            for entry in self._collector.publications.timeline(after=len(self._versions) - 1):
                 self._versions.append(Version(*entry))
         wanted = chosen(len(self._versions))
         for forgotten in set(self._estimates) - set(wanted):
@@ -152,7 +152,7 @@ class FactReader:
     def _estimate(self, version: int) -> Estimate:
         bound, entry = (
             self._collector.deployment.bound,
-            self._collector.billboard.published(version),
+            self._collector.publications.published(version),
         )
         if self._collector.deployment.ticketed:
             return played(entry.publication)
@@ -170,7 +170,7 @@ class FactReader:
         return {
             same: TabularPolicy(np.zeros((H, S), dtype=np.int64)),
             "an action at random": uniform_policy(H, S, A),
-            "the first policy": self._collector.billboard.published(0).publication.policy,
+            "the first policy": self._collector.publications.published(0).publication.policy,
         }
 
 

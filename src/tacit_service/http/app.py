@@ -1,4 +1,4 @@
-"""The application of one task: routes, errors, headers and the life of the planner together."""
+"""The application: routes, errors, headers and the life of the planner together."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from fastapi.middleware.cors import CORSMiddleware
 from tacit._version import __version__
 from tacit_service import dashboard
 from tacit_service.http import errors
-from tacit_service.http.auth import Door, documented
-from tacit_service.http.limits import Edge, Upload
-from tacit_service.http.metrics import Metrics, TaskMetrics
-from tacit_service.http.monitoring import One, Probes, metrics_route, monitoring
+from tacit_service.http.auth import Authenticator, documented
+from tacit_service.http.limits import RequestLimits
+from tacit_service.http.metrics import Metrics
+from tacit_service.http.monitoring import monitoring
+from tacit_service.http.operator import operator_api
 from tacit_service.http.routes import api
 
 if TYPE_CHECKING:
@@ -37,60 +38,43 @@ CROSS_ORIGIN: dict[str, Any] = {
 }
 """What pages of the declared origins may send and read; there are no cookies, so none of those."""
 
-Life = Callable[[FastAPI], AbstractAsyncContextManager[None]]
-
 
 def create_app(collector: Collector, planner: PlannerLoop | None = None) -> FastAPI:
     """An ASGI application on an open collector; it runs the planner, and closes both at its end."""
-    metrics, tasks = Metrics(), One({collector.deployment.stem: collector})
-    routes = [metrics_route(Probes(tasks), metrics, Door(collector).admit)]
-    return task_app(collector, planner, metrics, _life(collector, planner), routes)
-
-
-def monitor_app(collector: Collector, planner: PlannerLoop) -> FastAPI:
-    """The same for a planner that takes no reports: it can be watched, and no more."""
-    metrics, tasks = Metrics(), One({collector.deployment.stem: collector})
-    connect(collector, planner, metrics)
-    probes = Probes(tasks)
-    routes = [monitoring(probes), metrics_route(probes, metrics, Door(collector).admit)]
-    return assemble(routes, metrics.of(""), _life(collector, planner))
-
-
-def task_app(
-    collector: Collector,
-    planner: PlannerLoop | None,
-    metrics: Metrics,
-    life: Life | None = None,
-    more: Sequence[APIRouter] = (),
-) -> FastAPI:
-    """The routes of one task, on metrics that others may share."""
-    counters = connect(collector, planner, metrics)
-    routes, upload = api(collector, Door(collector), counters)
-    probes = Probes(One({collector.deployment.stem: collector}))
+    auth, metrics = Authenticator(collector), _metrics(collector, planner)
+    routes, upload = api(collector, auth, metrics)
     pages = APIRouter(responses=_beside_pages())
     pages.include_router(dashboard.router(collector))
-    app = assemble([routes, monitoring(probes), *more, pages], counters, life, upload)
+    watched = monitoring(collector, auth, metrics)
+    app = _assemble([routes, watched, operator_api(collector, auth), pages], collector, planner)
+    app.add_middleware(RequestLimits, metrics=metrics, upload=upload)
     if origins := collector.deployment.settings.server.origins:
         app.add_middleware(CORSMiddleware, allow_origins=origins, **CROSS_ORIGIN)
     return app
 
 
-def connect(collector: Collector, planner: PlannerLoop | None, metrics: Metrics) -> TaskMetrics:
-    """Let a task count what it does."""
-    counters = metrics.of(collector.deployment.stem, collector.deployment.model)
-    collector.readiness.failed = counters.planner_failed
+def monitor_app(collector: Collector, planner: PlannerLoop) -> FastAPI:
+    """The same for a planner that takes no reports: it can be watched, and no more."""
+    metrics = _metrics(collector, planner)
+    routes = monitoring(collector, Authenticator(collector), metrics)
+    app = _assemble([routes], collector, planner)
+    app.add_middleware(RequestLimits, metrics=metrics)
+    return app
+
+
+def _metrics(collector: Collector, planner: PlannerLoop | None) -> Metrics:
+    """Counters, told of what the planner does."""
+    metrics = Metrics(collector.deployment.stem, collector.deployment.model)
+    collector.readiness.failed = metrics.planner_failed
     if planner is not None:
-        planner.timed = counters.time_plan
-    return counters
+        planner.timed = metrics.time_plan
+    return metrics
 
 
-def assemble(
-    routes: Sequence[APIRouter],
-    counters: TaskMetrics,
-    life: Life | None = None,
-    upload: Upload | None = None,
+def _assemble(
+    routes: Sequence[APIRouter], collector: Collector, planner: PlannerLoop | None
 ) -> FastAPI:
-    """Routes with errors in one shape, headers and limits around them."""
+    """Routes with errors in one shape."""
     app = FastAPI(
         title="tacit",
         version=__version__,
@@ -98,17 +82,18 @@ def assemble(
         docs_url=None,  # the framework's pages load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=life,
+        lifespan=_life(collector, planner),
         telemetry={"tracing": False, "metrics": False, "logs": False},  # it would time uploads
     )
     for router in routes:
         app.include_router(router)
     errors.install(app)
-    app.add_middleware(Edge, metrics=counters, upload=upload)
     return app
 
 
-def _life(collector: Collector, planner: PlannerLoop | None) -> Life:
+def _life(
+    collector: Collector, planner: PlannerLoop | None
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         if planner is not None:

@@ -24,7 +24,7 @@ tokens are remembered, by their digests."""
 SCHEME = HTTPBearer(
     auto_error=False,
     scheme_name="token",
-    description="A token issued by `tacit tokens FILE issue`: role device or operator.",
+    description="A token issued by `tacit admin tokens FILE issue`: role device or operator.",
 )
 
 
@@ -44,7 +44,7 @@ def unauthorized(secret: str) -> ApiError:
     )
 
 
-class Door:
+class Authenticator:
     """Lets tokens of a role pass. What the database said of a token is believed for a second."""
 
     def __init__(self, collector: Collector) -> None:
@@ -61,7 +61,7 @@ class Door:
             raise ApiError(
                 "forbidden",
                 f"this needs a token of role {role}",
-                f"the operator issues one with: tacit tokens FILE issue --role {role}",
+                f"the operator issues one with: tacit admin tokens FILE issue --role {role}",
             )
         return token
 

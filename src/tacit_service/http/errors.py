@@ -20,9 +20,8 @@ from starlette.exceptions import HTTPException
 from tacit.errors import InvalidInput, TacitError
 from tacit_service.http.readiness import place
 from tacit_service.responses import (
-    Exists,
     Paused,
-    Refused,
+    ServiceRefused,
     TaskClosed,
     Unavailable,
     UnknownTask,
@@ -42,7 +41,6 @@ CODES: dict[str, int] = {
     "request_timeout": 408,
     "paused": 409,
     "closed": 409,
-    "exists": 409,
     "too_large": 413,
     "too_many_reports": 413,
     "unsupported_media_type": 415,
@@ -75,9 +73,10 @@ class ApiError(TacitError):
 
 def answer_unexpected(error: Exception) -> Response:
     """A failure that is not the client's: logged without content, answered without detail."""
-    if not isinstance(error, Unavailable | Refused):  # those are logged where they begin and end
+    # those that are expected are logged where they begin and end
+    if not isinstance(error, Unavailable | ServiceRefused):
         log.error("%s in %s", type(error).__name__, place(error))
-    if isinstance(error, Unavailable | Refused | SQLAlchemyError | OSError):
+    if isinstance(error, Unavailable | ServiceRefused | SQLAlchemyError | OSError):
         return ApiError(
             "unavailable",
             "the service cannot answer at the moment",
@@ -118,8 +117,8 @@ def shape(error: TacitError) -> ApiError:
     if isinstance(error, Paused):
         hint, pause = "keep the report, and send the same bytes later", {"Retry-After": "60"}
         return ApiError("paused", str(error), hint, pause)
-    if isinstance(error, TaskClosed | Exists):
-        return ApiError("closed" if isinstance(error, TaskClosed) else "exists", str(error))
+    if isinstance(error, TaskClosed):
+        return ApiError("closed", str(error))
     if isinstance(error, InvalidInput):
         return ApiError("invalid", str(error), "compare with /openapi.json")
     raise error

@@ -23,11 +23,10 @@ from tacit_service.http.errors import ApiError, answer_unexpected, shape
 from tacit_service.responses import Unavailable
 
 if TYPE_CHECKING:
-    from tacit_service.http.metrics import TaskMetrics
+    from tacit_service.http.metrics import Metrics
 
 Upload = Callable[[Request], Awaitable[Response]]
 UPLOADS = "/v1/reports"
-JSON, TEXT = "application/json", "text/plain"
 MOST_REQUESTS = 1000
 """Requests being answered at the same time; further ones get 503."""
 ALWAYS = ("/livez", "/readyz", "/healthz")
@@ -50,14 +49,14 @@ HEADERS = {
 _ENCODED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
-class Edge:
+class RequestLimits:
     """ASGI middleware around the whole application.
 
     Uploads, by far the most frequent requests, skip the framework's search for their route, which
     takes longer than the rest of their way.
     """
 
-    def __init__(self, app: ASGIApp, metrics: TaskMetrics, upload: Upload | None = None) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, upload: Upload | None = None) -> None:
         self.app, self.metrics, self._upload = app, metrics, upload
         self._active = 0
 
@@ -67,7 +66,7 @@ class Edge:
             await self.app(scope, receive, send)
             return
         exchange, started = _Exchange(scope, receive, send), time.monotonic()
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        path = scope["path"]
         uploaded = path == UPLOADS and scope["method"] == "POST"
         self._active += 1
         try:
@@ -156,13 +155,16 @@ class _Exchange:
             pass
 
 
-async def read_body(request: Request, limit: int, form: str = JSON) -> bytes:
-    """The body of a request in that form, at most ``limit`` bytes of it, within a bounded time."""
+async def read_body(request: Request, limit: int) -> bytes:
+    """The JSON body of a request, at most ``limit`` bytes of it, within a bounded time."""
     kind, _, parameters = request.headers.get("content-type", "").lower().partition(";")
     charset = parameters.replace(" ", "").replace('"', "")
-    if kind.strip() != form or charset not in ("", "charset=utf-8"):
-        said = "the body must be JSON" if form == JSON else "the body must be plain text"
-        raise ApiError("unsupported_media_type", said, f"send Content-Type: {form}")
+    if kind.strip() != "application/json" or charset not in ("", "charset=utf-8"):
+        raise ApiError(
+            "unsupported_media_type",
+            "the body must be JSON",
+            "send Content-Type: application/json",
+        )
     if request.headers.get("content-encoding", "identity") != "identity":
         raise ApiError(
             "unsupported_media_type", "compressed bodies are not read", "send it as it is"

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from prometheus_client import (
     CollectorRegistry,
@@ -35,15 +34,13 @@ TIMED = frozenset({"/v1/task", "/v1/policy", "/v1/guarantee", "/healthz", "/live
 CONTENT_DEPENDENT = frozenset({"invalid"})
 """Outcomes that are decided by looking at a message."""
 
-Standings = Mapping[str, tuple[Model | None, Status | None]]
-"""By task: its model (None for a file that could not be opened), and its public numbers if they
-could be had."""
-
 
 class Metrics:
     """Counters of one process, in a registry of their own; the label ``task`` says whose."""
 
-    def __init__(self) -> None:
+    def __init__(self, task: str, model: Model) -> None:
+        self._task, self._model = task, model
+        self._hidden = frozenset() if model == "local" else CONTENT_DEPENDENT
         disable_created_metrics()  # type: ignore[no-untyped-call]  # no time of a first count
         self._registry = CollectorRegistry()
         self.requests = Counter(
@@ -77,110 +74,90 @@ class Metrics:
             buckets=(0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 1800),
             registry=self._registry,
         )
+        self.failures.labels(task)  # shown as 0 before the first
+        self.planning.labels(task)
 
-    def of(self, task: str, model: Model | None = None) -> TaskMetrics:
-        """Those of one task; of the server itself where the task is "" and has no model."""
-        if model is not None:  # shown as 0 before the first
-            self.failures.labels(task)
-            self.planning.labels(task)
-        return TaskMetrics(self, task, frozenset() if model == "local" else CONTENT_DEPENDENT)
+    def text(self, status: Status | None) -> bytes:
+        """The page that Prometheus reads; with several workers, the sum over all of them.
 
-    def text(self, found: Standings) -> bytes:
-        """The page that Prometheus reads; with several workers, the sum over all of them."""
+        ``status`` are the public numbers of now, None if they could not be had.
+        """
         registry = self._registry
         if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         state = CollectorRegistry()
-        state.register(_State(found))
+        state.register(_State(self._task, self._model, status))
         return generate_latest(registry) + generate_latest(state)
-
-
-@dataclass(frozen=True)
-class TaskMetrics:
-    """Counts for one task."""
-
-    _all: Metrics
-    _task: str
-    _hidden: frozenset[str]
 
     def count_request(self, route: str, status: int | None, seconds: float) -> None:
         """One request was answered, or its client went away (status None)."""
         if route in TIMED:
-            self._all.seconds.labels(self._task, route).observe(seconds)
+            self.seconds.labels(self._task, route).observe(seconds)
         shown = f"{status // 100}xx" if status else "gone"
-        self._all.requests.labels(self._task, route, shown).inc()
+        self.requests.labels(self._task, route, shown).inc()
 
     def count_reports(self, outcomes: Iterable[str]) -> None:
         """One upload was answered."""
         for outcome, count in Tally(outcomes).items():
             if outcome not in self._hidden:
-                self._all.reports.labels(self._task, outcome).inc(count)
+                self.reports.labels(self._task, outcome).inc(count)
 
     def time_plan(self, seconds: float) -> None:
         """One version was planned by this process."""
-        self._all.planning.labels(self._task).observe(seconds)
+        self.planning.labels(self._task).observe(seconds)
 
     def planner_failed(self) -> None:
         """One round of this process's planner failed."""
-        self._all.failures.labels(self._task).inc()
+        self.failures.labels(self._task).inc()
 
 
 class _State(Source):
     """Gauges as they were read a moment ago; a task that could not be read is not ready."""
 
-    def __init__(self, found: Standings) -> None:
-        self._found = found
+    def __init__(self, task: str, model: Model, status: Status | None) -> None:
+        self._task, self._model, self._status = task, model, status
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The public numbers of now."""
-        labels = ["task", "version", "model"]
-        build = GaugeMetricFamily("tacit_build_info", "What runs.", labels=labels)
-        ready = GaugeMetricFamily(
-            "tacit_ready", "Whether the service does all of its work.", labels=["task"]
+        now = self._status
+        build = GaugeMetricFamily(
+            "tacit_build_info", "What runs.", labels=["task", "version", "model"]
         )
-        for task, (model, status) in self._found.items():
-            if model is not None:
-                build.add_metric([task, __version__, model], 1.0)
-            ready.add_metric([task], float(status is not None and status.trouble is None))
+        build.add_metric([self._task, __version__, self._model], 1.0)
         yield build
-        yield ready
-        known = [(task, status) for task, (_, status) in self._found.items() if status is not None]
+        ready = now is not None and now.trouble is None
+        yield self._gauge("ready", "Whether the service does all of its work.", ready)
+        if now is None:
+            return
         for name, text, value in (
-            ("population", "Reports the budget is for.", lambda now: now.population),
-            ("accepted", "Reports accepted so far.", lambda now: now.accepted),
-            ("next_batch", "Reports missing before the next policy.", lambda now: now.next_batch),
-            ("policy_version", "Newest published policy.", lambda now: now.version),
-            ("released_users", "Reports in the newest release.", lambda now: now.users),
-            (
-                "published_timestamp_seconds",
-                "Unix time of the newest policy.",
-                lambda now: now.last_published,
-            ),
-            (
-                "planner_alive",
-                "Whether a process holds the planner's lease.",
-                lambda now: now.planner_alive,
-            ),
-            ("open", "Whether it is neither paused nor closed.", lambda now: now.state == "open"),
+            ("population", "Reports the budget is for.", now.population),
+            ("accepted", "Reports accepted so far.", now.accepted),
+            ("next_batch", "Reports missing before the next policy.", now.next_batch),
+            ("policy_version", "Newest published policy.", now.version),
+            ("released_users", "Reports in the newest release.", now.users),
+            ("published_timestamp_seconds", "Unix time of the newest policy.", now.last_published),
+            ("planner_alive", "Whether a process holds the planner's lease.", now.planner_alive),
+            ("open", "Whether it is neither paused nor closed.", now.state == "open"),
             (
                 "ledger_verified",
                 "Whether every line of the ledger is sound.",
-                lambda now: bool(now.budget["verified"]),
+                bool(now.budget["verified"]),
             ),
         ):
-            gauge = GaugeMetricFamily(f"tacit_{name}", text, labels=["task"])
-            for task, now in known:
-                gauge.add_metric([task], float(value(now)))
-            yield gauge
+            yield self._gauge(name, text, value)
         budget = GaugeMetricFamily(
             "tacit_budget",
             "Privacy budget of one unit, of one period where budgets are renewed, in epsilon (pure "
             "part) and mu squared (Gaussian part).",
             labels=["task", "part", "amount"],
         )
-        for task, now in known:
-            for part in ("spent", "remaining"):
-                for amount, value in (now.budget[part] or {}).items():
-                    budget.add_metric([task, part, amount], float(value))
+        for part in ("spent", "remaining"):
+            for amount, value in (now.budget[part] or {}).items():
+                budget.add_metric([self._task, part, amount], float(value))
         yield budget
+
+    def _gauge(self, name: str, text: str, value: float) -> GaugeMetricFamily:
+        gauge = GaugeMetricFamily(f"tacit_{name}", text, labels=["task"])
+        gauge.add_metric([self._task], float(value))
+        return gauge

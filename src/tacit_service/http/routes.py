@@ -10,19 +10,19 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 
 from tacit_service.http import models, uploads
-from tacit_service.http.auth import SCHEME, Door, documented
+from tacit_service.http.auth import SCHEME, Authenticator, documented
 from tacit_service.http.limits import UPLOADS, Upload, read_body
 from tacit_service.responses import Ticket, UploadAnswer
 
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
-    from tacit_service.http.metrics import TaskMetrics
+    from tacit_service.http.metrics import Metrics
 
 Version = Annotated[int, Path(ge=0, le=models.LARGEST_VERSION, description="Version of a policy.")]
 IfNoneMatch = Annotated[str | None, Header(description="ETag of the policy already held.")]
 
 
-def api(collector: Collector, door: Door, counters: TaskMetrics) -> tuple[APIRouter, Upload]:
+def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[APIRouter, Upload]:
     """The routes on one collector; and the one that takes uploads, for those in a hurry."""
     routes, writer = APIRouter(), uploads.Writer(collector)
     deployment = collector.deployment
@@ -59,7 +59,7 @@ def api(collector: Collector, door: Door, counters: TaskMetrics) -> tuple[APIRou
     )
     def taking(version: Version) -> Response:
         """Whether a report under a version would be taken now: ask before randomizing. Public."""
-        answer = dataclasses.asdict(collector.taking(version))
+        answer = dataclasses.asdict(collector.would_accept(version))
         return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
     @routes.post(
@@ -82,7 +82,7 @@ def api(collector: Collector, door: Door, counters: TaskMetrics) -> tuple[APIRou
 
         Idempotent: an id has one ticket, which is answered again. Role device.
         """
-        sender = await door.admit(request, "device")
+        sender = await auth.admit(request, "device")
         asked = uploads.validated(models.TICKET, await read_body(request, limits.max_body_bytes))
         named = asked["task_id"], asked["id"], asked["rules"]
         given = await run_in_threadpool(collector.ticket, *named, sender)
@@ -110,12 +110,12 @@ def api(collector: Collector, door: Door, counters: TaskMetrics) -> tuple[APIRou
         Idempotent: a report is known by its id, so that the same upload may be sent again after any
         failure. Role device.
         """
-        sender = await door.admit(request, "device")
+        sender = await auth.admit(request, "device")
         task_id, reports = uploads.parse(
             await read_body(request, limits.max_body_bytes), limits.max_batch
         )
         answer = await writer.settle(collector.read(task_id, reports, sender))
-        counters.count_reports(outcome.outcome for outcome in answer.outcomes)
+        metrics.count_reports(outcome.outcome for outcome in answer.outcomes)
         return Response(uploads.ANSWER.dump_json(answer), media_type="application/json")
 
     @routes.get("/v1/guarantee", response_model=models.GuaranteeBody, responses=documented())
@@ -131,7 +131,7 @@ def api(collector: Collector, door: Door, counters: TaskMetrics) -> tuple[APIRou
     )
     async def ledger(request: Request) -> Response:
         """Every charge, and whether the chain of them is whole. Role operator."""
-        await door.admit(request)
+        await auth.admit(request)
         return JSONResponse(await run_in_threadpool(collector.ledger))
 
     return routes, upload

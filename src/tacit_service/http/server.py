@@ -155,7 +155,7 @@ def run_workers(
     with tempfile.TemporaryDirectory(prefix="tacit-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         # not before: the library looks at the variable once, when it is loaded
-        import tacit_service.http.host  # noqa: F401
+        import tacit_service.http.app  # noqa: F401
 
         uvicorn._subprocess.spawn = multiprocessing.get_context("fork")  # type: ignore[assignment]
         config = settings(
@@ -167,21 +167,13 @@ def run_workers(
 
 
 def open_app(path: Path, plans: bool, parent: int) -> ASGIApp:
-    """What each worker of a parent process runs: its own collector, or a folder's, and the app."""
+    """What each worker of a parent process runs: its own collector, and the app."""
     from tacit_service.collector import Collector
     from tacit_service.config.deployment import Deployment
-    from tacit_service.folder import Folder
     from tacit_service.http.app import create_app
-    from tacit_service.http.host import Host
     from tacit_service.planning.loop import PlannerLoop
 
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
-    if path.is_dir():
-        folder = Folder(path, plans, sqlite=False)
-        app = Host(folder)
-        folder.start()
-        _prepare()
-        return app
     try:
         collector = Collector.open(Deployment.load(path))
     except TacitError as error:  # a database that is away may come back; anything else stays wrong

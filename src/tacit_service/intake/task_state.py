@@ -34,7 +34,7 @@ SAID: dict[Word, str] = {
 
 
 @dataclass(frozen=True)
-class State:
+class TaskState:
     """What was decided last, and every pause there was: (from, to) in unix time, by the server."""
 
     word: Word = "open"
@@ -46,22 +46,22 @@ class State:
 
 
 @functools.lru_cache(maxsize=64)
-def parse(value: str | None) -> State:
+def parse(value: str | None) -> TaskState:
     """The state from its row; a database without one is open."""
     if not value:
-        return State()
+        return TaskState()
     read = json.loads(value)
     pauses = tuple((start, math.inf if end is None else end) for start, end in read["pauses"])
-    return State(read["word"], pauses)
+    return TaskState(read["word"], pauses)
 
 
-def read(connection: sa.Connection) -> State:
+def read(connection: sa.Connection) -> TaskState:
     """The state of now."""
     name = schema.meta.c.name == db.STATE
     return parse(connection.execute(sa.select(schema.meta.c.value).where(name)).scalar())
 
 
-def change(store: Store, word: Word, now: float, task: str) -> State:
+def change(store: Store, word: Word, now: float, task: str) -> TaskState:
     """Pause, open again or close; what is so already stays so. A closed task stays closed."""
     with store.write() as connection:
         db.progress(connection, lock=True)
@@ -76,4 +76,4 @@ def change(store: Store, word: Word, now: float, task: str) -> State:
         row = {"word": word, "pauses": [(a, None if b == math.inf else b) for a, b in pauses]}
         db.put_named(connection, schema.meta, db.STATE, value=json.dumps(row))
     event("state", SAID[word], task=task, state=word)
-    return State(word, tuple(pauses))
+    return TaskState(word, tuple(pauses))

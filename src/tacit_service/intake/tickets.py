@@ -23,7 +23,7 @@ from tacit.streams import stream
 from tacit_service.config.deployment import Deployment
 from tacit_service.intake import task_state
 from tacit_service.intake.uploads import Intake, PendingReport, Upload, stale
-from tacit_service.planning.publications import Edges
+from tacit_service.planning.publications import BatchBoundaries
 from tacit_service.responses import Paused, Reason, Ticket, Token
 from tacit_service.storage import database as db
 from tacit_service.storage import schema
@@ -42,7 +42,7 @@ class Tickets:
 
     _deployment: Deployment
     _store: Store
-    _edges: Edges
+    _boundaries: BatchBoundaries
     _root: int
     _clock: Callable[[], float]
     _dealt: tuple[int, IntArray] | None = None
@@ -66,7 +66,7 @@ class Tickets:
                 refusal = "token_spent", f"this token may take part {most} time(s)"
             if refusal is not None:
                 return Ticket(task_id, name, None, now.version, *refusal)
-            start, end = self._edges[now.version], self._edges[now.version + 1]
+            start, end = self._boundaries[now.version], self._boundaries[now.version + 1]
             number = start + int(self._order(now.version, end - start)[now.accepted - start])
             row = {"id": identity, "number": number, "reported": False}
             connection.execute(_TABLE.insert(), row)
@@ -79,13 +79,13 @@ class Tickets:
     def _open(self, connection: sa.Connection, known: tuple[int, bool], version: int) -> bool:
         """Whether the report of a ticket would still be taken."""
         number, reported = known
-        current = self._edges.batch(number) == version and not is_shut(connection, version)
+        current = self._boundaries.batch(number) == version and not is_shut(connection, version)
         return current and not reported
 
     def _refusal(self, now: db.Standing) -> Refusal | None:
         if now.accepted >= now.population:
             return "population_reached", self._full()
-        if now.accepted >= self._edges[now.version + 1]:
+        if now.accepted >= self._boundaries[now.version + 1]:
             return (
                 "batch_full",
                 "everybody who can learn from this policy has begun; the next one is made when "
@@ -133,9 +133,9 @@ class Tickets:
         for entry in entries:
             if entry.identity in found:
                 entry.number = found[entry.identity][0]
-                entry.version = self._edges.batch(entry.number)
+                entry.version = self._boundaries.batch(entry.number)
             else:
-                entry.spoil(
+                entry.mark_invalid(
                     "invalid", "this id has no ticket; one is asked for before the episode begins"
                 )
 

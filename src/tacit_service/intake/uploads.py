@@ -23,7 +23,7 @@ from tacit.privacy.base import Report, Secret
 from tacit.publication import Publication
 from tacit_service.config.deployment import Deployment
 from tacit_service.intake import task_state
-from tacit_service.intake.task_state import State
+from tacit_service.intake.task_state import TaskState
 from tacit_service.modes.periods import TwoPeriods
 from tacit_service.planning.publications import timeline
 from tacit_service.responses import IncomingReport, Outcome, Paused, Reason, Token, Unavailable
@@ -50,7 +50,7 @@ class PendingReport:
     fault: Outcome | None = None
     outcome: Outcome | None = None
 
-    def spoil(self, outcome: Any, detail: str) -> None:
+    def mark_invalid(self, outcome: Any, detail: str) -> None:
         """Note what is wrong with it in itself."""
         self.fault = Outcome(self.name, outcome, None, detail)
 
@@ -60,7 +60,7 @@ class PendingReport:
         try:
             yield
         except InvalidInput as error:
-            self.spoil("invalid", str(error))
+            self.mark_invalid("invalid", str(error))
 
     def decide(self, outcome: Any, reason: Any = None, detail: str | None = None) -> None:
         """Settle what becomes of it."""
@@ -85,13 +85,13 @@ class Mode(Protocol):
     def renew(self, learner: Learner, connection: sa.Connection, start: int) -> None:
         """Let the learner begin again, if a new period begins with report ``start``."""
 
-    def tidy(self) -> None:
+    def drop_expired(self) -> None:
         """Forget what is not needed any more, while there is nothing to do."""
 
-    def fold(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
+    def absorb(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
         """Absorb the reports with numbers in [start, end)."""
 
-    def ready(self, learner: Learner, version: int) -> None:
+    def prepare_release(self, learner: Learner, version: int) -> None:
         """Whatever must be on disk before this version is released."""
 
     def load(self, connection: sa.Connection) -> Secret | None:
@@ -100,7 +100,7 @@ class Mode(Protocol):
     def save(self, connection: sa.Connection, secret: Secret) -> None:
         """Save it, in the transaction that publishes."""
 
-    def forget(self, connection: sa.Connection, end: int) -> None:
+    def delete_absorbed(self, connection: sa.Connection, end: int) -> None:
         """Delete what was absorbed."""
 
     def reports(
@@ -108,10 +108,10 @@ class Mode(Protocol):
     ) -> Iterator[tuple[Report, int]]:
         """Kept reports with numbers in [start, end), and the versions they name."""
 
-    def beyond(self, connection: sa.Connection) -> str:
+    def overcounted(self, connection: sa.Connection) -> str:
         """Whether kept reports count a person beyond the rule, as a sentence; else nothing."""
 
-    def recall(self, learner: Learner, connection: sa.Connection, version: int) -> None:
+    def restore_noise(self, learner: Learner, connection: sa.Connection, version: int) -> None:
         """Make the learner's next release use stored noise, if the curator added some."""
 
 
@@ -151,7 +151,7 @@ class Acceptance:
         self._published: list[float] = []
         self._lock = threading.Lock()
 
-    def oldest(self, connection: sa.Connection, newest: int, state: State) -> int:
+    def oldest(self, connection: sa.Connection, newest: int, state: TaskState) -> int:
         """The oldest version that a report may name now."""
         if self._versions is not None:
             return newest - self._versions + 1
@@ -165,7 +165,7 @@ class Acceptance:
             return max(0, min(still - 1, newest))
 
 
-_OPEN = State()
+_OPEN = TaskState()
 
 
 class _NotPlain(Exception):
@@ -316,7 +316,7 @@ class Intake:
                 waiting[entry.identity] = entry
         return list(waiting.values())
 
-    def closed(self, state: State = _OPEN) -> tuple[Reason, str] | None:
+    def closed(self, state: TaskState = _OPEN) -> tuple[Reason, str] | None:
         """Why no report is taken at all now; None if reports are."""
         time, window = self._clock(), self._deployment.settings.window
         if window.opens is not None and time < window.opens:

@@ -34,8 +34,8 @@ from tacit_service.config.deployment import Deployment
 from tacit_service.intake.uploads import PendingReport, runs
 from tacit_service.modes.memory import PREFIX, People, Remembered
 from tacit_service.modes.periods import Periods
-from tacit_service.planning.publications import Billboard, Edges
-from tacit_service.responses import Refused
+from tacit_service.planning.publications import BatchBoundaries, PublicationStore
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage import database as db
 from tacit_service.storage import packing, schema
 from tacit_service.storage.database import Store
@@ -69,8 +69,8 @@ class JointMode:
 
     _deployment: Deployment
     _store: Store
-    _billboard: Billboard
-    _edges: Edges
+    _publications: PublicationStore
+    _boundaries: BatchBoundaries
     _clock: Callable[[], float]
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class JointMode:
         self._privatizer, self._statistic = bound.privatizer, bound.statistic
         self._witness = Witness(self._deployment.witness, task_id)
         self._vault = Vault(self._deployment.key_file, task_id)
-        self._periods = Periods(bound, self._edges, self._clock)
+        self._periods = Periods(bound, self._boundaries, self._clock)
         self._people: People | None = None
         if lifelong(bound.statistic):
             self._people = People(self._vault, self._lifelong)
@@ -108,7 +108,7 @@ class JointMode:
             try:
                 self.load(connection)
             except (InvalidInput, KeyError, ValueError):
-                raise Refused(
+                raise ServiceRefused(
                     "this task was begun by another version of tacit, in which this agent adds up "
                     "other numbers, so the sums that the database keeps cannot go on here; let the "
                     "version that began it finish it, or begin a new task with a file and a "
@@ -160,14 +160,14 @@ class JointMode:
             self._people.remember(connection, people)
 
     def _add(self, by_batch: dict[int, IntArray], entry: PendingReport, row: IntArray) -> None:
-        batch = self._edges.batch(entry.number)
+        batch = self._boundaries.batch(entry.number)
         by_batch[batch] = by_batch.get(batch, 0) + row
 
     def _alike(self, entries: list[PendingReport]) -> Iterator[list[PendingReport]]:
         """Stretches of the same batch and version, which are clipped together."""
 
         def kind(entry: PendingReport) -> tuple[int, int]:
-            return self._edges.batch(entry.number), entry.version
+            return self._boundaries.batch(entry.number), entry.version
 
         ordered = entries if self._people is not None else sorted(entries, key=kind)
         return (list(stretch) for _, stretch in itertools.groupby(ordered, kind))
@@ -188,7 +188,7 @@ class JointMode:
         total = np.zeros(self._privatizer.layout.size, dtype=np.int64)
         lived: list[Trajectory] = [entry.payload for entry in entries]
         coins = [self._deployment.coin(entry.name, entry.number) for entry in entries]
-        publication = self._billboard.publication(entries[0].version)
+        publication = self._publications.publication(entries[0].version)
         ids = np.array(coins, dtype=np.int64)
         if people is None:
             self._statistic.add_many(together(lived), publication, ids, total)
@@ -211,7 +211,7 @@ class JointMode:
         if self._people is not None and self._periods.renews(connection, start):
             learner.renew()
 
-    def tidy(self) -> None:
+    def drop_expired(self) -> None:
         """Forget people whose period is over, also if nobody comes to begin the next."""
         if self._people is None:
             return
@@ -223,17 +223,17 @@ class JointMode:
                 if self._periods.over(connection, db.progress(connection, lock=True).accepted):
                     self._people.forget(connection)
 
-    def fold(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
+    def absorb(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
         """Hand the sums of the batch [start, end) to the counter."""
-        stored = self._vault.get(connection, batch_name(self._edges.batch(start)))
+        stored = self._vault.get(connection, batch_name(self._boundaries.batch(start)))
         if stored is None and self._deployment.ticketed:  # nobody reported
             stored = bytes(8 * self._privatizer.layout.size)
         if stored is None:
-            raise Refused("the sums of the next batch are missing from the encrypted table")
+            raise ServiceRefused("the sums of the next batch are missing from the encrypted table")
         total = np.frombuffer(stored, dtype="<i8").astype(np.int64)
         learner.absorb_sums(total, end - start)
 
-    def ready(self, learner: Learner, version: int) -> None:
+    def prepare_release(self, learner: Learner, version: int) -> None:
         """Charge, then noise (stored, known to the witness, or drawn now), then the witness.
 
         Nothing of it where the version is planned on a release that was made before.
@@ -276,7 +276,7 @@ class JointMode:
             if stored is not None:
                 return stored
             if _mark(connection).releases != number - 1:
-                raise Refused(f"the noise of release {number} was drawn, used and deleted")
+                raise ServiceRefused(f"the noise of release {number} was drawn, used and deleted")
             self._vault.put(connection, name, noise)
             _set_mark(connection, Mark(number, digest))
         return noise
@@ -305,12 +305,12 @@ class JointMode:
             for i, row in enumerate(stored["rows"]):
                 if start <= first + i < end:
                     version, found = int(stored["versions"][i]), found + 1
-                    publication = self._billboard.publication(version)
+                    publication = self._publications.publication(version)
                     yield self._privatizer.encode(row, publication, Silence()), version
         for _ in range(end - start - found if self._deployment.ticketed else 0):
             yield Report(np.zeros(self._privatizer.layout.size, dtype=np.int64)), 0
 
-    def beyond(self, connection: sa.Connection) -> str:
+    def overcounted(self, connection: sa.Connection) -> str:
         """Whether kept reports count a person beyond the rule, as a sentence; else nothing."""
         rule = self._deployment.task.rule
         if self._people is None or rule is None:
@@ -329,14 +329,14 @@ class JointMode:
                     return "a person taught more in a period than a life may"
         return ""
 
-    def recall(self, learner: Learner, connection: sa.Connection, version: int) -> None:
+    def restore_noise(self, learner: Learner, connection: sa.Connection, version: int) -> None:
         """Make the learner's next release use the noise that was stored for it."""
         if learner.agent.plans_again(learner.served):
             return
         number = learner.agent.release_number(version, learner.served)
         stored = self._vault.get(connection, noise_name(number))
         if stored is None:
-            raise Refused(f"the noise of release {number} was not kept")
+            raise ServiceRefused(f"the noise of release {number} was not kept")
         self._privatizer.replay(learner.secret, packing.from_bytes(stored)["noise"])
 
     # State.
@@ -348,7 +348,7 @@ class JointMode:
             return None
         arrays = packing.from_bytes(stored)
         if "prefix" not in arrays:  # of the first versions: it is the newest release, in grid steps
-            newest = self._billboard.published(db.progress(connection).version).release
+            newest = self._publications.published(db.progress(connection).version).release
             arrays["prefix"] = np.zeros(self._privatizer.layout.size)
             for name, block in self._privatizer.layout.views(arrays["prefix"]).items():
                 block[...] = newest.blocks[name] / GRID
@@ -359,7 +359,7 @@ class JointMode:
         """The counter, encrypted; the noise that went into it is forgotten."""
         self._vault.put(connection, STATE, packing.to_bytes(self._privatizer.state(secret)))
 
-    def forget(self, connection: sa.Connection, end: int) -> None:
+    def delete_absorbed(self, connection: sa.Connection, end: int) -> None:
         """Delete sums and noise that went into a release; everything when the task is over."""
         if end >= self._deployment.task.users:
             People.forget(connection)
@@ -369,7 +369,7 @@ class JointMode:
             Vault.delete_under(connection, "")
             self._witness.forget()
             return
-        batch = self._edges.batch(end - 1)
+        batch = self._boundaries.batch(end - 1)
         number = self._deployment.bound.release_number(batch + 1, end)
         Vault.delete(connection, batch_name(batch), noise_name(number))
 

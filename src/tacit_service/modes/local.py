@@ -19,7 +19,7 @@ from tacit.publication import Publication
 from tacit.wire import messages as documents
 from tacit_service.config.deployment import Deployment
 from tacit_service.intake.uploads import PendingReport, runs
-from tacit_service.planning.publications import Billboard
+from tacit_service.planning.publications import PublicationStore
 from tacit_service.storage import packing, schema
 
 AT_ONCE = 10_000
@@ -65,9 +65,9 @@ def unpack(first: int, data: bytes) -> Iterator[Kept]:
 class LocalMode:
     """Reports of the local model, from arrival to absorption."""
 
-    def __init__(self, deployment: Deployment, billboard: Billboard) -> None:
+    def __init__(self, deployment: Deployment, publications: PublicationStore) -> None:
         self._deployment = deployment
-        self._billboard = billboard
+        self._publications = publications
         self._privatizer = documents.local_privatizer(deployment.bound)
 
     def check(self) -> None:
@@ -101,10 +101,10 @@ class LocalMode:
     def renew(self, learner: Learner, connection: sa.Connection, start: int) -> None:
         """Nothing: every report has noise of its own."""
 
-    def tidy(self) -> None:
+    def drop_expired(self) -> None:
         """Nothing: nobody is remembered."""
 
-    def fold(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
+    def absorb(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
         """Absorb the reports with numbers in [start, end), each under the version it names."""
         for first in range(start, end, AT_ONCE):
             self._fold_some(learner, connection, first, min(first + AT_ONCE, end))
@@ -116,7 +116,7 @@ class LocalMode:
         for report in self.kept(connection, start, end):
             by_version[report.version].append(report)
         for version, reports in sorted(by_version.items()):
-            publication = self._billboard.publication(version)
+            publication = self._publications.publication(version)
             learner.secret = self._privatizer.fold(
                 learner.secret,
                 [report.message for report in reports],
@@ -132,7 +132,7 @@ class LocalMode:
         found = 0
         for kept in self.kept(connection, start, end):
             coin = self._deployment.coin(kept.identity, kept.number)
-            publication = self._billboard.publication(kept.version)
+            publication = self._publications.publication(kept.version)
             found += 1
             yield self._privatizer.collect(kept.message, publication, coin), kept.version
         for report in self._missing(end - start - found):
@@ -143,11 +143,11 @@ class LocalMode:
         for _ in range(count if self._deployment.ticketed else 0):
             yield Report(np.zeros(self._privatizer.layout.size, dtype=np.int64), "secure")
 
-    def beyond(self, connection: sa.Connection) -> str:
+    def overcounted(self, connection: sa.Connection) -> str:
         """Nobody: the id of a report is that of its sender in a period, and counts once."""
         return ""
 
-    def recall(self, learner: Learner, connection: sa.Connection, version: int) -> None:
+    def restore_noise(self, learner: Learner, connection: sa.Connection, version: int) -> None:
         """Nothing: the noise of a release is in the reports."""
 
     @staticmethod
@@ -164,7 +164,7 @@ class LocalMode:
                 if start <= report.number < end:
                     yield report
 
-    def ready(self, learner: Learner, version: int) -> None:
+    def prepare_release(self, learner: Learner, version: int) -> None:
         """Nothing: the noise was added by the devices."""
 
     def load(self, connection: sa.Connection) -> Secret | None:
@@ -181,7 +181,7 @@ class LocalMode:
         connection.execute(schema.learner.delete())
         connection.execute(schema.learner.insert(), {"id": 1, "data": data})
 
-    def forget(self, connection: sa.Connection, end: int) -> None:
+    def delete_absorbed(self, connection: sa.Connection, end: int) -> None:
         """Delete messages that were absorbed, unless the operator keeps them."""
         if not self._deployment.settings.storage.keep_reports:
             column = schema.uploads.c

@@ -19,7 +19,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from tacit.statistics.base import LifelongStatistic, Memory
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage.vault import Vault
 
 PREFIX = "memory:"
@@ -57,7 +57,9 @@ class People:
         """Names of the memories of those who hold these tokens (their digests)."""
         key = self._vault.get(connection, KEY)
         if key is None:
-            raise Refused("the key that people are remembered under is missing from the database")
+            raise ServiceRefused(
+                "the key that people are remembered under is missing from the database"
+            )
         made = [hmac.digest(key, b"person:" + token, hashlib.sha256) for token in tokens]
         return [f"{PREFIX}{period}:{one[:16].hex()}" for one in made]
 
@@ -68,7 +70,9 @@ class People:
         for row, name in enumerate(names):
             stored = known.get(name, bytes(8 + things))
             if len(stored) != 8 + things:
-                raise Refused("what is remembered of people has another form in this database")
+                raise ServiceRefused(
+                    "what is remembered of people has another form in this database"
+                )
             memory.spent[row] = int.from_bytes(stored[:8], "little")
             memory.taught[row] = np.frombuffer(stored, dtype=np.uint8, offset=8)
         return Remembered(names, memory)

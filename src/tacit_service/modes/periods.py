@@ -17,7 +17,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from tacit.learner import BoundAgent
-from tacit_service.planning.publications import Edges
+from tacit_service.planning.publications import BatchBoundaries
 from tacit_service.storage import database as db
 from tacit_service.storage import schema
 
@@ -41,7 +41,7 @@ class Periods:
     """The periods of one task whose curator remembers people."""
 
     _bound: BoundAgent
-    _edges: Edges
+    _boundaries: BatchBoundaries
     _clock: Callable[[], float]
 
     @staticmethod
@@ -61,7 +61,7 @@ class Periods:
         if first >= self._bound.task.users or (begun and number <= begun[-1].number):
             return False
         if not self.opens_batch(first):
-            if any(self.opens_batch(k) for k in self._edges.between(first, first + count)):
+            if any(self.opens_batch(k) for k in self._boundaries.between(first, first + count)):
                 raise TwoPeriods
             return False
         earlier = [one for one in begun if one.first < first]
@@ -82,7 +82,7 @@ class Periods:
 
     def opens_batch(self, number: int) -> bool:
         """Whether a batch begins with this report."""
-        begins = self._edges[self._edges.batch(number)] == number
+        begins = self._boundaries[self._boundaries.batch(number)] == number
         return begins and not self._bound.plans_again(number)
 
     def _number(self) -> int:

@@ -24,7 +24,7 @@ REMEMBERED = 64
 """Publications kept in memory."""
 
 
-class Edges:
+class BatchBoundaries:
     """After how many reports each version is learned: version v from the first ``edges[v]``.
 
     A function of the agent's schedule alone, so every process agrees.
@@ -32,25 +32,25 @@ class Edges:
 
     def __init__(self, bound: BoundAgent) -> None:
         self._bound = bound
-        self._edges = [0]
+        self._boundaries = [0]
         self._lock = threading.Lock()
 
     def __getitem__(self, version: int) -> int:
         """The edge, at most the number of users of the task."""
         with self._lock:
-            while len(self._edges) <= version:
+            while len(self._boundaries) <= version:
                 self._grow()
-            return self._edges[version]
+            return self._boundaries[version]
 
     def batch(self, number: int) -> int:
         """The batch that report ``number`` (from 0) falls into; it leads to version batch + 1."""
         with self._lock:
-            while self._edges[-1] <= number:
+            while self._boundaries[-1] <= number:
                 self._grow()
-            return bisect.bisect_right(self._edges, number) - 1
+            return bisect.bisect_right(self._boundaries, number) - 1
 
     def between(self, start: int, end: int) -> list[int]:
-        """Edges after ``start`` and before ``end``."""
+        """Boundaries after ``start`` and before ``end``."""
         found, version = [], self.batch(start) + 1
         while self[version] < min(end, self._bound.task.users):
             found.append(self[version])
@@ -58,8 +58,8 @@ class Edges:
         return found
 
     def _grow(self) -> None:
-        last, users = self._edges[-1], self._bound.task.users
-        self._edges.append(last + max(1, min(self._bound.schedule(last), users - last)))
+        last, users = self._boundaries[-1], self._bound.task.users
+        self._boundaries.append(last + max(1, min(self._bound.schedule(last), users - last)))
 
 
 def body(publication: Publication, deployment: Deployment, users: int, previous: str) -> bytes:
@@ -85,7 +85,7 @@ def timeline(connection: sa.Connection, after: int) -> list[tuple[int, int, floa
     return [(row.version, row.users, row.published_at) for row in rows]
 
 
-class Billboard:
+class PublicationStore:
     """Reads and writes publications; entries never change, so they are remembered."""
 
     def __init__(self, deployment: Deployment, store: Store) -> None:

@@ -18,7 +18,7 @@ from tacit_service.intake import task_state
 from tacit_service.intake.tickets import Tickets
 from tacit_service.intake.uploads import Mode
 from tacit_service.log_lines import event
-from tacit_service.planning.publications import Billboard, Edges
+from tacit_service.planning.publications import BatchBoundaries, PublicationStore
 from tacit_service.storage import database as db
 from tacit_service.storage.database import Store
 
@@ -35,9 +35,9 @@ class Planning:
 
     deployment: Deployment
     store: Store
-    billboard: Billboard
+    publications: PublicationStore
     mode: Mode
-    edges: Edges
+    boundaries: BatchBoundaries
     root: int
     clock: Callable[[], float]
     steady: Callable[[], float]
@@ -65,12 +65,12 @@ class Planning:
             now = db.progress(connection)
         if now.finished or state.word == "paused":
             return False
-        end = self.edges[now.version + 1]
+        end = self.boundaries[now.version + 1]
         if now.accepted < end and state.word == "closed":
             self._finish(now.version, self.deployment.task.users)
             return True
         if now.accepted < end:
-            self.mode.tidy()
+            self.mode.drop_expired()
             return False
         if end < self.deployment.task.users and not self._due(now):
             return False
@@ -79,8 +79,8 @@ class Planning:
         learner = self._restore(now)
         with self.store.read() as connection:
             self.mode.renew(learner, connection, now.served)
-            self.mode.fold(learner, connection, now.served, end)
-        self.mode.ready(learner, now.version + 1)
+            self.mode.absorb(learner, connection, now.served, end)
+        self.mode.prepare_release(learner, now.version + 1)
         learner.publish(planner_streams(self.root, now.version + 1))
         self._commit(learner, now.version)
         self._clean = self.store.checkpoint()
@@ -105,7 +105,7 @@ class Planning:
             self.deployment.bound,
             self.noise(),
             secret=secret,
-            publication=self.billboard.publication(now.version),
+            publication=self.publications.publication(now.version),
             served=now.served,
             people=1,  # whom the intake remembers, not the planner
         )
@@ -116,9 +116,9 @@ class Planning:
         with self.store.write() as connection:
             if db.progress(connection, lock=True).version != previous:
                 return  # another process was faster, with the same result
-            self.billboard.put(connection, learner, time)
+            self.publications.put(connection, learner, time)
             self.mode.save(connection, learner.secret)
-            self.mode.forget(connection, learner.served)
+            self.mode.delete_absorbed(connection, learner.served)
             db.set_progress(
                 connection,
                 version=previous + 1,
@@ -138,6 +138,6 @@ class Planning:
         """The rest of a closed task, too few for a batch, leads to no policy: it is deleted."""
         with self.store.write() as connection:
             if db.progress(connection, lock=True).version == version:
-                self.mode.forget(connection, end)
+                self.mode.delete_absorbed(connection, end)
                 db.set_progress(connection, finished=True)
         self._clean = self.store.checkpoint()

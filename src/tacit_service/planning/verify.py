@@ -57,24 +57,29 @@ def verify(planning: Planning) -> Verdict:
             "nothing can be worked out again, because reports are deleted once they are absorbed; "
             "set keep_reports = true in [storage] before the first report arrives"
         )
-    learner, edges = Learner(planning.deployment.bound, Silence(), people=1), planning.edges
+    learner, boundaries = (
+        Learner(planning.deployment.bound, Silence(), people=1),
+        planning.boundaries,
+    )
     with planning.store.read() as connection:
         newest = db.progress(connection).version
         for version in range(newest + 1):
             if version:
-                batch = list(planning.mode.reports(connection, edges[version - 1], edges[version]))
-                missing = edges[version] - edges[version - 1] - len(batch)
+                batch = list(
+                    planning.mode.reports(connection, boundaries[version - 1], boundaries[version])
+                )
+                missing = boundaries[version] - boundaries[version - 1] - len(batch)
                 if missing:
                     problem = f"{missing} reports of the batch before version {version} are missing"
                     return Verdict(False, problem, version, learner.served)
-                planning.mode.renew(learner, connection, edges[version - 1])
+                planning.mode.renew(learner, connection, boundaries[version - 1])
                 for report, named in reversed(batch):
                     learner.absorb(report, named)
-                planning.mode.recall(learner, connection, version)
+                planning.mode.restore_noise(learner, connection, version)
             problem = _difference(learner, planning, version)
             if problem:
                 return Verdict(False, problem, version, learner.served)
-        problem = planning.mode.beyond(connection)
+        problem = planning.mode.overcounted(connection)
         if problem:
             return Verdict(False, problem, newest + 1, learner.served)
     said = ledger.statement(planning.store)
@@ -85,7 +90,7 @@ def verify(planning: Planning) -> Verdict:
 
 def _difference(learner: Learner, planning: Planning, version: int) -> str:
     """What is different about a version, as a sentence; nothing if nothing is."""
-    stored = planning.billboard.published(version)
+    stored = planning.publications.published(version)
     publication = learner.publish(planner_streams(planning.root, version))
     assert learner.release is not None
     again = packing.release_from_bytes(packing.release_to_bytes(learner.release))
@@ -95,8 +100,8 @@ def _difference(learner: Learner, planning: Planning, version: int) -> str:
     )
     if not same:
         return f"the release of version {version} does not follow from the kept reports"
-    sent = json.loads(planning.billboard.entry(version)[1].body)
-    previous = planning.billboard.before(version) if "previous" in sent else None
+    sent = json.loads(planning.publications.entry(version)[1].body)
+    previous = planning.publications.before(version) if "previous" in sent else None
     made = documents.publication_to_json(publication, planning.deployment.task_id, previous)
     spell = strict_json.canonical
     if any(spell(sent[name]) != spell(value) for name, value in made.items()):

@@ -25,7 +25,7 @@ from tacit.client.terms import Terms, read_terms
 from tacit.client.transport import Api
 from tacit.policies.base import Policy
 from tacit.wire import documents
-from tacit_service.rehearsal.people import Population, Searchers
+from tacit_service.rehearsal.people import SearchPeople, TablePeople
 
 TRUSTING = 1e6
 """Simulated people accept any epsilon: they have nothing to lose."""
@@ -43,7 +43,7 @@ class Calendar:
     """A simulated person's clock: it stands still while they live, then their report is due.
 
     The collector's clock is real, so a fleet of week-long episodes takes no weeks, and says nothing
-    about who would come too late: ``cohort.py`` does.
+    about who would come too late: ``virtual_fleet.py`` does.
     """
 
     now: float = 0.0
@@ -79,7 +79,7 @@ class Fleet:
     """
 
     connect: Callable[[], Api]
-    people: Population | Searchers
+    people: TablePeople | SearchPeople
     tokens: Sequence[str]
     own_tokens: bool
     workers: int = 8

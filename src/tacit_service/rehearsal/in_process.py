@@ -1,4 +1,4 @@
-"""``tacit fleet FILE --virtual``: a whole deployment in this process, on a clock that jumps."""
+"""``tacit admin rehearse --virtual``: a deployment in this process, on a clock that jumps."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tacit_service.config.deployment import Deployment
 from tacit_service.dashboard.facts import FactReader
 from tacit_service.dashboard.view import build
 from tacit_service.planning.loop import PlannerLoop
-from tacit_service.rehearsal.people import Population, Searchers
-from tacit_service.rehearsal.returning_fleet import Regulars, Returns
-from tacit_service.rehearsal.virtual_fleet import EPOCH, Cohort, VirtualClock
+from tacit_service.rehearsal.people import SearchPeople, TablePeople
+from tacit_service.rehearsal.returning_fleet import ReturningFleet, ReturnPattern
+from tacit_service.rehearsal.virtual_fleet import EPOCH, VirtualClock, VirtualFleet
 from tacit_service.responses import IncomingReport
 
 
-class Inside(Api):
+class InProcessApi(Api):
     """A collector in the same process; what is said is what a network would carry."""
 
     def __init__(self, collector: Collector) -> None:
@@ -43,7 +43,7 @@ class Inside(Api):
 
     def taking(self, version: int) -> Any:
         """Whether a report would be taken now."""
-        return dataclasses.asdict(self._collector.taking(version))
+        return dataclasses.asdict(self._collector.would_accept(version))
 
     def ticket(self, task_id: str, report_id: str, rules: str | None, token: str | None) -> Any:
         """Be counted."""
@@ -63,14 +63,14 @@ class Inside(Api):
 
 
 @contextmanager
-def rehearsal(
+def rehearse(
     deployment: Deployment,
-    people: Population | Searchers,
+    people: TablePeople | SearchPeople,
     users: int,
     seed: int,
-    returns: Returns | None = None,
-) -> Iterator[Cohort]:
-    """A cohort against a collector of its own: a new database, which is deleted at the end.
+    returns: ReturnPattern | None = None,
+) -> Iterator[VirtualFleet]:
+    """A fleet against a collector of its own: a new database, which is deleted at the end.
 
     ``users`` come once, at the file's pace, or so many people come back by a law.
     """
@@ -93,7 +93,7 @@ def rehearsal(
                     pass
 
             given: dict[str, Any] = {
-                "connect": lambda: Inside(collector),
+                "connect": lambda: InProcessApi(collector),
                 "people": people,
                 "tokens": collector.tokens.issue("device", users if own else 1, "virtual"),
                 "own_tokens": own,
@@ -102,16 +102,16 @@ def rehearsal(
                 "plan": plan,
             }
             if returns is None:
-                cohort = Cohort(pace=pace or 0.0, **given)
+                fleet = VirtualFleet(pace=pace or 0.0, **given)
             else:
-                cohort = Regulars(returns=returns, **given)
+                fleet = ReturningFleet(returns=returns, **given)
             try:
-                yield cohort
+                yield fleet
             finally:
-                cohort.close()
+                fleet.close()
 
 
-def _check(deployment: Deployment, returns: Returns | None) -> None:
+def _check(deployment: Deployment, returns: ReturnPattern | None) -> None:
     """Refuse people whom the file does not provide for."""
     if returns is None and deployment.settings.population.pace is None:
         raise InvalidInput(

@@ -28,7 +28,7 @@ from tacit.task.task import Task
 from tacit.validate import number
 
 
-class Population:
+class TablePeople:
     """People of several types, each living in a problem of its own; nobody's type is observed.
 
     Args:
@@ -145,7 +145,7 @@ def _met(problem: TabularMDP, table: IntArray, step: int) -> Array:
     return chance
 
 
-class Searchers:
+class SearchPeople:
     """People of a search, all in one world; what policies return them is found by playing."""
 
     measured = "mean of 200 episodes"
@@ -170,7 +170,7 @@ class Searchers:
 
 def fleet_population(
     section: Mapping[str, Any], folder: Path, task: Task
-) -> Population | Searchers:
+) -> TablePeople | SearchPeople:
     """The people that the [fleet] section of a deployment names, if they fit its task."""
     given = dict(section)
     if "python" in given:
@@ -184,8 +184,8 @@ def fleet_population(
         )
     if task.family == "episodic":
         return _searchers(made, task)
-    people = Population([(1.0, made)]) if isinstance(made, TabularMDP) else made
-    if not isinstance(people, Population):
+    people = TablePeople([(1.0, made)]) if isinstance(made, TabularMDP) else made
+    if not isinstance(people, TablePeople):
         raise InvalidInput(f"[fleet] makes a {type(made).__name__}; it must be a tabular problem")
     wanted = task.horizon, task.sizes["states"], task.sizes["actions"]
     if (people.horizon, people.states, people.actions) != wanted:
@@ -211,7 +211,7 @@ def fleet_population(
     return people
 
 
-def _searchers(made: object, task: Task) -> Searchers:
+def _searchers(made: object, task: Task) -> SearchPeople:
     if not isinstance(made, CompiledEpisodes):
         raise InvalidInput(
             f"[fleet] makes a {type(made).__name__}; people of a search live in a compiled world, "
@@ -222,7 +222,7 @@ def _searchers(made: object, task: Task) -> Searchers:
             f"the people of [fleet] have horizon {made.horizon} and sizes {made.sizes}, but [task] "
             f"says {task.horizon} and {dict(task.sizes)}"
         )
-    return Searchers(made)
+    return SearchPeople(made)
 
 
 def _call(where: str, folder: Path, parameters: Mapping[str, Any]) -> Any:

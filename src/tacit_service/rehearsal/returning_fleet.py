@@ -19,7 +19,7 @@ from tacit.simulation.attendance import AttendanceTrace, attend
 from tacit.task.participation import Participation
 from tacit.util.durations import DAY, HOUR
 from tacit_service.rehearsal.fleet import TRUSTING, Watch
-from tacit_service.rehearsal.virtual_fleet import Cohort
+from tacit_service.rehearsal.virtual_fleet import VirtualFleet
 
 LOOK = HOUR
 """Seconds after which the planner looks for work, also if nothing was sent, and after which a
@@ -27,7 +27,7 @@ device tries again what is still unsent."""
 
 
 @dataclass(frozen=True)
-class Returns:
+class ReturnPattern:
     """How people come back.
 
     Attributes:
@@ -42,7 +42,7 @@ class Returns:
 
 
 @dataclass
-class Visits:
+class VisitTally:
     """What became of the times at which people wanted to take part.
 
     Attributes:
@@ -57,18 +57,18 @@ class Visits:
 
 
 @dataclass(eq=False, repr=False)
-class Regulars(Cohort):
+class ReturningFleet(VirtualFleet):
     """A population that comes back, against a collector in the same process.
 
     Attributes:
         returns: how often, and when.
     """
 
-    returns: Returns = Returns()
+    returns: ReturnPattern = ReturnPattern()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.visits = Visits()
+        self.visits = VisitTally()
         self._devices: dict[int, Device] = {}
         self._settled: set[str] = set()
 

@@ -34,7 +34,7 @@ class VirtualClock:
 
 
 @dataclass(eq=False, repr=False)
-class Cohort(Fleet):
+class VirtualFleet(Fleet):
     """People over time against a collector in the same process.
 
     Attributes:

@@ -21,8 +21,8 @@ import sqlalchemy as sa
 
 from tacit.errors import InvalidInput
 from tacit_service.config.deployment import Deployment
-from tacit_service.planning.publications import Billboard
-from tacit_service.responses import Refused
+from tacit_service.planning.publications import PublicationStore
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage import database as db
 from tacit_service.storage import ledger, schema
 from tacit_service.storage.database import Store
@@ -101,7 +101,7 @@ def drill(deployment: Deployment, copy: Path) -> Drill:
         store = Store(url)
         try:
             return _read(deployment, store)
-        except (Refused, sa.exc.SQLAlchemyError, sqlite3.Error, ValueError) as error:
+        except (ServiceRefused, sa.exc.SQLAlchemyError, sqlite3.Error, ValueError) as error:
             return Drill(0, 0, f"it cannot be read ({type(error).__name__})")
         finally:
             store.close()
@@ -145,10 +145,10 @@ def _read(deployment: Deployment, store: Store) -> Drill:
             sa.select(schema.meta.c.value).where(schema.meta.c.name == "task_id")
         ).scalar()
         now = db.progress(connection)
-    deployment = deployment.begun_as(owner)
+    deployment = deployment.as_recorded(owner)
     if owner != deployment.task_id:
         return Drill(0, 0, "it belongs to another task")
-    found = Billboard(deployment, store).history()
+    found = PublicationStore(deployment, store).history()
     if [entry.version for entry in found] != list(range(now.version + 1)):
         return Drill(now.accepted, len(found), "publications are missing")
     said = ledger.statement(store)

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, BYTEA
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from tacit_service.responses import Refused, Unavailable
+from tacit_service.responses import ServiceRefused, Unavailable
 from tacit_service.storage import schema
 
 BUSY_SECONDS = 30
@@ -153,7 +153,8 @@ class Store:
             yield
         except (sa.exc.DBAPIError, sa.exc.TimeoutError, psycopg.Error, sqlite3.Error) as error:
             said = _in_words(error)
-            if isinstance(said, Refused):  # SQLite remembers damaged pages after their repair
+            # SQLite remembers damaged pages after their repair
+            if isinstance(said, ServiceRefused):
                 self.engine.dispose()
             raise said from None
 
@@ -189,7 +190,7 @@ def _in_words(error: Exception) -> Exception:
             "read_only",
         )
     if why.startswith(_DAMAGED):
-        return Refused(
+        return ServiceRefused(
             f"the database is damaged, or the file is not a database ({why}): stop the service, "
             "and restore the newest backup or name another file",
             "damaged",

@@ -14,7 +14,7 @@ from typing import Literal
 from tacit.errors import InvalidInput
 from tacit_service.collector import Collector
 from tacit_service.modes.memory import PREFIX
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage import database as db
 from tacit_service.storage import schema
 from tacit_service.storage.vault import Vault
@@ -43,7 +43,7 @@ def erase(collector: Collector, what: What) -> Erased:
     deployment, store = collector.deployment, collector.planning.store
     with store.write() as connection:
         if collector.lease().held(connection):
-            raise Refused(
+            raise ServiceRefused(
                 "the service is running: stop it first, then erase. If it was killed, start and "
                 "stop it once, so that it gives back the planner's lease"
             )

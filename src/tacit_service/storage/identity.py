@@ -14,7 +14,7 @@ from tacit.wire.strict_json import spelt
 from tacit_service.config.deployment import Deployment, Ids
 from tacit_service.modes.joint import JointMode
 from tacit_service.planning.loop import LEASE
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage import database as db
 from tacit_service.storage import schema
 from tacit_service.storage.ledger import DatabaseLedger
@@ -23,7 +23,7 @@ TERMS, RULES = "terms", "rules"
 """Rows of ``meta``: every term of the file, and the rules, as when the database was made."""
 
 
-class Claim(NamedTuple):
+class TaskIdentity(NamedTuple):
     """What a database fixes: the random root of plans, who decides ids, and the rules."""
 
     root: int
@@ -31,7 +31,9 @@ class Claim(NamedTuple):
     rules: dict[str, Any]
 
 
-def claim_of(connection: sa.Connection, deployment: Deployment) -> tuple[Deployment, Claim]:
+def open_identity(
+    connection: sa.Connection, deployment: Deployment
+) -> tuple[Deployment, TaskIdentity]:
     """The task as its database began; the first rows of a new one."""
     rows = {row.name: row.value for row in connection.execute(sa.select(schema.meta))}
     if not rows:
@@ -56,25 +58,25 @@ def claim_of(connection: sa.Connection, deployment: Deployment) -> tuple[Deploym
         if deployment.model == "joint":
             JointMode.create(connection, deployment)
         connection.execute(schema.lease.insert(), {"name": LEASE, "holder": "", "beats": 0.0})
-    _hold_to_terms(connection, deployment, rows.get(TERMS))
-    deployment = deployment.begun_as(rows["task_id"])
+    _require_same_terms(connection, deployment, rows.get(TERMS))
+    deployment = deployment.as_recorded(rows["task_id"])
     if rows["task_id"] != deployment.task_id:
         if rows["task_id"] in (
             documents.task_id(deployment.terms, form) for form in documents.TERMS_FORMS
         ):
-            raise Refused(
+            raise ServiceRefused(
                 "the database was begun when devices told terminal states apart; they answer "
                 "otherwise now, and the two do not add up. Finish this task with the tacit that "
                 "began it, or begin a new one with another name, database and population"
             )
-        raise Refused(
+        raise ServiceRefused(
             "the database belongs to another task: name, sizes, agent, epsilon, population and "
             "reward range are fixed once devices may have agreed to them. Restore the deployment "
             "file, or name another database for the new task"
         )
     # a database older than assigned ids goes on as it began: people are on their way
     ids: Ids = "token" if rows.get("ids") == "token" else "chosen"
-    return deployment, Claim(
+    return deployment, TaskIdentity(
         int(rows["root"]), ids, _rules(connection, deployment, rows.get(RULES))
     )
 
@@ -86,14 +88,16 @@ def _rules(connection: sa.Connection, deployment: Deployment, stored: str | None
         return deployment.rules
     rules: dict[str, Any] = json.loads(stored)
     if not same_rules(rules, deployment.rules):
-        raise Refused(
+        raise ServiceRefused(
             "this version of tacit would have devices make their reports by other rules than those "
             "the task began with; go back to the version that began it, or begin a new task"
         )
     return rules
 
 
-def _hold_to_terms(connection: sa.Connection, deployment: Deployment, stored: str | None) -> None:
+def _require_same_terms(
+    connection: sa.Connection, deployment: Deployment, stored: str | None
+) -> None:
     """Refuse a file whose terms were edited; a database without terms takes them as they are."""
     if stored is None:
         terms = json.dumps(deployment.fixed, sort_keys=True)
@@ -105,7 +109,7 @@ def _hold_to_terms(connection: sa.Connection, deployment: Deployment, stored: st
         # a key of ours that is not there was not known to the tacit that made the database
         was = before.get(name, "null" if name.endswith("[agent]") else now)
         if was != now:
-            raise Refused(
+            raise ServiceRefused(
                 f"the database belongs to another task than this file: {name} was {_shown(was)} "
                 f"when it began, and is {_shown(now)} now. People and devices were told "
                 "otherwise: put it back, or begin a new task with another name, database and "

@@ -18,7 +18,7 @@ from tacit.privacy.sentences import at_most
 from tacit.util.durations import in_words
 from tacit_service.config.deployment import Deployment
 from tacit_service.config.sections import iso
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage import database as db
 from tacit_service.storage import schema
 from tacit_service.storage.database import Store
@@ -77,7 +77,7 @@ class DatabaseLedger(Bookkeeping):
             return now
         was, said = earlier.charge.to_json(), now.to_json()
         if not _alike(was, said):
-            raise Refused(
+            raise ServiceRefused(
                 f"the ledger charged {was} when this task began, and this tacit would charge "
                 f"{said}: it calibrates the noise differently, so it cannot go on with the task. "
                 "Use the version that began it, or begin a new task with other people"

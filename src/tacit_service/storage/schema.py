@@ -14,7 +14,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 
 metadata = sa.MetaData()
 
@@ -142,13 +142,13 @@ def migrate(connection: sa.Connection) -> None:
     known = {script.revision for script in scripts.walk_revisions()}
     strange = sorted(set(found) - known)
     if strange:
-        raise Refused(
+        raise ServiceRefused(
             f"the database has schema version {', '.join(strange)}, which this tacit does not "
             f"know (it knows {', '.join(sorted(known))}); use the tacit that made it, or a newer "
             "one"
         )
     if not found and sa.inspect(connection).has_table("progress"):
-        raise Refused(
+        raise ServiceRefused(
             "the database has tables of a service but no schema version; it is damaged or not "
             "ours: restore it from a backup, or name another database"
         )

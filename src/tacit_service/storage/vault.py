@@ -27,7 +27,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from tacit.errors import Blind
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 from tacit_service.storage import database as db
 from tacit_service.storage import schema
 
@@ -83,7 +83,7 @@ class Vault:
         for key in self._keys:
             with contextlib.suppress(InvalidTag):
                 return key.decrypt(sealed[:NONCE], sealed[NONCE:], self._bound(name))
-        raise Refused(
+        raise ServiceRefused(
             f"the encrypted table does not open with the keys in {self._name}: put back the key "
             "file that belongs to this database, with all its lines"
         )
@@ -164,18 +164,20 @@ def _read_keys(path: Path) -> list[bytes]:
         mode = path.stat().st_mode
         text = path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):
-        raise Refused(
+        raise ServiceRefused(
             f"the key file {path.name} is missing or cannot be read; without it nothing secret in "
             "the database can be used: put it back"
         ) from None
     if mode & 0o077:
-        raise Refused(f"others can read the key file {path.name}; run: chmod 600 {path.name}")
+        raise ServiceRefused(
+            f"others can read the key file {path.name}; run: chmod 600 {path.name}"
+        )
     try:
         keys = [base64.b64decode(line, validate=True) for line in text.split()]
     except binascii.Error:
         keys = []
     if not keys or any(len(key) != 32 for key in keys):
-        raise Refused(
+        raise ServiceRefused(
             f"the key file {path.name} must list keys of 32 bytes in base64, one per line; put "
             "back the one that was made with the database"
         )

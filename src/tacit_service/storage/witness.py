@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacit.util.files import lock_of, sync_folder
-from tacit_service.responses import Refused
+from tacit_service.responses import ServiceRefused
 
 BEGIN_ANEW = "begin a new task (another name, database and population)"
 
@@ -66,7 +66,7 @@ class Witness:
         """What the file says; it is refused if it is missing or of another task."""
         seen = self._find()
         if seen is None:
-            raise Refused(
+            raise ServiceRefused(
                 f"the witness {self._path.name} is missing, so nobody can tell whether this "
                 f"database is the newest one: put the witness back, or {BEGIN_ANEW}"
             )
@@ -84,11 +84,11 @@ class Witness:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            raise Refused(
+            raise ServiceRefused(
                 f"the witness {self._path.name} cannot be read; put back its newest copy"
             ) from None
         if task != self._task:
-            raise Refused(f"the witness {self._path.name} belongs to another task")
+            raise ServiceRefused(f"the witness {self._path.name} belongs to another task")
         return Seen(mark, drawn)
 
     def check(self, stored: Mark) -> Seen:
@@ -100,7 +100,7 @@ class Witness:
         seen = self.read()
         mark = seen.mark
         if stored.releases > mark.releases + 1:
-            raise Refused(
+            raise ServiceRefused(
                 f"the witness {self._path.name} is an old copy: it knows {mark.releases} releases, "
                 f"the database {stored.releases}. Put back the newest witness"
             )
@@ -115,9 +115,9 @@ class Witness:
         return seen
 
     @staticmethod
-    def turned_back(release: int) -> Refused:
+    def turned_back(release: int) -> ServiceRefused:
         """A database that would publish something else under a release that is out."""
-        return Refused(
+        return ServiceRefused(
             f"this database was restored from before release {release}, whose noise was drawn "
             "already for other reports; drawing it again would let the noise be averaged away, and "
             "the same noise would reveal the difference. Put back the newest copy of the database, "

@@ -1,4 +1,4 @@
-"""``tacit serve`` and ``tacit tokens`` as commands; running it is tested with the service."""
+"""``tacit serve`` and ``tacit admin`` as commands; running it is tested with the service."""
 
 import json
 import socket
@@ -22,6 +22,13 @@ def file(call, tmp_path: Path) -> Path:
     return tmp_path / "coach.toml"
 
 
+def test_admin_lists_what_it_does(call) -> None:
+    for words in (("admin",), ("admin", "--help"), ("admin", "tokens", "-h")):
+        done = call(*words)
+        assert done.status == 0 and "Usage: tacit admin" in done.out
+    assert "rehearse" in call("admin").out
+
+
 def test_init_writes_the_example_once(call, file: Path) -> None:
     text = file.read_text()
     assert text == Deployment.example()
@@ -33,8 +40,9 @@ def test_init_writes_the_example_once(call, file: Path) -> None:
 def test_check_says_what_would_run_and_touches_nothing(
     call, file: Path, tmp_path: Path, monkeypatch
 ) -> None:
-    monkeypatch.setattr("tacit.cli.size.CHECK_SECONDS", 600.0)  # it ends when it knows
-    done = call("serve", "coach.toml", "--check")
+    # it ends when it knows
+    monkeypatch.setattr("tacit_service.config.experiment.CHECK_SECONDS", 600.0)
+    done = call("admin", "check", "coach.toml")
     assert done.status == 0
     for words in (
         "6 states, 2 actions, horizon 12",
@@ -50,27 +58,27 @@ def test_check_says_what_would_run_and_touches_nothing(
     ):
         assert words in done.out
     assert [path.name for path in tmp_path.iterdir()] == ["coach.toml"]
-    report = json.loads(call("serve", "coach.toml", "--check", "--json").out)
+    report = json.loads(call("admin", "check", "coach.toml", "--json").out)
     assert report["task_id"] == Deployment.load(file).task_id
     assert report["model"] == "local" and report["guarantee"]["simulated"] is False
     assert report["forecast"]["users"] == report["plan"]["users"] == 20_000
     timing = report["timing"]
     assert (timing["duration"], timing["delay"], timing["grace"]) == (1036800, 21600, 1036800)
     file.write_text(file.read_text().replace('duration = "12d"', ""))
-    assert "can tell who stopped early." in call("serve", "coach.toml", "--check").out
+    assert "can tell who stopped early." in call("admin", "check", "coach.toml").out
 
 
 def test_check_warns_of_too_few_users(call, file: Path, monkeypatch) -> None:
-    monkeypatch.setattr("tacit.cli.size.CHECK_SECONDS", 600.0)
+    monkeypatch.setattr("tacit_service.config.experiment.CHECK_SECONDS", 600.0)
     text = file.read_text().replace("users = 20000 ", "users = 300 ")
     file.write_text(text.replace("epsilon = 4.0", "epsilon = 0.1"))
-    said = call("serve", "coach.toml", "--check").out
+    said = call("admin", "check", "coach.toml").out
     assert "Warning: To close 50% of the gap with 300 users: epsilon 0.1 is not enough." in said
     assert "`tacit plan coach.toml` takes its time" in said
 
 
 def test_consent_is_told_with_the_numbers_of_the_file(call, file: Path, tmp_path: Path) -> None:
-    done = call("serve", "coach.toml", "--consent")
+    done = call("admin", "consent", "coach.toml")
     assert done.status == 0 and [path.name for path in tmp_path.iterdir()] == ["coach.toml"]
     said = Deployment.load(file).guarantee
     assert done.out == consent(said, name="river-swim", steps=12, kept=False) + "\n"
@@ -79,7 +87,7 @@ def test_consent_is_told_with_the_numbers_of_the_file(call, file: Path, tmp_path
         "# [storage]", "[storage]\nkeep_reports = true\nwitness_on_same_disk = true"
     )
     file.write_text(joint.replace('"per-device"', '"shared"'))
-    text = " ".join(call("serve", "coach.toml", "--consent").out.split())
+    text = " ".join(call("admin", "consent", "coach.toml").out.split())
     for words in ("sends us the record", "keeps an encrypted copy", "Nobody counts how often"):
         assert words in text
 
@@ -87,7 +95,7 @@ def test_consent_is_told_with_the_numbers_of_the_file(call, file: Path, tmp_path
 def test_check_hides_the_password_of_the_database(call, file: Path) -> None:
     url = 'database = "postgresql://me:hush@localhost/name"'
     file.write_text(file.read_text().replace("# [storage]", f"[storage]\n{url}"))
-    done = call("serve", "coach.toml", "--check")
+    done = call("admin", "check", "coach.toml")
     assert done.status == 0 and "postgresql+psycopg://me:***@localhost/name" in done.out
     assert "hush" not in done.out
 
@@ -103,16 +111,14 @@ def test_mistakes_are_sentences(call, file: Path) -> None:
             (("serve", "coach.toml", "--workers", "2"), "PostgreSQL"),
             (("serve", "coach.toml", "--workers", "0"), "--workers"),
             (("serve", "coach.toml", "--host", "no.such.host.invalid"), "--host"),
-            (("serve", "coach.toml", "--init", "--check"), "choose one"),
-            (("serve", "coach.toml", "--check", "--consent"), "choose one"),
-            (("serve", "coach.toml", "--consent", "--json"), "--check"),
-            (("serve", "coach.toml", "--json"), "--check"),
-            (("tokens", "coach.toml", "give"), "issue, list, revoke"),
-            (("tokens", "coach.toml", "issue", "--role", "king"), "device, operator"),
-            (("tokens", "coach.toml", "issue", "--count", "0"), "--count"),
-            (("tokens", "coach.toml", "issue"), "--out FILE"),
-            (("tokens", "coach.toml", "revoke"), "NUMBER"),
-            (("tokens", "coach.toml", "revoke", "99"), "no token 99"),
+            (("serve", "coach.toml", "--check"), "--check"),
+            (("admin", "give", "coach.toml"), "give"),
+            (("admin", "tokens", "coach.toml", "give"), "issue, list, revoke"),
+            (("admin", "tokens", "coach.toml", "issue", "--role", "king"), "device, operator"),
+            (("admin", "tokens", "coach.toml", "issue", "--count", "0"), "--count"),
+            (("admin", "tokens", "coach.toml", "issue"), "--out FILE"),
+            (("admin", "tokens", "coach.toml", "revoke"), "NUMBER"),
+            (("admin", "tokens", "coach.toml", "revoke", "99"), "no token 99"),
         ):
             done = call(*words)
             assert done.status == 2 and expected in done.err, words
@@ -138,7 +144,10 @@ def test_a_database_of_another_task_is_refused(call, file: Path) -> None:
 def test_a_damaged_or_read_only_database_is_a_sentence(call, file: Path, tmp_path: Path) -> None:
     database = tmp_path / "coach.db"
     database.write_bytes(b"this is a letter, not a database\n" * 100)
-    for words in (("serve", "coach.toml", "--port", "0"), ("tokens", "coach.toml", "list")):
+    for words in (
+        ("serve", "coach.toml", "--port", "0"),
+        ("admin", "tokens", "coach.toml", "list"),
+    ):
         done = call(*words)
         assert done.status == 2 and "not a database" in done.err
         assert "Traceback" not in done.err and done.err.count("\n") == 1
@@ -149,7 +158,7 @@ def test_a_damaged_or_read_only_database_is_a_sentence(call, file: Path, tmp_pat
 
 
 def test_tokens_are_issued_listed_and_revoked(call, file: Path, tmp_path: Path) -> None:
-    command = ("tokens", "coach.toml")
+    command = ("admin", "tokens", "coach.toml")
     made = json.loads(
         call(*command, "issue", "--role", "operator", "--label", "me", "--show", "--json").out
     )
@@ -177,10 +186,10 @@ def test_tokens_are_issued_listed_and_revoked(call, file: Path, tmp_path: Path) 
 def test_a_curator_without_its_key_is_refused(call, file: Path, tmp_path: Path) -> None:
     text = file.read_text().replace('"tacit-local"', '"tacit-joint"\ndelta = 1e-5')
     file.write_text(text)
-    done = call("serve", "coach.toml", "--check")
+    done = call("admin", "check", "coach.toml")
     assert done.status == 2 and "witness_on_same_disk = true" in done.err
     file.write_text(text.replace("# [storage]", "[storage]\nwitness_on_same_disk = true"))
-    assert "noise can be drawn twice" in call("serve", "coach.toml", "--check").out
+    assert "noise can be drawn twice" in call("admin", "check", "coach.toml").out
     Collector.open(Deployment.load(file)).close()
     key = tmp_path / "coach.key"
     assert key.stat().st_mode & 0o777 == 0o600
@@ -214,44 +223,30 @@ def test_a_planner_takes_no_reports(call, file: Path) -> None:
 
 
 def test_a_task_is_paused_and_closed(call, file: Path) -> None:
-    assert call("task", "coach.toml", "pause", "--json").out.strip() == '{"state": "paused"}'
-    assert "takes reports" in call("task", "coach.toml", "resume").out
-    unsure = call("task", "coach.toml", "close")
+    paused = call("admin", "state", "coach.toml", "pause", "--json")
+    assert json.loads(paused.out) == {"state": "paused"}
+    assert "takes reports" in call("admin", "state", "coach.toml", "resume").out
+    unsure = call("admin", "state", "coach.toml", "close")
     assert unsure.status == 2 and "add --yes" in unsure.err
-    assert call("task", "coach.toml", "close", "--yes").status == 0
-    again = call("task", "coach.toml", "resume")
+    assert call("admin", "state", "coach.toml", "close", "--yes").status == 0
+    again = call("admin", "state", "coach.toml", "resume")
     assert again.status == 2 and "stays so" in again.err
 
 
 def test_a_copy_is_made_once_and_the_drill_reads_it(call, file: Path, tmp_path: Path) -> None:
-    missing = call("backup", "coach.toml", "copy.db")
+    missing = call("admin", "backup", "coach.toml", "copy.db")
     assert missing.status == 2 and "start the task first" in missing.err
     assert not (tmp_path / "copy.db").exists()
     with Collector.open(Deployment.load(file)) as collector:
         collector.tokens.issue("operator", 1, "first")
-        done = call("backup", "coach.toml", "copy.db", "--drill")  # while it runs
+        done = call("admin", "backup", "coach.toml", "copy.db", "--drill")  # while it runs
         policy = collector.policy().body
     assert done.status == 0 and "Usable: 0 reports counted, 1 policies" in done.out
     assert (tmp_path / "copy.db").stat().st_mode & 0o077 == 0
-    assert call("backup", "coach.toml", "copy.db").status == 2
+    assert call("admin", "backup", "coach.toml", "copy.db").status == 2
     (tmp_path / "copy.db").replace(tmp_path / "coach.db")
     with Collector.open(Deployment.load(file)) as collector:
         assert collector.policy().body == policy and len(collector.tokens.list()) == 1
-
-
-def test_a_folder_is_copied_task_by_task(call, file: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "tasks"
-    folder.mkdir()
-    assert "there is no task" in call("backup", "tasks", "copies").err
-    for name in ("one", "two"):
-        (folder / f"{name}.toml").write_text(file.read_text())
-        Collector.open(Deployment.load(folder / f"{name}.toml")).close()
-    done = call("backup", "tasks", "copies", "--drill")
-    assert done.status == 0, done.err
-    assert "one: Usable: 0 reports" in done.out and "two: Usable: 0 reports" in done.out
-    copies = sorted((tmp_path / "copies").iterdir())
-    assert [copy.name for copy in copies] == ["one.copy", "two.copy"]
-    assert call("backup", "tasks", "copies").status == 2
 
 
 def test_the_drill_notices_what_is_wrong(call, file: Path, tmp_path: Path) -> None:
@@ -259,7 +254,7 @@ def test_the_drill_notices_what_is_wrong(call, file: Path, tmp_path: Path) -> No
         pass
     with sqlite3.connect(tmp_path / "coach.db") as connection:
         connection.execute("DELETE FROM publications")
-    done = call("backup", "coach.toml", "copy.db", "--drill")
+    done = call("admin", "backup", "coach.toml", "copy.db", "--drill")
     assert done.status == 1 and "NOT USABLE: publications are missing" in done.out
-    refused = call("backup", "coach.toml", "other.db", "--key")
+    refused = call("admin", "backup", "coach.toml", "other.db", "--key")
     assert refused.status == 2 and "no key file" in refused.err

@@ -1,11 +1,11 @@
-"""What a stated pace leads to, against a simulation of the collector's own rule; and nonsense."""
+"""What a stated pace leads to, against a simulation of the collector's own rule; and impossible."""
 
 import numpy as np
 import pytest
 
 from service.conftest import LOCAL
 from tacit.errors import InvalidInput
-from tacit_service.config.arrival_rate import LATE, nonsense, pacing, sentences
+from tacit_service.config.arrival_rate import LATE, impossible, pacing, sentences
 from tacit_service.config.sections import pace
 
 DAY, HOUR = 86400.0, 3600.0
@@ -31,7 +31,7 @@ def test_the_shipped_rule_loses_nobody(paced) -> None:
     assert now.complete == pytest.approx((10_000 / 150 + 7 + 0.125) * DAY)
     said = " ".join(sentences(now, 10_000))
     assert "At 150 people a day" in said and "0% of reports on time, 0% of those" in said
-    assert nonsense(paced()) == [] and pacing(paced(pace="")) is None
+    assert impossible(paced()) == [] and pacing(paced(pace="")) is None
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_the_share_that_is_lost_is_that_of_the_rule(paced, delay, grace) -> None
     late = (due + rng.random(n) * LATE > ends).mean()
     assert late == pytest.approx(now.lost_late, abs=0.006)
     if late > 0.51:
-        (sentence,) = nonsense(deployment)
+        (sentence,) = impossible(deployment)
         assert "would be lost" in sentence and "grace in [updates]" in sentence
     elif late < 0.49:
-        assert nonsense(deployment) == []
+        assert impossible(deployment) == []
 
 
 def test_without_a_duration_nobody_knows_but_the_limits_are_said(paced) -> None:
@@ -81,7 +81,7 @@ WINDOW = "[window]\nopens = 2030-01-01T00:00:00Z\ncloses = 2030-01-{day:02}T00:0
     ],
 )
 def test_nonsense_is_refused(paced, options, words) -> None:
-    (sentence,) = nonsense(paced(**options))
+    (sentence,) = impossible(paced(**options))
     assert words in sentence
 
 

@@ -270,7 +270,7 @@ def test_many_watchers_cost_little_more_than_one(deploy, opened, monkeypatch) ->
     """Estimates and maps are made once; only the cheap numbers of now are read again."""
     collector = opened(deploy())
     asked = []
-    board, published = collector.billboard, collector.billboard.published
+    board, published = collector.publications, collector.publications.published
     monkeypatch.setattr(board, "published", lambda v: asked.append(v) or published(v))
     reader = FactReader(collector)
     reader.read(None)

@@ -10,7 +10,7 @@ from tacit_service.dashboard.view import build
 from tacit_service.planning.loop import PlannerLoop
 from test_architecture import MODULES, RAW, closure, imports, under
 
-PUBLIC = ("deployment", "clock", "status", "billboard", "schema", "ids")
+PUBLIC = ("deployment", "clock", "status", "publications", "schema", "ids")
 
 
 BLIND = ("plots", "words")
@@ -61,9 +61,9 @@ def test_two_crowds_with_one_release_get_one_estimate(deploy, opened) -> None:
         collector.upload(collector.deployment.task_id, reports, None)
         while PlannerLoop(collector).step():
             pass
-        first = said[0][0] if said else collector.billboard.published(1)
+        first = said[0][0] if said else collector.publications.published(1)
         reader = FactReader(collector)
-        collector.billboard.published = lambda version, entry=first: (
+        collector.publications.published = lambda version, entry=first: (
             entry
         )  # the same release for both
         said.append((first, reader.read(None).estimates))

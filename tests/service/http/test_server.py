@@ -154,32 +154,6 @@ def test_several_workers_share_one_database(tmp_path: Path, postgres: str) -> No
             time.sleep(0.1)
 
 
-def test_workers_serve_a_folder_and_all_see_a_new_task(
-    tmp_path: Path, postgres: str, monkeypatch
-) -> None:
-    monkeypatch.setenv("TACIT_STORAGE_DATABASE", re.sub(r"test_\w+", "{task}", postgres))
-    name = re.search(r"test_\w+", postgres)[0]
-    folder = tmp_path / "tasks"
-    folder.mkdir()
-    with program(str(folder), "--workers", "2") as (_, url, said):
-        assert healthy(url)["database"] is True
-        token = (folder / "operator.token").read_text().strip()
-        assert token not in said
-        address = f"{url}/v1/operator/tasks/{name}"
-        with httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE) as client:
-            headers = {"Content-Type": "text/plain"}
-            made = client.put(address, content=running.SMALL, headers=headers)
-            assert made.status_code == 201, made.text
-            assert client.post(f"{address}/pause").json()["state"] == "paused"
-        deadline = time.monotonic() + PATIENCE
-        seen = 0
-        while seen < 20:  # a new connection each: any worker may get it
-            answer = httpx.get(f"{url}/t/{name}/v1/task", timeout=PATIENCE)
-            seen = seen + 1 if answer.status_code == 200 else 0
-            assert time.monotonic() < deadline
-        assert answer.json()["state"] == "paused"
-
-
 def test_a_worker_that_cannot_start_says_why_and_stops(tmp_path, monkeypatch, caplog) -> None:
     monkeypatch.setattr(server, "RETRY_SECONDS", 0.0)
     file = tmp_path / "small.toml"

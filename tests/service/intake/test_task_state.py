@@ -11,7 +11,7 @@ from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, trajectories
 from tacit_service.dashboard.facts import FactReader
 from tacit_service.dashboard.view import build
-from tacit_service.intake.task_state import State
+from tacit_service.intake.task_state import TaskState
 from tacit_service.responses import Paused, TaskClosed
 
 WEEK = 7 * 86400.0
@@ -31,15 +31,15 @@ def test_a_pause_takes_nothing_plans_nothing_and_loses_nothing(
     full = here.status().next_batch
     reports = make(here, np.random.default_rng(1), full + 10)
     assert send(here, reports[:full]) == [("accepted", None)] * full
-    here.turn("paused")
+    here.set_state("paused")
     for collector in (here, there):
         with pytest.raises(Paused):
             send(collector, reports[full:])
         assert collector.describe()["state"] == "paused"
     assert not there.planning.step()  # though a batch is full
     assert there.status().trouble is None or there.status().trouble.reason == "no_planner"
-    assert there.turn("paused") == here.state()  # twice is once
-    assert there.turn("open").word == "open"
+    assert there.set_state("paused") == here.state()  # twice is once
+    assert there.set_state("open").word == "open"
     assert send(here, reports) == [("duplicate", None)] * full + [("accepted", None)] * 10
     assert here.planning.step() and here.status().accepted == full + 10
 
@@ -53,7 +53,7 @@ def test_a_closed_task_plans_what_is_full_and_deletes_the_rest(
     full = collector.status().next_batch
     reports = make(collector, np.random.default_rng(2), full + 11)
     send(collector, reports[:-1])
-    collector.turn("closed")
+    collector.set_state("closed")
     assert send(collector, reports[-2:]) == [("duplicate", None), ("refused", "closed")]
     while collector.planning.step():
         pass
@@ -63,7 +63,7 @@ def test_a_closed_task_plans_what_is_full_and_deletes_the_rest(
         with collector._store.read() as connection:
             assert connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() == 0
     with pytest.raises(TaskClosed, match="stays so"):
-        collector.turn("open")
+        collector.set_state("open")
     assert opened(deployment).status().finished  # also after a restart
 
 
@@ -89,7 +89,7 @@ def test_no_report_is_counted_after_the_answer_to_close(deploy, opened, database
         thread.start()
     while sum(accepted) < 20:
         time.sleep(0.001)
-    here.turn("closed")
+    here.set_state("closed")
     closed.set()
     final = here.status().accepted
     for thread in threads:
@@ -107,16 +107,16 @@ def test_time_stands_still_in_a_pause(deploy, opened, clock) -> None:
     send(collector, first)
     assert collector.planning.step()
     clock.now += WEEK
-    collector.turn("paused")
+    collector.set_state("paused")
     clock.now += 365 * 86400.0
-    collector.turn("open")
+    collector.set_state("open")
     assert send(collector, [late]) == [("accepted", None)]
     clock.now += 3 * 86400.0  # beyond delay and grace
     assert send(collector, [old]) == [("stale", None)]
 
 
 def test_worked_time_leaves_pauses_out() -> None:
-    state = State("open", ((10.0, 20.0), (30.0, float("inf"))))
+    state = TaskState("open", ((10.0, 20.0), (30.0, float("inf"))))
     assert [state.worked(t) for t in (5.0, 15.0, 25.0, 40.0)] == [5.0, 10.0, 15.0, 20.0]
 
 
@@ -125,7 +125,7 @@ def test_the_dashboard_says_so(deploy, opened) -> None:
     collector.lease().take()
     stamps = set()
     for word, said in (("paused", "Paused by"), ("open", "nobody has"), ("closed", "Closed by")):
-        collector.turn(word)
+        collector.set_state(word)
         view = build(FactReader(collector).read(None))
         assert said in view.health.summary and view.task["state"] == word
         stamps.add(view.stamp)

@@ -172,7 +172,7 @@ def test_the_token_of_somebody_who_came_too_late_is_used_again(tmp_path, monkeyp
 
 
 def invoke(*words: object):
-    return CliRunner().invoke(command, ["fleet", *map(str, words)])
+    return CliRunner().invoke(command, ["admin", "rehearse", *map(str, words)])
 
 
 def test_the_command_scores_what_was_learned(tmp_path) -> None:
@@ -201,7 +201,7 @@ def test_when_a_reference_is_beaten() -> None:
 def test_mistakes_at_the_command_line(tmp_path) -> None:
     with Running(tmp_path) as service:
         for words, sentence in [
-            ([], "tacit tokens"),
+            ([], "tacit admin tokens"),
             (["--tokens", tmp_path / "none"], "cannot be read"),
             (["--tokens", service.path], "it must hold the one shared token"),
             (["--tokens", service.file, "--users", "0"], "--users"),

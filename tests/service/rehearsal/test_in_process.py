@@ -9,7 +9,7 @@ from service.rehearsal.test_fleet import TEXT
 from tacit.cli.main import app as command
 from tacit.errors import InvalidInput
 from tacit_service.config.deployment import Deployment
-from tacit_service.rehearsal.in_process import rehearsal
+from tacit_service.rehearsal.in_process import rehearse
 from tacit_service.rehearsal.people import fleet_population
 
 DAY = 86400.0
@@ -29,7 +29,7 @@ def swim(tmp_path):
 
 def lived(deployment: Deployment, users: int):
     people = fleet_population(deployment.settings.fleet, deployment.folder, deployment.task)
-    with rehearsal(deployment, people, users, 0) as cohort:
+    with rehearse(deployment, people, users, 0) as cohort:
         cohort.run(users)
         numbers = cohort.settle()
         return cohort.tally, cohort.passed / DAY, numbers["versions"]
@@ -52,11 +52,15 @@ def test_nobody_begins_in_the_last_week_of_a_task_that_closes(swim) -> None:
 def test_the_command_says_how_much_time_went_by(swim) -> None:
     deployment = swim(agent="tacit-joint")
     path = str(deployment.folder / "swim.toml")
-    result = CliRunner().invoke(command, ["fleet", path, "--virtual", "--users", "40", "--json"])
+    result = CliRunner().invoke(
+        command, ["admin", "rehearse", path, "--virtual", "--users", "40", "--json"]
+    )
     said = json.loads(result.stdout)
     assert said["outcomes"] == {"accepted": 40} and said["timing"]["virtual_days"] > 7
     assert [entry.name for entry in deployment.folder.iterdir()] == ["swim.toml"]
     with pytest.raises(InvalidInput, match='pace = "150/day"'):
         lived(swim(pace=""), 10)
-    wrong = CliRunner().invoke(command, ["fleet", path, "--virtual", "--address", "https://x"])
+    wrong = CliRunner().invoke(
+        command, ["admin", "rehearse", path, "--virtual", "--address", "https://x"]
+    )
     assert "leave --address and --tokens out" in str(wrong.exception)

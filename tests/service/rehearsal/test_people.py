@@ -9,7 +9,7 @@ from tacit.errors import InvalidInput
 from tacit.policies.tabular import TabularPolicy
 from tacit.problems import TabularMDP, make_problem
 from tacit.task.task import Task
-from tacit_service.rehearsal.people import Population, fleet_population
+from tacit_service.rehearsal.people import TablePeople, fleet_population
 
 STAY = np.eye(2)[:, None, :].repeat(2, axis=1)
 
@@ -26,7 +26,7 @@ def always(action: int) -> TabularPolicy:
 
 
 def test_values_are_averages_over_the_types() -> None:
-    people = Population([(3.0, likes(0)), (1.0, likes(1))], {"first": always(0)})
+    people = TablePeople([(3.0, likes(0)), (1.0, likes(1))], {"first": always(0)})
     assert people.value(always(0)) == pytest.approx(3 * 0.75)
     assert people.value(always(1)) == pytest.approx(3 * 0.25)
     assert people.value(people.references["uniform"]) == pytest.approx(1.5)
@@ -38,7 +38,7 @@ def test_values_are_averages_over_the_types() -> None:
 
 def test_the_best_policy_of_one_type_is_the_optimum() -> None:
     problem = make_problem("random-mdp", states=4, actions=3, horizon=5, seed=3)
-    people = Population([(1.0, problem)])
+    people = TablePeople([(1.0, problem)])
     assert people.value(people.best()) == pytest.approx(problem.optimal_value(), abs=1e-12)
 
 
@@ -49,7 +49,7 @@ def test_the_best_policy_of_several_types_beats_all_that_differ_in_one_place() -
         (share, TabularMDP(rng.dirichlet(np.ones(2), (2, 2)), rng.random((2, 2)), 2, [0.5, 0.5]))
         for share in (0.5, 0.3, 0.2)
     ]
-    people = Population(types)
+    people = TablePeople(types)
     table = people.best().actions
     best = people.value(people.best())
     assert best <= people.ceiling() + 1e-12
@@ -62,13 +62,13 @@ def test_the_best_policy_of_several_types_beats_all_that_differ_in_one_place() -
 
 def test_bad_populations_are_refused() -> None:
     with pytest.raises(InvalidInput, match="at least one"):
-        Population([])
+        TablePeople([])
     with pytest.raises(InvalidInput, match="share"):
-        Population([(0.0, likes(0))])
+        TablePeople([(0.0, likes(0))])
     with pytest.raises(InvalidInput, match="same states"):
-        Population([(1.0, likes(0)), (1.0, make_problem("river-swim", states=3, horizon=3))])
+        TablePeople([(1.0, likes(0)), (1.0, make_problem("river-swim", states=3, horizon=3))])
     with pytest.raises(InvalidInput, match="shape"):
-        Population([(1.0, likes(0))], {"x": TabularPolicy(np.zeros((1, 2), dtype=int))})
+        TablePeople([(1.0, likes(0))], {"x": TabularPolicy(np.zeros((1, 2), dtype=int))})
 
 
 def task(horizon=3, states=2, actions=2, homogeneous=True) -> Task:

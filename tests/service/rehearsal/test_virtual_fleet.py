@@ -11,7 +11,7 @@ from tacit.util import durations
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.planning.loop import PlannerLoop
-from tacit_service.rehearsal.in_process import Inside
+from tacit_service.rehearsal.in_process import InProcessApi
 from tacit_service.rehearsal.virtual_fleet import VirtualClock
 
 COACH = Path(__file__).resolve().parents[3] / "examples" / "health_coach"
@@ -29,7 +29,7 @@ def test_nobody_who_sends_on_time_is_stale(tmp_path, name) -> None:
     begun = np.sort(time.now + rng.random(PER_DAY * DAYS) * DAYS * durations.DAY)
     behind = 0
     with Collector.open(deployment, clock=time) as collector:
-        planner, api = PlannerLoop(collector), Inside(collector)
+        planner, api = PlannerLoop(collector), InProcessApi(collector)
         tokens = collector.tokens.issue("device", len(begun), "cohort")
         waiting: list[tuple[float, int, Device]] = []
 
