@@ -2,7 +2,7 @@
 
 Logs are put together, with replacement, from a pool of people who lived once: 40 times the people
 of a log, so the pool's own luck is a sixth of a log's. The truth is that of the table. No constant
-of the intervals was chosen on these tables at these seeds (``planners/worth.py`` says on which).
+of the intervals was chosen on these tables at these seeds (``evaluation/by_log.py`` says which).
 
     python benchmarks/logs.py rows.jsonl                         # every row that is not there yet
     python benchmarks/logs.py rows.jsonl --write                 # docs/results/logs.md from them
@@ -18,19 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tacit
-from tacit.logs.agents import TacitOffline
-from tacit.logs.mapping import Mapped, make_mapping
-from tacit.logs.offline import values_of, worth_by_release
+from tacit.agents.offline import TacitOffline
+from tacit.learner import Learner
+from tacit.logs.mapping import LogMapping, make_mapping
 from tacit.logs.reading import arranged
 from tacit.logs.simulated import rows_of, simulate_log
-from tacit.planners.offline import completed
+from tacit.logs.values import value_by_release, values_of
 from tacit.policies.tabular import StochasticPolicy
-from tacit.privacy.base import Query
-from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.noise import SimulatedNoise
 from tacit.problems import TabularMDP
 from tacit.publication import Publication
-from tacit.statistics.log_sums import LoggedVisits
+from tacit.streams import planner_streams
 from tacit.trajectory import Log
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "logs.md"
@@ -109,7 +107,7 @@ def behaviours(size: int, horizon: int, seed: int) -> tuple[StochasticPolicy, St
     return StochasticPolicy(table), StochasticPolicy(table[..., ::-1].copy())
 
 
-def mapping(kind: Kind) -> Mapped:
+def mapping(kind: Kind) -> LogMapping:
     """What is declared: rows are numbered from 0, rewards lie in [0, 1]."""
     names = ("person", "step", "reward", *(("ends",) if kind.quits else ()))
     return make_mapping(
@@ -143,26 +141,26 @@ def measure(name: str, people: int, epsilon: float, seed: int) -> dict[str, Any]
     task, size = mapped.task, truth.states
     behaviour, other = behaviours(size, HORIZON, seed)
     acts, ended = behaviours(size, kind.rows, seed)[0], size - 1 if kind.quits else -1
-    statistic = LoggedVisits(task, task.horizon, mapped.top)
+    agent = TacitOffline(epsilon, DELTA, counts="transitions")
+    bound = agent.bind_log(task, mapped.max_return, mapped.ended)
+    statistic: Any = bound.statistic
     pool = np.zeros((PIECES * POOL, statistic.layout.size), dtype=np.int64)
     for piece in pool:
         log = simulate_log(lives, acts, people // PIECES, rng)
         statistic.add(arranged(recorded(log, kind, ended, rng), mapped).log, piece)
-    asked = {"requested_epsilon": epsilon, "requested_delta": DELTA}
-    privatizer = BatchSums(statistic, task, **asked)
     value = {"other": truth.value(other), "behaviour": truth.value(behaviour)}
     nobody = Publication(0, other, {})
     rows: dict[str, list[tuple[bool, float]]] = {}
     for _ in range(LOGS):
         total = pool[rng.integers(0, len(pool), PIECES)].sum(axis=0)
-        noise = SimulatedNoise(rng)
+        noise, privatizer = SimulatedNoise(rng), bound.privatizer
         secret = privatizer.absorb_sums(privatizer.init(), total, people, nobody, noise)
-        release = privatizer.release(secret, Query(0), noise)
-        policy = TacitOffline().policy(task, completed(release, mapped.ended))
+        learner = Learner(bound, noise, secret=secret, served=task.users)
+        policy, release = learner.publish(planner_streams(seed, 0)).policy, learner.release
         value["policy"] = truth.value(policy)
         value["difference"] = value["policy"] - value["behaviour"]
         found = values_of(mapped, release, policy)
-        found["other"] = worth_by_release(mapped, release, other, 0.05)
+        found["other"] = value_by_release(mapped, release, other, 0.05)
         for what, interval in found.items():
             if interval is not None:
                 holds = interval.low <= value[what] <= interval.high

@@ -72,7 +72,7 @@ class Log(NamedTuple):
     """Everything in a log, one row per step, people after one another: as private as each of them.
 
     The rows of person p are begin[p] <= i < begin[p + 1], episode by episode and step by step
-    (``kernels.logged.arrange``).
+    (``kernels.raw.log_rows.arrange``).
     """
 
     begin: IntArray  # [people + 1]

@@ -7,7 +7,7 @@ import tacit
 from dense import dense
 from tacit.agents import LdpOBI, LdpPSRL
 from tacit.errors import InvalidInput
-from tacit.kernels.public.posterior import Prior
+from tacit.kernels.public.posterior import DirichletPrior
 
 PROBLEM = tacit.problem("random-mdp", seed=1)
 
@@ -43,7 +43,7 @@ def test_negative_counts_meet_the_floors_and_nothing_breaks() -> None:
     P, R = np.zeros((1, 2, 2, 2)), np.zeros((1, 2, 2))
     known = np.full((1, 2, 2), np.nan)
     for function in (dense.sample_model, dense.sample_model.py_func):
-        function(*tables, np.full((1, 2, 2, 2), -1e6), known, Prior(1, 1, 1, 1), rng, P, R)
+        function(*tables, np.full((1, 2, 2, 2), -1e6), known, DirichletPrior(1, 1, 1, 1), rng, P, R)
         assert np.allclose(P.sum(axis=-1), 1.0) and np.isfinite(R).all()
 
 

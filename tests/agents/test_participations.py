@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 import tacit
-from tacit.agents import agents, make_agent
+from tacit.agents import make_agent
+from tacit.agents.catalogue import from_people
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.problems.classic_control import cart_pole
@@ -38,7 +39,7 @@ def bound(name: str, times: int, **more) -> BoundAgent:
 
 def private() -> list[tuple[str, dict]]:
     found = []
-    for entry in agents:
+    for entry in from_people():
         if "epsilon" in entry.parameters:
             delta = entry.parameters.get("delta")
             needed = delta is not None and delta.default is delta.empty

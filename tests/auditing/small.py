@@ -6,7 +6,7 @@ import numpy as np
 
 import tacit
 from tacit.agents import Agent
-from tacit.agents.catalogue import agents
+from tacit.agents.catalogue import agents, from_people
 from tacit.auditing.agent import _first_publication
 from tacit.auditing.neighbours import Case, worst_cases
 from tacit.auditing.targets import AuditedSource, DeviceTarget, LearnerTarget
@@ -53,7 +53,7 @@ ONE_STEP = tacit.problem("random-mdp", horizon=1, seed=1)
 
 def private_agents() -> list[str]:
     """Names of all agents that take an epsilon: a new one is covered without being listed here."""
-    return [entry.name for entry in agents if "epsilon" in entry.parameters]
+    return [entry.name for entry in from_people() if "epsilon" in entry.parameters]
 
 
 def made(name: str, epsilon: float = 1.0) -> Agent:

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import tacit
-from tacit.agents import agents
+from tacit.agents.catalogue import FROM_A_LOG, from_people
 from tacit.cli.list import entries, type_words
 from tacit.errors import InvalidInput
 from tacit.problems.classic_control import cart_pole
@@ -54,12 +54,24 @@ def test_without_a_word_it_lists_every_name(call) -> None:
     assert set(json.loads(call("list", "--json").out)) == {"agents", "problems"}
 
 
+def test_agents_that_learn_from_a_log_stand_apart(call) -> None:
+    lines = call("list", "agents").out.splitlines()
+    where = lines.index("agents that learn from a log")
+    named = [line.split()[0] for line in lines[where:] if line[:1] not in ("", " ")][1:]
+    found = {
+        row["name"]: row["source"]
+        for row in json.loads(call("list", "agents", "--json").out)["agents"]
+    }
+    assert named[:3] == [name for name, *_ in FROM_A_LOG]
+    assert {name for name, source in found.items() if source == "log"} == set(named[:3])
+
+
 def test_types_are_written_as_people_write_them() -> None:
     assert type_words(int | None) == "whole number | none"
     assert type_words(bool) == "true | false" and type_words(str) == "text"
 
 
-@pytest.mark.parametrize("entry", list(agents), ids=[entry.name for entry in agents])
+@pytest.mark.parametrize("entry", from_people(), ids=lambda entry: entry.name)
 def test_families_and_models_are_true(entry) -> None:
     agent = entry.factory(**({"epsilon": 1.0} if "epsilon" in entry.parameters else {}))
     mixture = "linear-bandit" if entry.name == "ldp-bandit" else "remap-walk"

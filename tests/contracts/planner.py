@@ -87,8 +87,21 @@ class PlannerContract:
     def task(self, problem: Problem) -> Task:
         return problem.task(users=USERS, reveal=self.agent().needs)
 
+    def fitted(self, problem: Problem) -> BoundAgent:
+        return self.agent().bind(self.task(problem))
+
     def bound(self) -> BoundAgent:
-        return self.agent().bind(self.task(self.problem()))
+        return self.fitted(self.problem())
+
+    def publications(
+        self, bound: BoundAgent, problem: Problem, users_seed: int = 0
+    ) -> list[Publication]:
+        """All that is published to users who live in the problem."""
+        return publications(bound, problem, users_seed)
+
+    def poisoned(self, bound: BoundAgent, problem: Problem) -> list[Publication]:
+        """The same, but sums are garbage while the planner works."""
+        return publications_with_poison(bound, problem)
 
     def test_the_subject_is_the_planner_of_the_agent(self) -> None:
         assert type(self.bound().planner) is self.subject
@@ -114,8 +127,8 @@ class PlannerContract:
     # 3. by poison
 
     def test_destroying_the_raw_sums_before_planning_changes_nothing(self) -> None:
-        clean = publications(self.bound(), self.problem())
-        poisoned = publications_with_poison(self.bound(), self.problem())
+        clean = self.publications(self.bound(), self.problem())
+        poisoned = self.poisoned(self.bound(), self.problem())
         assert len(clean) > 0 and same(clean, poisoned)
 
     # 4. and 5. by behaviour
@@ -126,17 +139,16 @@ class PlannerContract:
         truths = [(p.optimal_value(), p.baseline()[1]) for p in (problem, other)]
         assert truths[0] != truths[1], "give two different truths"
         recorder = with_privatizer(self.bound(), Recorder)
-        recorded = publications(recorder, problem)
+        recorded = self.publications(recorder, problem)
         for truth, seed in ((problem, 1), (other, 2)):
-            bound = self.agent().bind(self.task(truth))
             replay = with_privatizer(
-                bound, lambda inner: Replay(inner, recorder.privatizer.releases)
+                self.fitted(truth), lambda inner: Replay(inner, recorder.privatizer.releases)
             )
-            assert same(recorded, publications(replay, truth, users_seed=seed))
+            assert same(recorded, self.publications(replay, truth, users_seed=seed))
 
     def test_it_holds_on_to_nothing_raw(self) -> None:
         bound = self.bound()
-        publications(bound, self.problem())
+        self.publications(bound, self.problem())
         truths = (TabularMDP, LQSystem)
         forbidden = (Trajectory, Secret, *truths, type(bound.statistic), type(bound.privatizer))
         for held in reachable(bound.planner):
@@ -144,9 +156,13 @@ class PlannerContract:
 
     # good behaviour
 
+    def release(self, bound: BoundAgent) -> Release:
+        """One that is planned on."""
+        return bound.privatizer.release(bound.privatizer.init(), Query(0), noise())
+
     def test_planning_is_a_function_of_its_arguments(self) -> None:
         bound = self.bound()
-        release = bound.privatizer.release(bound.privatizer.init(), Query(0), noise())
+        release = self.release(bound)
         before = {name: block.copy() for name, block in release.blocks.items()}
         first = bound.planner.plan(bound.task, release, no_questions, None, streams(3))
         second = bound.planner.plan(bound.task, release, no_questions, None, streams(3))
@@ -158,7 +174,7 @@ class PlannerContract:
 
     def test_what_is_published_fits_the_problem_and_cannot_be_written_to(self) -> None:
         problem = self.problem()
-        for publication in publications(self.bound(), problem):
+        for publication in self.publications(self.bound(), problem):
             problem.value(publication.policy)
             for array in publication.context.values():
                 with pytest.raises(ValueError, match="read-only"):

@@ -16,7 +16,7 @@ import tacit
 from contracts import hostile
 from tacit.experiment import bind
 from tacit.learner import Learner
-from tacit.logs.offline import _cut
+from tacit.logs.reading import in_memory
 from tacit.privacy.noise import SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
@@ -193,14 +193,22 @@ class LogStatisticContract(StatisticContract):
     """Of the people of a log: in memory, in columns of every type, as nobody arranged them."""
 
     def lives(self, case: Case, rng: np.random.Generator, count: int) -> list[Any]:
-        """Rows of one person each."""
-        return [case.life(rng) for _ in range(4 * count)]
+        """Rows of one person each, the declared worst pair among them."""
+        return [*case.statistic.worst_pair(), *(case.life(rng) for _ in range(4 * count))]
 
     def contribution(self, case: Case, life: Any, entry: Publication) -> np.ndarray:
         """What one of them adds."""
         out = np.zeros(case.statistic.layout.size, dtype=np.int64)
-        case.statistic.add(_cut(life, 1), out)
+        case.statistic.add(in_memory(life, 1), out)
         return out * case.statistic.layout.units
+
+    def test_the_worst_pair_is_as_far_apart_as_declared(self) -> None:
+        shares = []
+        for case in self.cases().values():
+            worst = case.statistic.worst_pair()
+            rows = np.array([self.contribution(case, one, case.entry) for one in worst])
+            shares.append(self.check(case, rows))
+        assert max(shares) > 1 - 1e-6
 
     def test_columns_of_any_type_are_bounded_by_plain_kernels(
         self, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.agents import agents
+from tacit.agents.catalogue import from_people
 from tacit.cli.list import entries
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,9 +107,11 @@ def rows(section: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-@pytest.mark.parametrize(("section", "what"), [("Agents", "agents"), ("Problems", "problems")])
-def test_tables_list_what_there_is(section: str, what: str) -> None:
-    shown = [(row[0].strip("`"), row[1]) for row in rows(section)]
+@pytest.mark.parametrize(
+    ("sections", "what"), [(("Agents", "Agents for logs"), "agents"), (("Problems",), "problems")]
+)
+def test_tables_list_what_there_is(sections: tuple[str, ...], what: str) -> None:
+    shown = [(row[0].strip("`"), row[1]) for section in sections for row in rows(section)]
     assert shown == [(entry.name, entry.summary) for entry in entries(what)]
 
 
@@ -120,7 +122,7 @@ def test_the_guarantee_column_is_true() -> None:
     control = ("ofu-rl", "private-ofu-rl", "tacit-control", "certainty-equivalence", "thompson")
     fits = dict.fromkeys((*control, "do-nothing"), "lq-scalar")
     fits["ldp-bandit"] = "linear-bandit"
-    for entry, row in zip(agents, rows("Agents"), strict=True):
+    for entry, row in zip(from_people(), rows("Agents"), strict=True):
         searched = entry.name.endswith("-search")
         problem = cart_pole() if searched else tacit.problem(fits.get(entry.name, "random-mdp"))
         asked = {"epsilon": 1.0} if "epsilon" in entry.parameters else {}

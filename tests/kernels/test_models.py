@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from dense import dense
-from tacit.kernels.public.posterior import Prior
+from tacit.kernels.public.posterior import DirichletPrior
 
 # ---- optimism -----------------------------------------------------------------------------------
 
@@ -72,7 +72,7 @@ def test_optimism_equals_its_plain_original(seed, staged, H):
 # ---- posterior ----------------------------------------------------------------------------------
 
 DRAWS = 20_000
-PRIOR = Prior(alpha0=0.5, lambda0=1.5, nu0=3.0, beta0=0.8)
+PRIOR = DirichletPrior(alpha0=0.5, lambda0=1.5, nu0=3.0, beta0=0.8)
 N_P = np.array([[4.0, 0.0, 2.0], [0.0, 0.0, 0.0], [30.0, 10.0, 1.0]])  # counts of three "states"
 N_R = np.array([7.0, 0.0, 41.0])
 SUMS = np.array([3.5, 0.0, 10.0])
@@ -175,7 +175,7 @@ def test_known_rewards_are_used_and_transitions_still_drawn():
 
 def test_tiny_concentrations_put_all_mass_on_one_state():
     """Every gamma underflows; the limit is a uniform choice of one state (error 1e-4)."""
-    P, R, _ = draw_models(prior=Prior(1e-300, 1.0, 1.0, 1.0), draws=3000)
+    P, R, _ = draw_models(prior=DirichletPrior(1e-300, 1.0, 1.0, 1.0), draws=3000)
     assert not np.isnan(P).any() and not np.isnan(R).any()
     unseen = P[1]
     assert (np.sort(unseen, axis=-1) == [0.0, 0.0, 1.0]).all()

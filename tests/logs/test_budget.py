@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from logs.worlds import chain, mapping, uniform
+from tacit.agents.offline import TacitOffline
 from tacit.cli.main import app
 from tacit.errors import InvalidInput, OverBudget
-from tacit.logs.mapping import Mapped
+from tacit.logs.mapping import LogMapping
 from tacit.logs.offline import evaluate, offline
 from tacit.logs.simulated import simulate_log, write_log
 from tacit.privacy.ledger import Ledger, verify
@@ -23,7 +24,7 @@ def log():
 
 
 @pytest.fixture(scope="module")
-def mapped() -> Mapped:
+def mapped() -> LogMapping:
     return mapping(chain(4, 5))  # a budget of epsilon 4
 
 
@@ -33,7 +34,7 @@ def spent(path) -> float:
 
 def test_every_release_is_charged_what_its_noise_costs(tmp_path, log, mapped) -> None:
     path = tmp_path / "made_up.ledger"
-    first = offline(log, mapped, epsilon=1.0, ledger=path)
+    first = offline(log, mapped, TacitOffline(1.0), ledger=path)
     assert spent(path) == pytest.approx(first.guarantee.mu**2, rel=1e-6)
     second = evaluate(log, first.policy, mapped, epsilon=0.5, ledger=path)
     assert spent(path) == pytest.approx(first.guarantee.mu**2 + second.guarantee.mu**2, rel=1e-6)
@@ -43,8 +44,8 @@ def test_every_release_is_charged_what_its_noise_costs(tmp_path, log, mapped) ->
         "2 evaluation",
     ]
     before = path.read_bytes()
-    first.worth(first.policy)
-    offline(log, mapped, epsilon=9.0, noise="simulated")
+    first.value_of(first.policy)
+    offline(log, mapped, TacitOffline(9.0), noise="simulated")
     assert path.read_bytes() == before, "post-processing and simulation cost nothing"
 
 
@@ -53,22 +54,22 @@ def test_a_release_beyond_the_budget_is_refused_and_a_cheaper_one_is_not(
 ) -> None:
     path = tmp_path / "made_up.ledger"
     with pytest.raises(OverBudget, match="beyond its budget"):
-        offline(log, mapped, epsilon=5.0, ledger=path)
+        offline(log, mapped, TacitOffline(5.0), ledger=path)
     assert not path.exists()
-    offline(log, mapped, epsilon=3.0, ledger=path)
+    offline(log, mapped, TacitOffline(3.0), ledger=path)
     before = path.read_bytes()
     with pytest.raises(OverBudget, match="Nothing was charged"):
-        offline(log, mapped, epsilon=3.0, ledger=path)
+        offline(log, mapped, TacitOffline(3.0), ledger=path)
     assert path.read_bytes() == before
-    offline(log, mapped, epsilon=0.5, ledger=path)
+    offline(log, mapped, TacitOffline(0.5), ledger=path)
     assert path.read_bytes() != before
 
 
 def test_a_mapping_that_is_no_file_needs_a_ledger(tmp_path, monkeypatch, log, mapped) -> None:
     monkeypatch.chdir(tmp_path)
-    policy = offline(log, mapped, epsilon=1.0, noise="simulated").policy
+    policy = offline(log, mapped, TacitOffline(1.0), noise="simulated").policy
     with pytest.raises(InvalidInput, match="say ledger=FILE"):
-        offline(log, mapped, epsilon=1.0)
+        offline(log, mapped, TacitOffline(1.0))
     with pytest.raises(InvalidInput, match="say ledger=FILE"):
         evaluate(log, policy, mapped, epsilon=1.0)
     assert not list(tmp_path.iterdir())
@@ -77,7 +78,7 @@ def test_a_mapping_that_is_no_file_needs_a_ledger(tmp_path, monkeypatch, log, ma
 def test_a_log_that_cannot_be_read_costs_nothing(tmp_path, mapped) -> None:
     path = tmp_path / "made_up.ledger"
     with pytest.raises(InvalidInput, match="no log"):
-        offline(tmp_path / "none.csv", mapped, epsilon=1.0, ledger=path)
+        offline(tmp_path / "none.csv", mapped, TacitOffline(1.0), ledger=path)
     assert not path.exists()
 
 
@@ -111,9 +112,9 @@ def test_a_column_without_a_readable_value_is_charged_and_told(
         writer = csv.DictWriter(lines, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    found = offline(file, mapped, epsilon=1.0, ledger=path)
+    found = offline(file, mapped, TacitOffline(1.0), ledger=path)
     assert spent(path) == pytest.approx(found.guarantee.mu**2, rel=1e-6)
-    assert said in "\n".join(found.told.lines(mapped))
+    assert said in "\n".join(found.exact_counts.lines(mapped))
 
 
 def test_a_folder_that_is_taken_is_told_before_the_charge(tmp_path, log) -> None:
@@ -140,7 +141,7 @@ def test_noise_is_drawn_after_the_charge(tmp_path, log, mapped, monkeypatch) -> 
 
     monkeypatch.setattr(run, "SecureNoise", Breaks)
     with pytest.raises(RuntimeError, match="power"):
-        offline(log, mapped, epsilon=1.0, ledger=path)
+        offline(log, mapped, TacitOffline(1.0), ledger=path)
     assert spent(path) > 0
 
 
@@ -148,13 +149,13 @@ def test_ledgers_of_other_data_or_with_another_budget_are_refused(tmp_path, log,
     import dataclasses
 
     path = tmp_path / "made_up.ledger"
-    offline(log, mapped, epsilon=0.5, ledger=path)
+    offline(log, mapped, TacitOffline(0.5), ledger=path)
     other = dataclasses.replace(mapped, name="other data")
     with pytest.raises(InvalidInput, match="another task"):
-        offline(log, other, epsilon=0.5, ledger=path)
+        offline(log, other, TacitOffline(0.5), ledger=path)
     richer = dataclasses.replace(mapped, budget=(40.0, 1e-5))
     with pytest.raises(InvalidInput, match="cannot be changed"):
-        offline(log, richer, epsilon=0.5, ledger=path)
+        offline(log, richer, TacitOffline(0.5), ledger=path)
     Ledger.open(path).close()
 
 

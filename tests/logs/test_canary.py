@@ -75,8 +75,9 @@ def outputs(folder, out) -> dict[str, str]:
     shown = command("offline", log, "--task", task, "--epsilon", "1", "--out", out)
     assert f"{PEOPLE:,} (exact" in shown.output, "the screen of the data holder says it"
     found = command("offline", log, "--task", task, "--epsilon", "1", "--json").stdout
-    by_weights = ("evaluate", log, out / "policy.json", "--task", task, "--epsilon", "1", "--json")
-    by_release = ("evaluate", out, out / "policy.json", "--task", task, "--json")
+    command("report", out)
+    told = ("--policy", out / "policy.json", "--task", task, "--json")
+    by_weights, by_release = ("offline", log, *told, "--epsilon", "1"), ("offline", out, *told)
     texts = {"json": found, "weights": command(*by_weights).stdout}
     texts["release"] = command(*by_release).stdout
     for path in (*out.iterdir(), *folder.glob("birds.ledger*")):

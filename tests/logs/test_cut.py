@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from logs.worlds import chain, garnet, mapping, uniform
-from tacit.logs.files import save, stored_release
+from tacit.agents.offline import TacitOffline
+from tacit.logs.files import read_release, save
 from tacit.logs.mapping import make_mapping
-from tacit.logs.offline import offline, worth_by_release
-from tacit.logs.prior import Prior
+from tacit.logs.offline import offline
+from tacit.logs.prior import LogPrior
 from tacit.logs.reading import arranged
 from tacit.logs.simulated import rows_of, simulate_log
+from tacit.logs.values import value_by_release
 from tacit.planners.offline import complete
 from tacit.policies.tabular import StochasticPolicy
 from tacit.problems import TabularMDP
@@ -61,7 +63,7 @@ def learned(problem: TabularMDP, mapped, people: int, seed: int, last=None):
     if mapped.ended < 0:
         del columns["ends"]
     log = arranged(columns, mapped).log
-    return offline(log, mapped, epsilon=1.0, noise="simulated", seed=seed)
+    return offline(log, mapped, TacitOffline(1.0), noise="simulated", seed=seed)
 
 
 def test_people_who_leave_are_not_worth_less_than_those_who_stay() -> None:
@@ -136,9 +138,9 @@ def test_states_that_leave_out_what_matters_are_noticed() -> None:
         "reward": reward.ravel(),
     }
     mapped = declared(1, ends=False)
-    made = offline(arranged(columns, mapped).log, mapped, epsilon=1.0, noise="simulated")
+    made = offline(arranged(columns, mapped).log, mapped, TacitOffline(1.0), noise="simulated")
     assert made.values["policy"] is None and made.values["difference"] is None
-    assert made.worth(made.policy) is None, "nor by the release later"
+    assert made.value_of(made.policy) is None, "nor by the release later"
     assert made.values["behaviour"].value == pytest.approx(reward.sum(axis=1).mean(), abs=0.05)
     assert "something that matters is not in them" in render_page(made)
 
@@ -147,7 +149,7 @@ def test_a_declared_most_below_what_people_earn_is_noticed() -> None:
     problem = chain(4, HORIZON)
     log = simulate_log(problem, uniform(problem), 20_000, np.random.default_rng(0))
     mapped = mapping(problem, 20_000, most=0.01)
-    made = offline(log, mapped, epsilon=2.0, noise="simulated")
+    made = offline(log, mapped, TacitOffline(2.0), noise="simulated")
     assert made.values["policy"] is None and made.values["difference"] is None
     assert "declared too low" in render_page(made)
 
@@ -161,7 +163,9 @@ def test_the_difference_holds_where_actions_depend_on_the_step() -> None:
     held = compared = 0
     for seed in range(12):
         log = simulate_log(problem, acts, 20_000, np.random.default_rng(seed))
-        made = offline(log, mapping(problem, 20_000), epsilon=1.0, noise="simulated", seed=seed)
+        made = offline(
+            log, mapping(problem, 20_000), TacitOffline(1.0), noise="simulated", seed=seed
+        )
         if (found := made.values["difference"]) is not None:
             truth = problem.value(made.policy.policy) - problem.value(acts)
             held += found.low <= truth <= found.high
@@ -174,8 +178,8 @@ def test_without_first_steps_nothing_has_a_value() -> None:
     log = simulate_log(problem, uniform(problem), 20_000, np.random.default_rng(0))
     rows = rows_of(log)
     late = {name: column[rows["step"] > 0] for name, column in rows.items() if name != "ends"}
-    made = offline(arranged(late, mapped).log, mapped, epsilon=1.0, noise="simulated")
-    assert not any(made.values.values()) and made.worth(uniform(problem)) is None
+    made = offline(arranged(late, mapped).log, mapped, TacitOffline(1.0), noise="simulated")
+    assert not any(made.values.values()) and made.value_of(uniform(problem)) is None
     assert "first_step" in render_page(made)
 
 
@@ -185,13 +189,8 @@ def test_what_is_cut_is_told_where_outcomes_are_counted() -> None:
     rows = rows_of(log)
     here = rows["step"] < np.random.default_rng(1).integers(5, 21, 20_000)[rows["person"]]
     columns = {name: column[here] for name, column in rows.items() if name != "ends"}
-    made = offline(
-        arranged(columns, mapped).log,
-        mapped,
-        epsilon=1.0,
-        noise="simulated",
-        parameters={"counts": "outcomes"},
-    )
+    agent = TacitOffline(1.0, counts="outcomes")
+    made = offline(arranged(columns, mapped).log, mapped, agent, noise="simulated")
     assert made.values["behaviour"] is None and made.values["policy"] is None
     assert "evaluate it by weights" in render_page(made)
 
@@ -200,18 +199,18 @@ def test_a_result_that_was_saved_gives_the_same_prior_and_values(tmp_path) -> No
     problem, mapped = quitting(HORIZON), declared(8, ends=True)
     made = learned(problem, mapped, 20_000, 0)
     save(made, tmp_path)
-    one, two = Prior.of(made), Prior.of(tmp_path)
+    one, two = LogPrior.of(made), LogPrior.of(tmp_path)
     assert one.digest() == two.digest()
     total = one.release.blocks["transitions"].sum(axis=1)
     assert np.allclose(total, 2 * one.release.blocks["totals"], atol=40 * made.release.law.std)
-    assert set(stored_release(tmp_path, mapped).blocks) == set(made.release.blocks)
+    assert set(read_release(tmp_path, mapped).blocks) == set(made.release.blocks)
 
 
 def test_a_folder_of_an_earlier_version_is_read(tmp_path) -> None:
     problem = chain(4, HORIZON)
     mapped = mapping(problem)
     log = simulate_log(problem, uniform(problem), 20_000, np.random.default_rng(0))
-    made = offline(log, mapped, epsilon=1.0, noise="simulated")
+    made = offline(log, mapped, TacitOffline(1.0), noise="simulated")
     save(made, tmp_path)
     with np.load(tmp_path / "release.npz") as arrays:
         held = {x: arrays[x] for x in arrays.files if x not in ("censored", "choices", "whole")}
@@ -219,10 +218,10 @@ def test_a_folder_of_an_earlier_version_is_read(tmp_path) -> None:
     values = json.loads((tmp_path / "values.json").read_text())
     del values["ended"]
     (tmp_path / "values.json").write_text(json.dumps(values))
-    earlier = stored_release(tmp_path, mapped)
-    interval = worth_by_release(mapped, earlier, uniform(problem), 0.05)
+    earlier = read_release(tmp_path, mapped)
+    interval = value_by_release(mapped, earlier, uniform(problem), 0.05)
     assert interval.low < problem.value(uniform(problem)) < interval.high
-    assert np.array_equal(Prior.of(tmp_path).release.blocks["transitions"], held["transitions"])
+    assert np.array_equal(LogPrior.of(tmp_path).release.blocks["transitions"], held["transitions"])
 
 
 def test_a_mapping_without_ends_takes_every_stop_for_a_cut() -> None:

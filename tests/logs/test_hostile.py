@@ -14,8 +14,7 @@ from contracts.statistic import Case, LogStatisticContract
 from tacit.errors import InvalidInput
 from tacit.logs.encoding import _not_below
 from tacit.logs.mapping import make_mapping
-from tacit.logs.offline import _cut
-from tacit.logs.reading import open_log
+from tacit.logs.reading import in_memory, open_log
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
@@ -92,10 +91,10 @@ def test_nobody_in_a_file_moves_the_sums_by_more_than_declared(kind: Any, tmp_pa
     policy = np.random.default_rng(0).random((HORIZON, states, ACTIONS))
     policy[1, :, 0], policy[:, 0, :] = 0.0, [1.0, 5e-324]
     statistics = [
-        LoggedVisits(meant.task, 3, meant.top),
-        LoggedStages(meant.task, meant.top),
-        LoggedOutcomes(meant.task, 2, meant.top),
-        WeightedReturns(meant.task, policy, 3.0, meant.top),
+        LoggedVisits(meant.task, 3, meant.max_return),
+        LoggedStages(meant.task, meant.max_return),
+        LoggedOutcomes(meant.task, 2, meant.max_return),
+        WeightedReturns(meant.task, policy, 3.0, meant.max_return),
     ]
     nobody, contract = Publication(0, uniform_policy(1, 1, 1)), LogStatisticContract()
     for statistic in statistics:
@@ -128,8 +127,8 @@ def test_columns_in_memory_may_be_of_any_type_that_numbers_have(kind: Any) -> No
     """And then say the same."""
     some = np.array([1.0, 0.0, 1.0])
     log = Log(np.array([0, 3]), *[np.arange(3)] * 4, some, np.full(3, -1), some)
-    usual = _cut(log, 5)
-    sent = _cut(log._replace(reward=some.astype(kind), chance=some.astype(kind)), 5)
+    usual = in_memory(log, 5)
+    sent = in_memory(log._replace(reward=some.astype(kind), chance=some.astype(kind)), 5)
     for one, two in zip(usual, sent, strict=True):
         assert np.array_equal(one, two)
 
@@ -151,9 +150,9 @@ def test_columns_in_memory_are_refused_for_their_types_alone(wrong: dict[str, An
     log = Log(np.array([0, 3]), whole, whole, whole, whole, real, whole, real)
     (name,) = wrong
     with pytest.raises(InvalidInput, match=f"column '{name}' of a log in memory must be one row"):
-        _cut(log._replace(**wrong), 5)
+        in_memory(log._replace(**wrong), 5)
     with pytest.raises(InvalidInput, match="person by person"):
-        _cut(log._replace(chance=np.ones(2)), 5)
+        in_memory(log._replace(chance=np.ones(2)), 5)
 
 
 def test_columns_in_memory_whose_type_follows_from_what_is_in_them_are_refused() -> None:
@@ -162,6 +161,6 @@ def test_columns_in_memory_whose_type_follows_from_what_is_in_them_are_refused()
     log = Log(np.array([0, 3]), whole, whole, whole, whole, real, whole, real)
     for state in ([0, 1, 2], [0, 1, None], [0, 1, 2**64], [0, 1, 0.5], ["0", 1, 2]):
         with pytest.raises(InvalidInput, match="must be a numpy array, not a list") as refused:
-            _cut(log._replace(state=state), 5)
+            in_memory(log._replace(state=state), 5)
         said.add(str(refused.value))
     assert len(said) == 1

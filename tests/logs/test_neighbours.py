@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from tacit.agents.offline import TacitOffline
 from tacit.cli import main as command
 from tacit.logs import budget, offline, reading
 from tacit.logs.mapping import read_mapping
@@ -133,7 +134,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     """A mapping and a policy that fits it."""
     (tmp_path / "task.toml").write_text(TASK)
     log = in_csv(WRITTEN["usual"], True, tmp_path / "log")
-    offline.offline(log, tmp_path / "task.toml", epsilon=1.0, noise="simulated").policy.save(
+    offline.offline(log, tmp_path / "task.toml", TacitOffline(1.0), noise="simulated").policy.save(
         tmp_path / "policy.json"
     )
     log.unlink()
@@ -171,9 +172,9 @@ def typed(words: str, folder: Path, log: Path, monkeypatch, capfd) -> dict[str, 
 
 
 COMMANDS = {
-    "offline LOG --epsilon 1 --out out": 7,
+    "offline LOG --epsilon 1 --out out": 6,
     "offline LOG --epsilon 1 --json -A counts=outcomes": 3,
-    "evaluate LOG policy.json --epsilon 1": 3,
+    "offline LOG --policy policy.json --epsilon 1": 3,
     "offline LOG --epsilon 200": 0,
 }
 """Commands, and how many files each leaves behind."""
@@ -209,7 +210,7 @@ def test_the_command_line_shows_nothing_of_one_person(
 @pytest.mark.parametrize("kind", list(WRITE))
 def test_nothing_that_one_person_writes_stops_the_reading_of_others(folder, kind) -> None:
     (write, lives), mapped = WRITE[kind], read_mapping("task.toml")
-    statistic = LoggedVisits(mapped.task, 3, mapped.top)
+    statistic = LoggedVisits(mapped.task, 3, mapped.max_return)
 
     def summed(life: list, others: bool) -> np.ndarray:
         log, exact = open_log(write(life, others, folder / "log"), mapped).read()
@@ -228,10 +229,10 @@ def test_the_noise_of_replacing_a_person_covers_one_who_is_absent(folder) -> Non
     mapped = read_mapping("task.toml")
     policy = np.full((3, 5, 2), 0.5)
     statistics = [
-        LoggedVisits(mapped.task, 3, mapped.top),
-        LoggedStages(mapped.task, mapped.top),
-        LoggedOutcomes(mapped.task, 3, mapped.top),
-        WeightedReturns(mapped.task, policy, 3.0, mapped.top),
+        LoggedVisits(mapped.task, 3, mapped.max_return),
+        LoggedStages(mapped.task, mapped.max_return),
+        LoggedOutcomes(mapped.task, 3, mapped.max_return),
+        WeightedReturns(mapped.task, policy, 3.0, mapped.max_return),
     ]
     for one in statistics:
         absent = one.sensitivity("l2", Relation.ADD_REMOVE_ONE)
@@ -279,7 +280,7 @@ def test_a_log_in_memory_shows_nothing_of_one_person(folder, weights, nothing_bu
     def made(log: Log) -> object:
         if weights:
             return offline.evaluate(log, policy, mapped, epsilon=1.0, ledger="made_up.ledger")
-        return offline.offline(log, mapped, epsilon=1.0, ledger="made_up.ledger")
+        return offline.offline(log, mapped, TacitOffline(1.0), ledger="made_up.ledger")
 
     found = [called(lambda log=log: made(log), folder, folder) for log in in_memory()]
     assert len(found[0]["files"]) == 3 and found[0]["said"][0] != "refused"
@@ -296,7 +297,7 @@ def test_what_refuses_a_log_is_its_form(folder, nothing_but_noise) -> None:
             log = in_csv(life, others, folder / "log")
             log.write_bytes(log.read_bytes().replace(b"person", b"persom", 1))
             one = called(
-                lambda log=log: offline.offline(log, "task.toml", epsilon=1.0), folder, log
+                lambda log=log: offline.offline(log, "task.toml", TacitOffline(1.0)), folder, log
             )
             assert not one["files"]
             said.add(one["said"])
@@ -315,13 +316,13 @@ def test_a_row_is_read_only_when_all_is_charged(folder, monkeypatch) -> None:
     monkeypatch.setattr(budget, "_now", lambda: "then")
     monkeypatch.setattr(reading, "_csv", first_charged)
     with pytest.raises(MemoryError):
-        offline.offline(log, "task.toml", epsilon=1.0, ledger="made up.ledger")
+        offline.offline(log, "task.toml", TacitOffline(1.0), ledger="made up.ledger")
     assert verify("made up.ledger").summary["spent"]["mu_squared"] > 0
 
 
 def test_a_file_that_breaks_off_is_released_as_far_as_it_was_read(folder, monkeypatch) -> None:
     log, encoded = in_csv(WRITTEN["usual"], True, folder / "log"), reading.encoded
-    whole = offline.offline(log, "task.toml", epsilon=1.0)
+    whole = offline.offline(log, "task.toml", TacitOffline(1.0))
     pieces = iter((False, True))
 
     def breaks(batch, *rest):
@@ -333,6 +334,9 @@ def test_a_file_that_breaks_off_is_released_as_far_as_it_was_read(folder, monkey
     csv = reading._csv
     monkeypatch.setattr(reading, "_csv", twice)
     monkeypatch.setattr(reading, "encoded", breaks)
-    made = offline.offline(log, "task.toml", epsilon=1.0)
-    assert made.told.kept == whole.told.kept > 0 and made.told.stopped == "RuntimeError"
-    assert "calm" not in "".join(made.told._totals(made.mapped))
+    made = offline.offline(log, "task.toml", TacitOffline(1.0))
+    assert (
+        made.exact_counts.kept == whole.exact_counts.kept > 0
+        and made.exact_counts.stopped == "RuntimeError"
+    )
+    assert "calm" not in "".join(made.exact_counts._totals(made.mapped))

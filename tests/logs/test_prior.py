@@ -13,6 +13,7 @@ import tacit
 from contracts.planner import PlannerContract
 from logs.worlds import chain, garnet, mapping, queue, survival, towards_best, uniform
 from tacit.agents import Agent, make_agent
+from tacit.agents.offline import TacitOffline
 from tacit.cli.main import app
 from tacit.errors import InvalidInput
 from tacit.experiment import Experiment, bind
@@ -20,9 +21,9 @@ from tacit.learner import BoundAgent
 from tacit.logs.files import save
 from tacit.logs.mapping import make_mapping
 from tacit.logs.offline import OfflineResult, offline
-from tacit.logs.prior import Prior
+from tacit.logs.prior import LogPrior
 from tacit.logs.simulated import simulate_log
-from tacit.planners.warm_start import PriorPlanner, tried
+from tacit.planners.warm_start import WarmStartPlanner, share_tried
 from tacit.privacy.joint.batched import GaussianLaw
 from tacit.privacy.joint.merged_release import Merged
 from tacit.problems import Problem, TabularMDP
@@ -36,13 +37,13 @@ def learned(
     problem: TabularMDP, people: int = 5_000, counts: str = "auto", **more
 ) -> OfflineResult:
     log = simulate_log(problem, uniform(problem), people, np.random.default_rng(0))
-    options = {"epsilon": 1.0, "noise": "simulated", "parameters": {"counts": counts}}
-    return offline(log, mapping(problem, **more), **options)
+    agent = TacitOffline(1.0, counts=counts)
+    return offline(log, mapping(problem, **more), agent, noise="simulated")
 
 
 def experiment(problem, agent=JOINT, *, prior=None, resume=None, **fields) -> tacit.Result:
     """Runs it, where there is a prior beginning with that."""
-    begun = None if prior is None else Prior.of(prior)
+    begun = None if prior is None else LogPrior.of(prior)
     study = Experiment(problem=problem, agent=agent, prior=begun, **fields)
     return study.run(resume=resume)
 
@@ -73,8 +74,8 @@ def test_returns_begin_with_outcomes_of_a_log() -> None:
 
 
 @cache
-def swum_once() -> Prior:
-    return Prior.of(learned(chain()))
+def swum_once() -> LogPrior:
+    return LogPrior.of(learned(chain()))
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Begun(Agent):
 
 
 class TestPriorPlanner(PlannerContract):
-    subject: ClassVar[type] = PriorPlanner
+    subject: ClassVar[type] = WarmStartPlanner
 
     def agent(self) -> Agent:
         return Begun()
@@ -165,9 +166,9 @@ def test_a_pair_that_only_one_of_them_shows_is_taken_from_there() -> None:
 def test_a_log_of_one_habit_leaves_everything_to_try() -> None:
     task = chain().task(users=10)
     habit, all_ = np.tile([100.0, 0.0], 8), np.full(16, 100.0)
-    assert tried(task, habit, 1.0) == 0.0
-    assert tried(task, all_, 1.0) == 1.0
-    assert tried(task, np.zeros(16), 1.0) == 0.0
+    assert share_tried(task, habit, 1.0) == 0.0
+    assert share_tried(task, all_, 1.0) == 1.0
+    assert share_tried(task, np.zeros(16), 1.0) == 0.0
 
 
 def test_the_statement_is_the_online_one_and_the_sum_beside_it(swum) -> None:
@@ -223,7 +224,7 @@ def test_an_environment_can_begin_with_a_log_whose_mapping_names_ends() -> None:
             "task": {"horizon": 12},
         }
     )
-    made = offline(log, mapped, epsilon=1.0, noise="simulated")
+    made = offline(log, mapped, TacitOffline(1.0), noise="simulated")
 
     def play(policy, rng):
         steps, state = [], 0
@@ -251,14 +252,14 @@ def test_an_environment_can_begin_with_a_log_whose_mapping_names_ends() -> None:
 )
 def test_a_log_of_something_else_is_refused(swum, problem, sentence) -> None:
     with pytest.raises(InvalidInput, match=sentence):
-        Prior.of(swum).begin(bind(problem, JOINT, 100), "tacit-joint")
+        LogPrior.of(swum).begin(bind(problem, JOINT, 100), "tacit-joint")
 
 
 def test_other_ends_of_an_episode_are_refused(swum) -> None:
     same = chain()
     ends = TabularMDP(same.P[0], same.R[0], 12, 0, terminal=[7])
     with pytest.raises(InvalidInput, match="other terminal states"):
-        Prior.of(swum).begin(bind(ends, JOINT, 100), "tacit-joint")
+        LogPrior.of(swum).begin(bind(ends, JOINT, 100), "tacit-joint")
 
 
 @pytest.mark.parametrize("agent", ["psrl", "tacit-local", "private-ucb-vi"])

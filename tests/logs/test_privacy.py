@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from logs.worlds import chain, mapping, uniform
+from tacit.agents.offline import TacitOffline
 from tacit.errors import InvalidInput
-from tacit.logs.agents import TacitOffline
-from tacit.logs.budget import Account
+from tacit.logs.budget import DatasetBudget
 from tacit.logs.files import VALUES, save
-from tacit.logs.mapping import Mapped
-from tacit.logs.offline import offline, released
+from tacit.logs.mapping import LogMapping
+from tacit.logs.offline import absorbed, offline
 from tacit.logs.simulated import simulate_log
+from tacit.privacy.base import Query
 from tacit.privacy.noise import SimulatedNoise
 from tacit.trajectory import Log
 from tacit_lab.report.log_page import render_page
@@ -21,7 +22,7 @@ from tacit_lab.report.log_page import render_page
 SEEDS = 250
 
 
-def neighbours(mapped: Mapped) -> tuple[Log, Log]:
+def neighbours(mapped: LogMapping) -> tuple[Log, Log]:
     """Two logs that differ in one person: up the chain with rewards, or down without."""
     problem = chain(4, 6)
     log = simulate_log(problem, uniform(problem), 30, np.random.default_rng(1))
@@ -34,18 +35,17 @@ def neighbours(mapped: Mapped) -> tuple[Log, Log]:
     return log, changed
 
 
-def releases(log: Log, mapped: Mapped, epsilon: float) -> tuple[np.ndarray, float]:
-    rows, asked = [], (epsilon, 1e-5)
-    statistic, nobody = TacitOffline().statistic(mapped), Account("never written", mapped)
+def releases(log: Log, mapped: LogMapping, epsilon: float) -> tuple[np.ndarray, float]:
+    bound, rows = TacitOffline(epsilon).bind_log(mapped.task, mapped.max_return), []
+    privatizer, nobody = bound.privatizer, DatasetBudget("never written", mapped)
     for seed in range(SEEDS):
-        release, guarantee, _ = released(
-            log, mapped, statistic, asked, "test", nobody, "simulated", seed
-        )
-        rows.append(np.concatenate([block.ravel() for block in release.blocks.values()]))
-    return np.array(rows), guarantee.mu
+        held = absorbed(log, mapped, privatizer, bound.statistic, nobody, "test", "simulated", seed)
+        blocks = privatizer.release(held.secret, Query(0), held.noise).blocks
+        rows.append(np.concatenate([block.ravel() for block in blocks.values()]))
+    return np.array(rows), held.guarantee.mu
 
 
-def measured_mu(mapped: Mapped, epsilon: float) -> tuple[float, float]:
+def measured_mu(mapped: LogMapping, epsilon: float) -> tuple[float, float]:
     """How far apart two neighbouring logs lie in standard deviations, and what is claimed."""
     log, changed = neighbours(mapped)
     one, claimed = releases(log, mapped, epsilon)
@@ -57,21 +57,25 @@ def measured_mu(mapped: Mapped, epsilon: float) -> tuple[float, float]:
 
 
 @pytest.fixture
-def mapped() -> Mapped:
+def mapped() -> LogMapping:
     return mapping(chain(4, 6))
 
 
 def test_people_of_a_log_in_memory_are_told_apart_and_cut(mapped) -> None:
     log = neighbours(mapped)[0]
     few = replace(mapped, task=replace(mapped.task, users=10))
-    found = offline(log, few, epsilon=1.0, ledger="never written", noise="simulated")
-    assert (found.told.rows, found.told.kept, found.told.people) == (180, 60, 30)
-    assert "people beyond the declared number of 10" in "".join(found.told.lines(few))
+    found = offline(log, few, TacitOffline(1.0), ledger="never written", noise="simulated")
+    assert (found.exact_counts.rows, found.exact_counts.kept, found.exact_counts.people) == (
+        180,
+        60,
+        30,
+    )
+    assert "people beyond the declared number of 10" in "".join(found.exact_counts.lines(few))
     assert "one person does in all their participations by" in found.guarantee.statement()
     for begin in ([0, 6, 3, 12], [0, 10**6], [-1, 6], [], [0.0, 6.0], [[0, 6]], ["0", "6"]):
         wrong = log._replace(begin=np.array(begin))
         with pytest.raises(InvalidInput, match="person by person|column 'begin'"):
-            offline(wrong, mapped, epsilon=1.0, ledger="never written", noise="simulated")
+            offline(wrong, mapped, TacitOffline(1.0), ledger="never written", noise="simulated")
 
 
 # The spread of 2 x 250 draws is off by 3% (one standard deviation), so 15% is 5 of them; the worst
@@ -97,8 +101,8 @@ def test_half_of_the_noise_would_be_noticed(mapped, monkeypatch) -> None:
 
 def test_secure_noise_has_the_declared_spread(mapped, tmp_path) -> None:
     log, _ = neighbours(mapped)
-    made = offline(log, mapped, epsilon=1.0, ledger=tmp_path / "one.ledger")
-    again = offline(log, mapped, epsilon=1.0, ledger=tmp_path / "two.ledger")
+    made = offline(log, mapped, TacitOffline(1.0), ledger=tmp_path / "one.ledger")
+    again = offline(log, mapped, TacitOffline(1.0), ledger=tmp_path / "two.ledger")
     blocks = zip(made.release.blocks.values(), again.release.blocks.values(), strict=True)
     apart = np.concatenate([(a - b).ravel() for a, b in blocks])
     std = made.guarantee.noise["std"]
@@ -110,7 +114,7 @@ def test_secure_noise_has_the_declared_spread(mapped, tmp_path) -> None:
 def test_files_of_simulated_noise_are_not_for_others(tmp_path, mapped) -> None:
     log, path = neighbours(mapped)[0], tmp_path / "made_up.ledger"
     for noise, warned in (("simulated", True), ("secure", False)):
-        made = offline(log, mapped, epsilon=1.0, ledger=path, noise=noise)
+        made = offline(log, mapped, TacitOffline(1.0), ledger=path, noise=noise)
         save(made, tmp_path / noise)
         values = json.loads((tmp_path / noise / VALUES).read_text())
         assert ("do not pass these files on" in values.get("note", "")) is warned
@@ -118,6 +122,6 @@ def test_files_of_simulated_noise_are_not_for_others(tmp_path, mapped) -> None:
 
 
 def test_simulated_noise_says_so(mapped) -> None:
-    made = offline(neighbours(mapped)[0], mapped, epsilon=1.0, noise="simulated")
+    made = offline(neighbours(mapped)[0], mapped, TacitOffline(1.0), noise="simulated")
     assert made.guarantee.simulated and made.release.source == "simulated"
     assert made.policy.guarantee.simulated

@@ -13,11 +13,12 @@ import pyarrow.parquet
 import pytest
 
 from logs.worlds import chain, mapping, uniform
+from tacit.agents.offline import TacitOffline
 from tacit.errors import InvalidInput
 from tacit.logs import reading
-from tacit.logs.mapping import Mapped, make_mapping
+from tacit.logs.mapping import LogMapping, make_mapping
 from tacit.logs.offline import ASSUMES, EPISODES, offline
-from tacit.logs.prior import Prior
+from tacit.logs.prior import LogPrior
 from tacit.logs.reading import open_log
 from tacit.logs.screen import MARK, Exact
 from tacit.logs.simulated import simulate_log, write_log
@@ -176,7 +177,7 @@ def test_order_and_format_of_the_file_do_not_matter(tmp_path) -> None:
     problem = chain()
     made = simulate_log(problem, uniform(problem), 300, np.random.default_rng(0))
     mapped = mapping(problem)
-    statistic = LoggedVisits(mapped.task, 6, mapped.top)
+    statistic = LoggedVisits(mapped.task, 6, mapped.max_return)
     sums = []
     for name in ("log.parquet", "log.csv"):
         path = write_log(made, tmp_path / name)
@@ -247,7 +248,7 @@ def test_a_log_that_is_not_there_is_told_and_an_empty_one_is_read(tmp_path) -> N
 
 
 @pytest.fixture
-def episodes(monkeypatch) -> Mapped:
+def episodes(monkeypatch) -> LogMapping:
     """The mapping of a Minari data set with one episode."""
     episode = SimpleNamespace(
         id=4,
@@ -304,7 +305,7 @@ def test_an_episode_of_another_form_keeps_no_other_from_being_read(episodes, wro
 
 def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> None:
     """Nobody knows whose its episodes are; a log with persons is covered over all of theirs."""
-    result = offline("minari:any", episodes, epsilon=1.0, noise="simulated")
+    result = offline("minari:any", episodes, TacitOffline(1.0), noise="simulated")
     words, page = result.guarantee.statement(), render_page(result)
     assert result.guarantee.brief() == "joint epsilon 1, delta 1e-05 per participation"
     assert "the trajectory of any single participation by any other" in words
@@ -317,14 +318,14 @@ def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> 
     assert " episodes (a noisy number)" in page
     assert COUNTED[True] in page and COUNTED[False] not in page
     rows = open_log("minari:any", episodes).read().log
-    named = offline(rows, episodes, epsilon=1.0, noise="simulated")
+    named = offline(rows, episodes, TacitOffline(1.0), noise="simulated")
     assert named.guarantee.unit == "user" and named.guarantee.assumptions == ASSUMES
     assert "for each person over all their episodes" in (said := render_page(named))
     assert " people (a noisy number)" in said
     assert COUNTED[False] in said and COUNTED[True] not in said
     online = dataclasses.replace(named.guarantee, participations=1, rule=None)
     for made, whom in ((result, "participation"), (named, "user")):
-        (both,) = Prior.of(made).stated(online).also
+        (both,) = LogPrior.of(made).stated(online).also
         assert both.unit == whom and both.mu > online.mu
 
 
@@ -360,7 +361,7 @@ def test_the_notes_of_a_mapping_are_on_its_page(tmp_path) -> None:
     columns = {"person": "who", "step": "day"}
     mapped = make_mapping({**RAW, "columns": columns, "reward": {}})
     log = rows(tmp_path, table(did=["rest"]), mapped)
-    page = render_page(offline(log, mapped, epsilon=1.0, noise="simulated"))
+    page = render_page(offline(log, mapped, TacitOffline(1.0), noise="simulated"))
     assert "all of them count as 0" in page
 
 

@@ -13,9 +13,11 @@ from logs.worlds import (
     towards_best,
     uniform,
 )
+from tacit.agents.catalogue import make_agent
+from tacit.agents.offline import TacitOffline
 from tacit.logs.offline import evaluate, offline
 from tacit.logs.simulated import simulate_log
-from tacit.planners.apvi import on_simplex
+from tacit.planners.evaluation.draws import project
 
 WORLDS = {"chain": chain, "garnet": garnet, "inventory": inventory, "queue": queue}
 
@@ -29,11 +31,11 @@ def covered(name: str, people: int, epsilon: float, logs: int) -> dict[str, list
     found: dict[str, list[list[float]]] = {name: [] for name in (*truth, "policy", "difference")}
     for k in range(logs):
         log = simulate_log(problem, behaviour, people, np.random.default_rng(1000 + k))
-        made = offline(log, mapped, epsilon=epsilon, noise="simulated", seed=k)
+        made = offline(log, mapped, TacitOffline(epsilon), noise="simulated", seed=k)
         truth["policy"] = problem.value(made.policy.policy)
         truth["difference"] = truth["policy"] - truth["behaviour"]
         weighed = evaluate(log, other, mapped, epsilon=epsilon, noise="simulated", seed=k)
-        told = {**made.values, "other": made.worth(other), "weights": weighed.interval}
+        told = {**made.values, "other": made.value_of(other), "weights": weighed.interval}
         for what, interval in told.items():
             if interval is not None:  # withheld by luck
                 holds = interval.low <= truth[what] <= interval.high
@@ -64,7 +66,7 @@ def test_a_policy_from_a_log_closes_most_of_the_gap(name) -> None:
     problem = WORLDS[name]()
     behaviour, best = problem.value(uniform(problem)), problem.optimal_value()
     log = simulate_log(problem, uniform(problem), 100_000, np.random.default_rng(0))
-    made = offline(log, mapping(problem), epsilon=1.0, noise="simulated")
+    made = offline(log, mapping(problem), TacitOffline(1.0), noise="simulated")
     assert problem.value(made.policy.policy) > behaviour + 0.8 * (best - behaviour)
 
 
@@ -72,14 +74,8 @@ def test_a_policy_from_a_log_closes_most_of_the_gap(name) -> None:
 def test_published_pessimism_learns_with_a_small_penalty(agent) -> None:
     problem = garnet()
     log = simulate_log(problem, uniform(problem), 100_000, np.random.default_rng(0))
-    made = offline(
-        log,
-        mapping(problem),
-        agent,
-        epsilon=1.0,
-        noise="simulated",
-        parameters={"bonus_scale": 1e-3},
-    )
+    learner = make_agent(agent, epsilon=1.0, bonus_scale=1e-3)
+    made = offline(log, mapping(problem), learner, noise="simulated")
     assert made.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
     assert problem.value(made.policy.policy) > problem.value(uniform(problem)) + 0.5
 
@@ -88,7 +84,8 @@ def test_published_pessimism_at_full_size_knows_nothing_of_a_small_log() -> None
     problem = garnet()
     log = simulate_log(problem, uniform(problem), 2_000, np.random.default_rng(0))
     for agent in ("dp-apvi", "dp-vapvi"):
-        made = offline(log, mapping(problem), agent, epsilon=1.0, noise="simulated")
+        learner = make_agent(agent, epsilon=1.0)
+        made = offline(log, mapping(problem), learner, noise="simulated")
         assert made.values["policy"] is None
         assert (made.policy.policy.actions == 0).all()
 
@@ -98,7 +95,7 @@ def test_large_tables_are_learned_by_outcomes() -> None:
     behaviour = uniform(problem)
     before = problem.value(behaviour)
     log = simulate_log(problem, behaviour, 100_000, np.random.default_rng(0), paid)
-    made = offline(log, mapping(problem, most=1.0), epsilon=1.0, noise="simulated")
+    made = offline(log, mapping(problem, most=1.0), TacitOffline(1.0), noise="simulated")
     assert set(made.release.blocks) == {"outcomes", "visits", "people", "whole", "returns"}
     assert problem.value(made.policy.policy) > before + 0.3 * (problem.optimal_value() - before)
     interval = made.values["behaviour"]
@@ -113,8 +110,8 @@ def test_pairs_that_nobody_saw_widen_the_interval_and_are_not_chosen() -> None:
     from tacit.policies.tabular import StochasticPolicy
 
     log = simulate_log(problem, StochasticPolicy(never), 50_000, np.random.default_rng(0))
-    made = offline(log, mapping(problem), epsilon=4.0, noise="simulated")
-    other = made.worth(StochasticPolicy(never[..., ::-1].copy()))
+    made = offline(log, mapping(problem), TacitOffline(4.0), noise="simulated")
+    other = made.value_of(StochasticPolicy(never[..., ::-1].copy()))
     assert other.high - other.low > 4.0
     assert made.policy.policy.actions[0, 0] == 0
 
@@ -122,13 +119,13 @@ def test_pairs_that_nobody_saw_widen_the_interval_and_are_not_chosen() -> None:
 def test_rewards_are_told_in_the_units_of_the_log(tmp_path) -> None:
     problem = chain(4, 5)
     log = simulate_log(problem, uniform(problem), 50_000, np.random.default_rng(0))
-    plain = offline(log, mapping(problem), epsilon=4.0, noise="simulated").values["behaviour"]
+    plain = offline(log, mapping(problem), TacitOffline(4.0), noise="simulated").values["behaviour"]
     mapped = mapping(problem, range=[-2.0, 8.0])
-    scaled = offline(log, mapped, epsilon=4.0, noise="simulated").values["behaviour"]
+    scaled = offline(log, mapped, TacitOffline(4.0), noise="simulated").values["behaviour"]
     assert scaled.value == pytest.approx(-2.0 * 5 + 10.0 * plain.value)
 
 
 def test_rows_on_the_simplex() -> None:
     rows = np.array([[0.2, 0.9, -0.3], [0.3, 0.3, 0.4], [-1.0, -1.0, -1.0]])
-    nearest = on_simplex(rows)
+    nearest = project(rows, np.ones(len(rows)))
     assert np.allclose(nearest, [[0.15, 0.85, 0.0], [0.3, 0.3, 0.4], [1 / 3] * 3])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tacit.logs.mapping import Mapped, make_mapping
+from tacit.logs.mapping import LogMapping, make_mapping
 from tacit.policies.tabular import StochasticPolicy, uniform_policy
 from tacit.problems import TabularMDP
 
@@ -83,7 +83,7 @@ def survival(
     return table, states
 
 
-def mapping(problem: TabularMDP, people: int = 1_000_000, **more: object) -> Mapped:
+def mapping(problem: TabularMDP, people: int = 1_000_000, **more: object) -> LogMapping:
     """A mapping of logs that ``write_log`` writes."""
     ends = np.flatnonzero(np.diff(problem.pairs.first) == 0).tolist()
     allowed = [np.flatnonzero(row >= 0).tolist() for row in problem.pairs.number]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit import Participation
-from tacit.agents import agents
+from tacit.agents.catalogue import from_people
 from tacit.privacy import Guarantee
 from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
 from tacit.privacy.sentences import at_most, brief, consent, meaning, statement
@@ -164,10 +164,10 @@ FITS = dict.fromkeys(
 
 @pytest.mark.parametrize(
     ("name", "more"),
-    [*((entry.name, {}) for entry in agents), *GAUSSIAN_TOO.items()],
+    [*((entry.name, {}) for entry in from_people()), *GAUSSIAN_TOO.items()],
 )
 def test_every_gaussian_mechanism_states_the_mu_of_its_noise(name: str, more: dict) -> None:
-    (entry,) = (entry for entry in agents if entry.name == name)
+    (entry,) = (entry for entry in from_people() if entry.name == name)
     asked = {"epsilon": 1.0, **more} if "epsilon" in entry.parameters else more
     searched = entry.factory.families == ("episodic",)
     problem = cart_pole() if searched else tacit.problem(FITS.get(name, "random-mdp"))

@@ -257,21 +257,21 @@ class TestLoggedVisits(LogStatisticContract):
     subject: Any = LoggedVisits
 
     def cases(self) -> dict[str, Case]:
-        return logged(lambda mapped: LoggedVisits(mapped.task, 3, mapped.top))
+        return logged(lambda mapped: LoggedVisits(mapped.task, 3, mapped.max_return))
 
 
 class TestLoggedStages(LogStatisticContract):
     subject: Any = LoggedStages
 
     def cases(self) -> dict[str, Case]:
-        return logged(lambda mapped: LoggedStages(mapped.task, mapped.top))
+        return logged(lambda mapped: LoggedStages(mapped.task, mapped.max_return))
 
 
 class TestLoggedOutcomes(LogStatisticContract):
     subject: Any = LoggedOutcomes
 
     def cases(self) -> dict[str, Case]:
-        return logged(lambda mapped: LoggedOutcomes(mapped.task, 2, mapped.top))
+        return logged(lambda mapped: LoggedOutcomes(mapped.task, 2, mapped.max_return))
 
 
 class TestWeightedReturns(LogStatisticContract):
@@ -287,7 +287,7 @@ class TestWeightedReturns(LogStatisticContract):
             policy[1, :, 0], policy[:, 0, :] = 0.0, [1.0, 5e-324]
             if odd:
                 policy = rng.choice(hostile.special(np.float64), policy.shape)
-            return WeightedReturns(mapped.task, policy, 3.0, mapped.top)
+            return WeightedReturns(mapped.task, policy, 3.0, mapped.max_return)
 
         none = logged(partial(make, odd=True))
         return {**logged(make), **{f"{name}, no policy": case for name, case in none.items()}}

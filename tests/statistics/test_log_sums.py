@@ -70,12 +70,12 @@ def statistics(mapped):
     S = task.sizes["states"]
     policy = rng.dirichlet(np.ones(ACTIONS), size=(HORIZON, S))
     return {
-        "visits": LoggedVisits(task, 3, mapped.top),
-        "all visits": LoggedVisits(task, 100, mapped.top),
-        "stages": LoggedStages(task, mapped.top),
-        "outcomes": LoggedOutcomes(task, 2, mapped.top),
-        "all outcomes": LoggedOutcomes(task, 100, mapped.top),
-        "weights": WeightedReturns(task, policy, 3.0, mapped.top),
+        "visits": LoggedVisits(task, 3, mapped.max_return),
+        "all visits": LoggedVisits(task, 100, mapped.max_return),
+        "stages": LoggedStages(task, mapped.max_return),
+        "outcomes": LoggedOutcomes(task, 2, mapped.max_return),
+        "all outcomes": LoggedOutcomes(task, 100, mapped.max_return),
+        "weights": WeightedReturns(task, policy, 3.0, mapped.max_return),
     }
 
 
@@ -143,7 +143,7 @@ def test_a_person_moves_the_sums_by_their_own_contribution_only() -> None:
 def test_the_worst_pair_of_first_visits_attains_the_bound() -> None:
     """Two lives through the same pairs, to other states with other rewards and starts."""
     mapped = small()
-    statistic = LoggedVisits(mapped.task, 3, mapped.top)
+    statistic = LoggedVisits(mapped.task, 3, mapped.max_return)
 
     def trip(states, reward):
         n = len(states)
@@ -163,7 +163,7 @@ def test_the_worst_pair_of_first_visits_attains_the_bound() -> None:
 def test_choices_attain_their_part_of_the_bound() -> None:
     """The same states under other actions: no pair in common."""
     mapped = small()
-    statistic, sums = LoggedVisits(mapped.task, 3, mapped.top), []
+    statistic, sums = LoggedVisits(mapped.task, 3, mapped.max_return), []
     for action in (0, 1):
         rows = {"episode": np.zeros(4), "step": np.arange(4), "state": np.array([0, 1, 2, 0])}
         rows |= {"action": np.full(4, action), "reward": np.ones(4, dtype=np.float32)}
@@ -176,7 +176,7 @@ def test_choices_attain_their_part_of_the_bound() -> None:
 def test_weighted_returns_attain_their_bound() -> None:
     mapped = small()
     policy = np.eye(ACTIONS)[np.zeros((HORIZON, STATES), dtype=np.int64)]
-    statistic = WeightedReturns(mapped.task, policy, 2.0, mapped.top)
+    statistic = WeightedReturns(mapped.task, policy, 2.0, mapped.max_return)
     sums = []
     for reward in (1.0, 0.0):
         n = HORIZON
@@ -192,7 +192,7 @@ def test_weighted_returns_attain_their_bound() -> None:
 def test_tiny_chances_do_not_make_infinite_weights() -> None:
     mapped = small()
     policy = np.eye(ACTIONS)[np.zeros((HORIZON, STATES), dtype=np.int64)]
-    statistic = WeightedReturns(mapped.task, policy, 2.0, mapped.top)
+    statistic = WeightedReturns(mapped.task, policy, 2.0, mapped.max_return)
     n = HORIZON
     for last, expected in ((0, 1.0), (1, 0.0)):
         action = np.append(np.zeros(n - 1), last)
@@ -204,7 +204,7 @@ def test_tiny_chances_do_not_make_infinite_weights() -> None:
 
 def test_first_visits_are_those_that_a_person_would_count_by_hand() -> None:
     mapped, rng = small(), np.random.default_rng(8)
-    statistic = LoggedVisits(mapped.task, 3, mapped.top)
+    statistic = LoggedVisits(mapped.task, 3, mapped.max_return)
     for _ in range(200):
         rows = life(rng, extreme=False)
         if not len(rows["step"]):
@@ -318,7 +318,7 @@ def test_a_chance_of_almost_nothing_moves_the_sums_by_no_more_than_declared(firs
     mapped = small()
     policy = np.zeros((HORIZON, STATES, ACTIONS))
     policy[0, :, 1], policy[1:, :, 0] = 1.0, 1.0
-    statistic = WeightedReturns(mapped.task, policy, 50.0, mapped.top)
+    statistic = WeightedReturns(mapped.task, policy, 50.0, mapped.max_return)
     people, H = 100_000, HORIZON
     rows = people * H
     zeros = np.zeros(rows, dtype=np.int64)
@@ -343,7 +343,7 @@ def test_no_weight_is_above_its_true_one(factors) -> None:
     chosen, chance = (np.array([some[pair[k] % len(some)] for pair in factors]) for k in (0, 1))
     policy = np.zeros((HORIZON, STATES, ACTIONS))
     policy[:, 0, 0] = chosen
-    statistic = WeightedReturns(mapped.task, policy, 50.0, mapped.top)
+    statistic = WeightedReturns(mapped.task, policy, 50.0, mapped.max_return)
     none = np.zeros(HORIZON, dtype=np.int64)
     log = Log(np.array([0, HORIZON]), 1 * (rows == 0), rows, none, none, none, none - 1, chance)
     counted = Fraction(float(summed(statistic, log)[2])) * 50  # nothing is earned: b = w / W

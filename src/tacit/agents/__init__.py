@@ -10,11 +10,12 @@ import importlib
 from typing import Any
 
 from tacit.agents.base import Agent
-from tacit.agents.catalogue import AGENTS, agents, make_agent
+from tacit.agents.catalogue import AGENTS, FROM_A_LOG, agents, make_agent
 
 __all__ = ["Agent", "agents", "make_agent"]
 
-_MODULES = {where.partition(":")[2]: where.partition(":")[0] for _, where, _ in AGENTS}
+_PLACES = [where.partition(":") for _, where, _ in (*AGENTS, *FROM_A_LOG)]
+_MODULES = {name: module for module, _, name in _PLACES}
 
 
 def __getattr__(name: str) -> Any:

@@ -44,6 +44,9 @@ class Agent(ABC):
     name: ClassVar[str]
     """The name results and listings show."""
 
+    source: ClassVar[Literal["people", "log"]] = "people"
+    """What it learns from: people who take part, or a log that is there already."""
+
     families: ClassVar[tuple[str, ...]] = ("tabular",)
     """Kinds of problems whose structure it uses: tabular, linear, mixture, control."""
 

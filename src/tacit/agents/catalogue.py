@@ -6,7 +6,7 @@ from typing import Any
 
 from tacit.agents.base import Agent
 from tacit.errors import InvalidInput
-from tacit.util.registry import Registry
+from tacit.util.registry import Registered, Registry
 
 PRIVACY_PARAMETERS = ("epsilon", "delta", "calibration")
 
@@ -97,9 +97,25 @@ AGENTS = (
 )
 """Name, where its class is in this package, and what it is."""
 
+FROM_A_LOG = (
+    (
+        "tacit-offline",
+        "offline:TacitOffline",
+        "first visits and pessimistic planning, outcomes in large tables",
+    ),
+    ("dp-apvi", "offline:DpApvi", "published pessimism on counts of every stage"),
+    ("dp-vapvi", "offline:DpVapvi", "the same by variance-weighted regression"),
+)
+"""The same for those that learn from a log."""
+
 agents: Registry[Agent] = Registry("agent")
-for _name, _where, _summary in AGENTS:
+for _name, _where, _summary in (*AGENTS, *FROM_A_LOG):
     agents.add(_name, f"tacit.agents.{_where}", _summary)
+
+
+def from_people() -> list[Registered[Agent]]:
+    """Those that learn from people who take part."""
+    return [agents.entry(name) for name, *_ in AGENTS]
 
 
 def make_agent(name: str, **parameters: Any) -> Agent:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent, Ranges
-from tacit.kernels.public.posterior import Prior
+from tacit.kernels.public.posterior import DirichletPrior
 from tacit.learner import BoundAgent
 from tacit.planners.posterior import PosteriorPlanner
 from tacit.privacy import Exact
@@ -46,7 +46,9 @@ class PSRL(CheckedAgent):
         """Exact counts, a fresh posterior draw after every user, or every so many."""
         self.require_family(task, "tabular")
         statistic = VisitCounts(task, squares=True)
-        prior = Prior(float(self.alpha0), float(self.lambda0), float(self.nu0), float(self.beta0))
+        prior = DirichletPrior(
+            float(self.alpha0), float(self.lambda0), float(self.nu0), float(self.beta0)
+        )
         exact, planner = Exact(statistic, task), PosteriorPlanner(prior)
         return BoundAgent(task, statistic, exact, planner, Every(self.every))
 
@@ -87,14 +89,14 @@ class LdpPSRL(CheckedAgent):
         planner = PosteriorPlanner(self.prior(task, privatizer.scales["visits"]))
         return BoundAgent(task, statistic, privatizer, planner)
 
-    def prior(self, task: Task, scale: float) -> Prior:
+    def prior(self, task: Task, scale: float) -> DirichletPrior:
         """The paper's prior: pseudo-counts as large as the noise of all users may become."""
         S, A = task.sizes["states"], task.sizes["actions"]
         one = math.log(6 * S * A / self.beta)
         every = math.log(6 * S * S * A / self.beta)
         alpha0 = max(math.sqrt(task.users * S), every) * math.sqrt(8 * every) * scale
         lambda0 = max(math.sqrt(task.users), one) * math.sqrt(8 * one) * scale
-        return Prior(alpha0, lambda0, lambda0, 5 * lambda0)
+        return DirichletPrior(alpha0, lambda0, lambda0, 5 * lambda0)
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """How much data the prior is worth."""

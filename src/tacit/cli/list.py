@@ -58,7 +58,11 @@ def list_(
     for kind in kinds:
         if what is None:
             say(kind, style="bold")
+        source = "people"
         for row in rows[kind]:
+            if row.get("source", source) != source:
+                source = row["source"]
+                say(f"{kind} that learn from a {source}", style="bold")
             _print_row(row, say, short=what is None)
     if what is None:
         more = ", ".join((*kinds, "attendance", *sorted(others.names)))
@@ -171,10 +175,12 @@ def _row(entry: Registered[Any]) -> dict[str, Any]:
         for fact in ("families", "models", "needs")
         if (value := getattr(entry.factory, fact, None)) is not None
     }
+    source = getattr(entry.factory, "source", None)
     return {
         "name": entry.name,
         "summary": entry.summary,
         "package": entry.package or "tacit",
+        **({} if source is None else {"source": source}),
         **facts,
         "parameters": [
             {

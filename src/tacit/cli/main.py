@@ -20,7 +20,7 @@ from tacit.cli.audit import audit
 from tacit.cli.guarantee import guarantee
 from tacit.cli.learn import learn
 from tacit.cli.list import list_
-from tacit.cli.offline import evaluate, offline
+from tacit.cli.offline import offline
 from tacit.cli.run import run
 from tacit.cli.show import show
 from tacit.cli.size import plan
@@ -50,7 +50,7 @@ def root(
 
 OWN: dict[str, Callable[..., None]] = {"list": list_, "show": show}
 OWN |= {"run": run, "learn": learn, "guarantee": guarantee, "plan": plan, "audit": audit}
-OWN |= {"offline": offline, "evaluate": evaluate}
+OWN |= {"offline": offline}
 for _name, _command in OWN.items():
     app.command(_name)(_command)
 

@@ -1,4 +1,4 @@
-"""``tacit offline``: a private policy from a log; ``tacit evaluate``: what a policy is worth."""
+"""``tacit offline``: a private policy from a log, or what a policy is worth."""
 
 from __future__ import annotations
 
@@ -12,50 +12,53 @@ import typer
 
 from tacit.cli import options as given
 from tacit.cli.display import speaker
-from tacit.errors import InvalidInput, need
+from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.privacy.guarantee import Guarantee
     from tacit.util.intervals import Interval
 
-LogFile = Annotated[
-    str, typer.Argument(metavar="LOG", help="A .parquet or .csv file, a folder of them, minari:ID.")
-]
-TaskFile = Annotated[
-    Path, typer.Option("--task", metavar="TASK.toml", help="The mapping; --init writes one.")
-]
-Epsilon = Annotated[
-    float | None, given.number("Privacy asked for, per person (Minari: per episode).")
-]
-Delta = Annotated[float, given.number("Likewise.")]
-LedgerFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Where charges are kept (default: NAME.ledger by the task)."),
-]
-Simulated = Annotated[
-    bool, typer.Option("--simulated", help="Seeded noise, for studies: protects nobody.")
-]
-
 
 def offline(
-    log: LogFile,
-    task: TaskFile = Path("task.toml"),
+    log: Annotated[
+        str,
+        typer.Argument(metavar="LOG", help="A .parquet or .csv file, a folder of them, minari:ID."),
+    ],
+    task: Annotated[
+        Path, typer.Option("--task", metavar="TASK.toml", help="The mapping; --init writes one.")
+    ] = Path("task.toml"),
     agent: Annotated[
-        str, typer.Option(metavar="NAME", help="tacit-offline, dp-apvi or dp-vapvi.")
-    ] = "tacit-offline",
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Who learns (default: tacit-offline; see tacit list agents)."
+        ),
+    ] = None,
     agent_parameters: Annotated[
         given.Pairs, typer.Option("-A", metavar="KEY=VALUE", help="Agent parameter.")
     ] = None,
-    epsilon: Epsilon = None,
-    delta: Delta = 1e-5,
-    ledger: LedgerFile = None,
+    epsilon: Annotated[
+        float | None, given.number("Privacy asked for, per person (Minari: per episode).")
+    ] = None,
+    delta: Annotated[float | None, given.number("Likewise (default: 1e-5).")] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where charges are kept (default: NAME.ledger by the task)."
+        ),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Learn nothing: say what this policy is worth."),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for policy, values and page.")
+        Path | None, typer.Option(metavar="DIR", help="Folder for policy, values and release.")
     ] = None,
     init: Annotated[
         bool, typer.Option("--init", help="Write an example to --task and read nothing.")
     ] = False,
-    simulated: Simulated = False,
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="Seeded noise, for studies: protects nobody.")
+    ] = False,
     seed: given.Seed = 0,
     as_json: given.Json = False,
 ) -> None:
@@ -64,56 +67,53 @@ def offline(
     The ledger of the data set is charged before a row is read, and a release beyond its budget is
     refused. Later nothing is: whatever the rows say, there is a release. How many rows and values
     do not fit the mapping appears on this screen only, exactly: it is in no file and not in --json.
-    Try a mapping with --simulated first, which charges nothing.
+    Try a mapping with --simulated first, which charges nothing. `tacit report DIR` makes a page of
+    what --out wrote.
+
+    With --policy nothing is learned: it says what that policy is worth. By a log with propensities
+    this is a release of its own, charged to the same ledger; by a folder that --out wrote (as LOG)
+    it costs nothing more.
 
     Example: tacit offline log.csv --task task.toml --init
 
     Example: tacit offline log.csv --task task.toml --epsilon 1 --out result
+
+    Example: tacit offline result --task task.toml --policy other-policy.json
     """
     if init:
         text = resources.files("tacit.logs").joinpath("example.toml").read_text("utf-8")
         given.write_new(task, text)
         print(f"wrote {task}; say in it what the columns of {log} mean")
         return
-    from tacit.logs.files import make_room, save
+    drawn: dict[str, Any] = {"ledger": ledger, "seed": seed}
+    drawn["noise"] = "simulated" if simulated else "secure"
+    if policy is not None:
+        if agent is not None or agent_parameters or out is not None:
+            raise InvalidInput(
+                "with --policy nothing is learned or written: leave --agent, -A and --out out"
+            )
+        _evaluate(log, policy, task, (epsilon, delta), drawn, as_json)
+        return
+    from tacit.logs.files import require_empty, save
     from tacit.logs.offline import offline as learn
 
-    if epsilon is None:
-        raise InvalidInput("--epsilon is missing: there is no default for privacy")
+    privacy = {"epsilon": epsilon, "delta": delta}
+    learner = given.chosen_agent(agent or "tacit-offline", agent_parameters, privacy)
     if out is not None:
-        need("a page about a log", "report")
-        make_room(out)
-    parameters = {
-        key: given.read(text, key, Any)
-        for key, text in given.assignments(agent_parameters or (), "-A").items()
-    }
-    result = learn(
-        log,
-        task,
-        agent,
-        epsilon=epsilon,
-        delta=delta,
-        ledger=ledger,
-        noise="simulated" if simulated else "secure",
-        seed=seed,
-        parameters=parameters,
-    )
-    files = []
-    if out is not None:
-        from tacit_lab.report.log_page import write_page
-
-        files = [*save(result, out), write_page(result, out / "page.html")]
+        require_empty(out)
+    result = learn(log, task, learner, **drawn)
+    files = [] if out is None else save(result, out)
     if as_json:
         print(json.dumps(result.to_json()))
         return
     say = speaker()
-    say(f"{agent} on {result.mapped.name}", style="bold")
-    for line in result.told.lines(result.mapped):
+    say(f"{learner.name} on {result.mapped.name}", style="bold")
+    for line in result.exact_counts.lines(result.mapped):
         say(f"  {line}")
     for note in result.mapped.notes:
         say(f"  note: {note}")
     for name, interval in result.values.items():
-        say(f"  {TITLES[name]}: {said(interval)}")
+        say(f"  {TITLES[name]}: {interval_text(interval)}")
     if result.values["difference"] is None:
         say(f"  {result.withheld}")
     say(
@@ -126,47 +126,33 @@ def offline(
         say(f"wrote {file}")
 
 
-def evaluate(
-    log: Annotated[
-        str,
-        typer.Argument(metavar="LOG", help="A log (charged), or what offline --out wrote (free)."),
-    ],
-    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="A policy file.")],
-    task: TaskFile = Path("task.toml"),
-    epsilon: Epsilon = None,
-    delta: Delta = 1e-5,
-    ledger: LedgerFile = None,
-    simulated: Simulated = False,
-    seed: given.Seed = 0,
-    as_json: given.Json = False,
+def _evaluate(
+    log: str,
+    policy: Path,
+    task: Path,
+    privacy: tuple[float | None, float | None],
+    drawn: dict[str, Any],
+    as_json: bool,
 ) -> None:
-    """What a policy is worth: by a release that was made before, or by weighing a log anew.
-
-    By the folder of a result it costs nothing more. By a log with propensities it is a release of
-    its own, charged to the ledger of the data set.
-
-    Example: tacit evaluate result other-policy.json --task task.toml
-
-    Example: tacit evaluate log.csv other-policy.json --task task.toml --epsilon 0.5
-    """
-    from tacit.logs import offline as run
-    from tacit.logs.files import RELEASE, stored_release
+    """What a policy is worth: by a release that was made before, or by weighing a log anew."""
+    from tacit.logs.files import RELEASE, read_release
     from tacit.logs.mapping import read_mapping
+    from tacit.logs.offline import evaluate
+    from tacit.logs.values import value_by_release, values_json
 
-    say = speaker()
+    say, (epsilon, delta) = speaker(), privacy
     if (Path(log) / RELEASE).exists():
         from tacit.learned_policy import load_policy
 
         if epsilon is not None:
             raise InvalidInput("evaluating by a result costs nothing: leave --epsilon out")
         mapped = read_mapping(task)
-        release, bare = stored_release(log, mapped), load_policy(policy).policy
-        interval = run.worth_by_release(mapped, release, bare, 0.05)
+        release, bare = read_release(log, mapped), load_policy(policy).policy
+        interval = value_by_release(mapped, release, bare, 0.05)
         if as_json:
-            found = run.values_json({"policy": interval})
-            print(json.dumps({"by": "release", "values": found}))
+            print(json.dumps({"by": "release", "values": values_json({"policy": interval})}))
             return
-        say(f"value of the policy: {said(interval)}")
+        say(f"value of the policy: {interval_text(interval)}")
         say("  by the release; nothing was charged")
         return
     if not log.startswith("minari:") and not Path(log).exists():
@@ -178,15 +164,14 @@ def evaluate(
             "weighing a log is a release of its own, which is charged: say --epsilon; or name the "
             "folder that tacit offline --out wrote, which costs nothing"
         )
-    noise = "simulated" if simulated else "secure"
-    options = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "noise": noise, "seed": seed}
-    made = run.evaluate(log, policy, task, **options)  # type: ignore[arg-type]
+    drawn |= {"epsilon": epsilon, **({} if delta is None else {"delta": delta})}
+    made = evaluate(log, policy, task, **drawn)
     if as_json:
         print(json.dumps(made.to_json()))
         return
-    say(f"value of the policy: {said(made.interval)}")
+    say(f"value of the policy: {interval_text(made.interval)}")
     say(f"  by importance weights, cut at {made.most:.3g}")
-    for line in made.told.lines(read_mapping(task)):
+    for line in made.exact_counts.lines(read_mapping(task)):
         say(f"  {line}")
     _privacy(say, made.guarantee)
 
@@ -198,7 +183,7 @@ TITLES = {
 }
 
 
-def said(interval: Interval | None) -> str:
+def interval_text(interval: Interval | None) -> str:
     """An interval in words."""
     if interval is None:
         return "not told by this release"

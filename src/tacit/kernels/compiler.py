@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 PACKAGE = Path(__file__).resolve().parents[1]
 ABOVE = frozenset({"auditing", "cli", "client", "wire"})
 """Parts that hold no kernels and that no kernel's module imports."""
-BELOW = frozenset({"kernels", "arrays", "grid", "errors"})
+BELOW = frozenset({"kernels", "arrays", "grid", "errors", "trajectory"})
 """All that the kernels of this folder can reach; those of other folders may call anything."""
 _KEEP_SECONDS = 30 * 24 * 3600
 

@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tacit.errors import InvalidInput, OverBudget
-from tacit.logs.mapping import Mapped
+from tacit.logs.mapping import LogMapping
 from tacit.privacy.events import Event
 from tacit.privacy.filter import Budget, BudgetExhausted, PrivacyFilter
 from tacit.privacy.ledger import Ledger, head_path
 
 
 @dataclass(frozen=True)
-class Account:
+class DatasetBudget:
     """The ledger file of a data set; the mapping that comes first fixes its budget.
 
     Attributes:
@@ -27,7 +27,7 @@ class Account:
     """
 
     path: str | Path
-    mapped: Mapped
+    mapped: LogMapping
 
     def charge(self, event: Event, what: str) -> None:
         """Record a release for good; when this returns the log may be read, and its noise drawn.
@@ -36,9 +36,9 @@ class Account:
         is asked for never depends on data, so a refusal tells nothing, and the account stays open.
         """
         if self._new:  # a refused release leaves no file
-            self._price(PrivacyFilter(Budget(*self.mapped.budget)), event)
+            self._check(PrivacyFilter(Budget(*self.mapped.budget)), event)
         with self._open() as ledger:
-            self._price(ledger.filter, event)
+            self._check(ledger.filter, event)
             ledger.spend(event.charge(), f"{len(ledger.entries) + 1} {what}")
 
     @property
@@ -62,7 +62,7 @@ class Account:
             )
         return ledger
 
-    def _price(self, kept: PrivacyFilter, event: Event) -> None:
+    def _check(self, kept: PrivacyFilter, event: Event) -> None:
         """On a copy of the account: a refusal closes the copy only."""
         try:
             kept.price(event.charge())

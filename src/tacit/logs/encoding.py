@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.logs.mapping import Cells, Mapped
+from tacit.logs.mapping import Discretizer, LogMapping
 from tacit.logs.screen import Exact
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,7 +25,7 @@ Column = npt.NDArray[Any]
 
 
 def encoded(
-    batch: Any, mapped: Mapped, numbered: frozenset[str], exact: Exact
+    batch: Any, mapped: LogMapping, numbered: frozenset[str], exact: Exact
 ) -> dict[str, Column]:
     """The rows of a piece that say whose they are, as numbers; counts what does not fit."""
     all_rows, batch = batch.num_rows, batch.filter(_named(batch[mapped.columns["person"]]))
@@ -79,7 +79,7 @@ def _count(exact: Exact, where: tuple[str, str], column: Any, fits: Column) -> N
     exact.columns[where]["unfit"] += int((~fits & ~missing).sum())
 
 
-def _placed(column: Any, cells: Cells, table: str, exact: Exact) -> Column:
+def _placed(column: Any, cells: Discretizer, table: str, exact: Exact) -> Column:
     """Numbers of cells; ``other`` for values that are missing or were not declared."""
     place, where = _cells(column, cells), (table, cells.column)
     _count(exact, where, column, place >= 0)
@@ -94,7 +94,7 @@ def _folded(text: bytes) -> str:
     return text.decode(errors="replace").strip().casefold()
 
 
-def _leave(found: dict[str, Column], placed: Column, mapped: Mapped, exact: Exact) -> None:
+def _leave(found: dict[str, Column], placed: Column, mapped: LogMapping, exact: Exact) -> None:
     """Count rows that teach nothing by themselves, each by the first reason that it has."""
     state, action = found["state"], found["action"]
     reasons = {"have no readable step": ~placed}
@@ -175,7 +175,7 @@ NEVER = np.iinfo(np.int64).min
 """The moment of a row whose date is missing or none."""
 
 
-def _step(column: Any, name: str, mapped: Mapped) -> tuple[Column, Column]:
+def _step(column: Any, name: str, mapped: LogMapping) -> tuple[Column, Column]:
     """Places in the order of an episode, and which rows have one."""
     if mapped.steps == "dated":
         moments = _moments(column, mapped.date_format)
@@ -212,7 +212,7 @@ def _moments(column: Any, form: str) -> Column:
     return _by_text(column, lambda t: np.array([*map(moment, t)], dtype=np.int64), NEVER)
 
 
-def _paid(rewards: Array, mapped: Mapped) -> Array:
+def _paid(rewards: Array, mapped: LogMapping) -> Array:
     """Rewards rescaled to [0, 1], clipped."""
     low, high = mapped.reward_range
     filled = np.where(np.isnan(rewards), mapped.missing_reward, rewards)
@@ -264,7 +264,7 @@ def _number(text: bytes) -> float:
         return math.nan
 
 
-def _cells(column: Any, cells: Cells) -> Column:
+def _cells(column: Any, cells: Discretizer) -> Column:
     """Numbers of cells; -1 for values that are missing or were not declared."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -42,7 +42,7 @@ _TABLES: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Cells:
+class Discretizer:
     """How the values of one column become cells, each with a name.
 
     Attributes:
@@ -61,7 +61,7 @@ class Cells:
     other: int = -1
 
     @classmethod
-    def read(cls, data: Mapping[str, Any], where: str) -> Cells:
+    def read(cls, data: Mapping[str, Any], where: str) -> Discretizer:
         """One table of the mapping."""
         _known(data, _TABLES["action"], where)
         column = printable(data.get("column"), f"{where}: column")
@@ -106,7 +106,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Mapped:
+class LogMapping:
     """A checked mapping: the public task, and how rows of the log become steps of it.
 
     Attributes:
@@ -122,21 +122,21 @@ class Mapped:
         reward_range: least and largest reward of one step.
         missing_reward: what a reward that is missing counts as; NaN if nothing is declared: such a
             row then teaches nothing.
-        top: the most that one episode earns, in rewards rescaled to [0, 1].
+        max_return: the most that one episode earns, in rewards rescaled to [0, 1].
     """
 
     name: str
     budget: tuple[float, float]
     columns: Mapping[str, str]
-    states: tuple[Cells, ...]
-    action: Cells
+    states: tuple[Discretizer, ...]
+    action: Discretizer
     task: Task
     steps: Steps = "numbered"
     first_step: int = 0
     date_format: str = ""
     reward_range: tuple[float, float] = (0.0, 1.0)
     missing_reward: float = math.nan
-    top: float = field(default=math.nan)
+    max_return: float = field(default=math.nan)
 
     @property
     def ended(self) -> int:
@@ -158,12 +158,12 @@ class Mapped:
         return tuple(said)
 
     @property
-    def read(self) -> tuple[str, ...]:
+    def columns_read(self) -> tuple[str, ...]:
         """Columns that are read, each once."""
         found = [*self.columns.values(), *(c.column for c in self.states), self.action.column]
         return tuple(dict.fromkeys(found))
 
-    def original(self, value: float) -> float:
+    def to_log_units(self, value: float) -> float:
         """A value in rewards of [0, 1] per step, in the log's own rewards."""
         low, high = self.reward_range
         return self.task.horizon * low + (high - low) * value
@@ -178,12 +178,12 @@ class Mapped:
             "horizon": self.task.horizon,
             "people_at_most": self.task.users,
             "reward_range": list(self.reward_range),
-            "most_per_episode": self.original(self.top),
+            "most_per_episode": self.to_log_units(self.max_return),
             **({"notes": list(self.notes)} if self.notes else {}),
         }
 
 
-def read_mapping(path: str | Path) -> Mapped:
+def read_mapping(path: str | Path) -> LogMapping:
     """Read and check a mapping file."""
     path = Path(path)
     try:
@@ -201,7 +201,7 @@ def read_mapping(path: str | Path) -> Mapped:
         raise InvalidInput(f"{path.name}: {error}") from None
 
 
-def make_mapping(data: Mapping[str, Any]) -> Mapped:
+def make_mapping(data: Mapping[str, Any]) -> LogMapping:
     """The same from what the file says."""
     _known(data, (*_TABLES, "state"), "the mapping")
     for table in ("data", "columns", "task", "action"):
@@ -218,8 +218,8 @@ def make_mapping(data: Mapping[str, Any]) -> Mapped:
     parts = data.get("state")
     if not isinstance(parts, Sequence) or not parts or isinstance(parts, str):
         raise InvalidInput("the mapping needs at least one table [[state]]")
-    states = tuple(Cells.read(part, f"[[state]] {i + 1}") for i, part in enumerate(parts))
-    action = Cells.read(data["action"], "[action]")
+    states = tuple(Discretizer.read(part, f"[[state]] {i + 1}") for i, part in enumerate(parts))
+    action = Discretizer.read(data["action"], "[action]")
     about, paid = data["task"], data.get("reward", {})
     low, high = _span(paid.get("range", [0.0, 1.0]))
     task = _task(data["data"], about, states, action, "ends" in columns, (low, high))
@@ -233,7 +233,7 @@ def make_mapping(data: Mapping[str, Any]) -> Mapped:
         top = (number(most, "[reward] most") - task.horizon * low) / (high - low)
         top = number(top, "[reward] most, rescaled", low=0.0, high=task.horizon, low_open=True)
     budget = data.get("budget", {})
-    return Mapped(
+    return LogMapping(
         name=printable(data["data"].get("name"), "[data] name"),
         budget=(
             number(budget.get("epsilon", 1.0), "[budget] epsilon", low=0.0, low_open=True),
@@ -248,15 +248,15 @@ def make_mapping(data: Mapping[str, Any]) -> Mapped:
         date_format=_date_format(about.get("date_format", ""), steps),
         reward_range=(low, high),
         missing_reward=_missing(paid.get("missing"), (low, high)),
-        top=top,
+        max_return=top,
     )
 
 
 def _task(
     data: Mapping[str, Any],
     about: Mapping[str, Any],
-    states: Sequence[Cells],
-    action: Cells,
+    states: Sequence[Discretizer],
+    action: Discretizer,
     ends: bool,
     paid: tuple[float, float],
 ) -> Task:

@@ -16,12 +16,12 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
-from tacit.logs.files import stored
+from tacit.logs.files import read_result
 from tacit.logs.offline import OfflineResult
 from tacit.planners.first_returns import FirstReturnPlanner
 from tacit.planners.first_visits import FirstVisitPlanner
 from tacit.planners.offline import completed, people_of
-from tacit.planners.warm_start import PriorPlanner, tried
+from tacit.planners.warm_start import WarmStartPlanner, share_tried
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.merged_release import Merged
 from tacit.release import Release
@@ -33,7 +33,7 @@ RETURNS = {"returns": "outcomes", "totals": "visits"}
 
 
 @dataclass(frozen=True, eq=False)
-class Prior:
+class LogPrior:
     """What an online learner may begin with.
 
     Attributes:
@@ -51,22 +51,22 @@ class Prior:
     guarantee: Guarantee
 
     @classmethod
-    def of(cls, given: OfflineResult | str | Path) -> Prior:
+    def of(cls, given: OfflineResult | str | Path) -> LogPrior:
         """The result of ``tacit.offline``, or the folder that ``tacit offline --out`` wrote."""
         if isinstance(given, OfflineResult):
             mapped, release = given.mapped, completed(given.release, given.mapped.ended)
-            return cls(mapped.name, release, mapped.task, mapped.top, given.guarantee)
+            return cls(mapped.name, release, mapped.task, mapped.max_return, given.guarantee)
         if not isinstance(given, str | Path):
             raise InvalidInput(
                 "a prior is what tacit.offline returned, or the folder that tacit offline --out "
                 f"wrote, not {type(given).__name__}"
             )
-        found = stored(given)
+        found = read_result(given)
         return cls(
-            found.name,
+            found.data["name"],
             completed(found.release, found.ended),
             found.task,
-            found.top,
+            found.max_return,
             found.guarantee,
         )
 
@@ -97,7 +97,7 @@ class Prior:
                 f"the prior counted something else than {name}, which counts {learns}"
             )
         own = self.release.law.scale("totals")
-        share = tried(task, blocks["totals"], own)
+        share = share_tried(task, blocks["totals"], own)
         merge = Merged(
             blocks=blocks,
             own=own,
@@ -107,7 +107,7 @@ class Prior:
         )
         seen = dataclasses.replace(task, users=merge.users(task.users))
         return dataclasses.replace(
-            bound, planner=PriorPlanner(inner=planner, merge=merge, task=seen)
+            bound, planner=WarmStartPlanner(inner=planner, merge=merge, task=seen)
         )
 
     def _require_fit(self, task: Task, *, returns: bool) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from tacit.errors import InvalidInput, need, suggestion
 from tacit.kernels.raw.log_rows import arrange, whole_rows
 from tacit.logs.encoding import Column, encoded, narrow
-from tacit.logs.mapping import Mapped
+from tacit.logs.mapping import LogMapping
 from tacit.logs.screen import Exact
 from tacit.trajectory import Log
 
@@ -56,7 +56,7 @@ class LogSource:
         schemas: of its files.
     """
 
-    mapped: Mapped
+    mapped: LogMapping
     pieces: Callable[[Exact], Iterator[Any]]
     schemas: tuple[Any, ...]
 
@@ -101,12 +101,13 @@ class LogSource:
         import pyarrow as pa
 
         for schema in self.schemas:
-            empty = {name: pa.array([], schema.field(name).type) for name in self.mapped.read}
+            names = self.mapped.columns_read
+            empty = {name: pa.array([], schema.field(name).type) for name in names}
             found = encoded(pa.record_batch(empty), self.mapped, self.numbered, Exact())
         return found
 
 
-def open_log(source: str | Path, mapped: Mapped) -> LogSource:
+def open_log(source: str | Path, mapped: LogMapping) -> LogSource:
     """A parquet file, a CSV file, a folder of either, or ``minari:ID``; refuses a wrong form."""
     need("reading a log", "tables")
     try:
@@ -126,7 +127,47 @@ def open_log(source: str | Path, mapped: Mapped) -> LogSource:
     return found
 
 
-def arranged(columns: dict[str, Column], mapped: Mapped, exact: Exact | None = None) -> Read:
+def in_memory(log: Log, most: int) -> Log:
+    """The log without people beyond the declared number; rows must be those of one person each.
+
+    What it refuses for is the form of the columns and where people begin, not what rows say.
+    """
+    log = Log(*(_column(name, column) for name, column in log._asdict().items()))
+    begin = log.begin.astype(np.int64)
+    rows = min(len(column) for column in log[1:])
+    if not len(begin) or begin[0] < 0 or begin[-1] > rows or (np.diff(begin) < 0).any():
+        raise InvalidInput(
+            "the rows of a log in memory must lie person by person: begin must not decrease, and "
+            "must end within the rows"
+        )
+    return log._replace(begin=begin[: most + 1])
+
+
+def _column(name: str, column: Any) -> Column:
+    """A column of a log in memory, of a type that kernels read.
+
+    Only arrays have a type of their own: that of a list, or of a column of a data frame, may follow
+    from what one person did, and a refusal would tell.
+    """
+    if not isinstance(column, np.ndarray):
+        raise InvalidInput(
+            f"the column {name!r} of a log in memory must be a numpy array, not a "
+            f"{type(column).__name__}, which has no type before its values are looked at"
+        )
+    real, kind = name in ("reward", "chance"), column.dtype
+    if column.ndim != 1 or kind.kind not in ("biuf" if real else "biu") or kind.itemsize > 8:
+        raise InvalidInput(
+            f"the column {name!r} of a log in memory must be one row of "
+            f"{'numbers' if real else 'whole numbers'} of at most 64 bits, but it is {kind} of "
+            f"shape {list(column.shape)}"
+        )
+    plain = np.dtype({"?": "i1", "e": "f4"}.get(kind.char, kind)).newbyteorder("=")
+    with np.errstate(all="ignore"):  # a warning would tell of a signalling NaN
+        held: Column = column.astype(plain, copy=False)
+    return held
+
+
+def arranged(columns: dict[str, Column], mapped: LogMapping, exact: Exact | None = None) -> Read:
     """Sort the columns of a log by person, and clip them; the columns are used up.
 
     Args:
@@ -192,7 +233,7 @@ def _sorted(person: Column, episode: Column, step: Column) -> bool:
     return True
 
 
-def _files(path: Path, mapped: Mapped) -> LogSource:
+def _files(path: Path, mapped: LogMapping) -> LogSource:
     """A file or the files of a folder, each with the types of its own columns."""
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -230,7 +271,7 @@ def _header(file: Path) -> list[str]:
     return next(csv.reader([first]), [])
 
 
-def _csv(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
+def _csv(file: Path, mapped: LogMapping, exact: Exact) -> Iterator[Any]:
     """Pieces of a CSV file; a line with another number of cells than columns is no row.
 
     What pyarrow gets are whole rows with the right number of cells, a piece at once: left to itself
@@ -243,8 +284,8 @@ def _csv(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
 
     names = _header(file)
     convert = pa.csv.ConvertOptions(
-        column_types={name: pa.large_binary() for name in mapped.read},
-        include_columns=list(mapped.read),
+        column_types={name: pa.large_binary() for name in mapped.columns_read},
+        include_columns=list(mapped.columns_read),
         strings_can_be_null=True,
         null_values=["", "NA", "NaN", "null"],
     )
@@ -272,12 +313,12 @@ def _csv(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
                 header = 0
 
 
-def _parquet(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
+def _parquet(file: Path, mapped: LogMapping, exact: Exact) -> Iterator[Any]:
     """Pieces of a parquet file."""
     import pyarrow.dataset as ds
 
     yield from ds.dataset(file, format="parquet").to_batches(
-        columns=list(mapped.read),
+        columns=list(mapped.columns_read),
         batch_size=PIECE,
         use_threads=False,
         batch_readahead=1,
@@ -285,13 +326,13 @@ def _parquet(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
     )
 
 
-def _check_columns(names: list[str], mapped: Mapped, where: str) -> None:
-    if not set(names) & set(mapped.read):  # perhaps they are no names, so they are not quoted
+def _check_columns(names: list[str], mapped: LogMapping, where: str) -> None:
+    if not {*names} & {*mapped.columns_read}:  # perhaps they are no names: they are not quoted
         raise InvalidInput(
             f"{where} has none of the columns that the mapping names: a CSV file must begin with a "
             "line of their names, with commas between them"
         )
-    for name in mapped.read:
+    for name in mapped.columns_read:
         if name not in names:
             raise InvalidInput(
                 f"{where} has no column {name!r}, which the mapping names{suggestion(name, names)}"
@@ -300,7 +341,7 @@ def _check_columns(names: list[str], mapped: Mapped, where: str) -> None:
             raise InvalidInput(f"{where} has several columns {name!r}; the mapping means one")
 
 
-def _minari(name: str, mapped: Mapped) -> LogSource:
+def _minari(name: str, mapped: LogMapping) -> LogSource:
     """Episodes of a Minari data set, each a person's.
 
     Columns are person, step, observation (or observation[0], observation[1], ...), action, reward
@@ -325,7 +366,7 @@ def _minari(name: str, mapped: Mapped) -> LogSource:
     _check_columns(["person", "step", *seen, "action", "reward", "ends"], mapped, name)
 
     number, kinds = pa.float64(), {"person": pa.int64(), "ends": pa.bool_()}
-    schema = pa.schema([(x, kinds.get(x, number)) for x in mapped.read])
+    schema = pa.schema([(x, kinds.get(x, number)) for x in mapped.columns_read])
 
     def pieces(exact: Exact) -> Iterator[Any]:
         for episode in dataset.iterate_episodes():

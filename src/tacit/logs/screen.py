@@ -10,7 +10,7 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from tacit.logs.mapping import Cells, Mapped
+from tacit.logs.mapping import Discretizer, LogMapping
 
 MARK = "(exact, on this screen only)"
 """Ends every line that depends on what people did beyond the release."""
@@ -41,11 +41,11 @@ class Exact:
     )
     stopped: str = ""
 
-    def lines(self, mapped: Mapped) -> list[str]:
+    def lines(self, mapped: LogMapping) -> list[str]:
         """All of it as sentences, which say what to do about it; every line ends with the mark."""
         return [f"{line} {MARK}" for line in (*self._totals(mapped), *self._misfits(mapped))]
 
-    def _totals(self, mapped: Mapped) -> list[str]:
+    def _totals(self, mapped: LogMapping) -> list[str]:
         said = [f"rows: {self.rows:,}", f"rows that count: {self.kept:,}"]
         said.append(f"people: {self.people:,}")
         if self.people > mapped.task.users:
@@ -70,7 +70,7 @@ class Exact:
             said.append(f"rows that are double, after an end or of people left out: {others:,}")
         return said
 
-    def _misfits(self, mapped: Mapped) -> list[str]:
+    def _misfits(self, mapped: LogMapping) -> list[str]:
         said = []
         rows = self.rows - self.left["have no person"] - self.left["have too many or too few cells"]
         tables = {f"[[state]] {i + 1}": cells for i, cells in enumerate(mapped.states)}
@@ -100,7 +100,7 @@ class Exact:
         return said
 
 
-def _fates(role: str, cells: Cells | None, mapped: Mapped) -> tuple[str, str]:
+def _fates(role: str, cells: Discretizer | None, mapped: LogMapping) -> tuple[str, str]:
     """What becomes of missing values of a column, and what is wrong with those that do not fit."""
     if cells is not None:
         lost = "their rows teach nothing" if role == "[action]" else "their rows do not count"

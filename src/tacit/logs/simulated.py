@@ -13,8 +13,8 @@ from tacit.errors import need
 from tacit.kernels import kernel
 from tacit.kernels.raw.rollout import Truth, next_of, reward_of
 from tacit.kernels.sampling import draw
+from tacit.planners.evaluation.draws import action_chances
 from tacit.policies.base import Policy
-from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.trajectory import Log
 
@@ -32,7 +32,8 @@ def simulate_log(
         paid: a state whose entry pays 1, in place of the rewards of the problem; -1 for none.
     """
     problem.check_policy(behaviour)
-    table = probabilities(behaviour, problem.actions)
+    table = action_chances(behaviour, problem.actions)
+    assert table is not None
     H = problem.horizon
     uniforms = 1 + 3 * H
     rows, size, lives = 0, people * H, 20_000
@@ -51,14 +52,6 @@ def simulate_log(
         u = rng.random((min(lives, people - first), uniforms))
         rows = _live(problem.truth, table, cdf, paid, u, first, rows, begin, *columns)
     return Log(begin, *(column[:rows] for column in columns))
-
-
-def probabilities(policy: Policy, actions: int) -> Array:
-    """Action probabilities [H, S, A] of a policy for tables."""
-    if isinstance(policy, TabularPolicy):
-        return np.eye(actions)[policy.actions]
-    assert isinstance(policy, StochasticPolicy)
-    return policy.probabilities
 
 
 def rows_of(log: Log, ended: int = -1) -> dict[str, npt.NDArray[Any]]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.kernels.public.planning import backward_induction
-from tacit.kernels.public.posterior import Prior, sample_model
+from tacit.kernels.public.posterior import DirichletPrior, sample_model
 from tacit.planners.base import (
     Context,
     Streams,
@@ -28,7 +28,7 @@ class PosteriorPlanner(ValuePlanner):
     tables the chance of all next states that were never seen is drawn as one, and split evenly.
     """
 
-    def __init__(self, prior: Prior) -> None:
+    def __init__(self, prior: DirichletPrior) -> None:
         self.prior = prior
 
     def values(

@@ -24,7 +24,7 @@ SEEN = 2.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PriorPlanner:
+class WarmStartPlanner:
     """Another planner, on releases that were merged with one about a log.
 
     Attributes:
@@ -53,7 +53,7 @@ class PriorPlanner:
         return self.inner.plan(self.task, self._merged[release], ask, previous, streams)
 
 
-def tried(task: Task, totals: Array, std: float) -> float:
+def share_tried(task: Task, totals: Array, std: float) -> float:
     """In the states that people of a log were in, the share of further actions that they tried.
 
     Further than one per state: a log of one habit says nothing about what else could be done,

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import Blind, InvalidInput, suggestion
+from tacit.grid import STEPS
 from tacit.publication import Publication
 from tacit.task.task import Task
 from tacit.trajectory import Lives, Trajectory
@@ -92,6 +93,37 @@ def block_weights(
             raise InvalidInput(f"there is no block {name!r} to scale{suggestion(name, weights)}")
         weights[name] = number(weight, f"scale of {name}", low=0.0)
     return weights
+
+
+def counted(name: str, *shape: int) -> Block:
+    """A block of sums of numbers on the grid."""
+    return Block(name, shape, 1.0 / STEPS)
+
+
+def visits_moved(
+    weights: tuple[float, float, float], visits: int, norm: Norm, relation: Relation
+) -> float:
+    """What so many counted visits of one person move at most: L1, or the square of L2.
+
+    A visit adds 1 to where it led, something within 1/2 to what it earned, and 1/2 to a total. A
+    pair that two people count moves two cells by 1 and what it earned by 1, its total not at all;
+    one that only one of them counts moves a cell by 1 and the others by 1/2 each.
+
+    Args:
+        weights: of where visits lead, of what they earn, and of totals; 0 for what is not counted.
+        visits: how many of one person are counted; those of one pair n^2 times in squared L2.
+        norm: "l1" or "l2".
+        relation: which datasets are neighbours.
+    """
+    led, earned, total = weights
+    replaced = relation is Relation.REPLACE_ONE
+    people = 2 if replaced else 1
+    if norm == "l1":
+        return people * visits * (led + 0.5 * (earned + total))
+    apart = (earned**2 + total**2) / 4
+    if replaced:
+        apart = max(apart, earned**2 / 2)
+    return people * visits * (led**2 + apart)
 
 
 def published(publication: Publication, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:

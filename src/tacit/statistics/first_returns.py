@@ -8,18 +8,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from tacit.arrays import IntArray
-from tacit.grid import STEPS
 from tacit.kernels.raw.first_visits import add_first_returns
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (
-    Block,
     Layout,
     LifelongStatistic,
     Memory,
     Norm,
     Relation,
     block_weights,
+    counted,
+    visits_moved,
 )
 from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
@@ -47,9 +47,7 @@ class FirstReturns(LifelongStatistic):
         self.things = len(task.pairs.first) - 1
         self.visits = min(cap, alive) if self.lifelong else min(task.horizon, cap, alive)
         """Visits that one person teaches, at most."""
-        self.layout = Layout(
-            [Block("returns", (X,), 1.0 / STEPS), Block("totals", (X,), 1.0 / STEPS)]
-        )
+        self.layout = Layout([counted("returns", X), counted("totals", X)])
 
     @property
     def groups(self) -> IntArray:
@@ -101,14 +99,8 @@ class FirstReturns(LifelongStatistic):
         moves returns and totals by 1/2 each.
         """
         w = block_weights(self.layout, norm, relation, scale)
-        people = 2 if relation is Relation.REPLACE_ONE else 1
-        gain, total = w["returns"], w["totals"]
-        if norm == "l1":
-            return people * self.visits * (gain + total) / 2
-        apart = (gain**2 + total**2) / 4
-        if relation is Relation.REPLACE_ONE:
-            apart = max(apart, gain**2 / 2)
-        return math.sqrt(people * self.visits * apart)
+        moved = visits_moved((0.0, w["returns"], w["totals"]), self.visits, norm, relation)
+        return moved if norm == "l1" else math.sqrt(moved)
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Of a few trips through the states, the two that are farthest apart.

@@ -8,19 +8,19 @@ from collections.abc import Mapping
 import numpy as np
 
 from tacit.arrays import IntArray
-from tacit.grid import STEPS
 from tacit.kernels.raw.first_visits import add_first_visits
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (
-    Block,
     Layout,
     LifelongStatistic,
     Memory,
     Norm,
     Relation,
     block_weights,
+    counted,
     published,
+    visits_moved,
 )
 from tacit.task.participation import OFTEN
 from tacit.task.task import Task, table_sizes
@@ -64,11 +64,11 @@ class FirstVisits(LifelongStatistic):
             self.steps = min(H, self.steps)
         """Visits that one person teaches, at most."""
         self.rewards, self.starts = "reward" not in task.known, "initial" not in task.known
-        blocks = [Block("transitions", (X, S), 1.0 / STEPS), Block("totals", (X,), 1.0 / STEPS)]
+        blocks = [counted("transitions", X, S), counted("totals", X)]
         if self.rewards:
-            blocks.append(Block("gains", (X,), 1.0 / STEPS))
+            blocks.append(counted("gains", X))
         if self.starts:
-            blocks.append(Block("starts", (S,), 1.0 / STEPS))
+            blocks.append(counted("starts", S))
         self.layout = Layout(blocks)
 
     @property
@@ -133,16 +133,12 @@ class FirstVisits(LifelongStatistic):
         visits of one person are at most min(H, c m).
         """
         w = block_weights(self.layout, norm, relation, scale)
-        replaced = relation is Relation.REPLACE_ONE
-        people, visits = (2 if replaced else 1), self.steps
-        count, total = w["transitions"], w["totals"]
-        gain, start = w.get("gains", 0.0), w.get("starts", 0.0)
+        seen = (w["transitions"], w.get("gains", 0.0), w["totals"])
+        people, start = (2 if relation is Relation.REPLACE_ONE else 1), w.get("starts", 0.0)
         if norm == "l1":
-            return people * (visits * (count + 0.5 * (gain + total)) + start)
-        apart = (gain**2 + total**2) / 4
-        if replaced:
-            apart = max(apart, gain**2 / 2)
-        return math.sqrt(people * (self.often * visits * (count**2 + apart) + start**2))
+            return visits_moved(seen, self.steps, norm, relation) + people * start
+        squared = visits_moved(seen, self.often * self.steps, norm, relation)
+        return math.sqrt(squared + people * start**2)
 
     def worst_contexts(self) -> dict[str, dict[str, IntArray]]:
         """Every pair is asked for, or every pair may be taught again."""

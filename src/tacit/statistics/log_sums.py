@@ -13,7 +13,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.grid import STEPS
 from tacit.kernels.raw.log_rows import (
     add_logged_outcomes,
     add_logged_returns,
@@ -21,30 +20,32 @@ from tacit.kernels.raw.log_rows import (
     add_logged_visits,
     add_weighted_returns,
 )
-from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.base import Layout, Norm, Relation, block_weights, counted, visits_moved
 from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Log
 from tacit.validate import table_fits
 
-_UNIT = 1.0 / STEPS
-PEOPLE, WHOLE = Block("people", (1,), _UNIT), Block("whole", (1,), _UNIT)
-RETURNS = Block("returns", (2,), _UNIT)
+PEOPLE, WHOLE, RETURNS = counted("people", 1), counted("whole", 1), counted("returns", 2)
 """How many people there are, and of how many the first episode was recorded from its first step to
 its end; sums of u - 1/2 and u^2 - 1/2 over these, with u in [0, 1] what that episode earned. The
 number of people is the same in neighbouring logs: it moves nothing."""
+
+TINY = 1e-12
+"""The chance of every step of a worst pair: weights beyond any that they are cut to."""
 
 
 class LogStatistic(ABC):
     """A bounded sum over the people of a log."""
 
     layout: Layout
+    task: Task
 
     @abstractmethod
     def add(self, log: Log, out: IntArray) -> None:
         """Add the clipped contributions of everybody to ``out``."""
 
     @abstractmethod
-    def moved(self, weights: Mapping[str, float], norm: Norm, replaced: bool) -> float:
+    def moved(self, weights: Mapping[str, float], norm: Norm, relation: Relation) -> float:
         """What one person moves beside people and returns: L1, or the square of L2."""
 
     def sensitivity(
@@ -53,12 +54,34 @@ class LogStatistic(ABC):
         """Jointly over all blocks, for any two lives of one person, however many episodes."""
         w = block_weights(self.layout, norm, relation, scale)
         replaced = relation is Relation.REPLACE_ONE
-        total = self.moved(w, norm, replaced)
+        total = self.moved(w, norm, relation)
         alone = 0.0 if replaced else w["people"]
         returns = _returns(w.get("whole", 0.0), w.get("returns", 0.0), norm, replaced)
         if norm == "l1":
             return total + alone + returns
         return math.sqrt(total + alone**2 + returns)
+
+    def worst_pair(self) -> tuple[Log, Log]:
+        """Two logs of one person that are as far apart as replace-one allows.
+
+        In one of them every pair has a whole episode that pays all there is; in the other, the
+        other way round, one that pays nothing and leads elsewhere. They attain the bound where no
+        state in which choices count has a single action.
+        """
+        order, last = np.lexsort((self.task.pairs.state, self.task.pairs.action)), self._states - 1
+        one, two = (np.repeat(x, self.task.horizon) for x in (order, order[::-1]))
+        return self._episodes(one, 1.0, 0), self._episodes(two, 0.0, last)
+
+    @property
+    def _states(self) -> int:
+        return len(self.task.pairs.number)
+
+    def _episodes(self, x: IntArray, reward: float, after: int) -> Log:
+        """The log of somebody who does x in whole episodes, one after the other."""
+        pairs, step = self.task.pairs, np.arange(len(x)) % self.task.horizon
+        paid, leads, chance = (np.full(len(x), value) for value in (reward, after, TINY))
+        begin, opens = np.array([0, len(x)]), (step == 0).astype(np.int8)
+        return Log(begin, opens, step, pairs.state[x], pairs.action[x], paid, leads, chance)
 
 
 def _returns(whole: float, paid: float, norm: Norm, replaced: bool) -> float:
@@ -89,7 +112,7 @@ class _Counted(LogStatistic):
     def _add_returns(self, log: Log, views: Mapping[str, IntArray]) -> None:
         task = self.task
         add_logged_returns(
-            *log[:-1],
+            log,
             task.pairs.number,
             task.horizon,
             task.end_reward,
@@ -111,10 +134,10 @@ class LoggedVisits(_Counted):
     def __init__(self, task: Task, cap: int, top: float) -> None:
         super().__init__(task, cap, top)
         X, S = len(task.pairs.action), table_sizes(task)[1]
-        table = Block("transitions", (X, S), _UNIT)
+        table = counted("transitions", X, S)
         names = ("censored", "totals", "gains", "choices")
-        pairs = [Block(name, (X,), _UNIT) for name in names]
-        start = Block("starts", (S,), _UNIT)
+        pairs = [counted(name, X) for name in names]
+        start = counted("starts", S)
         self.layout = Layout([table, *pairs, start, PEOPLE, WHOLE, RETURNS])
 
     def add(self, log: Log, out: IntArray) -> None:
@@ -122,22 +145,21 @@ class LoggedVisits(_Counted):
         views = self.layout.views(out)
         names = ("transitions", "censored", "gains", "totals", "choices", "starts")
         sums = (views[name] for name in names)
-        add_logged_visits(*log[:-1], self.task.pairs.number, self.cap, *sums)
+        add_logged_visits(log, self.task.pairs.number, self.cap, *sums)
         self._add_returns(log, views)
 
-    def moved(self, weights: Mapping[str, float], norm: Norm, replaced: bool) -> float:
-        """3 m + m' / 2 + 2 in squared L2 with weights 1, for m pairs and choices in m' states."""
-        people, m, places = (2 if replaced else 1), self.cap, self.places
-        gain, total, start = (weights[name] for name in ("gains", "totals", "starts"))
-        count = max(weights["transitions"], weights["censored"])
-        choice = weights.get("choices", 0.0)
+    def moved(self, weights: Mapping[str, float], norm: Norm, relation: Relation) -> float:
+        """3 m + m' / 2 + 2 in squared L2 with weights 1, for m pairs and choices in m' states.
+
+        Two choices are two cells by 1/2 at most, and so are two start states by 1.
+        """
+        led = max(weights["transitions"], weights["censored"])
+        visits = visits_moved((led, weights["gains"], weights["totals"]), self.cap, norm, relation)
+        people, places = (2 if relation is Relation.REPLACE_ONE else 1), self.places
+        choice, start = weights.get("choices", 0.0), weights["starts"]
         if norm == "l1":
-            moved = m * (count + 0.5 * (gain + total)) + places * choice / 2
-            return people * (moved + start)
-        apart = (gain**2 + total**2) / 4
-        if replaced:
-            apart = max(apart, gain**2 / 2)
-        return people * (m * (count**2 + apart) + places * choice**2 / 4 + start**2)
+            return visits + people * places * choice / 2 + people * start
+        return visits + people * places * choice**2 / 4 + people * start**2
 
 
 class LoggedStages(LoggedVisits):
@@ -153,9 +175,9 @@ class LoggedStages(LoggedVisits):
         self.cap = task.horizon  # steps, each in the table of its stage
         (H, S, _), X = table_sizes(task), len(task.pairs.action)
         table_fits("counts of every stage", H, X, S)
-        stages = [Block(name, (H, X), _UNIT) for name in ("censored", "totals", "gains")]
-        start = Block("starts", (S,), _UNIT)
-        table = Block("transitions", (H, X, S), _UNIT)
+        stages = [counted(name, H, X) for name in ("censored", "totals", "gains")]
+        start = counted("starts", S)
+        table = counted("transitions", H, X, S)
         self.layout = Layout([table, *stages, start, PEOPLE, WHOLE, RETURNS])
 
     def add(self, log: Log, out: IntArray) -> None:
@@ -163,7 +185,7 @@ class LoggedStages(LoggedVisits):
         views = self.layout.views(out)
         names = ("transitions", "censored", "gains", "totals", "starts")
         sums = (views[name] for name in names)
-        add_logged_stages(*log[:-1], self.task.pairs.number, *sums)
+        add_logged_stages(log, self.task.pairs.number, *sums)
         self._add_returns(log, views)
 
 
@@ -178,14 +200,14 @@ class LoggedOutcomes(_Counted):
         super().__init__(task, cap, top)
         self.cap = self.places
         X = len(task.pairs.action)
-        blocks = [Block(name, (X,), _UNIT) for name in ("outcomes", "visits")]
+        blocks = [counted(name, X) for name in ("outcomes", "visits")]
         self.layout = Layout([*blocks, PEOPLE, WHOLE, RETURNS])
 
     def add(self, log: Log, out: IntArray) -> None:
         """Add outcomes, visits and returns."""
         views, task = self.layout.views(out), self.task
         add_logged_outcomes(
-            *log[:-1],
+            log,
             task.pairs.number,
             self.cap,
             task.horizon,
@@ -196,20 +218,10 @@ class LoggedOutcomes(_Counted):
         )
         self._add_returns(log, views)
 
-    def moved(self, weights: Mapping[str, float], norm: Norm, replaced: bool) -> float:
-        """M in squared L2 with weights 1, for m states.
-
-        A pair that two people count moves its outcome by at most 1 and its visits not at all; one
-        that only one of them counts moves both by at most 1/2.
-        """
-        people, m = (2 if replaced else 1), self.cap
-        paid, seen = weights["outcomes"], weights["visits"]
-        if norm == "l1":
-            return people * m * 0.5 * (paid + seen)
-        apart = (paid**2 + seen**2) / 4
-        if replaced:
-            apart = max(apart, paid**2 / 2)
-        return people * m * apart
+    def moved(self, weights: Mapping[str, float], norm: Norm, relation: Relation) -> float:
+        """M in squared L2 with weights 1, for m states: a visit leads nowhere here."""
+        seen = (0.0, weights["outcomes"], weights["visits"])
+        return visits_moved(seen, self.cap, norm, relation)
 
 
 class WeightedReturns(LogStatistic):
@@ -222,7 +234,7 @@ class WeightedReturns(LogStatistic):
         top: the most that an episode earns.
     """
 
-    layout = Layout([PEOPLE, Block("weighted", (4,), _UNIT)])
+    layout = Layout([PEOPLE, counted("weighted", 4)])
 
     def __init__(self, task: Task, policy: Array, most: float, top: float) -> None:
         self.task, self.policy, self.most, self.top = task, policy, most, top
@@ -231,7 +243,7 @@ class WeightedReturns(LogStatistic):
         """Add the four numbers of everybody's first episode."""
         views, task = self.layout.views(out), self.task
         add_weighted_returns(
-            *log,
+            log,
             task.pairs.number,
             self.policy,
             task.end_reward,
@@ -241,7 +253,13 @@ class WeightedReturns(LogStatistic):
             views["weighted"],
         )
 
-    def moved(self, weights: Mapping[str, float], norm: Norm, replaced: bool) -> float:
+    def moved(self, weights: Mapping[str, float], norm: Norm, relation: Relation) -> float:
         """With a + b <= 1, (1, 0, 1, 0) and (0, 1, 0, 1) are farthest apart."""
         w = weights["weighted"]
-        return (4.0 if replaced else 2.0) * (w if norm == "l1" else w**2)
+        return (4.0 if relation is Relation.REPLACE_ONE else 2.0) * (w if norm == "l1" else w**2)
+
+    def worst_pair(self) -> tuple[Log, Log]:
+        """An episode of what the policy likes best in one state, with all paid and with nothing."""
+        s, number = self.task.pairs.state[0], self.task.pairs.number
+        x = number[s, self.policy[:, s].argmax(axis=1)]
+        return self._episodes(x, 1.0, 0), self._episodes(x, 0.0, 0)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.agents.catalogue import agents
+from tacit.agents.catalogue import agents, from_people
 from tacit.arrays import Array
 from tacit.experiment_spec import Named
 from tacit.policies.tabular import StochasticPolicy
@@ -205,7 +205,7 @@ def myopic_share(named: Named) -> float | None:
 
 
 def _contenders() -> list[Named]:
-    return [Named(entry.name) for entry in agents]
+    return [Named(entry.name) for entry in from_people()]
 
 
 def _planned(arena: Arena, episodes: int, seeds: Seeds, choose: Choose) -> list[Planned]:

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tacit.agents.offline import TacitOffline
 from tacit.errors import MissingExtra
-from tacit.logs.mapping import Mapped, make_mapping
+from tacit.logs.mapping import LogMapping, make_mapping
 from tacit.logs.offline import offline
 from tacit.logs.simulated import simulate_log
 from tacit.policies.base import Policy
@@ -39,7 +40,7 @@ class Clinic(NamedTuple):
     problem: TabularMDP
     clinicians: StochasticPolicy
     survived: int  # the state that pays
-    mapped: Mapped
+    mapped: LogMapping
 
 
 @cache
@@ -72,7 +73,7 @@ def _data_file() -> str:
     raise MissingExtra("the clinic needs the package icu-sepsis: pip install 'tacit[sepsis]'")
 
 
-def _mapping(problem: TabularMDP) -> Mapped:
+def _mapping(problem: TabularMDP) -> LogMapping:
     ends = np.flatnonzero(np.diff(problem.pairs.first) == 0).tolist()
     allowed = [np.flatnonzero(row >= 0).tolist() for row in problem.pairs.number]
     names = ("person", "step", "reward", "propensity")
@@ -111,9 +112,8 @@ def clinic_study(
         for run in range(runs):
             log = patients(world, world.clinicians, n, seed + run)
             for epsilon, found in worth.items():
-                made = offline(
-                    log, world.mapped, epsilon=epsilon, noise="simulated", seed=1000 * seed + run
-                )
+                agent, root = TacitOffline(epsilon), 1000 * seed + run
+                made = offline(log, world.mapped, agent, noise="simulated", seed=root)
                 found.append(world.problem.value(made.policy.policy))
         for epsilon, found in worth.items():
             outcome = Outcome("tacit-offline", n, epsilon, tuple(found))
@@ -131,7 +131,8 @@ def clinic_start(people: int, epsilon: float, runs: int, seed: int) -> HeadStart
     logs = []
     for run in range(runs):
         log = patients(world, world.clinicians, people, seed + run)
-        made = offline(log, world.mapped, epsilon=epsilon, noise="simulated", seed=seed + run)
+        agent = TacitOffline(epsilon)
+        made = offline(log, world.mapped, agent, noise="simulated", seed=seed + run)
         logs.append(made)
     return head_start(world.problem, logs, people, epsilon, seed)
 

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tacit.agents.offline import TacitOffline
 from tacit.arrays import Array
-from tacit.logs.mapping import Mapped, make_mapping
+from tacit.logs.mapping import LogMapping, make_mapping
 from tacit.logs.offline import offline
 from tacit.logs.simulated import simulate_log
 from tacit.planners.evaluation.by_log import Models
@@ -118,7 +119,7 @@ def coach_start(people: int, epsilon: float, runs: int, seed: int) -> HeadStart:
     for run in range(runs):
         log = simulate_log(problem, behaviour, people, stream(seed + run, 0, "coach log"))
         mapped = _mapping(problem.states)
-        made = offline(log, mapped, epsilon=epsilon, noise="simulated", seed=seed + run)
+        made = offline(log, mapped, TacitOffline(epsilon), noise="simulated", seed=seed + run)
         logs.append(made)
     return head_start(problem, logs, people, epsilon, seed)
 
@@ -141,17 +142,18 @@ def habituation_bias(people: int = 100_000, epsilon: float = 8.0, seed: int = 0)
     problem = coach()
     behaviour = _mostly_quiet(problem)
     log = simulate_log(problem, behaviour, people, stream(seed, 0, "coach log"))
-    full = offline(log, _mapping(problem.states), epsilon=epsilon, noise="simulated", seed=seed)
+    agent = TacitOffline(epsilon)
+    full = offline(log, _mapping(problem.states), agent, noise="simulated", seed=seed)
     short = _without_habituation(log)
     states = 2 * len(RISK) + 1
-    cut = offline(short, _mapping(states), epsilon=epsilon, noise="simulated", seed=seed)
+    cut = offline(short, _mapping(states), agent, noise="simulated", seed=seed)
     models = Models(cut.mapped.task, cut.release, cut.mapped.ended, np.random.default_rng(0))
     found = {}
     for name in MESSAGES[:2]:
         table = fixed_messages(problem)[name]
-        inside = full.worth(StochasticPolicy(table))
+        inside = full.value_of(StochasticPolicy(table))
         assert inside is not None
-        outside = models.values(table[:, :states]).interval(0.0, cut.mapped.top)
+        outside = models.values(table[:, :states]).interval(0.0, cut.mapped.max_return)
         found[name] = Bias(inside, outside, problem.value(StochasticPolicy(table)))
     return found
 
@@ -172,7 +174,7 @@ def _without_habituation(log: Log) -> Log:
     return log._replace(state=cut(log.state), after=cut(log.after))
 
 
-def _mapping(states: int) -> Mapped:
+def _mapping(states: int) -> LogMapping:
     names = ("person", "step", "reward", "propensity")
     return make_mapping(
         {

@@ -11,7 +11,7 @@ import numpy as np
 from tacit.agents.catalogue import make_agent
 from tacit.experiment import Experiment
 from tacit.logs.offline import OfflineResult
-from tacit.logs.prior import Prior
+from tacit.logs.prior import LogPrior
 from tacit.policies.base import Policy
 from tacit.policies.parametric import ScoredPolicy
 from tacit.policies.tabular import TabularPolicy
@@ -154,7 +154,7 @@ def head_start(
     first = max(1, users // 10)
     lost = np.zeros((2, len(logs)))
     for run, made in enumerate(logs):
-        for row, prior in zip(lost, (None, Prior.of(made)), strict=True):
+        for row, prior in zip(lost, (None, LogPrior.of(made)), strict=True):
             found = Experiment(
                 problem=problem,
                 agent=agent,

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tacit._version import __version__
-from tacit.logs.offline import NOT_FOR_OTHERS, OfflineResult
+from tacit.logs.files import read_result
+from tacit.logs.offline import NOT_FOR_OTHERS, ReleasedResult
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.util.intervals import Interval
 from tacit_lab.report.page import asset, templates
@@ -44,25 +45,27 @@ COUNTED = {
 """The last of the rules, by whether every episode is taken for a person of its own."""
 
 
-def write_page(result: OfflineResult, path: str | Path) -> Path:
-    """Write the page."""
-    target = Path(path)
+def write_page(folder: str | Path, path: str | Path | None = None) -> Path:
+    """Write the page about a folder that ``tacit offline --out`` wrote, by default into it."""
+    target = Path(folder) / "page.html" if path is None else Path(path)
+    text = render_page(read_result(folder))
+    target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(target.name + ".part")
-    part.write_text(render_page(result), encoding="utf-8")
+    part.write_text(text, encoding="utf-8")
     part.replace(target)
     return target
 
 
-def render_page(result: OfflineResult) -> str:
+def render_page(result: ReleasedResult) -> str:
     """The page as text."""
-    guarantee, data = result.guarantee, result.mapped.to_json()
+    guarantee, data = result.guarantee, result.data
     known = {name: found for name, found in result.values.items() if found is not None}
     levels = {name: found for name, found in known.items() if name != "difference"}
     page = (
         templates()
         .get_template("log.html")
         .render(
-            name=result.mapped.name,
+            name=data["name"],
             agent=result.policy.about["agent"],
             version=__version__,
             people=f"{result.policy.users:,} {'episodes' if _by_episode(result) else 'people'}",
@@ -86,12 +89,12 @@ def render_page(result: OfflineResult) -> str:
     return str(page)
 
 
-def _by_episode(result: OfflineResult) -> bool:
+def _by_episode(result: ReleasedResult) -> bool:
     """Whether nobody knows whose the episodes are, so that each is one of its own."""
     return result.guarantee.unit == "participation"
 
 
-def _headlines(result: OfflineResult) -> list[str]:
+def _headlines(result: ReleasedResult) -> list[str]:
     """What a reader in a hurry should know."""
     gain, whose = result.values["difference"], "for each person over all their episodes"
     if _by_episode(result):
@@ -136,7 +139,7 @@ def _bars(values: dict[str, Interval]) -> list[dict[str, float | str]]:
     ]
 
 
-def _policy(result: OfflineResult) -> list[list[str]]:
+def _policy(result: ReleasedResult) -> list[list[str]]:
     """What to do in each state at the first step, and how often that changes later."""
     policy, names = result.policy.policy, result.policy.names
     rows = []

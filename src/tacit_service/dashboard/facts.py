@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.planners.evaluation.by_release import Estimate, estimate, played
+from tacit.planners.evaluation.by_release import ValueBand, value_band, value_of_played_batch
 from tacit.policies.base import Policy
 from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.publication import Publication
@@ -65,7 +65,7 @@ class Facts:
     versions: Sequence[Version]
     shown: Publication | None
     before: Publication | None
-    estimates: Mapping[int, Estimate]
+    estimates: Mapping[int, ValueBand]
     ledger: Mapping[str, Any]
     schema: str
     ids: Ids = "chosen"
@@ -89,7 +89,7 @@ class FactReader:
         self._collector = collector
         self._lock = threading.Lock()
         self._versions: list[Version] = []
-        self._estimates: dict[int, Estimate] = {}
+        self._estimates: dict[int, ValueBand] = {}
         self._recent: dict[int | None, tuple[float, Facts]] = {}
 
     def read(self, version: int | None) -> Facts:
@@ -149,14 +149,14 @@ class FactReader:
             if now and version not in self._estimates:
                 self._estimates[version] = self._estimate(version)
 
-    def _estimate(self, version: int) -> Estimate:
+    def _estimate(self, version: int) -> ValueBand:
         bound, entry = (
             self._collector.deployment.bound,
             self._collector.publications.published(version),
         )
         if self._collector.deployment.ticketed:
-            return played(entry.publication)
-        return estimate(
+            return value_of_played_batch(entry.publication)
+        return value_band(
             bound.task, bound.planner, entry.release, entry.publication, version, self._baselines()
         )
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit._version import __version__
 from tacit.arrays import Array, IntArray
-from tacit.planners.evaluation.by_release import COVERAGE, Estimate
+from tacit.planners.evaluation.by_release import COVERAGE, ValueBand
 from tacit.policies.base import Policy
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.privacy import sentences
@@ -56,7 +56,7 @@ class Value:
     """Estimated value of policies, in the operator's own reward units.
 
     Attributes:
-        kind: see ``Estimate``; that of the newest policy.
+        kind: see ``ValueBand``; that of the newest policy.
         supported: whether the data support an estimate of the newest policy; if not, none is shown.
         meaning: what is shown, in plain words.
         band: share of releases whose band holds the truth, None where there is no band.
@@ -235,7 +235,7 @@ def _value(facts: Facts) -> Value:
     users = {v.version: v.users for v in facts.versions}
     known = [(v, facts.estimates[v]) for v in sorted(facts.estimates) if v in users]
     known = [(v, e) for v, e in known if e.kind != "none"]
-    newest = known[-1][1] if known else Estimate("none")
+    newest = known[-1][1] if known else ValueBand("none")
     supported = bool(known) and newest.hidden <= LARGE
     return Value(
         kind=newest.kind,
@@ -266,7 +266,7 @@ def _value(facts: Facts) -> Value:
     )
 
 
-def _verdict(newest: Estimate, users: int, population: int) -> tuple[str, ...]:
+def _verdict(newest: ValueBand, users: int, population: int) -> tuple[str, ...]:
     """What the bands allow to say, and after how many users more could be said."""
     if newest.hidden > LARGE:
         return (

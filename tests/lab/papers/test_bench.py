@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.agents.catalogue import agents
+from tacit.agents.catalogue import from_people
 from tacit.cli import main as cli
 from tacit.experiment_spec import Named
 from tacit.problems.tabular_benchmarks import random_mdp
@@ -136,7 +136,7 @@ def test_everybody_private_is_asked_for_the_same_and_tries_the_same_scales() -> 
     assert given["psrl"] == {} and given["ldp-obi"] == {"epsilon": utility.EPSILON}
     both = {"epsilon": utility.EPSILON, "delta": utility.DELTA}
     assert given["tacit-joint"] == given["shuffle-obi"] == both
-    for entry in agents:
+    for entry in from_people():
         tried = [c.agent.parameters["bonus_scale"] for c in planned[entry.name].candidates]
         if "bonus_scale" in entry.parameters:
             default = entry.parameters["bonus_scale"].default

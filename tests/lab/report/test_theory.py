@@ -1,11 +1,11 @@
-from tacit.agents import agents
+from tacit.agents.catalogue import from_people
 from tacit_lab.report.theory import COUNTERPARTS, THEOREMS, theorem
 
 
 def test_every_learner_has_a_row_and_every_private_one_a_counterpart() -> None:
     references = {"uniform", "optimal", "do-nothing"}
-    assert set(THEOREMS) | references == {entry.name for entry in agents}
-    private = {entry.name for entry in agents if "epsilon" in entry.parameters}
+    assert set(THEOREMS) | references == {entry.name for entry in from_people()}
+    private = {entry.name for entry in from_people() if "epsilon" in entry.parameters}
     assert set(COUNTERPARTS) == private
     assert not set(COUNTERPARTS.values()) & private
 

@@ -11,7 +11,8 @@ from service.dashboard.made_up import Stored, joint_run, local_run
 from tacit.agents import LdpOBI, TacitLocal
 from tacit.agents.linopt import PrivateLinOptVI
 from tacit.agents.tacit_joint import TacitJoint
-from tacit.planners.evaluation.by_release import COVERAGE, Baseline, Estimate, estimate, project
+from tacit.planners.evaluation.by_release import COVERAGE, Baseline, ValueBand, value_band
+from tacit.planners.evaluation.draws import project
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy, uniform_policy
 from tacit.problems import TabularMDP, make_problem
 from tacit.publication import Publication
@@ -31,7 +32,7 @@ def hits(run, problem, agent, users, factor=1.0) -> tuple[int, int, float]:
     for seed in range(RUNS):
         bound, release, entry = run(problem, agent, users, seed)
         noisy = release.with_noise(factor)
-        guess = estimate(bound.task, bound.planner, noisy, entry, seed, {"zero": zero})
+        guess = value_band(bound.task, bound.planner, noisy, entry, seed, {"zero": zero})
         truth = exact(problem, entry.policy, guess.kind)
         low, _, high = guess.baselines[0].gain
         found += guess.low - 1e-9 <= truth <= guess.high + 1e-9
@@ -104,24 +105,24 @@ def test_exact_numbers_give_the_exact_value() -> None:
     blocks = {"visits": visits, "transitions": many * P, "reward": many * R}
     release = Stored(5, blocks, dict.fromkeys(blocks, np.zeros(())))
     policy = TabularPolicy(np.array([[0, 1, 0, 1]] * problem.horizon))
-    guess = estimate(bound.task, bound.planner, release, Publication(1, policy), 0)
+    guess = value_band(bound.task, bound.planner, release, Publication(1, policy), 0)
     truth = problem.values(policy)[0]
     assert guess.kind == "even"
     assert guess.middle == pytest.approx(truth.mean())
     assert guess.high - guess.low < 1e-3
     assert [middle for _, middle, _ in guess.states] == pytest.approx(list(truth))
     random = uniform_policy(problem.horizon, 4, 2)
-    guess = estimate(bound.task, bound.planner, release, Publication(1, random), 0)
+    guess = value_band(bound.task, bound.planner, release, Publication(1, random), 0)
     assert isinstance(random, StochasticPolicy)
     assert guess.middle == pytest.approx(problem.values(random)[0].mean())
 
 
 def test_where_noise_hides_everything_it_is_said() -> None:
     bound, release, publication = local_run(SWIM, TacitLocal(0.05), 100, 0)
-    guess = estimate(bound.task, bound.planner, release, publication, 0)
+    guess = value_band(bound.task, bound.planner, release, publication, 0)
     assert guess.hidden > 0.5
     bound, release, publication = local_run(SWIM, TacitLocal(2.0), 30_000, 0)
-    assert estimate(bound.task, bound.planner, release, publication, 0).hidden < 0.1
+    assert value_band(bound.task, bound.planner, release, publication, 0).hidden < 0.1
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,7 @@ def test_users_needed_follow_from_the_square_root_law(gain, needed) -> None:
 def test_the_same_release_gives_the_same_band() -> None:
     bound, release, publication = local_run(TWO, TacitLocal(1.0), 500, 1)
     first, again, other = (
-        estimate(bound.task, bound.planner, release, publication, seed) for seed in (3, 3, 4)
+        value_band(bound.task, bound.planner, release, publication, seed) for seed in (3, 3, 4)
     )
     assert first == again
     assert first != other
@@ -143,13 +144,13 @@ def test_the_same_release_gives_the_same_band() -> None:
 
 def test_large_models_are_drawn_in_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     bound, release, publication = local_run(TWO, TacitLocal(4.0), 2_000, 1)
-    whole = estimate(bound.task, bound.planner, release, publication, 3)
+    whole = value_band(bound.task, bound.planner, release, publication, 3)
     monkeypatch.setattr("tacit.planners.evaluation.by_release.ROOM", 8)
-    pieces = estimate(bound.task, bound.planner, release, publication, 3)
+    pieces = value_band(bound.task, bound.planner, release, publication, 3)
     assert pieces.low == pytest.approx(whole.low, abs=0.05)
     assert pieces.high == pytest.approx(whole.high, abs=0.05)
     monkeypatch.setattr("tacit.planners.evaluation.by_release.ROOM", 7)
-    assert estimate(bound.task, bound.planner, release, publication, 3) == Estimate("none")
+    assert value_band(bound.task, bound.planner, release, publication, 3) == ValueBand("none")
 
 
 def test_regressions_show_the_optimistic_value_and_say_so() -> None:
@@ -160,11 +161,13 @@ def test_regressions_show_the_optimistic_value_and_say_so() -> None:
     actions = TabularPolicy(np.zeros((6, 4), dtype=np.int64))
     release = Stored(10, {"gram": np.zeros(3)}, {"gram": np.zeros(())})
     entry = Publication(1, actions, {"V": V})
-    assert estimate(task, bound.planner, release, entry, 0) == Estimate("optimistic", 3.0, 3.0, 3.0)
+    assert value_band(task, bound.planner, release, entry, 0) == ValueBand(
+        "optimistic", 3.0, 3.0, 3.0
+    )
     unsaid = Publication(1, actions)
-    assert estimate(task, bound.planner, release, unsaid, 0) == Estimate("none")
+    assert value_band(task, bound.planner, release, unsaid, 0) == ValueBand("none")
     nobody = Stored(0, release.blocks, release.variances)
-    assert estimate(task, bound.planner, nobody, entry, 0) == Estimate("none")
+    assert value_band(task, bound.planner, nobody, entry, 0) == ValueBand("none")
 
 
 def test_of_returns_there_is_no_band() -> None:
@@ -172,7 +175,7 @@ def test_of_returns_there_is_no_band() -> None:
     problem = TabularMDP(table.P[0], table.R[0] / 8.0, 8, returns=(0.0, 1.0))
     bound, release, entry = joint_run(problem, TacitJoint(epsilon=0.1, delta=1e-5), 30, 0)
     assert "returns" in release.blocks
-    assert estimate(bound.task, bound.planner, release, entry, 0) == Estimate("none")
+    assert value_band(bound.task, bound.planner, release, entry, 0) == ValueBand("none")
 
 
 @given(

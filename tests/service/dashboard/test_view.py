@@ -9,7 +9,7 @@ import pytest
 
 from service.conftest import LOCAL
 from service.devices import local_reports, trajectories
-from tacit.planners.evaluation.by_release import Baseline, Estimate
+from tacit.planners.evaluation.by_release import Baseline, ValueBand
 from tacit.policies.tabular import StochasticPolicy
 from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.sentences import meaning
@@ -330,7 +330,7 @@ def test_baselines_stand_beside_the_estimate_with_a_sentence_each(deploy, opened
 def test_a_verdict_never_says_more_than_the_band() -> None:
     def said(gain, hidden=0.0) -> str:
         one = Baseline("it", (0.0, 1.0, 2.0), gain)
-        return " ".join(_verdict(Estimate("start", hidden=hidden, baselines=(one,)), 100, 300))
+        return " ".join(_verdict(ValueBand("start", hidden=hidden, baselines=(one,)), 100, 300))
 
     assert said((0.1, 1.0, 2.0)).startswith("Better than it")
     assert said((-2.0, -1.0, -0.1)).startswith("Worse than it")
@@ -350,8 +350,8 @@ def test_a_value_over_even_starts_is_not_called_that_of_the_users(
     deploy, opened, monkeypatch, kind, name
 ) -> None:
     """Releases that do not say where people start give a number that is not what users get."""
-    known = Estimate(kind, 1.0, 2.0, 3.0)
-    monkeypatch.setattr("tacit.service.dashboard.facts.estimate", lambda *_: known)
+    known = ValueBand(kind, 1.0, 2.0, 3.0)
+    monkeypatch.setattr("tacit_service.dashboard.facts.value_band", lambda *_: known)
     collector = opened(deploy())
     serve(collector, local_reports, 2)
     _, html = seen(collector)

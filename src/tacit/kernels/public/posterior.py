@@ -21,7 +21,7 @@ FLOOR = 1e-9
 negative (docs/papers/tabular_ldp.md#ldp-psrl)."""
 
 
-class Prior(NamedTuple):
+class DirichletPrior(NamedTuple):
     """Dirichlet(alpha0) transitions and normal-gamma(mu0 = 0, lambda0, nu0, beta0) rewards."""
 
     alpha0: float
@@ -40,7 +40,7 @@ def sample_model(
     end: IntArray,
     succ: IndexArray,
     known_reward: Array,
-    prior: Prior,
+    prior: DirichletPrior,
     rng: np.random.Generator,
     P: Array,
     rest: Array,

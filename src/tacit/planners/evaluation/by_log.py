@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from tacit.arrays import Array
 from tacit.kernels.public.pessimism import signed_values
+from tacit.planners.evaluation.draws import two_sided
 from tacit.planners.offline import complete, completed, people_of, pessimistic_policy
 from tacit.release import Release
 from tacit.task.task import Task, table_sizes
@@ -56,7 +56,7 @@ class _Counts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Values:
+class ValueEstimate:
     """Values of one policy in the model of the release, and in those drawn around it.
 
     Attributes:
@@ -70,13 +70,13 @@ class Values:
     high: Array
     luck: float = 0.0
 
-    def __sub__(self, other: Values) -> Values:
+    def __sub__(self, other: ValueEstimate) -> ValueEstimate:
         """What one policy is worth above another, in the same models."""
-        return Values(self.low - other.high, self.high - other.low, self.luck)
+        return ValueEstimate(self.low - other.high, self.high - other.low, self.luck)
 
     def interval(self, least: float, most: float, beta: float = 0.05) -> Interval:
         """Wrong with probability beta; values lie between ``least`` and ``most``."""
-        z = -WIDER * float(ndtri(beta / 2))
+        z = WIDER * two_sided(beta)
         low, high = self.low, self.high
         bias = low[1:].mean() - low[0], high[1:].mean() - high[0]
         below = low[0] - max(bias[0], self.luck) - z * low[1:].std()
@@ -117,7 +117,7 @@ class Models:
         uniform = (pairs.number >= 0) / np.maximum(np.diff(pairs.first), 1)[:, np.newaxis]
         self.uniform: Array = np.asarray(uniform, dtype=np.float64).reshape(-1, A)
 
-    def values(self, policy: Array | None) -> Values:
+    def values(self, policy: Array | None) -> ValueEstimate:
         """Of a policy [H, S, A]; of what was done before if there is none.
 
         The policy that was learned from this release looks better than it is. Learned again from
@@ -125,7 +125,7 @@ class Models:
         model that these were drawn from: by so much this one is taken to look too good as well.
         """
         ends = np.array([self._ends(counts, policy) for counts in self.counts])
-        found = Values(ends.min(axis=1), ends.max(axis=1))
+        found = ValueEstimate(ends.min(axis=1), ends.max(axis=1))
         if policy is None or not np.array_equal(policy, self._learned(self.release)):
             return found
         gains = []
@@ -233,7 +233,7 @@ def whole_share(release: Release, beta: float = 0.05) -> Interval:
     """Share of the people whose first episode was recorded from its first step to its end."""
     people = people_of(release)
     share = float(release.blocks["whole"][0]) / people
-    half = -float(ndtri(beta / 2)) * release.law.scale("whole") / people
+    half = two_sided(beta) * release.law.scale("whole") / people
     return Interval(*(float(np.clip(x, 0.0, 1.0)) for x in (share, share - half, share + half)))
 
 
@@ -252,12 +252,12 @@ def recorded_value(release: Release, top: float, beta: float = 0.05) -> Interval
     mean, square = first + whole / 2, second + whole / 2
     var = float(np.clip(square - mean**2 + 2 * std / people, 0.0, 0.25))
     var = var / people + (std / people) ** 2 * (1.25 + mean**2)
-    half = -float(ndtri(beta / 2)) * float(np.sqrt(var))
+    half = two_sided(beta) * float(np.sqrt(var))
     ends = mean + cut / 2, mean - half, mean + cut + half
     return Interval(*(float(np.clip(x, 0.0, 1.0)) * top for x in ends))
 
 
-def weighted_worth(release: Release, most: float, top: float, beta: float = 0.05) -> Interval:
+def weighted_value(release: Release, most: float, top: float, beta: float = 0.05) -> Interval:
     """The value of a policy by clipped importance weights w <= ``most``.
 
     What is won with weight w is never above the value, and 1 minus what is lost never below it:
@@ -266,7 +266,7 @@ def weighted_worth(release: Release, most: float, top: float, beta: float = 0.05
     people = max(1.0, float(release.blocks["people"][0]))
     sums = [float(x) / people for x in release.blocks["weighted"]]
     std = release.law.scale("weighted") / people
-    z = -float(ndtri(beta / 2))
+    z = two_sided(beta)
     half = []
     for mean, square in zip(sums[:2], sums[2:], strict=True):
         near = max(mean + 2 * std, 0.0)

@@ -26,9 +26,15 @@ import numpy.typing as npt
 
 from tacit.arrays import Array
 from tacit.planners.base import Planner
+from tacit.planners.evaluation.draws import (
+    action_chances,
+    dirichlet,
+    normals,
+    project,
+    resampled,
+)
 from tacit.planners.tacit_joint import JointCountsPlanner
 from tacit.policies.base import Policy
-from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
 from tacit.task.task import Task
 
@@ -81,7 +87,7 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ValueBand:
     """An estimate of the value of a policy, in summed rewards of [0, 1] over an episode.
 
     Attributes:
@@ -113,18 +119,18 @@ class _Models(NamedTuple):
     start: Array  # [B, S]
 
 
-def estimate(
+def value_band(
     task: Task,
     planner: Planner,
     release: Noisy,
     publication: Publication,
     seed: int,
     baselines: Mapping[str, Policy] | None = None,
-) -> Estimate:
+) -> ValueBand:
     """The value of a publication's policy, from the release it was planned from."""
     found = tables(task, release, planner)
     policies = [publication.policy, *(baselines or {}).values()]
-    chances = [_chances(policy, task.sizes["actions"]) for policy in policies]
+    chances = [action_chances(policy, task.sizes["actions"]) for policy in policies]
     if found is None or chances[0] is None or found.moves.size > ROOM:
         return _optimistic(task, release, publication)
     rng = np.random.default_rng(seed)
@@ -148,30 +154,30 @@ def estimate(
             compared.append(Baseline(name, _band(other, 0.0, most), gain))
     kind: Kind = "even" if found.first is None else "start"
     share = float(np.concatenate(hidden).mean())
-    return Estimate(kind, *bands[0], tuple(bands[1:]), share, tuple(compared))
+    return ValueBand(kind, *bands[0], tuple(bands[1:]), share, tuple(compared))
 
 
 SURE = 2.0
 """Standard deviations on either side of a released mean: 95%."""
 
 
-def played(publication: Publication) -> Estimate:
+def value_of_played_batch(publication: Publication) -> ValueBand:
     """What the people whose reports led to this publication were returned, as it was released."""
     curve = publication.context["curve"]
     if not len(curve):
-        return Estimate("none")
+        return ValueBand("none")
     _, mean, error, least, most = curve[-1].tolist()
     low, high = max(mean - SURE * error, least), min(mean + SURE * error, most)
-    return Estimate("played", low, mean, high)
+    return ValueBand("played", low, mean, high)
 
 
-def _optimistic(task: Task, release: Noisy, publication: Publication) -> Estimate:
+def _optimistic(task: Task, release: Noisy, publication: Publication) -> ValueBand:
     """What optimistic planners publish: a number above the truth, with no band."""
     V = publication.context.get("V")
     if V is None or release.users == 0 or V.shape != (task.horizon + 1, task.sizes["states"]):
-        return Estimate("none")
+        return ValueBand("none")
     value = float(V[0].mean())
-    return Estimate("optimistic", value, value, value)
+    return ValueBand("optimistic", value, value, value)
 
 
 def _band(draws: Array, least: float, most: float) -> Band:
@@ -179,31 +185,24 @@ def _band(draws: Array, least: float, most: float) -> Band:
     return float(low), float(np.clip(draws.mean(), low, high)), float(high)
 
 
-def _chances(policy: Policy, actions: int) -> Array | None:
-    """Action probabilities [H, S, A]."""
-    if isinstance(policy, TabularPolicy):
-        return np.eye(actions)[policy.actions]
-    return policy.probabilities if isinstance(policy, StochasticPolicy) else None
-
-
 def _draw(t: Tables, draws: int, rng: np.random.Generator) -> _Models:
     """Models that the release and its noise allow."""
     S = t.moves.shape[-1]
-    moves = t.moves + t.moves_std[..., None] * _normals(t.moves, draws, rng)
+    moves = t.moves + t.moves_std[..., None] * normals(t.moves, draws, rng)
     total, seen = _totals(moves.sum(axis=-1), t.moves_std * S**0.5)
-    P = _dirichlet(np.where(seen[..., None], project(moves, total), 0.0) + 1.0 / S, rng)
+    P = dirichlet(np.where(seen[..., None], project(moves, total), 0.0) + 1.0 / S, rng)
     visits, paid_for = _totals(
-        t.visits + t.visits_std * _normals(t.visits, draws, rng), t.visits_std
+        t.visits + t.visits_std * normals(t.visits, draws, rng), t.visits_std
     )
-    extra = t.extra + t.extra_std * _normals(t.extra, draws, rng)
-    R = _sampled(t.base + extra / visits, visits, rng)
+    extra = t.extra + t.extra_std * normals(t.extra, draws, rng)
+    R = resampled(t.base + extra / visits, visits, rng)
     R = np.where(paid_for, R, rng.beta(0.5, 0.5, R.shape))
     if t.known_reward is not None:
         R = np.broadcast_to(t.known_reward, R.shape)
     first = np.full((draws, S), 1.0 / S)
     if t.first is not None:
-        first = t.first + t.first_std * _normals(t.first, draws, rng)
-        first = _whole(_sampled(first, np.asarray(t.starters), rng))
+        first = t.first + t.first_std * normals(t.first, draws, rng)
+        first = _whole(resampled(first, np.asarray(t.starters), rng))
     return _Models(P, R, first)
 
 
@@ -230,36 +229,10 @@ def _whole(share: Array) -> Array:
     return np.asarray(share + (1.0 - share.sum(axis=-1, keepdims=True)) / share.shape[-1])
 
 
-def _sampled(share: Array, visits: Array, rng: np.random.Generator) -> Array:
-    """A share as another sample of so many visits would have shown it."""
-    p = np.clip(share, 0.0, 1.0)
-    return share + np.sqrt(p * (1.0 - p) / visits) * rng.standard_normal(share.shape)
-
-
-def _normals(like: Array, draws: int, rng: np.random.Generator) -> Array:
-    return rng.standard_normal((draws, *like.shape))
-
-
 def _totals(total: Array, std: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Totals that noise does not hide, 1 in place of the others; and which those are."""
     seen = total > np.maximum(HIDDEN * std, 1e-9)
     return np.where(seen, total, 1.0), seen
-
-
-def project(y: Array, total: Array) -> Array:
-    """The nearest point with entries >= 0 that add up to ``total``, along the last axis."""
-    falling = -np.sort(-y, axis=-1)
-    over = np.cumsum(falling, axis=-1) - total[..., None]
-    kept = np.maximum((falling * np.arange(1, y.shape[-1] + 1) > over).sum(axis=-1), 1)[..., None]
-    shift = np.take_along_axis(over, kept - 1, axis=-1) / kept
-    return np.asarray(np.maximum(y - shift, 0.0))
-
-
-def _dirichlet(alpha: Array, rng: np.random.Generator) -> Array:
-    """Draws of Dirichlet(alpha) along the last axis, by logarithms: alpha may be small."""
-    logs = np.log(rng.standard_gamma(alpha + 1.0)) - rng.standard_exponential(alpha.shape) / alpha
-    weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def _values(models: _Models, chances: Array) -> Array:

@@ -32,7 +32,7 @@ from tacit.kernels.public.obi import (
     obi_values,
 )
 from tacit.kernels.public.planning import backward_induction, greedy, optimistic_model
-from tacit.kernels.public.posterior import Prior, sample_model
+from tacit.kernels.public.posterior import DirichletPrior, sample_model
 from tacit.kernels.raw.counts import add_visits, clip_pair
 from tacit.kernels.raw.noise import add_scaled, fill_bounded, fill_gaussian, fill_laplace
 from tacit.kernels.raw.randomizers import debias, respond, round_sums
@@ -68,7 +68,7 @@ class Planning(NamedTuple):
     every: int
     listed: bool
     width: float
-    prior: Prior
+    prior: DirichletPrior
     noise: CellNoise
     rule: Rule
 
@@ -413,7 +413,7 @@ class VisitRun(FusedRun):
 def _planning(agent: BoundAgent) -> Planning:
     """What the planner does; what belongs to other kinds of planning is left blank."""
     task, planner, law = agent.task, agent.planner, agent.privatizer.law(1)
-    kind, width, prior, rule = OBI, 0.0, Prior(1.0, 1.0, 1.0, 1.0), Rule(0, 2.0, 1.0)
+    kind, width, prior, rule = OBI, 0.0, DirichletPrior(1.0, 1.0, 1.0, 1.0), Rule(0, 2.0, 1.0)
     if isinstance(planner, UcbViPlanner):
         kind, width = UCB_VI, planner.width(task)
     elif isinstance(planner, PosteriorPlanner):
