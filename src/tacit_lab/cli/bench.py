@@ -14,7 +14,7 @@ import typer
 from tacit._version import __version__
 from tacit.cli.display import speaker
 from tacit.cli.options import Json, Processes, cores
-from tacit.cli.run import one_interrupt
+from tacit.cli.display import one_interrupt
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:

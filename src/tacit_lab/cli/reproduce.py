@@ -13,7 +13,7 @@ import typer
 
 from tacit.cli.display import bar, speaker
 from tacit.cli.options import Json, Workers
-from tacit.cli.run import one_interrupt
+from tacit.cli.display import one_interrupt
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -17,7 +17,7 @@ import typer
 from tacit._version import __version__
 from tacit.cli.display import bar, speaker
 from tacit.cli.options import Json, Processes, cores, write_new
-from tacit.cli.run import one_interrupt
+from tacit.cli.display import one_interrupt
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
