@@ -23,7 +23,6 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.problems.catalogue import make_problem
 from tacit.problems.tabular import TabularMDP
 from tacit.util.intervals import Interval, mean_interval
-from tacit_lab.sweep.estimate import TimeLeft, duration
 from tacit_lab.sweep.grid import Planned, plan
 from tacit_lab.sweep.pool import Done, run_on_processes
 from tacit_lab.sweep.run import SweepProgress, settle
@@ -170,13 +169,11 @@ def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None
             yield done
 
     def tell(now: SweepProgress) -> None:
-        left = now.seconds_left
-        guess = "" if left is None else f", about {duration(left)} left"
-        watch(f"{arena.family}: {now.done + len(now.failures):,} of {now.total:,} runs{guess}")
+        watch(f"{arena.family}: {now.done + len(now.failures):,} of {now.total:,} runs")
 
     with TemporaryDirectory() as folder:
         finished = Finished(Path(folder))
-        work = SweepProgress(finished, run, TimeLeft(workers), tell)
+        work = SweepProgress(finished, run, tell)
         for item in settle(planned, choose, work):
             tasks = [SweepTask(item.configuration, seed) for seed in item.seeds]
             if all(task in finished for task in tasks):

@@ -13,7 +13,6 @@ from tacit.errors import InvalidInput
 from tacit.util.files import make_folder
 from tacit_lab.sweep.choose import pick, tasks_of
 from tacit_lab.sweep.dataset import MANIFEST, SPEC, TASKS, Sweep, load
-from tacit_lab.sweep.estimate import TimeLeft
 from tacit_lab.sweep.grid import Planned, plan
 from tacit_lab.sweep.pool import Done
 from tacit_lab.sweep.spec import Choose, Spec
@@ -81,7 +80,6 @@ def run(
     out: Path,
     backend: Backend[SweepTask],
     *,
-    workers: int,
     resume: bool = False,
     watch: Watch | None = None,
 ) -> Swept:
@@ -91,7 +89,6 @@ def run(
         spec: what to run.
         out: folder for tables, manifest and finished tasks.
         backend: where to run it.
-        workers: how many tasks it runs at once, for the estimate of the time left.
         resume: go on in a folder that holds a sweep; finished tasks are never run again.
         watch: told how far it is.
     """
@@ -99,7 +96,7 @@ def run(
     planned = plan(spec)
     prepare(out, resume=resume)
     (out / SPEC).write_text(spec.text)
-    work = SweepProgress(Finished(out / TASKS), backend, TimeLeft(workers), watch)
+    work = SweepProgress(Finished(out / TASKS), backend, watch)
     reported = settle(planned, spec.choose, work)
     files = write(out, spec.name, reported, work.finished, work.failures)
     return Swept(
@@ -163,7 +160,6 @@ class SweepProgress:
     Attributes:
         finished: the store of outcomes.
         backend: where tasks run.
-        estimate: what tasks took so far.
         watch: told whenever something changes.
         total: number of tasks.
         kept: how many had been finished before.
@@ -173,7 +169,6 @@ class SweepProgress:
 
     finished: Finished
     backend: Backend[SweepTask]
-    estimate: TimeLeft
     watch: Watch | None
     total: int = 0
     kept: int = 0
@@ -185,21 +180,14 @@ class SweepProgress:
         """Finished tasks, now or before."""
         return self.kept + self.ran
 
-    @property
-    def seconds_left(self) -> float | None:
-        """An estimate; None while nothing is known."""
-        return self.estimate.seconds_left(self.total - self.done - len(self.failures))
-
     def finish(self, tasks: Sequence[SweepTask]) -> None:
         """Bring tasks to their end, as far as they can be."""
         missing = [task for task in tasks if task not in self.finished]
         self.kept += len(tasks) - len(missing)
-        self.estimate.expect(missing)
         self._tell()
         finish(missing, self.finished, self.backend, self._note)
 
     def _note(self, done: Done[SweepTask]) -> None:
-        self.estimate.note(done)
         if done.failed:
             self._fail(done.task, done.outcome, done.tries)
         else:

@@ -21,7 +21,7 @@ def here(tasks: Iterable[SweepTask]) -> Iterator[Done]:
 
 
 def test_a_sweep_becomes_one_page(call, tmp_path: Path) -> None:
-    run(parse(SPEC, Path("study.toml")), tmp_path / "swept", here, workers=1)
+    run(parse(SPEC, Path("study.toml")), tmp_path / "swept", here)
     done = call("report", "swept", "--out", "page.html", "--json")
     assert done.status == 0 and done.err == ""
     assert json.loads(done.out)["file"] == "page.html"

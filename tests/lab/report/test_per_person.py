@@ -35,7 +35,7 @@ def folder(tmp_path_factory) -> Path:
     """Swept in this process."""
     target = tmp_path_factory.mktemp("sweep") / "back"
     spec = parse(SPEC, Path("study.toml"))
-    run(spec, target, lambda tasks: (Done(t, perform(t.order()), 1) for t in tasks), workers=1)
+    run(spec, target, lambda tasks: (Done(t, perform(t.order()), 1) for t in tasks))
     return target
 
 
