@@ -22,7 +22,7 @@ from tacit.util.durations import in_words
 from tacit.util.files import read_json
 from tacit.util.intervals import Interval, mean_interval
 from tacit.util.registry import Registry
-from tacit_lab.sweep.dataset import SPEC, load
+from tacit_lab.sweep.tables import SPEC, load
 
 Pair = tuple[int, int]
 """Root seed and run: runs of different agents with the same pair met the same users."""
