@@ -95,7 +95,7 @@ def section(figure: Figure, found: tuple[str, dict[str, Any], Path]) -> list[str
             f" The paper: {paper.episodes:,} users, {paper.instances * paper.runs} runs "
             f"(`--size paper`, {figure.paper_time})."
         )
-    command = f"tacit reproduce {figure.id}" + (" --quick" if scale == "quick" else "")
+    command = f"tacit reproduce {figure.id}" + (" --size quick" if scale == "quick" else "")
     lines += [told, f"Time: {takes}. Command: `{command}`.", ""]
     lines += ["| claim | expected | measured | verdict |", "|---|---|---|---|"]
     lines += [row(claim) for claim in result["claims"]]

@@ -22,7 +22,7 @@ def test_sections_state_size_time_and_command() -> None:
     for figure in figures:
         section = sections()[figure.id]
         quick = "**Quick run**" in section
-        assert f"`tacit reproduce {figure.id}{' --quick' if quick else ''}`" in section
+        assert f"`tacit reproduce {figure.id}{' --size quick' if quick else ''}`" in section
         assert f"Time: {figure.quick_time if quick else figure.full_time}." in section
         size = figure.quick if quick else figure.full
         assert size.episodes == 1 or f"{size.episodes:,} users" in section

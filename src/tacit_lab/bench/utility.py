@@ -139,7 +139,7 @@ class ArenaOutcome:
 
 
 def report(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> dict[str, Any]:
-    """An arena in plain values, as ``tacit bench --json`` prints it."""
+    """An arena in plain values, as ``tacit reproduce bench --json`` prints it."""
     seeds, outcome = Seeds.of(quick), measure(arena, quick, workers, watch)
     return {
         "family": arena.family,

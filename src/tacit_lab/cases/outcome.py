@@ -1,8 +1,8 @@
-"""What a study finds: values of policies by people and epsilon, and what they beat."""
+"""What a case study finds: values of policies by people and epsilon, and what they beat."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -170,3 +170,93 @@ def needed(
                 break
             found[key] = outcome.people
     return found
+
+
+Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
+"""Names of the columns, and rows of words, numbers and intervals."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseStudy:
+    """Everything that was found in one world.
+
+    Attributes:
+        name: of the world.
+        references: values without learning, and at best.
+        limit: the reference that is to be beaten.
+        rule: what beating it means.
+        outcomes: values of what was learned.
+        starts: what first users lose, without a log and with one, by people in the log.
+        notes: what a reader has to know.
+        more: further tables, by heading.
+    """
+
+    name: str
+    references: Mapping[str, float]
+    limit: str
+    rule: Rule
+    outcomes: Sequence[Outcome]
+    starts: Sequence[HeadStart]
+    notes: Sequence[str]
+    more: Mapping[str, Table] = field(default_factory=dict)
+
+    @property
+    def level(self) -> float:
+        """The epsilon of the head starts."""
+        return self.outcomes[0].epsilon
+
+    def people_needed(self) -> list[dict[str, Any]]:
+        """By agent and epsilon, from how many people on the limit is beaten."""
+        bar = self.references[self.limit]
+        return [
+            {"agent": agent, "epsilon": level, "people": n}
+            for (agent, level), n in needed(self.outcomes, bar, self.rule).items()
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object ``tacit reproduce --json`` prints."""
+        return {
+            "study": self.name,
+            "references": self.references,
+            "beat": self.limit,
+            "rule": RULES[self.rule],
+            "outcomes": [one.to_json(self.references[self.limit]) for one in self.outcomes],
+            "people_needed": self.people_needed(),
+            "head_start": [
+                {
+                    "people": one.people,
+                    "users": one.users,
+                    "regret_per_user": vars(one.without),
+                    "with_prior": vars(one.prior),
+                }
+                for one in self.starts
+            ],
+        }
+
+    def to_file(self) -> dict[str, Any]:
+        """The same with what a page says besides; an interval in a table is an object."""
+        names = ["people in the log", "first users online", "regret per user", "with the log"]
+        rows = [[f"{s.people:,}", f"{s.users:,}", s.without, s.prior] for s in self.starts]
+        begins = f"tacit-joint that begins with a log, both at epsilon {self.level:g}"
+        tables = {
+            heading: {
+                "names": names,
+                "rows": [[vars(x) if isinstance(x, Interval) else x for x in row] for row in rows],
+            }
+            for heading, (names, rows) in {**self.more, begins: (names, rows)}.items()
+        }
+        return self.to_json() | {"notes": self.notes, "tables": tables}
+
+
+def collect(
+    outcomes: Iterable[Outcome],
+    start: Callable[[int, float], HeadStart],
+    watch: Callable[[Outcome], None],
+) -> tuple[list[Outcome], list[HeadStart]]:
+    """All outcomes, each told when it is there, and a head start for each number of people."""
+    found = []
+    for one in outcomes:
+        watch(one)
+        found.append(one)
+    people = dict.fromkeys(one.people for one in found)
+    return found, [start(n, found[0].epsilon) for n in people]

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tacit.cli.display import speaker
 from tacit.cli.options import Json
 
-if TYPE_CHECKING:
-    pass
-
 
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder of a sweep, of a run, or of runs.")
+        Path,
+        typer.Argument(metavar="DIR", help="Folder of a sweep, of a run, of runs, or of a case."),
     ],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Page to write (default: DIR/report.html).")
@@ -26,11 +24,14 @@ def report(
 ) -> None:
     """Results as one self-contained HTML file: curves, price of privacy, guarantees.
 
+    Of what tacit reproduce coach --out or clinic --out wrote: values, and what they beat.
+
     Example: tacit report results/
     """
+    from tacit_lab.cases.page import FILE, write_study
     from tacit_lab.report.page import write_report
 
-    target = write_report(folder, out)
+    target = (write_study if (folder / FILE).exists() else write_report)(folder, out)
     if as_json:
         print(json.dumps({"file": str(target), "bytes": target.stat().st_size}))
     else:

@@ -154,7 +154,6 @@ def _finite(numbers: Mapping[str, float]) -> dict[str, float | None]:
 def reproduce(
     figure: str | Figure,
     *,
-    quick: bool = False,
     size: str | Size = "full",
     out: str | Path = OUT,
     workers: int | None = None,
@@ -167,14 +166,12 @@ def reproduce(
 
     Args:
         figure: its id (``tacit list figures``), or a figure of your own.
-        quick: the small size, whatever ``size`` says.
         size: "quick", "full" or "paper", or a size of your own.
         out: folder for parts, picture, claims and manifest.
         workers: threads; by default one per core.
         watch: told how far the work is.
     """
     figure = find(figure) if isinstance(figure, str) else figure
-    size = "quick" if quick else size
     scale, chosen = ("custom", size) if isinstance(size, Size) else (size, figure.at(size)[0])
     folder = Path(out) / figure.id / scale
     make_folder(folder)

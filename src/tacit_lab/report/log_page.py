@@ -10,7 +10,7 @@ from tacit._version import __version__
 from tacit.logs.offline import NOT_FOR_OTHERS, OfflineResult
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.util.intervals import Interval
-from tacit_lab.report.page import asset, templates
+from tacit_lab.report.page import asset, templates, write_text
 from tacit_lab.report.sections import number
 
 MOST_STATES = 200
@@ -47,10 +47,7 @@ COUNTED = {
 def write_page(result: OfflineResult, path: str | Path) -> Path:
     """Write the page."""
     target = Path(path)
-    part = target.with_name(target.name + ".part")
-    part.write_text(render_page(result), encoding="utf-8")
-    part.replace(target)
-    return target
+    return write_text(target, render_page(result))
 
 
 def render_page(result: OfflineResult) -> str:

@@ -25,16 +25,25 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
         folder: the results; a folder whose subfolders hold runs is one study of all of them.
         out: the file to write, by default ``report.html`` in the folder.
     """
-    source = Path(folder)
-    target = source / "report.html" if out is None else Path(out)
+    target = page_file(folder, out)
+    return write_text(target, render(read_study(Path(folder))))
+
+
+def page_file(folder: str | Path, out: str | Path | None) -> Path:
+    """The file of a page: ``report.html`` in the folder, unless another is named."""
+    target = Path(folder) / "report.html" if out is None else Path(out)
     if target.suffix.lower() not in (".html", ".htm"):
         raise InvalidInput(f"cannot write the report into {target}: it must end in .html")
     if target.is_dir():
         raise InvalidInput(f"cannot write the report into {target}: it is a folder")
-    study = read_study(source)
+    return target
+
+
+def write_text(target: Path, text: str) -> Path:
+    """Write a file that appears complete or not at all."""
     make_folder(target.parent)
     part = target.with_name(target.name + ".part")
-    part.write_text(render(study), encoding="utf-8")
+    part.write_text(text, encoding="utf-8")
     part.replace(target)
     return target
 
