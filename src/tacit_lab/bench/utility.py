@@ -25,9 +25,9 @@ from tacit.problems.tabular import TabularMDP
 from tacit.util.intervals import Interval, mean_interval
 from tacit_lab.sweep.grid import Planned, plan
 from tacit_lab.sweep.pool import Done, run_on_processes
-from tacit_lab.sweep.run import SweepProgress, settle
+from tacit_lab.sweep.run import SweepProgress, run_all
 from tacit_lab.sweep.spec import CHOOSING_SEEDS_FROM, Choose, Spec, SweepCase
-from tacit_lab.sweep.store import Finished
+from tacit_lab.sweep.store import ResultStore
 from tacit_lab.sweep.task import Named, SweepTask
 
 EPSILON, DELTA = 3.0, 1e-5
@@ -172,9 +172,9 @@ def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None
         watch(f"{arena.family}: {now.done + len(now.failures):,} of {now.total:,} runs")
 
     with TemporaryDirectory() as folder:
-        finished = Finished(Path(folder))
+        finished = ResultStore(Path(folder))
         work = SweepProgress(finished, run, tell)
-        for item in settle(planned, choose, work):
+        for item in run_all(planned, choose, work):
             tasks = [SweepTask(item.configuration, seed) for seed in item.seeds]
             if all(task in finished for task in tasks):
                 outcomes = [finished.outcome(task) for task in tasks]

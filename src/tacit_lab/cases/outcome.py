@@ -19,8 +19,8 @@ from tacit.problems.tabular import TabularMDP
 from tacit.simulation import simulate
 from tacit.util.intervals import Interval, mean_interval
 
-Rule = Literal["mostly", "surely"]
-RULES: dict[Rule, str] = {
+WinCriterion = Literal["mostly", "surely"]
+WIN_CRITERIA: dict[WinCriterion, str] = {
     "mostly": "at least 9 of 10 runs end with a policy that is worth more",
     "surely": "the mean of the runs is worth more, with 95% confidence",
 }
@@ -54,7 +54,7 @@ class Outcome:
         """In how many runs the policy is worth more."""
         return sum(value > limit for value in self.values)
 
-    def wins(self, limit: float, rule: Rule) -> bool:
+    def wins(self, limit: float, rule: WinCriterion) -> bool:
         """Whether the agent beats a limit."""
         if rule == "surely":
             return self.mean.low > limit
@@ -154,7 +154,7 @@ def head_start(
 
 
 def needed(
-    outcomes: Sequence[Outcome], limit: float, rule: Rule = "mostly"
+    outcomes: Sequence[Outcome], limit: float, rule: WinCriterion = "mostly"
 ) -> dict[tuple[str, float], int | None]:
     """By agent and epsilon, from how many people on a limit is beaten.
 
@@ -194,7 +194,7 @@ class CaseStudy:
     name: str
     references: Mapping[str, float]
     limit: str
-    rule: Rule
+    rule: WinCriterion
     outcomes: Sequence[Outcome]
     starts: Sequence[HeadStart]
     notes: Sequence[str]
@@ -219,7 +219,7 @@ class CaseStudy:
             "study": self.name,
             "references": self.references,
             "beat": self.limit,
-            "rule": RULES[self.rule],
+            "rule": WIN_CRITERIA[self.rule],
             "outcomes": [one.to_json(self.references[self.limit]) for one in self.outcomes],
             "people_needed": self.people_needed(),
             "head_start": [

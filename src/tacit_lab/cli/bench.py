@@ -149,9 +149,9 @@ def _speed_table(contest: dict[str, Any]) -> Table:
 def _utility_table(arena: dict[str, Any]) -> Table:
     from rich.table import Table
 
-    from tacit_lab.sweep.task import said
+    from tacit_lab.sweep.task import label_of
 
-    where = said(arena["problem"]["name"], arena["problem"]["parameters"])
+    where = label_of(arena["problem"]["name"], arena["problem"]["parameters"])
     title = (
         f"{arena['family']}: {where}, {arena['episodes']:,} users, "
         f"{len(arena['seeds']['reported'])} seeds"

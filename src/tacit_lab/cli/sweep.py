@@ -23,7 +23,7 @@ from tacit.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tacit_lab.sweep.run import Backend, SweepProgress, Swept, Watch
+    from tacit_lab.sweep.run import Backend, SweepProgress, SweepResult, Watch
     from tacit_lab.sweep.task import SweepTask
 
 OUT = Path("tacit-sweeps")
@@ -122,7 +122,7 @@ def _bar() -> Iterator[Watch]:
         yield watch
 
 
-def _json(done: Swept) -> dict[str, Any]:
+def _json(done: SweepResult) -> dict[str, Any]:
     rows = _rows(done)
     configurations = [
         {key: described[key] for key in ("label", "problem", "agent", "episodes", "seeds")}
@@ -146,7 +146,7 @@ def _json(done: Swept) -> dict[str, Any]:
     }
 
 
-def _rows(done: Swept) -> list[dict[str, Any]]:
+def _rows(done: SweepResult) -> list[dict[str, Any]]:
     """Final regret of each configuration: mean, standard deviation, 95% Student t interval."""
     from tacit.util.intervals import mean_interval
 
@@ -164,7 +164,7 @@ def _rows(done: Swept) -> list[dict[str, Any]]:
     return rows
 
 
-def _report(say: Callable[..., None], done: Swept) -> None:
+def _report(say: Callable[..., None], done: SweepResult) -> None:
     from tacit.util.durations import in_words
 
     configurations = done.sweep.configurations
@@ -188,17 +188,17 @@ def _report(say: Callable[..., None], done: Swept) -> None:
 
 
 def _where(described: dict[str, Any]) -> str:
-    from tacit_lab.sweep.task import said
+    from tacit_lab.sweep.task import label_of
 
     given = described["given"]["problem"]
-    return f"{said(described['problem']['name'], given)}, {described['episodes']:,} episodes"
+    return f"{label_of(described['problem']['name'], given)}, {described['episodes']:,} episodes"
 
 
 def _table(where: str, lines: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -> Table:
     from rich.table import Table
 
     from tacit.privacy.guarantee import Guarantee
-    from tacit_lab.sweep.task import said
+    from tacit_lab.sweep.task import label_of
 
     table = Table(title=where, title_justify="left")
     for heading in ("agent", "seeds", "mean regret", "95% interval over seeds", "guarantee"):
@@ -206,9 +206,9 @@ def _table(where: str, lines: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -
     for described, row in lines:
         low, high = row["ci95"]
         stated = described["guarantee"]
-        back = said("", described["given"]["coming"])
+        back = label_of("", described["given"]["coming"])
         table.add_row(
-            said(described["agent"]["name"], described["given"]["agent"]) + back,
+            label_of(described["agent"]["name"], described["given"]["agent"]) + back,
             str(len(described["seeds"])),
             "not finished" if row["mean"] is None else f"{row['mean']:.5g}",
             "" if low is None else f"{low:.5g} to {high:.5g}",

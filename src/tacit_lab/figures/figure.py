@@ -94,7 +94,7 @@ class Measurement:
     measure: Callable[..., Mapping[str, Array]]
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    def order(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         """What determines its outcome; the code of its own module is part of that."""
         module = inspect.getmodule(self.measure)
         return {
@@ -106,7 +106,7 @@ class Measurement:
     @property
     def digest(self) -> str:
         """Its name on disk."""
-        return digest(self.order())
+        return digest(self.payload())
 
     def run(self) -> dict[str, Any]:
         """Its outcome as plain values."""

@@ -22,7 +22,7 @@ from tacit_lab.figures.figure import Claim, Curve, Figure, Measurement, Part, Si
 from tacit_lab.papers import linear_jdp, lq_jdp, mixture, tabular_jdp, tabular_ldp
 from tacit_lab.sweep.pool import Done, run_on_threads
 from tacit_lab.sweep.run import finish
-from tacit_lab.sweep.store import Finished
+from tacit_lab.sweep.store import ResultStore
 
 figures: tuple[Figure, ...] = (
     *tabular_ldp.FIGURES,
@@ -66,7 +66,7 @@ def gather(
     if len(set(keys)) < len(keys):
         raise InvalidInput(f"the parts of a figure need different keys, got {', '.join(keys)}")
     threads = integer(workers, "workers", low=1) if workers is not None else os.cpu_count() or 1
-    finished, found = Finished(folder), Evidence(size, {}, {})
+    finished, found = ResultStore(folder), Evidence(size, {}, {})
     for i, part in enumerate(parts):
 
         def tell(share: float, i: int = i, label: str = part.label) -> None:

@@ -1,4 +1,4 @@
-"""The tables of a report, computed from the arms of a study, and what theorems say beside them.
+"""The tables of a report, computed from arms, and what theorems say beside them.
 
 Arms on one problem with one K are compared with each other; nothing is averaged over problems.
 """
@@ -71,15 +71,15 @@ def prices(arms: Sequence[Arm]) -> list[PriceOfPrivacy]:
 
 
 @dataclass(frozen=True)
-class Winning:
+class BreakEven:
     """From which K on an arm beats the baseline policy."""
 
     arm: Arm
-    answer: trends.Beats
+    answer: trends.FirstWin
     several: bool
 
 
-def winnings(arms: Sequence[Arm]) -> list[Winning]:
+def break_even(arms: Sequence[Arm]) -> list[BreakEven]:
     """For each learner and epsilon on one problem; over its runs of several K if there are some.
 
     A learner may plan for its K, so that runs of different K are different algorithms: then their
@@ -97,7 +97,7 @@ def winnings(arms: Sequence[Arm]) -> list[Winning]:
         else:
             samples = list(last.result.regret.T)
             answer = trends.smallest_winning(last.result.episodes, samples, last.gap)
-        rows.append(Winning(last, answer, len(lengths) > 1))
+        rows.append(BreakEven(last, answer, len(lengths) > 1))
     return rows
 
 
@@ -152,7 +152,7 @@ def _over(arms: Sequence[Arm], xs: Sequence[float]) -> trends.Slope | None:
 
 
 @dataclass(frozen=True)
-class Contest:
+class PairwiseTest:
     """Two arms on the same users; ``adjusted`` is p corrected for all comparisons of the table."""
 
     first: Arm
@@ -171,7 +171,7 @@ class Contest:
         return "not decided"
 
 
-def contests(arms: Sequence[Arm]) -> list[Contest]:
+def pairwise_tests(arms: Sequence[Arm]) -> list[PairwiseTest]:
     """Neighbouring epsilons of each learner, and the best learner at each; one problem, one K.
 
     All of them are corrected together (Holm), and as the same runs say which learner is best, with
@@ -187,7 +187,7 @@ def contests(arms: Sequence[Arm]) -> list[Contest]:
     found = [compare(*paired(a, b)) for a, b, _ in couples]
     adjusted = holm([comparison.p for comparison in found])
     rows = zip(couples, found, adjusted, strict=True)
-    return [Contest(a, b, result, p) for (a, b, given), result, p in rows if given]
+    return [PairwiseTest(a, b, result, p) for (a, b, given), result, p in rows if given]
 
 
 @dataclass(frozen=True)

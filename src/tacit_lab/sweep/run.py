@@ -15,7 +15,7 @@ from tacit_lab.sweep.choose import pick, tasks_of
 from tacit_lab.sweep.grid import Planned, plan
 from tacit_lab.sweep.pool import Done
 from tacit_lab.sweep.spec import Choose, Spec
-from tacit_lab.sweep.store import Finished, Job
+from tacit_lab.sweep.store import Job, ResultStore
 from tacit_lab.sweep.tables import MANIFEST, SPEC, TASKS, Sweep, load, write
 from tacit_lab.sweep.task import SweepTask
 
@@ -26,7 +26,7 @@ Backend = Callable[[Sequence[J]], Generator[Done[J], None, None]]
 
 def finish(
     jobs: Sequence[J],
-    finished: Finished,
+    finished: ResultStore,
     backend: Backend[J],
     note: Callable[[Done[J]], object] = lambda done: None,
 ) -> None:
@@ -52,7 +52,7 @@ Watch = Callable[["SweepProgress"], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Swept:
+class SweepResult:
     """A sweep that came to its end.
 
     Attributes:
@@ -81,7 +81,7 @@ def run(
     *,
     resume: bool = False,
     watch: Watch | None = None,
-) -> Swept:
+) -> SweepResult:
     """Run what is missing and write the tables.
 
     Args:
@@ -95,10 +95,10 @@ def run(
     planned = plan(spec)
     prepare(out, resume=resume)
     (out / SPEC).write_text(spec.text)
-    work = SweepProgress(Finished(out / TASKS), backend, watch)
-    reported = settle(planned, spec.choose, work)
+    work = SweepProgress(ResultStore(out / TASKS), backend, watch)
+    reported = run_all(planned, spec.choose, work)
     files = write(out, spec.name, reported, work.finished, work.failures)
-    return Swept(
+    return SweepResult(
         sweep=load(out),
         files=tuple(files),
         total=work.total,
@@ -109,7 +109,9 @@ def run(
     )
 
 
-def settle(planned: Sequence[Planned], choose: Choose | None, work: SweepProgress) -> list[Planned]:
+def run_all(
+    planned: Sequence[Planned], choose: Choose | None, work: SweepProgress
+) -> list[Planned]:
     """Run what a choice needs, choose, and run what is reported."""
     choosing = [task for item in planned for task in tasks_of(item, choose)]
     work.total = len(choosing) + sum(len(item.seeds) for item in planned)
@@ -166,7 +168,7 @@ class SweepProgress:
         failures: those that were given up, with their messages.
     """
 
-    finished: Finished
+    finished: ResultStore
     backend: Backend[SweepTask]
     watch: Watch | None
     total: int = 0

@@ -25,7 +25,7 @@ from tacit.agents.catalogue import PRIVACY_PARAMETERS
 from tacit.errors import InvalidInput
 from tacit.util.files import read_json, write_json
 from tacit_lab.sweep.grid import Planned
-from tacit_lab.sweep.store import Finished
+from tacit_lab.sweep.store import ResultStore
 from tacit_lab.sweep.task import Coming, Configuration, SweepTask, sources
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def write(
     folder: Path,
     name: str,
     reported: Sequence[Planned],
-    finished: Finished,
+    finished: ResultStore,
     failures: Sequence[Mapping[str, Any]],
 ) -> list[Path]:
     """Write everything; each file appears complete or not at all, the manifest last."""

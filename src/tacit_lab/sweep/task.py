@@ -170,14 +170,14 @@ class Configuration:
     @property
     def label(self) -> str:
         """In words."""
-        learner = said(self.agent.name, self.agent.parameters)
+        learner = label_of(self.agent.name, self.agent.parameters)
         told = f", told {', '.join(self.reveal)}" if self.reveal else ""
-        where = said(self.problem.name, self.problem.parameters)
-        back = said("", self.coming.facts())
+        where = label_of(self.problem.name, self.problem.parameters)
+        back = label_of("", self.coming.facts())
         return f"{learner}{back} on {where}, {self.episodes:,} episodes{told}"
 
 
-def said(name: str, parameters: Mapping[str, Any]) -> str:
+def label_of(name: str, parameters: Mapping[str, Any]) -> str:
     """A name and its parameters.
 
     >>> said("ldp-obi", {"epsilon": 1.0, "randomizer": "laplace"})
@@ -202,8 +202,8 @@ class SweepTask:
         """Its name on disk."""
         return digest({**self.configuration.facts(), "seed": self.seed})
 
-    def order(self) -> dict[str, Any]:
-        """What :func:`perform` is given."""
+    def payload(self) -> dict[str, Any]:
+        """What :func:`run_task` is given."""
         return {
             **self.configuration.facts(),
             "seed": self.seed,
@@ -246,14 +246,14 @@ class SweepTask:
         }
 
 
-def perform(order: Mapping[str, Any]) -> dict[str, Any]:
+def run_task(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Run a task; returns its outcome, or ``{"error", "again", "traceback"}``.
 
     A mistake of a person (``again`` false) fails again whenever it is tried; anything else may be
     the machine's fault.
     """
     try:
-        return _task(order).run()
+        return _task(payload).run()
     except TacitError as error:
         return {"error": " ".join(str(error).split()), "again": False, "traceback": ""}
     except Exception as error:
@@ -261,18 +261,18 @@ def perform(order: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": words, "again": True, "traceback": traceback.format_exc()}
 
 
-def _task(order: Mapping[str, Any]) -> SweepTask:
+def _task(payload: Mapping[str, Any]) -> SweepTask:
     """The task that was ordered, if this machine has the same code as the one that sent it."""
-    modules = Modules(order["folder"], order["modules"])
-    if sources() != order["sources"] or modules.load() != order["modules"]:
+    modules = Modules(payload["folder"], payload["modules"])
+    if sources() != payload["sources"] or modules.load() != payload["modules"]:
         raise InvalidInput(
             "this worker has another version of tacit, or of the sweep's own modules, than the "
             "machine that sent the task; install the same on all of them"
         )
-    names = Named(*order["problem"]), Named(*order["agent"])
-    how = {key: order[key] for key in ("episodes", "checkpoints", "reveal", "runs")}
-    how["coming"] = Coming.of(order.get("coming", {}))
-    return SweepTask(Configuration(*names, **how, modules=modules), order["seed"])
+    names = Named(*payload["problem"]), Named(*payload["agent"])
+    how = {key: payload[key] for key in ("episodes", "checkpoints", "reveal", "runs")}
+    how["coming"] = Coming.of(payload.get("coming", {}))
+    return SweepTask(Configuration(*names, **how, modules=modules), payload["seed"])
 
 
 _made_with = functools.cache(made_with)

@@ -30,7 +30,7 @@ from tacit_lab.figures import (
 from tacit_lab.figures.draw import canvas, rate_panel, regret_panel
 from tacit_lab.sweep import pool
 from tacit_lab.sweep import task as tasks
-from tacit_lab.sweep.store import Finished
+from tacit_lab.sweep.store import ResultStore
 
 TINY = Size(episodes=300, instances=2, runs=2)
 
@@ -196,7 +196,7 @@ reproduce(dataclasses.replace(TOY, parts=parts), quick=True, out=sys.argv[2])
 def test_a_killed_process_leaves_finished_parts_only(tmp_path: Path) -> None:
     tests = Path(__file__).resolve().parents[1]
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(tests), str(tmp_path)])
-    kept = Finished(tmp_path / "parts")
+    kept = ResultStore(tmp_path / "parts")
     first, second, _ = parts(TINY)
     while not all(task in kept for task in first.tasks()):
         assert process.poll() is None
@@ -210,7 +210,7 @@ def test_a_killed_process_leaves_finished_parts_only(tmp_path: Path) -> None:
 
 
 def test_two_writers_of_one_part_do_not_disturb_each_other(tmp_path: Path) -> None:
-    kept = Finished(tmp_path / "parts")
+    kept = ResultStore(tmp_path / "parts")
     task, other = parts(TINY)[0].tasks()
     for _ in range(2):
         kept.keep(task, task.run())

@@ -16,7 +16,7 @@ from tacit_lab.sweep import load
 from tacit_lab.sweep.pool import Done, run_on_processes
 from tacit_lab.sweep.run import SweepProgress, run
 from tacit_lab.sweep.spec import parse
-from tacit_lab.sweep.task import SweepTask, perform
+from tacit_lab.sweep.task import SweepTask, run_task
 
 SPEC = """
 episodes = [60, 120]
@@ -37,7 +37,7 @@ SAME = ("curves.parquet", "curves.csv", "runs.parquet", "manifest.json")
 def here(tasks: Iterable[SweepTask]) -> Iterator[Done]:
     """A backend without processes."""
     for task in tasks:
-        yield Done(task, perform(task.order()), 1)
+        yield Done(task, run_task(task.payload()), 1)
 
 
 def digests(folder: Path) -> dict[str, str]:
