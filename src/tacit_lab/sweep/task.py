@@ -180,7 +180,7 @@ class Configuration:
 def label_of(name: str, parameters: Mapping[str, Any]) -> str:
     """A name and its parameters.
 
-    >>> said("ldp-obi", {"epsilon": 1.0, "randomizer": "laplace"})
+    >>> label_of("ldp-obi", {"epsilon": 1.0, "randomizer": "laplace"})
     'ldp-obi (epsilon=1 randomizer=laplace)'
     """
     values = " ".join(
