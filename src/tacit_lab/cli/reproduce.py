@@ -101,8 +101,9 @@ def _figure(what: str, size: str, out: Path, workers: int | None, as_json: bool)
 
     found = reproduction.find(what)
     say = speaker(quiet=as_json)
-    takes = found.at(size)[1]
-    say(f"[bold]{found.id}[/bold]: {escape(f'{found.title} ({takes})')}", markup=True)
+    say(
+        f"[bold]{found.id}[/bold]: {escape(f'{found.title} ({found.at(size).takes})')}", markup=True
+    )
     try:
         with one_interrupt(), _bars() as watch:
             done = reproduction.reproduce(found, size=size, out=out, workers=workers, watch=watch)
@@ -132,7 +133,7 @@ def _report(say: Callable[..., None], done: Reproduction) -> None:
         f"{kinds.count(True)} of {len(kinds)} claims hold, {kinds.count(False)} do not, "
         f"{kinds.count(None)} not decided at this size"
     )
-    for note in done.figure.notes(done.size):
+    for note in done.figure.noted(done.size):
         say(f"note: {note}")
     for file in done.files:
         say(f"wrote {file}")
@@ -185,9 +186,9 @@ def figures(*, as_json: bool) -> None:
                 "name": figure.id,
                 "summary": figure.title,
                 "paper": figure.paper,
-                "quick": figure.quick_time,
-                "full": figure.full_time,
-                "paper_size": figure.paper_time or figure.full_time,
+                "quick": figure.quick.takes,
+                "full": figure.full.takes,
+                "paper_size": figure.at("paper").takes,
             }
             for figure in reproduction.figures
         ]
@@ -196,7 +197,7 @@ def figures(*, as_json: bool) -> None:
     say = speaker()
     for figure in reproduction.figures:
         say(f"[bold]{figure.id}[/bold]  {escape(figure.title)}", markup=True)
-        say(f"    quick: {figure.quick_time}")
-        say(f"    full: {figure.full_time}")
+        say(f"    quick: {figure.quick.takes}")
+        say(f"    full: {figure.full.takes}")
         if figure.paper_size is not None:
-            say(f"    --size paper: {figure.paper_time}")
+            say(f"    --size paper: {figure.paper_size.takes}")

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -129,7 +129,7 @@ class Reproduction:
             "figure": self.figure.id,
             "title": self.figure.title,
             "scale": self.scale,
-            "size": asdict(self.size),
+            "size": self.size.to_json(),
             "claims": [
                 {
                     "claim": claim.claim,
@@ -140,7 +140,7 @@ class Reproduction:
                 }
                 for claim in self.claims
             ],
-            "notes": list(self.figure.notes(self.size)),
+            "notes": self.figure.noted(self.size),
             "curves": [runs.to_json() for runs in self.evidence.curves.values()],
             "files": [str(file) for file in self.files],
             "timing": {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds},
@@ -172,7 +172,7 @@ def reproduce(
         watch: told how far the work is.
     """
     figure = find(figure) if isinstance(figure, str) else figure
-    scale, chosen = ("custom", size) if isinstance(size, Size) else (size, figure.at(size)[0])
+    scale, chosen = ("custom", size) if isinstance(size, Size) else (size, figure.at(size))
     folder = Path(out) / figure.id / scale
     make_folder(folder)
     began, cpu_began = time.perf_counter(), time.process_time()
@@ -201,7 +201,7 @@ def _manifest(done: Reproduction) -> dict[str, Any]:
         "tacit": __version__,
         "figure": done.figure.id,
         "scale": done.scale,
-        "size": asdict(done.size),
+        "size": done.size.to_json(),
         "seeds": {runs.curve.key: [r.seed for r in runs.results] for runs in curves},
         "measurements": {m.measurement.key: dict(m.measurement.parameters) for m in measurements},
         **made_with(),
