@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import metadata
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from tacit.problems.gymnasium.tables import gymnasium_problem
 from tacit.problems.tabular import TabularMDP
 from tacit.streams import stream
 from tacit.trajectory import Log
-from tacit_lab.cases.outcome import CaseStudy, HeadStart, Outcome, collect, head_start, online
+from tacit_lab.cases.outcome import HeadStart, Outcome, collect, findings, head_start, online
 
 HORIZON = 20
 """Steps of four hours; a mean stay has about nine, and most of the value is within it."""
@@ -160,7 +160,7 @@ def study(
     runs: int = 10,
     seed: int = 0,
     watch: Callable[[Outcome], None] = lambda outcome: None,
-) -> CaseStudy:
+) -> dict[str, Any]:
     """What a private policy is worth in the clinic, by patients and epsilon."""
     known = references(clinic())
     outcomes, starts = collect(
@@ -168,12 +168,4 @@ def study(
         lambda n, level: clinic_start(n, level, runs, seed),
         watch,
     )
-    return CaseStudy(
-        name="clinic",
-        references=known,
-        limit="clinicians",
-        rule="surely",
-        outcomes=outcomes,
-        starts=starts,
-        notes=NOTES,
-    )
+    return findings("clinic", known, "clinicians", "surely", outcomes, starts, NOTES)

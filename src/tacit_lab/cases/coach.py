@@ -30,7 +30,7 @@ from tacit_lab.cases.coach_world import (
     coach,
     fixed_messages,
 )
-from tacit_lab.cases.outcome import CaseStudy, HeadStart, Outcome, collect, head_start, online
+from tacit_lab.cases.outcome import HeadStart, Outcome, collect, findings, head_start, online
 
 PEOPLE, EPSILONS = (10_000, 100_000), (1.0, 2.0, 4.0, 8.0)
 AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -229,7 +229,7 @@ def study(
     agents: Sequence[str] = USUAL,
     returns: int = 1,
     watch: Callable[[Outcome], None] = lambda outcome: None,
-) -> CaseStudy:
+) -> dict[str, Any]:
     """What a private policy is worth for the coach, by people and epsilon."""
     known = references(coach()) | without_privacy(people, runs, seed)
     outcomes, starts = collect(
@@ -249,13 +249,5 @@ def study(
             [[name, *one] for name, one in tried.items()],
         ),
     }
-    return CaseStudy(
-        name="coach",
-        references=known,
-        limit="best fixed message",
-        rule="mostly",
-        outcomes=outcomes,
-        starts=starts,
-        notes=NOTES,
-        more=tables,
-    )
+    limit = "best fixed message"
+    return findings("coach", known, limit, "mostly", outcomes, starts, NOTES, tables)

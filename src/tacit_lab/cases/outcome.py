@@ -173,14 +173,26 @@ def needed(
 
 
 Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
-"""Names of the columns, and rows of words, numbers and intervals."""
+"""Names of the columns, and rows of words and intervals."""
+
+FILE = "study.json"
+ONLY_ON_THE_PAGE = ("notes", "tables")
+"""What ``tacit reproduce --json`` leaves out of the findings."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CaseStudy:
-    """Everything that was found in one world.
+def findings(
+    name: str,
+    references: Mapping[str, float],
+    limit: str,
+    rule: WinCriterion,
+    outcomes: Sequence[Outcome],
+    starts: Sequence[HeadStart],
+    notes: Sequence[str],
+    more: Mapping[str, Table] | None = None,
+) -> dict[str, Any]:
+    """Everything that was found in one world, as plain values.
 
-    Attributes:
+    Args:
         name: of the world.
         references: values without learning, and at best.
         limit: the reference that is to be beaten.
@@ -190,62 +202,35 @@ class CaseStudy:
         notes: what a reader has to know.
         more: further tables, by heading.
     """
-
-    name: str
-    references: Mapping[str, float]
-    limit: str
-    rule: WinCriterion
-    outcomes: Sequence[Outcome]
-    starts: Sequence[HeadStart]
-    notes: Sequence[str]
-    more: Mapping[str, Table] = field(default_factory=dict)
-
-    @property
-    def level(self) -> float:
-        """The epsilon of the head starts."""
-        return self.outcomes[0].epsilon
-
-    def people_needed(self) -> list[dict[str, Any]]:
-        """By agent and epsilon, from how many people on the limit is beaten."""
-        bar = self.references[self.limit]
-        return [
+    bar = references[limit]
+    names = ["people in the log", "first users online", "regret per user", "with the log"]
+    rows = [[f"{one.people:,}", f"{one.users:,}", one.without, one.prior] for one in starts]
+    begins = f"tacit-joint that begins with a log, both at epsilon {outcomes[0].epsilon:g}"
+    return {
+        "study": name,
+        "references": references,
+        "beat": limit,
+        "rule": WIN_CRITERIA[rule],
+        "outcomes": [one.to_json(bar) for one in outcomes],
+        "people_needed": [
             {"agent": agent, "epsilon": level, "people": n}
-            for (agent, level), n in needed(self.outcomes, bar, self.rule).items()
-        ]
-
-    def to_json(self) -> dict[str, Any]:
-        """The object ``tacit reproduce --json`` prints."""
-        return {
-            "study": self.name,
-            "references": self.references,
-            "beat": self.limit,
-            "rule": WIN_CRITERIA[self.rule],
-            "outcomes": [one.to_json(self.references[self.limit]) for one in self.outcomes],
-            "people_needed": self.people_needed(),
-            "head_start": [
-                {
-                    "people": one.people,
-                    "users": one.users,
-                    "regret_per_user": vars(one.without),
-                    "with_prior": vars(one.prior),
-                }
-                for one in self.starts
-            ],
-        }
-
-    def to_file(self) -> dict[str, Any]:
-        """The same with what a page says besides; an interval in a table is an object."""
-        names = ["people in the log", "first users online", "regret per user", "with the log"]
-        rows = [[f"{s.people:,}", f"{s.users:,}", s.without, s.prior] for s in self.starts]
-        begins = f"tacit-joint that begins with a log, both at epsilon {self.level:g}"
-        tables = {
-            heading: {
-                "names": names,
-                "rows": [[vars(x) if isinstance(x, Interval) else x for x in row] for row in rows],
+            for (agent, level), n in needed(outcomes, bar, rule).items()
+        ],
+        "head_start": [
+            {
+                "people": one.people,
+                "users": one.users,
+                "regret_per_user": vars(one.without),
+                "with_prior": vars(one.prior),
             }
-            for heading, (names, rows) in {**self.more, begins: (names, rows)}.items()
-        }
-        return self.to_json() | {"notes": self.notes, "tables": tables}
+            for one in starts
+        ],
+        "notes": notes,
+        "tables": {
+            heading: [names, [[vars(x) if isinstance(x, Interval) else x for x in r] for r in rows]]
+            for heading, (names, rows) in {**(more or {}), begins: (names, rows)}.items()
+        },
+    }
 
 
 def collect(

@@ -13,10 +13,9 @@ from tacit.errors import need
 from tacit.privacy.sentences import NOBODY
 from tacit.util.files import read_json
 from tacit.util.intervals import Interval
+from tacit_lab.cases.outcome import FILE
 from tacit_lab.report.page import asset, page_file, templates, write_text
 from tacit_lab.report.sections import number
-
-FILE = "study.json"
 
 
 def write_study(folder: str | Path, out: str | Path | None = None) -> Path:
@@ -39,8 +38,8 @@ def write_study(folder: str | Path, out: str | Path | None = None) -> Path:
         for one in found["people_needed"]
     ]
     tables = {
-        heading: (table["names"], [[_cell(cell) for cell in row] for row in table["rows"]])
-        for heading, table in found["tables"].items()
+        heading: (names, [[_cell(cell) for cell in row] for row in rows])
+        for heading, (names, rows) in found["tables"].items()
     }
     page = (
         templates()

@@ -55,35 +55,36 @@ READ: dict[str, dict[str, Reader]] = {
 
 def study(what: str, options: dict[str, Any], out: Path | None, as_json: bool) -> None:
     """What a private policy is worth in the clinic or for the coach, by people and epsilon."""
+    from tacit.util.files import make_folder, write_json
     from tacit.wire.strict_json import finite
     from tacit_lab.cases import clinic, coach
+    from tacit_lab.cases.outcome import FILE, ONLY_ON_THE_PAGE
 
     say = speaker(quiet=as_json)
     if "epsilon" in options:
         options["epsilons"] = options.pop("epsilon")
-    found = (clinic if what == "clinic" else coach).study(**options, watch=_shown(say))
+    found = finite((clinic if what == "clinic" else coach).study(**options, watch=_shown(say)))
     if out is not None:
-        from tacit.util.files import make_folder, write_json
-        from tacit_lab.cases.page import FILE
-
         make_folder(out)
-        write_json(out / FILE, finite(found.to_file()))
+        write_json(out / FILE, found)
         say(f"wrote {out / FILE}; tacit report {out} makes a page of it")
     if as_json:
-        print(json.dumps(finite(found.to_json()), allow_nan=False))
+        shown = {name: value for name, value in found.items() if name not in ONLY_ON_THE_PAGE}
+        print(json.dumps(shown, allow_nan=False))
         return
-    for name, value in found.references.items():
+    for name, value in found["references"].items():
         say(f"  {name}: {value:.4g}")
-    for one in found.people_needed():
+    for one in found["people_needed"]:
         n = one["people"]
         since = "never, up to what was tried" if n is None else f"from {n:,} people on"
-        say(f"  {one['agent']}, epsilon {one['epsilon']:g}, beats {found.limit}: {since}")
-    runs = len(found.outcomes[0].values)
-    for start in found.starts:
+        say(f"  {one['agent']}, epsilon {one['epsilon']:g}, beats {found['beat']}: {since}")
+    level, runs = found["outcomes"][0]["epsilon"], found["outcomes"][0]["runs"]
+    for start in found["head_start"]:
+        without, prior = start["regret_per_user"]["value"], start["with_prior"]["value"]
         say(
-            f"  tacit-joint, epsilon {found.level:g}: the first {start.users:,} users lose "
-            f"{start.without.value:.4g} each, and {start.prior.value:.4g} after a log of "
-            f"{start.people:,} people (mean of {runs} run{'s' if runs > 1 else ''})"
+            f"  tacit-joint, epsilon {level:g}: the first {start['users']:,} users lose "
+            f"{without:.4g} each, and {prior:.4g} after a log of {start['people']:,} people "
+            f"(mean of {runs} run{'s' if runs > 1 else ''})"
         )
 
 

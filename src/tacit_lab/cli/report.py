@@ -28,7 +28,8 @@ def report(
 
     Example: tacit report results/
     """
-    from tacit_lab.cases.page import FILE, write_study
+    from tacit_lab.cases.outcome import FILE
+    from tacit_lab.cases.page import write_study
     from tacit_lab.report.page import write_report
 
     target = (write_study if (folder / FILE).exists() else write_report)(folder, out)
