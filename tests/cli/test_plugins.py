@@ -20,7 +20,7 @@ def installed(monkeypatch):
             "importlib.metadata.entry_points",
             lambda group: EntryPoints(points).select(group=group),
         )
-        own = [c for c in main.app.registered_commands if c.name not in ("bench", "reproduce")]
+        own = [c for c in main.app.registered_commands if c.name != "reproduce"]
         monkeypatch.setattr(main.app, "registered_commands", own)
         monkeypatch.setattr(main.app, "registered_groups", [])
         main.add_commands.cache_clear()
