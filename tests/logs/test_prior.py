@@ -295,7 +295,7 @@ def test_the_command_begins_with_a_folder(tmp_path) -> None:
         "1",
         "--episodes",
         "300",
-        "--seeds",
+        "--runs",
         "1",
     ]
     shown = CliRunner().invoke(app, [*words, "--prior", str(tmp_path / "log"), "--json"])

@@ -51,8 +51,9 @@ def audit(
 ) -> None:
     """Try to refute a guarantee, on worst-case neighbours.
 
-    It bounds epsilon from below. All that one person does is audited together; where budgets are renewed, two periods too.
-    Exits with status 1 if the claim is refuted, and says so where nothing could be concluded.
+    Each path bounds epsilon from below. All that one person does is audited together; where budgets
+    are renewed, two periods too. Exits with status 1 if the claim is refuted, and says so where
+    nothing could be concluded.
 
     Example: tacit audit random-mdp ldp-obi --epsilon 1
     """

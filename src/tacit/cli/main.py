@@ -49,7 +49,9 @@ COMMANDS = {
 }
 """By group the commands and their sentences, those of the packages beside the library included."""
 
-OURS = {"list": "list:list_"} | {
+NAMES = tuple(name for group in COMMANDS.values() for name in group)
+
+LIBRARY = {"list": "list:list_"} | {
     name: f"{name}:{name}" for name in ("run", "show", "guarantee", "audit", "size", "offline")
 }
 """Where the library's own commands are in this package."""
@@ -84,15 +86,19 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Ours, and those that other packages add."""
-        return [name for group in COMMANDS.values() for name in group] + [*foreign()]
+        return [*NAMES, *foreign()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of that name, or None."""
         if cmd_name not in self.commands:
             found = load(cmd_name)
+            if found is None and cmd_name in NAMES:
+                raise MissingExtra(
+                    f"there is no command {cmd_name!r} here: this installation holds the library "
+                    "alone; pip install tacit brings the laboratory and the service"
+                )
             if found is None:
-                known = self.list_commands(ctx)
-                near = suggestion(cmd_name, known)
+                near = suggestion(cmd_name, self.list_commands(ctx))
                 raise InvalidInput(f"there is no command {cmd_name!r}{near} (see tacit --help)")
             self.add_command(as_command(cmd_name, found), cmd_name)
         return self.commands[cmd_name]
@@ -115,8 +121,7 @@ def _entries() -> dict[str, EntryPoint]:
 
 def foreign() -> dict[str, EntryPoint]:
     """Commands of other packages by name; they never replace one of ours."""
-    own = {name for group in COMMANDS.values() for name in group}
-    return {name: point for name, point in _entries().items() if name not in own}
+    return {name: point for name, point in _entries().items() if name not in NAMES}
 
 
 def _sentences(others: dict[str, EntryPoint]) -> Iterator[tuple[str, str]]:
@@ -131,10 +136,10 @@ def _sentences(others: dict[str, EntryPoint]) -> Iterator[tuple[str, str]]:
 
 def load(name: str) -> Any:
     """What does a command's work, or None where nobody has it."""
-    if name in OURS:
+    if name in LIBRARY:
         import importlib
 
-        module, _, function = OURS[name].partition(":")
+        module, _, function = LIBRARY[name].partition(":")
         return getattr(importlib.import_module(f"tacit.cli.{module}"), function)
     from tacit.errors import need
 

@@ -27,7 +27,9 @@ def report(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Results as one self-contained HTML file: curves, price of privacy, guarantees.
+    """Results as one self-contained HTML file.
+
+    Curves, price of privacy, guarantees.
 
     Of what tacit offline --out wrote: what the policy is worth, what it says, what was guaranteed.
     Of what tacit reproduce coach --out or clinic --out wrote: values, and what they beat.

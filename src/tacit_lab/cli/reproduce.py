@@ -45,7 +45,7 @@ def reproduce(
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """Run a figure of a paper, a case study or the bench, and say what it shows.
+    """Run a figure of a paper, a case study or the bench.
 
     Of a figure: whether each claim holds. One that does not is a finding, not a failure: the status
     is 0. Interrupted, the same command goes on where it stopped. Of the coach and the clinic: what

@@ -46,7 +46,7 @@ def sweep(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run every combination that a file lists, and write the results as tables.
+    """Run every combination that a file lists; write tables.
 
     Finished tasks are never run again: interrupted or killed, the same command with --resume goes
     on, and the results are those of a run without interruption. Exits with status 1 if tasks
