@@ -85,7 +85,7 @@ def row(claim: dict[str, Any]) -> str:
 def section(figure: Figure, found: tuple[str, dict[str, Any], Path]) -> list[str]:
     """Picture, size, time, command and claims of one figure."""
     scale, result, source = found
-    chosen, takes = figure.at(scale)
+    chosen = figure.at(scale)
     lines = [f"### {figure.id}", "", f"{figure.title}.", ""]
     lines += [f"![{figure.title}]({picture(figure, source)})", ""]
     told = f"{'**Quick run**' if scale == 'quick' else 'Size'}: {size(result['size'])}."
@@ -93,10 +93,10 @@ def section(figure: Figure, found: tuple[str, dict[str, Any], Path]) -> list[str
         paper = figure.paper_size
         told += (
             f" The paper: {paper.episodes:,} users, {paper.instances * paper.runs} runs "
-            f"(`--size paper`, {figure.paper_time})."
+            f"(`--size paper`, {paper.takes})."
         )
-    command = f"tacit reproduce {figure.id}" + (" --quick" if scale == "quick" else "")
-    lines += [told, f"Time: {takes}. Command: `{command}`.", ""]
+    command = f"tacit reproduce {figure.id}" + (" --size quick" if scale == "quick" else "")
+    lines += [told, f"Time: {chosen.takes}. Command: `{command}`.", ""]
     lines += ["| claim | expected | measured | verdict |", "|---|---|---|---|"]
     lines += [row(claim) for claim in result["claims"]]
     return [*lines, ""]

@@ -83,7 +83,7 @@ def peak_memory(episodes: int) -> float:
 
 def command_line() -> dict[str, float]:
     tacit_command = str(Path(sys.executable).with_name("tacit"))
-    run = [tacit_command, "run", "river-swim", "psrl", "--episodes", "1e4", "--seeds", "1"]
+    run = [tacit_command, "run", "river-swim", "psrl", "--episodes", "1e4", "--runs", "1"]
 
     def seconds(*words: str) -> float:
         began = time.perf_counter()

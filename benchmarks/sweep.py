@@ -93,13 +93,13 @@ class Clock:
         return (self.at[-1] - self.at[first]) / (len(self.at) - 1 - first)
 
 
-def sleeping(tasks: int, seconds: float, backend: Backend, workers: int) -> float:
+def sleeping(tasks: int, seconds: float, backend: Backend) -> float:
     """Wall-clock seconds of a sweep of sleeping tasks, from reading the spec to the manifest."""
     text = SLEEPING.format(tasks=tasks, seconds=seconds)
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         spec = parse(text, Path(__file__).resolve())
-        done = run(spec, Path(folder) / "out", backend, workers=workers)
+        done = run(spec, Path(folder) / "out", backend)
         assert done.ran == tasks and not done.failures, done.failures[:1]
         return time.perf_counter() - began
 
@@ -111,7 +111,7 @@ def processor_seconds() -> float:
 
 def overhead(tasks: int, seconds: float, workers: int) -> None:
     before, load = processor_seconds(), os.getloadavg()[0]
-    took = sleeping(tasks, seconds, partial(run_on_processes, workers=workers), workers)
+    took = sleeping(tasks, seconds, partial(run_on_processes, workers=workers))
     busy = processor_seconds() - before
     ideal = tasks * seconds / workers
     print(
@@ -125,12 +125,12 @@ def overhead(tasks: int, seconds: float, workers: int) -> None:
 def ray(tasks: int, seconds: float, workers: int) -> None:
     load = os.getloadavg()[0]
     pool = Clock(partial(run_on_processes, workers=workers))
-    sleeping(tasks, seconds, pool, workers)
+    sleeping(tasks, seconds, pool)
     began = time.perf_counter()
     with connected("local", workers) as slots:
         started = time.perf_counter() - began
         cluster = Clock(partial(run_on_ray, slots=slots))
-        sleeping(tasks, seconds, cluster, slots)
+        sleeping(tasks, seconds, cluster)
     print(
         f"{tasks} tasks of {seconds:g} s, seconds per task after the first quarter of them: "
         f"processes {pool.after_start:.3f}, Ray {cluster.after_start:.3f} "

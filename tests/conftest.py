@@ -15,8 +15,6 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
-cli.add_commands()  # those of the laboratory and the service, for tests that call the app itself
-
 
 class Output:
     def __init__(self, status: int, out: str, err: str) -> None:

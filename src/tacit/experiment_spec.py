@@ -268,9 +268,9 @@ def _known(text: str) -> Problem:
 
 
 def _prior(folder: str) -> Any:
-    from tacit.logs.prior import Prior
+    from tacit.logs.prior import LogPrior
 
-    return Prior.of(folder)
+    return LogPrior.of(folder)
 
 
 def begin(folder: Path, spec: ExperimentSpec, *, overwrite: bool) -> Path:

@@ -27,7 +27,7 @@ def few_users(task: Task, agent: Agent) -> str | None:
         f"{agent.parameters()['epsilon']:g}: with {len(task.pairs.action):,} pairs of state and "
         f"action and {task.horizon:,} steps it takes about {_rounded(needed):,} until it learns "
         "anything. Take more users, a larger epsilon, fewer states or steps, or an agent of the "
-        "joint model; `tacit plan` simulates it"
+        "joint model; `tacit size` simulates it"
     )
 
 

@@ -27,7 +27,7 @@ def tacit_command(*words: str) -> list[str]:
     return [str(Path(sys.executable).with_name("tacit")), *words]
 
 
-SMALL = ("run", "random-mdp", "psrl", "--episodes", "200", "--seeds", "2")
+SMALL = ("run", "random-mdp", "psrl", "--episodes", "200", "--runs", "2")
 
 
 def test_json_is_one_object_and_nothing_else(call) -> None:
@@ -60,7 +60,7 @@ def test_numbers_may_be_written_as_people_write_them(call) -> None:
 
 
 def test_words_for_people(call) -> None:
-    done = call("run", "river-swim", "ucb-vi", "--episodes", "1e3", "--seeds", "2")
+    done = call("run", "river-swim", "ucb-vi", "--episodes", "1e3", "--runs", "2")
     for words in (
         "ucb-vi on river-swim",
         "optimal value 3.39726 per episode, uniform policy 0.043789",
@@ -79,7 +79,7 @@ def test_rescaled_rewards_are_announced(call) -> None:
 
 
 def test_out_holds_curves_manifest_result_and_plot(call, tmp_path: Path) -> None:
-    done = call(*SMALL, "--out", "deep/run", "--linear", "--plot", "extra.svg")
+    done = call(*SMALL, "--out", "deep/run", "--plot", "extra.svg")
     assert done.status == 0 and "wrote deep/run" in done.out
     names = {path.name for path in (tmp_path / "deep" / "run").iterdir()}
     files = {"curves.parquet", "manifest.json", "result.json", "regret.png"}
@@ -141,10 +141,10 @@ def worked(times: os.times_result) -> float:
 
 def test_ctrl_c_keeps_what_was_done(tmp_path: Path) -> None:
     before = worked(os.times())
-    short = tacit_command("run", "random-mdp", "psrl", "--episodes", "10", "--seeds", "2")
+    short = tacit_command("run", "random-mdp", "psrl", "--episodes", "10", "--runs", "2")
     subprocess.run(short, capture_output=True, check=True)
     starting = worked(os.times()) - before
-    words = ("run", "random-mdp", "psrl", "--episodes", "1e10", "--seeds", "2", "--json")
+    words = ("run", "random-mdp", "psrl", "--episodes", "1e10", "--runs", "2", "--json")
     process = subprocess.Popen(
         tacit_command(*words, "--out", str(tmp_path / "run")),
         stdout=subprocess.PIPE,
@@ -167,26 +167,26 @@ def test_ctrl_c_keeps_what_was_done(tmp_path: Path) -> None:
 
 def test_a_run_writes_its_policy_and_show_prints_it(call, tmp_path: Path) -> None:
     done = call(*SMALL, "--out", "kept")
-    assert done.status == 0 and "tacit show policy kept/policy.json" in done.out
+    assert done.status == 0 and "tacit show kept/policy.json" in done.out
     assert sorted(file.name for file in (tmp_path / "kept" / "policies").iterdir()) == [
         "0.json",
         "1.json",
     ]
     assert not (tmp_path / "kept" / "progress").exists()
     policy = tacit.load_policy(tmp_path / "kept" / "policy.json")
-    shown = call("show", "policy", "kept/policy.json")
+    shown = call("show", "kept/policy.json")
     assert shown.status == 0 and max(map(len, shown.out.splitlines())) <= 80
     for words in ("agent psrl problem random-mdp", "learned from 200 users", "NO PRIVACY"):
         assert words in shown.out
     assert policy.digest in shown.out
-    assert json.loads(call("show", "policy", "kept/policy.json", "--json").out) == policy.to_json()
+    assert json.loads(call("show", "kept/policy.json", "--json").out) == policy.to_json()
 
 
 def shown_lines(call, policy, sizes: dict[str, int], **given) -> list[str]:
     task = Task("any", policy.horizon, sizes, homogeneous=True, users=9)
     stated = tacit.guarantee("river-swim", "psrl", 9)
     LearnedPolicy.of(Publication(0, policy), task, stated, 9, **given).save("policy.json")
-    lines = call("show", "policy", "policy.json").out.splitlines()
+    lines = call("show", "policy.json").out.splitlines()
     assert max(map(len, lines)) <= 80
     return lines
 
@@ -221,7 +221,7 @@ def test_policies_are_shown_by_name_and_shortened(call, tmp_path: Path, monkeypa
 
 def test_an_interrupted_run_goes_on(call, tmp_path: Path) -> None:
     """Stopped from outside and gone on with, the files are those of a run that was not."""
-    words = ("run", "river-swim", "psrl", "--episodes", "2e5", "--seeds", "2", "--seed", "3")
+    words = ("run", "river-swim", "psrl", "--episodes", "2e5", "--runs", "2", "--seed", "3")
     whole = call(*words, "--out", "whole")
     assert whole.status == 0
     process = subprocess.Popen(
@@ -249,8 +249,8 @@ def test_an_interrupted_run_goes_on(call, tmp_path: Path) -> None:
 
 def test_people_who_come_back(call, tmp_path: Path) -> None:
     words = ("run", "random-mdp", "tacit-local", "--epsilon", "2", "--episodes", "600")
-    words += ("--seeds", "2", "--participations", "30", "--apart", "20h", "--attendance", "anytime")
-    done = call(*words, "--out", "kept", "--by", "day")
+    words += ("--runs", "2", "-R", "participations=30", "-R", "apart=20h", "-R", "law=anytime")
+    done = call(*words, "--out", "kept")
     assert done.status == 0 and "regret after 600 participations: " in done.out
     assert (
         "20 people in " in done.out and "days (attendance: anytime); regret per person" in done.out
@@ -269,8 +269,8 @@ def test_people_who_come_back(call, tmp_path: Path) -> None:
         attendance=tacit.Attendance("anytime"),
     )
     begin(tmp_path / "kept", begun, overwrite=True)
-    refused = call("run", "--resume", "kept", "--apart", "1h")
-    assert refused.status == 2 and "leave --apart out" in refused.err
+    refused = call("run", "--resume", "kept", "-R", "apart=1h")
+    assert refused.status == 2 and "leave -R out" in refused.err
     again = json.loads(call("run", "--resume", "kept", "--json").out)
     for one in (report, again):
         del one["timing"]
@@ -293,7 +293,7 @@ def test_guarantee_prints_noise_truth_and_forecast(call) -> None:
 def test_private_runs_report_their_guarantee(call) -> None:
     done = call(
         *("run", "random-mdp", "ldp-obi", "--epsilon", "2", "--episodes", "50"),
-        *("--calibration", "paper", "--json"),
+        *("-A", "calibration=paper", "--json"),
     )
     said = json.loads(done.out)["guarantee"]
     assert said["requested_epsilon"] == 2.0 and said["epsilon"] == pytest.approx(5 / 3)
@@ -316,7 +316,7 @@ def test_audit(call) -> None:
 
 def test_audit_of_people_who_come_back(call) -> None:
     words = ("audit", "random-mdp", "tacit-local", "--epsilon", "2", "--trials", "1000", "--json")
-    done = call(*words, "--participations", "any", "--teaches", "first", "--period", "30d")
+    done = call(*words, "-R", "participations=any", "-R", "teaches=first", "-R", "period=30d")
     report = json.loads(done.out)
     assert done.status == 0 and report["exact_epsilon"] == pytest.approx(2.0)
     assert "the one report of a person in a period" in report["target"]
@@ -339,11 +339,11 @@ BOUNDED = ("--delta", "0.1", "-A", "randomizer=bounded")
     ("words", "epsilon"),
     [
         (("ldp-obi", "--epsilon", "2", *BITS), 2.0),
-        (("ldp-obi", "--epsilon", "2", "--calibration", "paper", *BITS), 2 * 10 / 12),
+        (("ldp-obi", "--epsilon", "2", "-A", "calibration=paper", *BITS), 2 * 10 / 12),
         (("ldp-obi", "--epsilon", "2", *BOUNDED), 2.0),
-        (("ldp-obi", "--epsilon", "20", "--calibration", "paper", *BOUNDED), None),
+        (("ldp-obi", "--epsilon", "20", "-A", "calibration=paper", *BOUNDED), None),
         (("ldp-obi", "--epsilon", "2", "-A", "width=tight"), 2.0),
-        (("ldp-psrl", "--epsilon", "2", "--calibration", "paper"), 2 * 14 / 16),
+        (("ldp-psrl", "--epsilon", "2", "-A", "calibration=paper"), 2 * 14 / 16),
         (("obi",), None),
     ],
 )
@@ -390,7 +390,7 @@ def test_an_audit_says_where_it_has_no_power(call, monkeypatch) -> None:
 
 
 def test_mean_returns_of_a_search_stay_within_the_declared_range(call) -> None:
-    done = call("run", "cart-pole", "policy-search", "--episodes", "60", "--seeds", "2")
+    done = call("run", "cart-pole", "policy-search", "--episodes", "60", "--runs", "2")
     said = [line for line in done.out.splitlines() if "mean return" in line]
     assert said
     for line in said:
@@ -400,9 +400,9 @@ def test_mean_returns_of_a_search_stay_within_the_declared_range(call) -> None:
 
 def test_what_a_search_returned_is_said_with_what_it_is_over(call) -> None:
     few = ("run", "cart-pole", "policy-search", "--episodes", "100")
-    said = call(*few, "--seeds", "2").out
+    said = call(*few, "--runs", "2").out
     assert said.count("(mean of 2 runs, 95% interval ") == 2
-    assert call(*few, "--seeds", "1").out.count("(one run)") == 2
+    assert call(*few, "--runs", "1").out.count("(one run)") == 2
 
 
 def test_a_search_that_learned_nothing_is_called_so(call) -> None:
@@ -414,7 +414,7 @@ def test_a_search_that_learned_nothing_is_called_so(call) -> None:
         "0.01",
         "--episodes",
         "60",
-        "--seeds",
+        "--runs",
         "2",
     )
     warning = json.loads(call(*few, "--json").out)["warning"]

@@ -1,5 +1,6 @@
 """Commands and lists of other packages: found by entry points, and missed by nobody."""
 
+import importlib.util
 import tomllib
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
@@ -20,13 +21,8 @@ def installed(monkeypatch):
             "importlib.metadata.entry_points",
             lambda group: EntryPoints(points).select(group=group),
         )
-        own = [c for c in main.app.registered_commands if c.name not in ("bench", "reproduce")]
-        monkeypatch.setattr(main.app, "registered_commands", own)
-        monkeypatch.setattr(main.app, "registered_groups", [])
-        main.add_commands.cache_clear()
 
-    yield pretend
-    main.add_commands.cache_clear()
+    return pretend
 
 
 def greet(name: str = "you") -> None:
@@ -52,12 +48,36 @@ def test_a_command_of_another_package(call, installed, monkeypatch) -> None:
     assert wrong.status == 2 and "did you mean 'things'" in wrong.err
 
 
-def test_without_any_the_library_and_its_command_work(call, installed) -> None:
+def test_without_lab_and_service_the_library_works_and_they_are_listed(call, installed) -> None:
     installed()
     shown = call("--help")
-    assert shown.status == 0 and "audit" in shown.out and "reproduce" not in shown.out
+    assert shown.status == 0 and "audit" in shown.out and "reproduce" in shown.out
     assert "psrl" in call("list", "agents").out
-    assert call("reproduce", "x").status == call("list", "figures").status == 2
+    assert call("list", "figures").status == 2
+    missing = call("reproduce", "x")
+    assert missing.status == 2 and missing.err.count("\n") == 1
+    assert "there is no command 'reproduce' here" in missing.err and "pip install" in missing.err
+
+
+@pytest.mark.parametrize(
+    ("command", "module", "extra"),
+    [
+        ("serve", "fastapi", "service"),
+        ("admin", "pydantic", "service"),
+        ("report", "jinja2", "report"),
+    ],
+)
+def test_a_command_without_its_extra_is_listed_and_says_what_to_install(
+    call, monkeypatch, command: str, module: str, extra: str
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == module else found(name)
+    )
+    assert f"  {command} " in call("--help").out
+    done = call(command, "x")
+    assert done.status == 2 and done.err.count("\n") == 1
+    assert module in done.err and f"pip install 'tacit[{extra}]'" in done.err
 
 
 def test_what_is_left_of_a_removed_package_stops_nobody(call, installed) -> None:
@@ -67,6 +87,14 @@ def test_what_is_left_of_a_removed_package_stops_nobody(call, installed) -> None
     shown = call("--help")
     assert shown.status == 0 and "audit" in shown.out
     assert shown.err == "tacit: no command gone: No module named 'no_such_package'\n"
+    used = call("gone")
+    assert used.status == 2 and "no_such_package" in used.err and used.err.count("\n") == 1
+
+
+def test_a_package_does_not_replace_a_command_of_ours(call, installed, monkeypatch) -> None:
+    monkeypatch.setattr(main, "greet", greet, raising=False)
+    installed(EntryPoint("run", "tacit.cli.main:greet", "tacit.commands"))
+    assert "hello" not in call("run").out and "Other packages" not in call("--help").out
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -11,7 +11,7 @@ def test_the_table_lists_every_figure_with_its_times() -> None:
     table = PAGE.split("## Figures\n")[1].split("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| `")]
     shown = [(name.strip("`"), title, quick, full) for name, title, quick, full in rows]
-    assert shown == [(f.id, f.title, f.quick_time, f.full_time) for f in figures]
+    assert shown == [(f.id, f.title, f.quick.takes, f.full.takes) for f in figures]
 
 
 def test_the_python_example_runs(tmp_path: Path, monkeypatch, capsys) -> None:

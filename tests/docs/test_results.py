@@ -22,11 +22,11 @@ def test_sections_state_size_time_and_command() -> None:
     for figure in figures:
         section = sections()[figure.id]
         quick = "**Quick run**" in section
-        assert f"`tacit reproduce {figure.id}{' --quick' if quick else ''}`" in section
-        assert f"Time: {figure.quick_time if quick else figure.full_time}." in section
+        assert f"`tacit reproduce {figure.id}{' --size quick' if quick else ''}`" in section
+        assert f"Time: {figure.at('quick' if quick else 'full').takes}." in section
         size = figure.quick if quick else figure.full
         assert size.episodes == 1 or f"{size.episodes:,} users" in section
-        assert (figure.paper_time in section) or not figure.paper_time
+        assert figure.paper_size is None or figure.paper_size.takes in section
 
 
 def test_counts_of_the_summary_are_those_of_the_sections() -> None:

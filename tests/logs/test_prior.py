@@ -43,7 +43,7 @@ def learned(
 
 def experiment(problem, agent=JOINT, *, prior=None, resume=None, **fields) -> tacit.Result:
     """Runs it, where there is a prior beginning with that."""
-    begun = None if prior is None else Prior.of(prior)
+    begun = None if prior is None else LogPrior.of(prior)
     study = Experiment(problem=problem, agent=agent, prior=begun, **fields)
     return study.run(resume=resume)
 
@@ -295,7 +295,7 @@ def test_the_command_begins_with_a_folder(tmp_path) -> None:
         "1",
         "--episodes",
         "300",
-        "--seeds",
+        "--runs",
         "1",
     ]
     shown = CliRunner().invoke(app, [*words, "--prior", str(tmp_path / "log"), "--json"])

@@ -13,12 +13,12 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tacit.privacy.forms import FORMS, form, unfilled
 
 from tacit.errors import InvalidInput
 from tacit.privacy import Guarantee, composition
 from tacit.privacy.accounting import gaussian_delta, gaussian_epsilon, mixed_delta
 from tacit.privacy.comparison import compare_statements, read_statement
-from tacit.privacy.forms import FORMS, form, unfilled
 from tacit.privacy.sentences import at_most
 from tacit.task.participation import Participation
 

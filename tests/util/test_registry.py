@@ -132,7 +132,7 @@ def test_the_command_lists_them_with_their_package(plugin, monkeypatch, capsys) 
     }
     assert rows["lake"]["package"] == "fake-plugin 1.2" and rows["river-swim"]["package"] == "tacit"
     assert rows["lake"]["summary"] == "A short river."
-    status, out, err = call("run", "lake", "mine", "--episodes", "20", "--seeds", "1")
+    status, out, err = call("run", "lake", "mine", "--episodes", "20", "--runs", "1")
     assert status == 0 and "mine on" in out
     status, out, err = call("run", "lake", "gone")
     assert status == 2 and out == "" and err.count("\n") == 1 and "fake-plugin 1.2" in err

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import speaker
-from tacit.cli.options import Case, Json, Rule, Seed, count, number, on_case
+from tacit.cli import options as given
+from tacit.cli.display import Line, Told, tell
 
 if TYPE_CHECKING:
     from tacit.auditing.agent import AgentAudit
@@ -33,35 +32,42 @@ _BESIDE = (
 )
 
 
-@on_case
 def audit(
-    case: Case,
-    coming: Rule,
-    trials: Annotated[int, count(_TRIALS)] = 1_000_000,
-    seconds: Annotated[float, number("How long all of it may take, roughly.")] = 180.0,
-    confidence: Annotated[float, number("That no bound is too high.")] = 0.95,
-    seed: Seed = 0,
+    problem: given.ProblemName,
+    agent: given.AgentName,
+    problem_facts: given.ProblemFacts = None,
+    agent_facts: given.AgentFacts = None,
+    epsilon: given.Epsilon = None,
+    delta: given.Delta = None,
+    return_facts: given.RuleFacts = None,
+    trials: Annotated[int, given.count(_TRIALS, "Size")] = 1_000_000,
+    seconds: Annotated[float, given.number("How long all of it may take, roughly.", "Size")] = 180,
+    confidence: Annotated[float, given.number("That no bound is too high.", "Size")] = 0.95,
+    seed: given.Seed = 0,
     service: Annotated[
         bool, typer.Option("--service", help="Audit a running service too (tacit-joint on tables).")
     ] = False,
-    as_json: Json = False,
+    as_json: given.Json = False,
 ) -> None:
-    """Try to refute the guarantee: run the mechanism on worst-case neighbours and bound epsilon.
+    """Try to refute a guarantee, on worst-case neighbours.
 
-    All that one person does is audited together; where budgets are renewed, two periods too.
-    Exits with status 1 if the claim is refuted, and says so where nothing could be concluded.
+    Each path bounds epsilon from below. All that one person does is audited together; where budgets
+    are renewed, two periods too. Exits with status 1 if the claim is refuted, and says so where
+    nothing could be concluded.
+
     Example: tacit audit random-mdp ldp-obi --epsilon 1
     """
     from rich.console import Console
 
     from tacit.auditing.agent import audit as audit_agent
 
-    problem, agent = case.problem(), case.agent()
+    truth = given.chosen_problem(problem, agent, problem_facts)
+    learner = given.chosen_agent(agent, agent_facts, epsilon, delta)
     with Console(stderr=True).status("preparing") as status:
         found = audit_agent(
-            problem,
-            agent,
-            participations=coming.rule(),
+            truth,
+            learner,
+            participations=given.rule_of(return_facts),
             trials=trials,
             seconds=seconds,
             confidence=confidence,
@@ -69,27 +75,29 @@ def audit(
             service=service,
             progress=status.update,
         )
-    say = speaker(quiet=as_json)
-    say(f"Audit of {agent.name} on {problem.name}", style="bold")
+    title = f"Audit of {learner.name} on {truth.name}"
+    tell(Told(found.to_json, _lines(title, found)), as_json=as_json)
+    if found.verdict == "violated":
+        raise typer.Exit(1)
+
+
+def _lines(title: str, found: AgentAudit) -> Iterator[str | Line]:
+    yield Line(title, style="bold")
     for report in found.reports:
-        say(f"  {_line(report)}")
+        yield f"  {_line(report)}"
     if found.exact_epsilon is not None:
-        say(
-            f"  exact: the probabilities of what one person sends give epsilon "
+        yield (
+            "  exact: the probabilities of what one person sends give epsilon "
             f"{found.exact_epsilon:.9g}"
         )
     for remark in found.remarks:
-        say(f"  not audited: {remark}")
-    say(
+        yield f"  not audited: {remark}"
+    yield (
         f"  verdict: {found.verdict} (all bounds hold together with confidence "
         f"{found.confidence:g})"
     )
     for advice in _advice(found):
-        say(f"  {advice}")
-    if as_json:
-        print(json.dumps(found.to_json()))
-    if found.verdict == "violated":
-        raise typer.Exit(1)
+        yield f"  {advice}"
 
 
 def _advice(found: AgentAudit) -> Iterator[str]:

@@ -1,20 +1,68 @@
-"""What a person sees: lines as they are, progress while it runs, and a result in words.
+"""What a person sees: lines as they are, progress while it runs, and results told one way.
 
 Rich is imported when something is shown: half of the time of ``tacit --help`` would go into it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
-    from tacit.simulation.result import Result
     from tacit.simulation.scheduler import Progress as Report
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line, or a table, that is shown in a way of its own.
+
+    Attributes:
+        what: a text or what rich can print.
+        style: for example bold.
+        wrap: break it between words also where no terminal is.
+    """
+
+    what: Any
+    style: str | None = None
+    wrap: bool = False
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a command found.
+
+    Attributes:
+        to_json: makes the one object of ``--json``.
+        lines: in words; they are made only where they are shown.
+        files: what was written.
+    """
+
+    to_json: Callable[[], Any]
+    lines: Iterable[str | Line]
+    files: Sequence[Any] = ()
+
+
+def tell(result: Told, *, as_json: bool) -> None:
+    """Print a result as one JSON object, or in words and with the files that were written."""
+    if as_json:
+        print(json.dumps(result.to_json()))
+        return
+    say = speaker()
+    for line in result.lines:
+        if isinstance(line, Line):
+            say(line.what, style=line.style, **({"soft_wrap": False} if line.wrap else {}))
+        else:
+            say(line)
+    for file in result.files:
+        say(f"wrote {file}")
 
 
 def speaker(*, quiet: bool = False) -> Callable[..., None]:
@@ -24,6 +72,21 @@ def speaker(*, quiet: bool = False) -> Callable[..., None]:
     console = Console(highlight=False, quiet=quiet)
     console.soft_wrap = not console.is_terminal
     return partial(console.print, markup=False)
+
+
+@contextmanager
+def one_interrupt() -> Iterator[None]:
+    """The first Ctrl-C stops the runs; further ones must not cost what the first one kept."""
+
+    def stop_once(signum: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, stop_once)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -64,116 +127,8 @@ def progress_bar(title: str, episodes: int, told: str = "regret") -> Iterator[Re
         yield report
 
 
-def summary(say: Callable[..., None], result: Result) -> None:
-    """Print a result: the problem, the regret or the returns, and what was guaranteed."""
-    say(f"{result.agent['name']} on {result.problem['name']}", style="bold")
-    (_played if result.played else _scored)(say, result)
-    who = "users" if result.played else "episodes"
-    say(f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} {who}/s over all runs")
-    for note in result.agent["notes"]:
-        say(f"  note: {note}")
-    say("Privacy", style="bold")
-    for line in result.guarantee.statement().split("\n"):
-        say(f"  {line}")
-
-
-def _played(say: Callable[..., None], result: Result) -> None:
-    """Of a world that is played: what it is, what people were returned, and how policies do."""
-    from tacit.simulation import returns
-
-    facts = result.problem
-    if facts["family"] == "episodic":
-        low, high = facts["returns"]
-        say(
-            f"  {facts['policy parameters']} parameters, horizon {facts['horizon']}, returns from "
-            f"{low:g} to {high:g}"
-        )
-    else:
-        low, high = facts["rewards"]
-        say(
-            f"  {facts['states']} states (the last one: the episode has ended), {facts['actions']} "
-            f"actions, horizon {facts['horizon']}, rewards from {low:g} to {high:g}"
-        )
-    if result.interrupted:
-        say(
-            f"  interrupted at {result.completed:,} of {result.requested_episodes:,} users; what "
-            "follows is that part"
-        )
-    if result.completed:
-        say(f"  return: {returns.earned(result)}")
-    say(f"  tested on {result.tests['episodes']} fresh episodes: {returns.tested(result)}")
-    for line in returns.per_run(result) if len(result.policies) > 1 else ():
-        say(f"    {line}")
-    if result.warning:
-        say(f"  {result.warning}", style="bold")
-    say(f"  {returns.note(result)}")
-
-
-def _scored(say: Callable[..., None], result: Result) -> None:
-    """Of a problem whose best policy is known: regret."""
-    facts, baseline = result.problem, result.problem["baseline"]
-    best = "largest declared return" if facts["family"] == "episodic" else "optimal value"
-    say(
-        f"  {best} {facts['optimal_value']:.6g} per episode, "
-        f"{baseline['name']} {baseline['value']:.6g}"
-    )
-    rescaling = facts.get("rescaling", {"offset": 0.0, "scale": 1.0})
-    offset, scale = rescaling["offset"], rescaling["scale"]
-    if (offset, scale) != (0.0, 1.0):
-        say(f"  rewards rescaled: original = {offset:g} + {scale:g} x rescaled")
-    if result.interrupted:
-        say(
-            f"  interrupted at {result.completed:,} of {result.requested_episodes:,} episodes; "
-            "what follows is that part"
-        )
-    if result.completed:
-        _regret(say, result)
-        if result.warning:
-            say(f"  {result.warning}", style="bold")
-
-
-def _regret(say: Callable[..., None], result: Result) -> None:
-    runs, last = len(result.seeds), result.completed
-    if result.problem["family"] == "episodic":
-        _returns(say, result)
-        return
-    mean, low, high = result.band()
-    back = result.returning
-    each = "episode" if back is None else "participation"
-    interval = f", 95% interval {low[-1]:.5g} to {high[-1]:.5g}" if runs > 1 else ""
-    say(
-        f"  regret after {last:,} {each}s: {mean[-1]:.5g} "
-        f"(mean of {runs} run{'s' if runs > 1 else ''}{interval})"
-    )
-    # The first hundred and the last tenth of the episodes, where these were recorded.
-    points = {0, *result.episodes.tolist()}
-    for text, begin, end in (("first 100", 0, 100), ("last tenth", -(-last * 9 // 10), last)):
-        if {begin, end} <= points and begin < end:
-            rate = result.regret_per_episode(begin, end).mean()
-            say(f"  regret per {each}, {text}: {rate:.4g}")
-    if back is not None:
-        say(
-            f"  {back.people:,} people in {back.days[-1]:.4g} days (attendance: {back.law}); "
-            f"regret per person: {result.regret_per_person().mean():.4g}"
-        )
-
-
-def _returns(say: Callable[..., None], result: Result) -> None:
-    """Of a search: what people were returned, all of them and the last tenth."""
-    import numpy as np
-
-    from tacit.util.intervals import half_width
-
-    last, grid = result.completed, [0, *result.episodes.tolist()]
-    for text, begin in (("of all people", 0), ("of the last tenth", -(-last * 9 // 10))):
-        if begin in grid:
-            sums = np.concatenate([np.zeros((len(result.seeds), 1)), result.reward], axis=1)
-            per = (sums[:, -1] - sums[:, grid.index(begin)]) / (last - begin)
-            mean, over, (least, most) = per.mean(), "one run", result.problem["returns"]
-            if len(per) > 1:
-                half = half_width(per[:, None])[0]
-                low, high = mean - half, mean + half
-                if least <= per.min() and per.max() <= most:  # all within what was declared
-                    low, high = max(low, least), min(high, most)
-                over = f"mean of {len(per)} runs, 95% interval {low:.5g} to {high:.5g}"
-            say(f"  mean return {text}, what they tried out included: {mean:.5g} ({over})")
+def privacy_lines(statement: str, *, wrap: bool = False) -> Iterator[Line]:
+    """A statement under its heading."""
+    yield Line("Privacy", style="bold")
+    for line in statement.split("\n"):
+        yield Line(f"  {line}", wrap=wrap)

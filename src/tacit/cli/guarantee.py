@@ -1,79 +1,61 @@
-"""``tacit guarantee``: what would be promised, before anything is run; and --diff."""
+"""``tacit guarantee``: what would be promised, before anything is run."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from tacit.cli.display import speaker
-from tacit.cli.options import Case, Episodes, Json, Reveal, Rule, on_case
-from tacit.errors import InvalidInput
+from tacit.cli import options as given
+from tacit.cli.display import Line, Told, tell
 
 if TYPE_CHECKING:
     from tacit.forecast import NoiseForecast
     from tacit.privacy.guarantee import Guarantee
 
 
-@on_case
 def guarantee(
-    case: Case,
-    rule: Rule,
-    episodes: Episodes = 10_000,
-    reveal: Reveal = None,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Compare two statements in JSON files.")
-    ] = False,
-    curve: Annotated[
-        Path | None, typer.Option("--curve", help="Draw the trade-off curve into this file.")
-    ] = None,
-    form: Annotated[
-        str | None,
-        typer.Option("--form", help="Print it in the fields of nist or opendp instead, as JSON."),
-    ] = None,
-    as_json: Json = False,
+    problem: given.ProblemName,
+    agent: given.AgentName,
+    problem_facts: given.ProblemFacts = None,
+    agent_facts: given.AgentFacts = None,
+    epsilon: given.Epsilon = None,
+    delta: given.Delta = None,
+    return_facts: given.RuleFacts = None,
+    reveal: given.Reveal = None,
+    episodes: given.Episodes = 10_000,
+    plot: given.Plot = None,
+    as_json: given.Json = False,
 ) -> None:
-    """What would be guaranteed: noise scales, the true epsilon, and a forecast. Runs nothing.
+    """Say what would be guaranteed and forecast it; run nothing.
 
-    With --diff, two files that hold a statement are compared field by field instead.
+    The plot is the trade-off curve: what a test misses at least, by its false alarms.
 
     Example: tacit guarantee river-swim ldp-obi --epsilon 1 --episodes 1e5
 
-    Example: tacit guarantee --diff A.json B.json
-
-    Example: tacit guarantee river-swim tacit-joint --epsilon 1 --curve plot.png
-
-    Example: tacit guarantee river-swim tacit-joint --epsilon 1 --participations any --period 30d
+    Example: tacit guarantee river-swim tacit-joint --epsilon 1 -R participations=any -R period=30d
     """
     from tacit.experiment import bind
     from tacit.forecast import forecast
     from tacit.simulation.plot import check_target
 
-    if curve is not None:
-        check_target(curve)
-    if diff:
-        if curve is not None or form is not None:
-            raise InvalidInput("--diff compares two files; --curve and --form are for one agent")
-        _print_difference(Path(case.problem_name), Path(case.agent_name), as_json=as_json)
-        return
-    problem, agent = case.problem(), case.agent()
-    bound = bind(problem, agent, episodes, reveal or (), rule.rule())
-    if curve is not None:
-        _draw(bound.guarantee, curve)
-    if form is not None:
-        _print_form(bound.guarantee, form)
-        return
-    expected = forecast(bound)
-    if as_json:
-        report = {"guarantee": bound.guarantee.to_json(), "forecast": expected.to_json()}
-        print(json.dumps(report))
-        return
-    say = speaker()
-    say(f"{agent.name} on {problem.name}", style="bold")
-    for line in lines_of(bound.guarantee, expected):
-        say(f"  {line}")
+    if plot is not None:
+        check_target(plot)
+    truth = given.chosen_problem(problem, agent, problem_facts)
+    learner = given.chosen_agent(agent, agent_facts, epsilon, delta)
+    bound = bind(truth, learner, episodes, reveal or (), given.rule_of(return_facts))
+    stated, expected = bound.guarantee, forecast(bound)
+    if plot is not None:
+        _draw(stated, plot)
+
+    def to_json() -> dict[str, object]:
+        return {"guarantee": stated.to_json(), "forecast": expected.to_json()}
+
+    lines = [
+        Line(f"{learner.name} on {truth.name}", style="bold"),
+        *(f"  {line}" for line in lines_of(stated, expected)),
+    ]
+    tell(Told(to_json, lines, [] if plot is None else [plot]), as_json=as_json)
 
 
 def lines_of(guarantee: Guarantee, expected: NoiseForecast) -> list[str]:
@@ -82,6 +64,10 @@ def lines_of(guarantee: Guarantee, expected: NoiseForecast) -> list[str]:
     lines += [f"Noise: {name} {scale:.6g}" for name, scale in guarantee.noise.items()]
     if not guarantee.noise:
         return [*lines, "Noise: none"]
+    return [*lines, *_forecasts(expected)]
+
+
+def _forecasts(expected: NoiseForecast) -> Iterator[str]:
     alike: dict[float, list[str]] = {}  # blocks by their noise
     for block, std in expected.noise_std.items():
         alike.setdefault(std, []).append(block)
@@ -90,12 +76,11 @@ def lines_of(guarantee: Guarantee, expected: NoiseForecast) -> list[str]:
             f"{by_block[blocks[0]]:,} for {precision}"
             for precision, by_block in expected.users_needed.items()
         )
-        lines.append(
+        yield (
             f"Forecast: after {expected.users:,} reports the noise in one cell of the average "
             f"{', '.join(blocks)} per report has standard deviation {std:.4g}; reports needed: "
             f"{needed}"
         )
-    return lines
 
 
 def _draw(guarantee: Guarantee, path: Path) -> None:
@@ -117,31 +102,3 @@ def _draw(guarantee: Guarantee, path: Path) -> None:
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     figure.savefig(path)
-
-
-def _print_form(guarantee: Guarantee, name: str) -> None:
-    """The statement in the fields of others; what is missing is named beside it."""
-    from tacit.privacy.forms import form, unfilled
-
-    fields = form(guarantee, name)
-    print(json.dumps(fields, indent=2))
-    typer.echo(f"to be filled in by you: {', '.join(unfilled(fields))}", err=True)
-
-
-def _print_difference(first: Path, second: Path, *, as_json: bool) -> None:
-    """Compare the statements in two files."""
-    from tacit.privacy.comparison import compare_statements, read_statement
-
-    a, b = read_statement(first), read_statement(second)
-    compared = compare_statements(a, b)
-    if as_json:
-        print(json.dumps({"a": str(first), "b": str(second), **compared.to_json()}))
-        return
-    say = speaker()
-    for side, path, statement in (("A", first, a), ("B", second, b)):
-        say(f"{side}: {statement.brief()} ({path})")
-    for difference in compared.differences:
-        mark = f"  [{difference.stronger} stronger]" if difference.stronger else ""
-        say(f"  {difference.words}{mark}")
-    for sentence in compared.verdict:
-        say(sentence)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import json
 import textwrap
-from collections.abc import Callable
+from collections.abc import Iterator
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
-from tacit.cli.display import speaker
+from tacit.cli.display import Line, Told, tell
 from tacit.cli.options import Json
 from tacit.errors import InvalidInput, UnknownName
 
@@ -35,7 +34,9 @@ def list_(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List agents and problems with their parameters and defaults, or figures with their times.
+    """List agents and problems, or figures with their times.
+
+    With WHAT, with parameters and defaults.
 
     Those that other installed packages add come last, each with the package it is from.
 
@@ -51,43 +52,43 @@ def list_(
         return
     kinds = ["agents", "problems"] if what is None else [what]
     rows = {kind: _laws() if kind == "attendance" else _rows(kind) for kind in kinds}
-    if as_json:
-        print(json.dumps(rows))
-        return
-    say = speaker()
-    for kind in kinds:
-        if what is None:
-            say(kind, style="bold")
+    more = ", ".join((*kinds, "attendance", *sorted(others.names))) if what is None else ""
+    tell(Told(lambda: rows, _lines(rows, more)), as_json=as_json)
+
+
+def _lines(rows: dict[str, list[dict[str, Any]]], more: str) -> Iterator[str | Line]:
+    """Names and sentences only where ``more`` names the lists that have all of it."""
+    for kind, entries in rows.items():
+        if more:
+            yield Line(kind, style="bold")
         source = "people"
-        for row in rows[kind]:
+        for row in entries:
             if row.get("source", source) != source:
                 source = row["source"]
-                say(f"{kind} that learn from a {source}", style="bold")
-            _print_row(row, say, short=what is None)
-    if what is None:
-        more = ", ".join((*kinds, "attendance", *sorted(others.names)))
-        say(f"With parameters: tacit list WHAT, one of {more}")
+                yield Line(f"{kind} that learn from a {source}", style="bold")
+            yield from _entry(row, short=bool(more))
+    if more:
+        yield f"With parameters: tacit list WHAT, one of {more}"
 
 
-def _print_row(row: dict[str, Any], say: Callable[..., None], *, short: bool) -> None:
+def _entry(row: dict[str, Any], *, short: bool) -> Iterator[str | Line]:
     """A name and its sentence; unless ``short``, also what it is for and what it takes."""
-    from rich.markup import escape
+    from rich.text import Text
 
     origin = "" if row["package"] == "tacit" else f" (from the package {row['package']})"
     begin = "  " if short else ""
     name = f"{begin}{row['name']}  "
     first, *rest = _wrapped(row["summary"] + origin, name, indent=f"{begin}    ")
     said = first.removeprefix(name)
-    say(f"{begin}[bold]{escape(row['name'])}[/bold]  {escape(said)}", markup=True)
-    lines = [*rest]
-    if not short:
-        if "families" in row:
-            lines += _wrapped(_promises(row), "    ")
-        for parameter in row["parameters"]:
-            default = "required" if parameter["required"] else f"default {_word(parameter)}"
-            lines += _wrapped(f"{parameter['name']}: {parameter['type']}, {default}", "    ")
-    for line in lines:
-        say(line)
+    yield Line(Text.assemble(begin, (row["name"], "bold"), f"  {said}"))
+    yield from rest
+    if short:
+        return
+    if "families" in row:
+        yield from _wrapped(_promises(row), "    ")
+    for parameter in row["parameters"]:
+        default = "required" if parameter["required"] else f"default {_word(parameter)}"
+        yield from _wrapped(f"{parameter['name']}: {parameter['type']}, {default}", "    ")
 
 
 def _wrapped(text: str, first: str, indent: str = "        ") -> list[str]:

@@ -1,30 +1,28 @@
-"""What is typed: the options that commands share, numbers as people write them, and -P and -A.
+"""What is typed: the options that commands share, numbers as people write them, KEY=VALUE groups.
 
-:class:`Case` is the group of options that says which agent learns which problem, :class:`Rule` the
-one that says how often one person may take part, :class:`Coming` also who comes back when;
-``on_case`` and ``grouped`` let a command take a whole group as one argument.
+Facts come in four groups that are written the same way: ``-P`` of the problem, ``-A`` of the agent,
+``-R`` of people who come back, ``-E`` of an environment that is played.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import inspect
+import json
 import os
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import typer
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, suggestion
 
 if TYPE_CHECKING:
     from tacit.agents.base import Agent
     from tacit.experiment_spec import Named
     from tacit.problems.base import Problem
+    from tacit.simulation.attendance import Attendance
     from tacit.task.participation import Participation
     from tacit.util.registry import Registered
 
@@ -116,209 +114,207 @@ def length(text: str | float) -> float:
     return _attempt(text, convert, 'seconds, or text like "90s", "5m", "20h", "30d"')
 
 
-def count(help: str) -> Any:
+def count(help: str, panel: str | None = None) -> Any:
     """An option that takes a whole number."""
-    return typer.Option(metavar="N", parser=whole, help=help)
+    return typer.Option(metavar="N", parser=whole, help=help, rich_help_panel=panel)
 
 
-def number(help: str) -> Any:
+def number(help: str, panel: str | None = None) -> Any:
     """An option that takes any number."""
-    return typer.Option(metavar="NUMBER", parser=real, help=help)
+    return typer.Option(metavar="NUMBER", parser=real, help=help, rich_help_panel=panel)
 
 
-ProblemName = Annotated[str, typer.Argument(metavar="PROBLEM", help="See: tacit list problems")]
-AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="See: tacit list agents")]
+def pairs(flag: str, help: str, panel: str = "Facts") -> Any:
+    """An option of KEY=VALUE, which may be given many times."""
+    return typer.Option(flag, metavar="KEY=VALUE", help=help, rich_help_panel=panel)
+
+
+def file(help: str, panel: str = "Output", metavar: str = "FILE") -> Any:
+    """An option that takes a path."""
+    return typer.Option(metavar=metavar, help=help, rich_help_panel=panel)
+
+
 Pairs = list[str] | None
-Privacy = Annotated[float | None, number("Privacy asked for (private agents only).")]
-Episodes = Annotated[int, count("Users, one episode each.")]
-Seed = Annotated[int, count("Root of the random streams.")]
+_PROBLEM = typer.Argument(
+    metavar="PROBLEM", help="A name (tacit list problems), gym:ID, play:ID or FILE.py:NAME."
+)
+_AGENT = typer.Argument(metavar="AGENT", help="See: tacit list agents")
+ProblemName, OptionalProblem = Annotated[str, _PROBLEM], Annotated[str | None, _PROBLEM]
+AgentName, OptionalAgent = Annotated[str, _AGENT], Annotated[str | None, _AGENT]
+ProblemFacts = Annotated[Pairs, pairs("-P", "Of the problem, e.g. states=6.")]
+AgentFacts = Annotated[Pairs, pairs("-A", "Of the agent, e.g. calibration=paper.")]
+RuleFacts = Annotated[
+    Pairs,
+    pairs("-R", "Of people who come back: participations, teaches, period, apart."),
+]
+ReturnFacts = Annotated[
+    Pairs,
+    pairs("-R", "Of people who come back: participations, teaches, period, apart, people, law."),
+]
+EnvironmentFacts = Annotated[
+    Pairs,
+    pairs("-E", "Of what is played: rewards, returns, horizon, states, actions, bins."),
+]
+Epsilon = Annotated[float | None, number("Privacy asked for (private agents only).", panel="Facts")]
+Delta = Annotated[float | None, number("Likewise.", panel="Facts")]
+Episodes = Annotated[
+    int, count("Users, one episode each; where people come back, participations.", "Size")
+]
+Runs = Annotated[int, count("Independent runs.", "Size")]
+Seed = Annotated[int, count("Root of the random streams.", "Size")]
 Workers = Annotated[int | None, count("Threads (default: one per core).")]
 Processes = Annotated[int | None, count("Local processes (default: one per core).")]
 Reveal = Annotated[
-    list[str] | None, typer.Option(metavar="FACT", help="Fact told to the learner, e.g. reward.")
-]
-Participations = Annotated[
-    Any,
+    list[str] | None,
     typer.Option(
-        metavar="N|any",
-        parser=any_or_whole,
-        help="How often one person may take part; the guarantee covers all of them (of a period).",
+        metavar="FACT",
+        help="Fact told to the learner, e.g. reward.",
+        rich_help_panel="Facts",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Plot = Annotated[Path | None, file("Draw it into a file.")]
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print one JSON object and nothing else.", rich_help_panel="Output"
+    ),
+]
 DeploymentFile = Annotated[
     Path, typer.Argument(metavar="DEPLOYMENT", help="TOML file; --init of serve writes one.")
 ]
 
 
-@dataclass(frozen=True)
-class Case:
-    """Which problem, which agent, and how private: what most commands begin with."""
+def named_problem(name: str, agent: str, facts: Pairs) -> Named:
+    """A problem by its name, with what ``-P`` says of it."""
+    from tacit.experiment import refuse_swapped
+    from tacit.experiment_spec import Named
+    from tacit.problems.catalogue import problem_entry
+    from tacit.problems.environment import FILE, can_only_be_played
 
-    problem_name: ProblemName
-    agent_name: AgentName
-    problem_parameters: Annotated[
-        Pairs, typer.Option("-P", metavar="KEY=VALUE", help="Problem parameter.")
-    ] = None
-    agent_parameters: Annotated[
-        Pairs, typer.Option("-A", metavar="KEY=VALUE", help="Agent parameter.")
-    ] = None
-    epsilon: Privacy = None
-    delta: Privacy = None
-    calibration: Annotated[
-        str | None, typer.Option(metavar="WORD", help="tight or paper (agents that have both).")
-    ] = None
-
-    def named_problem(self) -> Named:
-        """The problem's name, and its parameters from ``-P`` pairs."""
-        from tacit.experiment import refuse_swapped
-        from tacit.experiment_spec import Named
-        from tacit.problems.catalogue import problem_entry
-
-        refuse_swapped(self.problem_name, self.agent_name)
-        texts = assignments(self.problem_parameters or (), "-P")
-        return Named(self.problem_name, read_parameters(problem_entry(self.problem_name), texts))
-
-    def named_agent(self) -> Named:
-        """The agent's name, and its parameters from ``-A`` pairs and the privacy options."""
-        from tacit.agents.catalogue import PRIVACY_PARAMETERS, agents
-        from tacit.experiment_spec import Named
-
-        texts = assignments(self.agent_parameters or (), "-A")
-        parameters = read_parameters(agents.entry(self.agent_name), texts)
-        for option in PRIVACY_PARAMETERS:
-            value = getattr(self, option)
-            if value is not None and option in parameters:
-                raise InvalidInput(f"{option} is given twice: by -A and by --{option}")
-            if value is not None:
-                parameters[option] = value
-        return Named(self.agent_name, parameters)
-
-    def problem(self) -> Problem:
-        """The problem itself."""
-        from tacit.problems.catalogue import make_problem
-
-        named = self.named_problem()
-        return make_problem(named.name, **named.parameters)
-
-    def agent(self) -> Agent:
-        """The agent itself."""
-        from tacit.agents.catalogue import make_agent
-
-        named = self.named_agent()
-        return make_agent(named.name, **named.parameters)
+    refuse_swapped(name, agent)
+    texts = assignments(facts or (), "-P")
+    if FILE in name:
+        path, _, wanted = name.rpartition(":")
+        return Named(f"{Path(path).resolve()}:{wanted}", dict(texts))
+    if can_only_be_played(name):
+        return Named(name, {key: read(text, key, Any) for key, text in texts.items()})
+    return Named(name, read_parameters(problem_entry(name), texts))
 
 
-@dataclass(frozen=True)
-class Rule:
-    """How often one person may take part, and which of the times teach."""
+def named_agent(
+    name: str, facts: Pairs, epsilon: float | None = None, delta: float | None = None
+) -> Named:
+    """An agent by its name, with what ``-A`` and the privacy options say of it."""
+    from tacit.agents.catalogue import agents
+    from tacit.experiment_spec import Named
 
-    participations: Participations = 1
-    teaches: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD",
-            parser=one_of("first", "lifetime", "every"),
-            help="Which of them are counted: first (of a period), lifetime (all, bounded together "
-            "as one) or every (each in full); by default as the agent does it.",
-        ),
-    ] = None
-    period: Annotated[
-        Any,
-        typer.Option(
-            metavar="30d",
-            parser=length,
-            show_default=False,
-            help="After this time budgets are renewed (default: never).",
-        ),
-    ] = 0.0
-    apart: Annotated[
-        Any,
-        typer.Option(
-            metavar="20h",
-            parser=length,
-            show_default=False,
-            help="Least time from one to the next (default: none).",
-        ),
-    ] = 0.0
-
-    def rule(self) -> Participation:
-        """The rule of the task."""
-        from tacit.task.participation import Participation
-
-        return Participation(self.participations, self.teaches, self.apart, self.period)  # type: ignore[arg-type]
+    parameters = read_parameters(agents.entry(name), assignments(facts or (), "-A"))
+    for option, value in (("epsilon", epsilon), ("delta", delta)):
+        if value is not None and option in parameters:
+            raise InvalidInput(f"{option} is given twice: by -A and by --{option}")
+        if value is not None:
+            parameters[option] = value
+    return Named(name, parameters)
 
 
-@dataclass(frozen=True)
-class Coming(Rule):
-    """The rule, and who comes back when in a simulation."""
+def chosen_problem(name: str, agent: str, facts: Pairs) -> Problem:
+    """The problem itself; it must have a known truth."""
+    from tacit.problems.catalogue import make_problem
+    from tacit.problems.environment import can_only_be_played
 
-    people: Annotated[
-        int | None, count("How many different people come (default: as few as the rule allows).")
-    ] = None
-    attendance: Annotated[
-        str | None,
-        typer.Option(metavar="LAW", help="How they come back (rounds). See: tacit list attendance"),
-    ] = None
-
-
-def on_case(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command that takes a case as its first argument be called with the case's options.
-
-    A command that can go on with something (``resume``) need not be told problem and agent again.
-    """
-    command = grouped(command)
-    parameters = inspect.signature(command).parameters
-    required = [p.name for p in _options(Case) if p.default is inspect.Parameter.empty]
-    again = "resume" in parameters
-
-    @functools.wraps(command)
-    def called(**given: Any) -> None:
-        missing = [name for name in required if given[name] is None]
-        if missing and given.get("resume") is None:
-            word = missing[0].removesuffix("_name").upper()
-            raise InvalidInput(f"Missing argument {word!r} (see tacit --help)")
-        command(**given)
-
-    everything = [
-        p.replace(default=None) if again and p.name in required else p for p in parameters.values()
-    ]
-    called.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
-    return called
+    named = named_problem(name, agent, facts)
+    if can_only_be_played(named.name):
+        raise InvalidInput(
+            f"{name} can only be played: this asks for a problem with a known truth "
+            "(tacit list problems); tacit run plays it"
+        )
+    return make_problem(named.name, **named.parameters)
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command that takes groups of options be called with the options themselves.
+def chosen_agent(
+    name: str, facts: Pairs, epsilon: float | None = None, delta: float | None = None
+) -> Agent:
+    """The agent itself."""
+    from tacit.agents.catalogue import make_agent
 
-    An argument whose type is a dataclass is such a group; its fields are put in its place.
-    """
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    groups: dict[str, Any] = {
-        p.name: p.annotation for p in own if dataclasses.is_dataclass(p.annotation)
-    }
-
-    @functools.wraps(command)
-    def called(**given: Any) -> None:
-        made = {
-            name: group(
-                **{field.name: given.pop(field.name) for field in dataclasses.fields(group)}
-            )
-            for name, group in groups.items()
-        }
-        command(**made, **given)
-
-    everything = [
-        option.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for p in own
-        for option in (_options(groups[p.name]) if p.name in groups else [p])
-    ]
-    called.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
-    return called
+    named = named_agent(name, facts, epsilon, delta)
+    return make_agent(named.name, **named.parameters)
 
 
-def _options(group: type) -> list[inspect.Parameter]:
-    """What a group consists of."""
-    return list(inspect.signature(group, eval_str=True).parameters.values())
+def _people(text: str) -> int:
+    from tacit.validate import integer
+
+    return integer(whole(text), "people", low=1)
+
+
+RULE: dict[str, Callable[[str], Any]] = {
+    "participations": any_or_whole,
+    "teaches": one_of("first", "lifetime", "every"),
+    "period": length,
+    "apart": length,
+}
+"""How often one person may take part, and which of the times teach: what ``-R`` takes."""
+
+LAW: dict[str, Callable[[str], Any]] = {"people": _people, "law": str}
+"""How many people come back, and how: what ``-R`` takes besides where they are simulated."""
+
+
+def facts(given: Pairs, flag: str, known: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
+    """A group of facts; keys that nobody knows are refused with a suggestion."""
+    found = {}
+    for key, text in assignments(given or (), flag).items():
+        if key not in known:
+            raise InvalidInput(f"{flag} has no {key!r}{suggestion(key, known)}")
+        try:
+            found[key] = known[key](text)
+        except Unreadable as error:
+            raise InvalidInput(f"{flag} {key} = {error.message}") from None
+    return found
+
+
+def rule_of(given: Pairs) -> Participation:
+    """How often one person may take part, from ``-R``."""
+    return coming(given, RULE)[0]
+
+
+def coming(
+    given: Pairs, known: Mapping[str, Callable[[str], Any]] | None = None
+) -> tuple[Participation, Attendance]:
+    """How often one person may take part, and who comes back when, from ``-R``."""
+    from tacit.simulation.attendance import Attendance
+    from tacit.task.participation import Participation
+
+    said = facts(given, "-R", {**RULE, **LAW} if known is None else known)
+    how = Attendance(said.pop("law", None), said.pop("people", None))
+    times = said.pop("participations", 1)
+    return Participation(times, **said), how
+
+
+def _range(text: str) -> tuple[float, float]:
+    low, _, high = text.partition(",")
+    try:
+        return real(low), real(high)
+    except Unreadable:
+        raise Unreadable(f"{text!r}, but it must be the least and the largest, as 0,1") from None
+
+
+def _cuts(text: str) -> Any:
+    expected = (
+        "like [1, 1, [-0.1, 0, 0.1], 10]: for every coordinate a number of cells or the edges "
+        "between them"
+    )
+    return _attempt(text, json.loads, expected)
+
+
+PLAYED: dict[str, Callable[[str], Any]] = {
+    "rewards": _range,
+    "returns": _range,
+    "horizon": whole,
+    "states": whole,
+    "actions": whole,
+    "bins": _cuts,
+}
+"""What is public about an environment that is played: what ``-E`` takes."""
 
 
 def cores(asked: int | None) -> int:

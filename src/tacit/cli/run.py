@@ -1,45 +1,141 @@
-"""``tacit run``: one agent on one problem, and what ``tacit learn`` shares with it."""
+"""``tacit run``: one agent on one problem."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli import options as given
-from tacit.cli.display import progress_bar, speaker, summary
+from tacit.cli.display import Told, one_interrupt, progress_bar, tell
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.experiment import Experiment
     from tacit.experiment_spec import ExperimentSpec
+    from tacit.simulation.result import Result
+
+OWN = {"resume", "plot", "workers", "as_json"}
+"""What may be said beside ``--resume``."""
 
 
-@contextmanager
-def one_interrupt() -> Iterator[None]:
-    """The first Ctrl-C stops the runs; further ones must not cost what the first one kept."""
+def run(
+    context: typer.Context,
+    problem: given.OptionalProblem = None,
+    agent: given.OptionalAgent = None,
+    problem_facts: given.ProblemFacts = None,
+    agent_facts: given.AgentFacts = None,
+    epsilon: given.Epsilon = None,
+    delta: given.Delta = None,
+    return_facts: given.ReturnFacts = None,
+    environment_facts: given.EnvironmentFacts = None,
+    reveal: given.Reveal = None,
+    prior: Annotated[
+        Path | None,
+        given.file("Begin with a log: what tacit offline --out wrote.", "Facts", "DIR"),
+    ] = None,
+    episodes: given.Episodes = 10_000,
+    runs: given.Runs = 4,
+    seed: given.Seed = 0,
+    checkpoints: Annotated[
+        Any,
+        typer.Option(
+            metavar="N",
+            parser=given.log_or_whole,
+            help='"log", or n to record every n-th episode.',
+            rich_help_panel="Size",
+        ),
+    ] = "log",
+    noise: Annotated[
+        str,
+        typer.Option(
+            metavar="WORD",
+            parser=given.one_of("simulated", "secure"),
+            help="simulated, or secure: takes no seed.",
+            rich_help_panel="Size",
+        ),
+    ] = "simulated",
+    out: Annotated[
+        Path | None, given.file("Folder for curves, policy, manifest and plot.", metavar="DIR")
+    ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace the result in --out.", rich_help_panel="Output"),
+    ] = False,
+    plot: given.Plot = None,
+    as_json: given.Json = False,
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Go on with an unfinished --out DIR; takes no facts."),
+    ] = None,
+    workers: given.Workers = None,
+) -> None:
+    """Run an agent on a problem, known or only played, and score it.
 
-    def stop_once(signum: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
+    PROBLEM is a name, whose truth is known: the score is regret against its best policy. gym:ID
+    reads the table of a Gymnasium environment and plays it where it has none; play:ID always plays;
+    FILE.py:NAME plays what stands in a file: an environment, a function without arguments that
+    makes one, or a function play(policy, rng) that plays one episode. What is played is scored by
+    returns. Interrupted, it keeps what was done and exits with status 130; with --out it can go on.
 
-    before = signal.signal(signal.SIGINT, stop_once)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    Example: tacit run river-swim psrl --episodes 1e5 --runs 4
+
+    Example: tacit run river-swim tacit-local --epsilon 4 --episodes 3e5 -R participations=30
+
+    Example: tacit run play:FrozenLake-v1 psrl --episodes 2e3 -E horizon=30
+    """
+    from tacit.experiment_spec import ExperimentSpec, recall
+
+    with one_interrupt():
+        if resume is not None:
+            _refuse_facts(context)
+            _perform(recall(resume), resume, plot, resume=True, workers=workers, as_json=as_json)
+            return
+        if problem is None or agent is None:
+            missing = "PROBLEM" if problem is None else "AGENT"
+            raise InvalidInput(f"Missing argument {missing!r} (see tacit run --help)")
+        rule, attendance = given.coming(return_facts)
+        named = given.named_problem(problem, agent, problem_facts)
+        spec = ExperimentSpec(
+            problem=named,
+            agent=given.named_agent(agent, agent_facts, epsilon, delta),
+            episodes=episodes,
+            runs=runs,
+            seed=seed,
+            reveal=tuple(reveal or ()),
+            participation=rule,
+            attendance=attendance,
+            environment=_environment(named.name, environment_facts),
+            prior=None if prior is None else str(prior.resolve()),
+            checkpoints=checkpoints,
+            noise=noise,  # type: ignore[arg-type]
+        )
+        _perform(spec, out, plot, overwrite=overwrite, workers=workers, as_json=as_json)
 
 
-def warn_of_few(study: Experiment) -> None:
+def _environment(problem: str, pairs: given.Pairs) -> dict[str, Any]:
+    """What ``-E`` says of something that is played; rewards are from 0 to 1 unless it says so."""
+    from tacit.problems.environment import can_only_be_played
+
+    said = given.facts(pairs, "-E", given.PLAYED)
+    return {"rewards": (0.0, 1.0), **said} if can_only_be_played(problem) else said
+
+
+def _refuse_facts(context: typer.Context) -> None:
+    """``--resume DIR`` goes on with what is in the folder; nothing else may be said of it."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if name not in OWN and source is not None and source.name == "COMMANDLINE":
+            said = parameter.opts[0] if parameter.opts[0].startswith("-") else name.upper()
+            raise InvalidInput(f"--resume goes on in its own folder, as it began: leave {said} out")
+
+
+def _warn_of_few(study: Experiment) -> None:
     """Say on stderr, before hours are spent, that so few users teach the agent nothing.
 
     Of people who come back only as many are counted as surely are where each teaches once.
@@ -62,106 +158,10 @@ def warn_of_few(study: Experiment) -> None:
         print(f"Warning: {said}.", file=sys.stderr, flush=True)
 
 
-@given.on_case
-def run(
-    case: given.Case,
-    coming: given.Coming,
-    context: typer.Context,
-    episodes: Annotated[
-        int, given.count("Users, one episode each; where people come back, participations.")
-    ] = 10_000,
-    seeds: Annotated[int, given.count("Number of independent runs.")] = 4,
-    seed: given.Seed = 0,
-    workers: given.Workers = None,
-    checkpoints: Annotated[
-        Any,
-        typer.Option(
-            metavar="N", parser=given.log_or_whole, help='"log", or n to record every n-th episode.'
-        ),
-    ] = "log",
-    reveal: given.Reveal = None,
-    prior: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Begin with a log: what tacit offline --out wrote."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder for curves, policy, manifest and plot."),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Go on with an unfinished --out DIR; takes no more."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the result in --out.")
-    ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw regret into a file.")
-    ] = None,
-    linear: Annotated[bool, typer.Option("--linear", help="Linear axes.")] = False,
-    by: Annotated[
-        str,
-        typer.Option(
-            metavar="WORD",
-            parser=given.one_of("episode", "day"),
-            help="What plots are drawn over: episode, or day where people come back.",
-        ),
-    ] = "episode",
-    as_json: given.Json = False,
-) -> None:
-    """Run an agent on a problem and score it exactly against the optimum.
-
-    Interrupted, it keeps what was done and exits with status 130; with --out it can go on.
-
-    Example: tacit run river-swim psrl --episodes 1e5 --seeds 4
-
-    Example: tacit run river-swim tacit-local --epsilon 4 --episodes 3e5 --participations 30
-    """
-    from tacit.experiment_spec import ExperimentSpec, recall
-    from tacit.simulation.attendance import Attendance
-    from tacit.task.participation import Participation
-
-    with one_interrupt():
-        if resume is not None:
-            _refuse_facts(context)
-            perform(recall(resume), resume, plot, resume=True, workers=workers, as_json=as_json)
-            return
-        rule = coming.rule()
-        if by == "day" and rule == Participation():
-            raise InvalidInput("--by day is for people who come back: give --participations")
-        spec = ExperimentSpec(
-            problem=case.named_problem(),
-            agent=case.named_agent(),
-            episodes=episodes,
-            runs=seeds,
-            seed=seed,
-            reveal=tuple(reveal or ()),
-            participation=rule,
-            attendance=Attendance(coming.attendance, coming.people),
-            prior=None if prior is None else str(prior.resolve()),
-            checkpoints=checkpoints,
-        )
-        axes = {"log": not linear, "by": by}
-        perform(spec, out, plot, axes, overwrite=overwrite, workers=workers, as_json=as_json)
-
-
-def _refuse_facts(context: typer.Context) -> None:
-    """``--resume DIR`` goes on with what is in the folder; nothing else may be said of it."""
-    own = {"resume", "plot", "workers", "as_json"}
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in own and source is not None and source.name == "COMMANDLINE":
-            said = f"--{name.replace('_', '-')}"
-            if name.endswith("_name"):
-                said = name.removesuffix("_name").upper()
-            raise InvalidInput(f"--resume goes on in its own folder, as it began: leave {said} out")
-
-
-def perform(
+def _perform(
     spec: ExperimentSpec,
     out: Path | None,
     plot: Path | None,
-    axes: Mapping[str, Any] = MappingProxyType({}),
     *,
     resume: bool = False,
     overwrite: bool = False,
@@ -169,9 +169,9 @@ def perform(
     as_json: bool = False,
 ) -> None:
     """Run what was asked for, keep it in a folder, draw it and tell it."""
+    from tacit.cli.result_lines import result_lines
     from tacit.experiment_spec import PROGRESS, begin
     from tacit.simulation.plot import check_target
-    from tacit.simulation.result import POLICY
     from tacit.simulation.resume import forget
 
     study = spec.make()
@@ -181,27 +181,37 @@ def perform(
     kept = None if out is None else out / PROGRESS
     if out is not None and not resume:
         kept = begin(out, spec, overwrite=overwrite)
-    warn_of_few(study)
+    _warn_of_few(study)
     title, told = f"{study.agent.name} on {problem.name}", "return" if problem.played else "regret"
     with progress_bar(title, study.episodes, told) as progress:
         result = study.run(workers=workers, progress=progress, resume=kept)
-    files = [] if out is None else [result.save(out, overwrite=overwrite or resume)]
+    files: list[Any] = [] if out is None else [result.save(out, overwrite=overwrite or resume)]
     if kept is not None and not result.interrupted:
         forget(kept)
-    own = "returns.png" if problem.played else "regret.png"
-    pictures = [plot] if out is None else [out / own, plot]
-    if result.completed:
-        files += [result.plot(name, **axes) for name in pictures if name is not None]
-    if as_json:
-        print(json.dumps(result.to_json()))
-    else:
-        say = speaker()
-        summary(say, result)
-        for file in files:
-            say(f"wrote {file}")
-        if out is not None and not result.interrupted:
-            say(f"wrote {out / POLICY} (see: tacit show policy {out / POLICY})")
-        if out is not None and result.interrupted:
-            say(f"go on with: tacit run --resume {out}")
+    files += _pictures(result, out, plot)
+    lines = [*result_lines(result)] if not as_json else []
+    if out is not None:
+        files += _what_next(result, out)
+    tell(Told(result.to_json, lines, files), as_json=as_json)
     if result.interrupted:
+        if out is not None and not as_json:
+            print(f"go on with: tacit run --resume {out}")
         raise typer.Exit(130)
+
+
+def _what_next(result: Result, out: Path) -> list[str]:
+    """The policy, where there is one."""
+    from tacit.simulation.result import POLICY
+
+    policy = out / POLICY
+    return [] if result.interrupted else [f"{policy} (see: tacit show {policy})"]
+
+
+def _pictures(result: Result, out: Path | None, plot: Path | None) -> list[Path]:
+    """Curves, over days where people come back, and logarithmic unless there is one run."""
+    if not result.completed:
+        return []
+    own = None if out is None else out / ("returns.png" if result.played else "regret.png")
+    by = "episode" if result.returning is None else "day"
+    log = len(result.seeds) > 1
+    return [result.plot(name, log=log, by=by) for name in (own, plot) if name is not None]

@@ -1,20 +1,20 @@
-"""``tacit show policy``: a policy file in words and as a table that fits a terminal."""
+"""``tacit show``: a policy as a table that fits a terminal, a result, or two statements."""
 
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli import options as given
-from tacit.cli.display import speaker
+from tacit.cli.display import Line, Told, privacy_lines, tell
 
 if TYPE_CHECKING:
     from tacit.learned_policy import LearnedPolicy
+    from tacit.privacy.comparison import StatementComparison
 
 MOST_LINES = 40
 """Lines of a table that are printed; ``to_frame`` has all of them."""
@@ -24,55 +24,105 @@ WIDTHS = (24, 12, 38)
 
 
 def show(
-    what: Annotated[
-        str, typer.Argument(metavar="WHAT", parser=given.one_of("policy"), help="policy")
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A policy, the folder of a result, or a JSON with a statement."
+        ),
     ],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What policy.save wrote.")],
+    other: Annotated[
+        Path | None, typer.Argument(metavar="[OTHER]", help="Compare the statements in both.")
+    ] = None,
     as_json: given.Json = False,
 ) -> None:
-    """Print a policy that was saved, written by run --out, or published by the service.
+    """Print a saved policy or result, or compare two statements.
 
-    Example: tacit show policy results/policy.json
+    A policy is what policy.save wrote, run --out, or what the service publishes.
+
+    Example: tacit show results/policy.json
+
+    Example: tacit show results
+
+    Example: tacit show before.json after.json
     """
+    if other is not None:
+        tell(_compared(file, other), as_json=as_json)
+    elif file.is_dir():
+        tell(_result(file), as_json=as_json)
+    else:
+        tell(_policy(file), as_json=as_json)
+
+
+def _result(folder: Path) -> Told:
+    """The result that a run wrote into a folder."""
+    from tacit.cli.result_lines import result_lines
+    from tacit.simulation.result import Result
+
+    result = Result.load(folder)
+    return Told(result.to_json, result_lines(result))
+
+
+def _compared(first: Path, second: Path) -> Told:
+    """What differs between the statements in two files."""
+    from tacit.privacy.comparison import compare_statements, read_statement
+
+    a, b = read_statement(first), read_statement(second)
+    compared = compare_statements(a, b)
+    return Told(
+        lambda: {"a": str(first), "b": str(second), **compared.to_json()},
+        _differences(compared, [f"A: {a.brief()} ({first})", f"B: {b.brief()} ({second})"]),
+    )
+
+
+def _differences(compared: StatementComparison, heads: Iterable[str]) -> Iterator[str]:
+    yield from heads
+    for difference in compared.differences:
+        mark = f"  [{difference.stronger} stronger]" if difference.stronger else ""
+        yield f"  {difference.words}{mark}"
+    yield from compared.verdict
+
+
+def _policy(file: Path) -> Told:
+    """A policy with its guarantee."""
     from tacit.learned_policy import load_policy
 
     learned = load_policy(file)
-    if as_json:
-        print(json.dumps(learned.to_json()))
-        return
-    say = speaker()
-    _head(say, learned)
+    return Told(learned.to_json, _policy_lines(file, learned))
+
+
+def _policy_lines(file: Path, learned: LearnedPolicy) -> Iterator[str | Line]:
+    yield from _head(learned)
     lines = list(_lines(learned))
     for line in lines[:MOST_LINES]:
         cells = (_cut(text, width) for text, width in zip(line, WIDTHS, strict=True))
-        say(f"  {'  '.join(cells)}".rstrip())
+        yield f"  {'  '.join(cells)}".rstrip()
     if len(lines) > MOST_LINES:
-        say(f"  ... and {len(lines) - MOST_LINES:,} more lines")
-        say(f"  tacit.load_policy({str(file)!r}).to_frame() has all of them", soft_wrap=False)
-    say("Privacy", style="bold")
-    for text in learned.guarantee.statement().split("\n"):
-        say(f"  {text}", soft_wrap=False)
+        yield f"  ... and {len(lines) - MOST_LINES:,} more lines"
+        more = f"  tacit.load_policy({str(file)!r}).to_frame() has all of them"
+        yield Line(more, wrap=True)
+    yield from privacy_lines(learned.guarantee.statement(), wrap=True)
 
 
-def _head(say: Callable[..., None], learned: LearnedPolicy) -> None:
+def _head(learned: LearnedPolicy) -> Iterator[str | Line]:
     about = learned.about
     by = " ".join(f"{word} {about[word]}" for word in ("agent", "problem", "task") if word in about)
-    say(f"Policy{', ' + by if by else ''}", style="bold", soft_wrap=False)
+    yield Line(f"Policy{', ' + by if by else ''}", style="bold", wrap=True)
     sizes = ", ".join(f"{size:,} {name}" for name, size in sorted(learned.sizes.items()))
-    say(f"  {sizes}, {learned.horizon:,} steps")
+    yield f"  {sizes}, {learned.horizon:,} steps"
     noisy = " (a released number, with noise)" if "data" in about else ""
-    say(f"  learned from {learned.users:,} users{noisy}; version {learned.publication.version:,}")
-    say(f"  SHA-256 {learned.digest}")
+    version = learned.publication.version
+    yield f"  learned from {learned.users:,} users{noisy}; version {version:,}"
+    yield f"  SHA-256 {learned.digest}"
 
 
 def _cut(text: str, width: int) -> str:
     return (text if len(text) <= width else text[: width - 3] + "...").ljust(width)
 
 
-Line = tuple[str, str, str]
+Row = tuple[str, str, str]
 
 
-def _lines(learned: LearnedPolicy) -> Iterator[Line]:
+def _lines(learned: LearnedPolicy) -> Iterator[Row]:
     """What to do, by state or input, steps that say the same together."""
     from tacit.policies.linear import LinearPolicy
     from tacit.policies.parametric import ScoredPolicy
@@ -112,7 +162,7 @@ def _lines(learned: LearnedPolicy) -> Iterator[Line]:
         yield from _spans(name, said)
 
 
-def _spans(name: str, said: Sequence[str]) -> Iterator[Line]:
+def _spans(name: str, said: Sequence[str]) -> Iterator[Row]:
     """One line for each stretch of steps that say the same."""
     first = 0
     for text, group in itertools.groupby(said):

@@ -1,130 +1,122 @@
-"""``tacit plan``: how many users it takes, before anybody is asked."""
+"""``tacit size``: how many users it takes, before anybody is asked."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli import options as given
-from tacit.cli.display import bar, speaker
-from tacit.cli.run import one_interrupt
+from tacit.cli.display import Line, Told, bar, one_interrupt, tell
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.agents.base import Agent
-    from tacit.sample_size.measure import Watch
     from tacit.sample_size.question import Question
-    from tacit.experiment import Experiment
-    from tacit.problems.base import Problem
     from tacit.sample_size.search import Watch
     from tacit.task.participation import Participation
     from tacit.task.task import Task
 
+SIZES = re.compile(r"(\d+)x(\d+)x(\d+)")
+"""States x actions x steps, in place of a problem."""
 
-@given.grouped
-def plan(
+
+def size(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="PROBLEM_OR_FILE", help="A problem, a deployment file; with sizes, the agent."
+            metavar="WHAT",
+            help="A problem, a deployment file, or states x actions x steps as in 12x4x7.",
         ),
     ],
     agent: Annotated[
         str | None, typer.Argument(metavar="[AGENT]", help="Left out: the file's.")
     ] = None,
-    problem_parameters: Annotated[
-        given.Pairs, typer.Option("-P", metavar="KEY=VALUE", help="Problem parameter.")
-    ] = None,
-    agent_parameters: Annotated[
-        given.Pairs, typer.Option("-A", metavar="KEY=VALUE", help="Agent parameter.")
-    ] = None,
+    problem_facts: given.ProblemFacts = None,
+    agent_facts: given.AgentFacts = None,
     epsilon: Annotated[
-        Any, typer.Option(metavar="NUMBERS", help="To try, as in 1,2,4 (default: 0.5 to 8).")
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="To try, as in 1,2,4 (default: 0.5 to 8).",
+            rich_help_panel="Facts",
+        ),
     ] = None,
-    delta: given.Privacy = None,
-    *,
-    rule: given.Rule,
-    share: Annotated[float, given.number("Of the gap from the baseline to the best policy.")] = 0.5,
-    users: Annotated[int | None, given.count("A population to judge.")] = None,
-    states: Annotated[int | None, given.count("Without a problem: how many.")] = None,
-    actions: Annotated[int | None, given.count("Likewise.")] = None,
-    horizon: Annotated[int | None, given.count("Likewise, steps.")] = None,
-    runs: Annotated[int, given.count("Simulations of each kind.")] = 8,
-    seed: given.Seed = 0,
-    most: Annotated[int | None, given.count("Largest number of users simulated.")] = None,
-    seconds: Annotated[float, given.number("About how long, compiling apart.")] = 60.0,
-    workers: given.Workers = None,
+    delta: given.Delta = None,
+    return_facts: given.RuleFacts = None,
     reveal: given.Reveal = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw users against epsilon.")
-    ] = None,
+    share: Annotated[
+        float, given.number("Of the gap from the baseline to the best policy.", "Size")
+    ] = 0.5,
+    people: Annotated[int | None, given.count("A population to judge.", "Size")] = None,
+    runs: Annotated[int, given.count("Simulations of each kind.", "Size")] = 8,
+    seed: given.Seed = 0,
+    most: Annotated[int | None, given.count("Largest number of users simulated.", "Size")] = None,
+    seconds: Annotated[float, given.number("About how long, compiling apart.", "Size")] = 60.0,
+    plot: given.Plot = None,
     as_json: given.Json = False,
+    workers: given.Workers = None,
 ) -> None:
-    """How many users until learning pays, and the least epsilon that does, by simulation.
+    """How many users until learning pays, and at which epsilon.
 
-    With a deployment file, or sizes only, on random problems of the same size.
+    By simulation; of a deployment file that names no problem, or of sizes only, on random problems
+    of that size.
 
-    Example: tacit plan river-swim tacit-joint --users 1e4 --plot plan.png
+    Example: tacit size river-swim tacit-joint --people 1e4 --plot size.png
 
-    Example: tacit plan coach.toml
+    Example: tacit size coach.toml
 
-    Example: tacit plan tacit-local --states 12 --actions 4 --horizon 7
+    Example: tacit size 12x4x7 tacit-local
 
-    Example: tacit plan river-swim tacit-local --participations 30
+    Example: tacit size river-swim tacit-local -R participations=30
     """
     from tacit.sample_size import Limits, sample_size
     from tacit.simulation.plot import check_target
 
     if plot is not None:
         check_target(plot)
-    named = _Named(problem_parameters, agent_parameters, epsilon, delta, rule.rule())
-    sizes = {"states": states, "actions": actions, "horizon": horizon}
-    sizes_given = {key: n for key, n in sizes.items() if n is not None}
-    asked = named.read(what, agent, sizes_given)
+    rule = given.rule_of(return_facts)
+    asker = _Asker(problem_facts, agent_facts, _levels(epsilon), delta, rule)
+    asked = asker.question(what, agent)
     if not as_json:
-        _rule(asked, named)
+        _say_rule_of_thumb(asked, asker)
     with one_interrupt(), _bar(seconds, quiet=as_json) as progress:
         found = sample_size(
             asked.experiments(runs, seed, reveal or ()),
             share=share,
-            people=users if users is not None else asked.users,
-            epsilons=named.levels,
+            people=people if people is not None else asked.users,
+            epsilons=asker.levels,
             limits=Limits(most, seconds),
             workers=workers,
             progress=progress,
         )
     files = [] if plot is None else [found.plot(plot)]
-    if as_json:
-        print(json.dumps(found.to_json()))
-    else:
-        say = speaker()
-        for line in found.lines():
-            say(line, soft_wrap=False)
-        for file in files:
-            say(f"wrote {file}")
+    lines = (Line(line, wrap=True) for line in found.lines())
+    tell(Told(found.to_json, lines, files), as_json=as_json)
     if found.interrupted:
         raise typer.Exit(130)
 
 
-def _rule(asked: Question, named: _Named) -> None:
+def _levels(epsilon: str | None) -> list[float] | None:
+    """The epsilons to try."""
+    return None if epsilon is None else given.several(epsilon, "--epsilon", given.real)
+
+
+def _say_rule_of_thumb(asked: Question, asker: _Asker) -> None:
     """Say on stderr what the agent's own rule asks for, at each epsilon, before anything is run."""
     from tacit.task.task import Task
 
     agent, task = asked.agent, asked.task or asked.problem
-    if isinstance(agent, str):
-        return
-    public = task if isinstance(task, Task) else named.told(task.task(users=1), agent)
-    levels, found = named.levels, []
+    public = task if isinstance(task, Task) else asker.told(task.task(users=1), agent)
+    levels, found = asker.levels, []
     for epsilon in levels or [agent.parameters().get("epsilon", 1.0)]:
         tried = dataclasses.replace(agent, epsilon=epsilon) if levels else agent  # type: ignore[type-var]
         needed = tried.users_needed(public) if public.family == "tabular" else None
@@ -136,48 +128,12 @@ def _rule(asked: Question, named: _Named) -> None:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    problem: Problem | Task
-    agent: Agent | str
-    task: Task | None = None
-    users: int | None = None
-    rule: Participation | int = 1  # besides what a task says itself
+class _Asker:
+    """What the options say of the question."""
 
-    def experiments(
-        self, runs: int = 8, seed: int = 0, reveal: Iterable[str] = ()
-    ) -> Experiment | tuple[Experiment, ...]:
-        """What is simulated: the problem, or random ones of its size."""
-        from tacit.experiment import Experiment
-        from tacit.sample_size import random_experiments
-        from tacit.task.participation import Participation
-        from tacit.task.task import Task
-
-        rule = Participation.of(self.rule)
-        if isinstance(self.problem, Task):
-            if tuple(reveal) or rule != Participation():
-                raise InvalidInput(
-                    "a task says itself what is revealed and how often people take part"
-                )
-            return random_experiments(self.problem, self.agent, runs, seed)
-        return Experiment(
-            problem=self.problem,
-            agent=self.agent,  # type: ignore[arg-type]
-            episodes=1,
-            runs=runs,
-            seed=seed,
-            reveal=frozenset(reveal),
-            participation=rule,
-            task=self.task,
-        )
-
-
-@dataclass(frozen=True)
-class _Named:
-    """The options that say what is simulated."""
-
-    problem_parameters: given.Pairs
-    agent_parameters: given.Pairs
-    epsilon: str | None
+    problem_facts: given.Pairs
+    agent_facts: given.Pairs
+    levels: list[float] | None
     delta: float | None
     rule: Participation
 
@@ -189,111 +145,62 @@ class _Named:
             return task
         return dataclasses.replace(task, rule=self.rule.decided(agent.teaches(task)))
 
-    @property
-    def levels(self) -> list[float] | None:
-        """The epsilons to try."""
-        if self.epsilon is None:
-            return None
-        return given.several(self.epsilon, "--epsilon", given.real)
-
-    def read(self, what: str, agent: str | None, sizes: dict[str, int]) -> Question:
-        """A file, a problem, or sizes."""
-        if what.endswith(".toml"):
-            return self._file(Path(what), agent, sizes)
-        if sizes:
-            return self._sizes(what, agent, sizes)
-        if agent is None:
-            raise InvalidInput(
-                f"tacit plan {what} needs an agent, as in tacit plan river-swim tacit-joint; "
-                "a deployment file (.toml) names its own"
-            )
+    def question(self, what: str, agent: str | None) -> Question:
+        """Of a file, of sizes, or of a problem."""
         from tacit.sample_size.question import Question
 
-        problem = self._case(what, agent).problem()
-        return Question(problem, self._agent(what, agent), rule=self.rule)
+        if what.endswith(".toml"):
+            return self._of_file(Path(what), agent)
+        if agent is None:
+            raise InvalidInput(
+                f"tacit size {what} needs an agent, as in tacit size river-swim tacit-joint; "
+                "a deployment file (.toml) names its own"
+            )
+        if sizes := SIZES.fullmatch(what):
+            return self._of_sizes(*map(int, sizes.groups()), agent)
+        problem = given.chosen_problem(what, agent, self.problem_facts)
+        return Question(problem, self._agent(agent), rule=self.rule)
 
-    def _case(self, problem: str, agent: str) -> given.Case:
+    def _agent(self, name: str) -> Agent:
         from tacit.agents.catalogue import agents
 
-        private = "epsilon" in agents.entry(agent).parameters
+        private = "epsilon" in agents.entry(name).parameters
         if self.levels is not None and not private:
-            raise InvalidInput(f"{agent} takes no epsilon: leave it out")
-        in_pairs = any(pair.startswith("epsilon=") for pair in self.agent_parameters or ())
+            raise InvalidInput(f"{name} takes no epsilon: leave it out")
+        in_pairs = any(pair.startswith("epsilon=") for pair in self.agent_facts or ())
         level = (self.levels or [1.0])[0] if private and not in_pairs else None
-        pairs = self.problem_parameters, self.agent_parameters
-        return given.Case(problem, agent, *pairs, level, self.delta)
+        return given.chosen_agent(name, self.agent_facts, level, self.delta)
 
-    def _agent(self, problem: str, agent: str) -> Agent:
-        return self._case(problem, agent).agent()
-
-    def _sizes(self, what: str, agent: str | None, sizes: dict[str, int]) -> Question:
+    def _of_sizes(self, states: int, actions: int, steps: int, agent: str) -> Question:
         from tacit.sample_size.question import Question
         from tacit.task.task import Task
 
-        if agent is not None:
-            raise InvalidInput(
-                f"sizes go without a problem: leave {what} out, or give it parameters with -P"
-            )
-        missing = {"states", "actions", "horizon"} - sizes.keys()
-        if missing:
-            raise InvalidInput(f"sizes need --{', --'.join(sorted(missing))} too")
-        tables = {key: sizes[key] for key in ("states", "actions")}
-        task = Task("tabular", sizes["horizon"], tables, homogeneous=True, users=1)
-        learner = self._agent("random-mdp", what)
+        if self.problem_facts:
+            raise InvalidInput("sizes say all of the problem: leave -P out")
+        tables = {"states": states, "actions": actions}
+        task = Task("tabular", steps, tables, homogeneous=True, users=1)
+        learner = self._agent(agent)
         return Question(self.told(task, learner), learner)
 
-    def _file(self, path: Path, agent: str | None, sizes: dict[str, int]) -> Question:
-        if sizes or self.problem_parameters:
-            raise InvalidInput(f"{path} says the sizes itself: leave them and -P out")
+    def _of_file(self, path: Path, agent: str | None) -> Question:
+        if self.problem_facts:
+            raise InvalidInput(f"{path} says the sizes itself: leave -P out")
         asked = _reader()(path, self.rule)
-        if agent is None and (self.agent_parameters or self.delta is not None):
+        if agent is None and (self.agent_facts or self.delta is not None):
             raise InvalidInput(f"{path} says the agent itself: change it there, or name an agent")
         if agent is None:
             return asked
-        return dataclasses.replace(asked, agent=self._agent("random-mdp", agent))
+        return dataclasses.replace(asked, agent=self._agent(agent))
 
 
 def _reader() -> Callable[[Path, Participation], Question]:
     """What reads a deployment file: the service's, found by its entry point."""
     from importlib.metadata import entry_points
 
-    task, people = deployment.task, dict(deployment.settings.fleet)
-    coming = task.users
-    if task.rule is not None and task.rule.teaches != "first" and task.rule.times is not None:
-        coming = max(1, task.users // task.rule.times)  # people, each of whom comes so often
-    if "problem" not in people:
-        return _Asked(task, deployment.agent, None, coming)
-    found = fleet_population(people, deployment.folder, task)
-    problem: Problem = found.problem if isinstance(found, Searchers) else found.problems[0]
-    return _Asked(problem, deployment.agent, task, coming)
-
-
-def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | None]:
-    """Whether a deployment's population is enough at its epsilon, by a few seconds of simulation.
-
-    In a sentence that warns where it is not shown to be, and as JSON; None if nothing was run.
-    """
-    from tacit.forecast import few_users
-    from tacit.sample_size import Limits, sample_size
-
-    try:
-        asked = of_deployment(deployment)
-        found = sample_size(
-            asked.experiments(),
-            people=asked.users,
-            epsilons=[deployment.agent.parameters()["epsilon"]],
-            limits=Limits(asked.users, CHECK_SECONDS),
-        )
-    except InvalidInput as refused:
-        return f"Outlook: not simulated ({refused})", None
-    few = few_users(deployment.task, deployment.agent)
-    runs = f"{found.runs} simulated runs on {found.simulated}"
-    said = f"{found.verdict} (With 95% confidence, by {runs}.)"
-    said += f" Besides, {few}." if few else ""
-    if not found.warning:
-        return f"Outlook: {said}", found.to_json()
-    more = f"`tacit plan {path}` takes its time over it and tries other epsilons"
-    return f"Warning: {said} {more}.", found.to_json()
+    for point in entry_points(group="tacit.experiments", name="deployment"):
+        read: Callable[[Path, Participation], Question] = point.load()
+        return read
+    raise InvalidInput("a deployment file is read by the service, which is not installed")
 
 
 @contextmanager

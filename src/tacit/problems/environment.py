@@ -241,9 +241,13 @@ def _narrowed(
 
 
 def _in_file(name: str) -> Any:
-    """A name in a file; a function without arguments, or a class, makes the thing."""
+    """A name in a file; a function without arguments, a class or an id makes the thing."""
+    import gymnasium
+
     path, _, wanted = name.rpartition(":")
     module = _load(Path(path))
+    if wanted in gymnasium.registry:  # an id that the file registers
+        return gymnasium.make(wanted)
     if not hasattr(module, wanted):
         names = [known for known in vars(module) if not known.startswith("_")]
         raise InvalidInput(f"{module.__file__} has no {wanted!r}{suggestion(wanted, names)}")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tacit.agents.base import Agent
+from tacit.errors import InvalidInput
+from tacit.experiment import Experiment
 from tacit.problems.base import Problem
+from tacit.sample_size.random_problems import random_experiments
 from tacit.task.participation import Participation
 from tacit.task.task import Task
 
@@ -23,7 +27,29 @@ class Question:
     """
 
     problem: Problem | Task
-    agent: Agent | str
+    agent: Agent
     task: Task | None = None
     users: int | None = None
     rule: Participation | int = 1
+
+    def experiments(
+        self, runs: int = 8, seed: int = 0, reveal: Iterable[str] = ()
+    ) -> Experiment | tuple[Experiment, ...]:
+        """What is simulated: the problem, or random ones of its size."""
+        rule = Participation.of(self.rule)
+        if isinstance(self.problem, Task):
+            if tuple(reveal) or rule != Participation():
+                raise InvalidInput(
+                    "a task says itself what is revealed and how often people take part"
+                )
+            return random_experiments(self.problem, self.agent, runs, seed)
+        return Experiment(
+            problem=self.problem,
+            agent=self.agent,
+            episodes=1,
+            runs=runs,
+            seed=seed,
+            reveal=frozenset(reveal),
+            participation=rule,
+            task=self.task,
+        )

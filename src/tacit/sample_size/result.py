@@ -114,7 +114,7 @@ class SampleSize:
         return "" if self.users is None or served else self.verdict
 
     def to_json(self) -> dict[str, Any]:
-        """The object ``tacit plan --json`` prints."""
+        """The object ``tacit size --json`` prints."""
         return {
             "tacit": __version__,
             "simulated": self.simulated,

@@ -278,7 +278,7 @@ def _sized(experiment: Experiment, agent: Agent, users: int) -> Experiment:
         if experiment.participation.times is None:
             raise InvalidInput(
                 "here everybody comes as often as they may, so any number of times will not do: "
-                "say how often (participation=5, --participations 5)"
+                "say how often (participation=5, -R participations=5)"
             )
         episodes = users * experiment.participation.times
         how = dataclasses.replace(how, people=users)

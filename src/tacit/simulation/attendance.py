@@ -180,7 +180,7 @@ def attend(
         if rule.times is None:
             raise InvalidInput(
                 "people must be given where they may come any number of times: people=1000, or "
-                "--people 1000"
+                "-R people=1000"
             )
         people = math.ceil(participations / rule.times)
     people = integer(people, "people", low=1, high=participations)

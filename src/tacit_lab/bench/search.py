@@ -44,7 +44,7 @@ def report(quick: bool, peer: Path | None, watch: Callable[[str], None]) -> dict
             for p in result.policies
         ]
         rows.append(_row(name, result.guarantee.brief(), found))
-    missing = f"{PEER} was not measured: --peer-python PATH names a Python that has it"
+    missing = f"{PEER} was not measured: -O peer_python=PATH names a Python that has it"
     if peer is not None:
         try:
             found = []

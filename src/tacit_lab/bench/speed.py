@@ -108,7 +108,7 @@ class Timed:
 def report(
     contest: SpeedContest, quick: bool, peer_python: Path | None, watch: Callable[[str], None]
 ) -> dict[str, Any]:
-    """A contest in plain values, as ``tacit bench --json`` prints it."""
+    """A contest in plain values, as ``tacit reproduce bench --json`` prints it."""
     rounds = 1 if quick else 5
     timed, missing = measure(contest, rounds, peer_python, watch)
     ratios = [one.ratio(timed[0]) for one in timed]

@@ -24,12 +24,11 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.problems.catalogue import make_problem
 from tacit.problems.tabular import TabularMDP
 from tacit.util.intervals import Interval, mean_interval
-from tacit_lab.sweep.estimate import TimeLeft, duration
 from tacit_lab.sweep.grid import Planned, plan
 from tacit_lab.sweep.pool import Done, run_on_processes
-from tacit_lab.sweep.run import SweepProgress, settle
+from tacit_lab.sweep.run import SweepProgress, run_all
 from tacit_lab.sweep.spec import CHOOSING_SEEDS_FROM, Choose, Spec, SweepCase
-from tacit_lab.sweep.store import Finished
+from tacit_lab.sweep.store import ResultStore
 from tacit_lab.sweep.task import SweepTask
 
 EPSILON, DELTA = 3.0, 1e-5
@@ -141,7 +140,7 @@ class ArenaOutcome:
 
 
 def report(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> dict[str, Any]:
-    """An arena in plain values, as ``tacit bench --json`` prints it."""
+    """An arena in plain values, as ``tacit reproduce bench --json`` prints it."""
     seeds, outcome = Seeds.of(quick), measure(arena, quick, workers, watch)
     return {
         "family": arena.family,
@@ -171,14 +170,12 @@ def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None
             yield done
 
     def tell(now: SweepProgress) -> None:
-        left = now.seconds_left
-        guess = "" if left is None else f", about {duration(left)} left"
-        watch(f"{arena.family}: {now.done + len(now.failures):,} of {now.total:,} runs{guess}")
+        watch(f"{arena.family}: {now.done + len(now.failures):,} of {now.total:,} runs")
 
     with TemporaryDirectory() as folder:
-        finished = Finished(Path(folder))
-        work = SweepProgress(finished, run, TimeLeft(workers), tell)
-        for item in settle(planned, choose, work):
+        finished = ResultStore(Path(folder))
+        work = SweepProgress(finished, run, tell)
+        for item in run_all(planned, choose, work):
             tasks = [SweepTask(item.configuration.at(seed)) for seed in item.seeds]
             if all(task in finished for task in tasks):
                 outcomes = [finished.outcome(task) for task in tasks]

@@ -1,8 +1,8 @@
-"""What a study finds: values of policies by people and epsilon, and what they beat."""
+"""What a case study finds: values of policies by people and epsilon, and what they beat."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 from tacit.agents.catalogue import make_agent
 from tacit.experiment import Experiment
 from tacit.logs.offline import OfflineResult
-from tacit.logs.prior import Prior
+from tacit.logs.prior import LogPrior
 from tacit.policies.base import Policy
 from tacit.policies.parametric import ScoredPolicy
 from tacit.policies.tabular import TabularPolicy
@@ -22,8 +22,8 @@ from tacit.simulation.attendance import Attendance
 from tacit.task.participation import Participation
 from tacit.util.intervals import Interval, mean_interval
 
-Rule = Literal["mostly", "surely"]
-RULES: dict[Rule, str] = {
+WinCriterion = Literal["mostly", "surely"]
+WIN_CRITERIA: dict[WinCriterion, str] = {
     "mostly": "at least 9 of 10 runs end with a policy that is worth more",
     "surely": "the mean of the runs is worth more, with 95% confidence",
 }
@@ -57,7 +57,7 @@ class Outcome:
         """In how many runs the policy is worth more."""
         return sum(value > limit for value in self.values)
 
-    def wins(self, limit: float, rule: Rule) -> bool:
+    def wins(self, limit: float, rule: WinCriterion) -> bool:
         """Whether the agent beats a limit."""
         if rule == "surely":
             return self.mean.low > limit
@@ -154,7 +154,7 @@ def head_start(
     first = max(1, users // 10)
     lost = np.zeros((2, len(logs)))
     for run, made in enumerate(logs):
-        for row, prior in zip(lost, (None, Prior.of(made)), strict=True):
+        for row, prior in zip(lost, (None, LogPrior.of(made)), strict=True):
             found = Experiment(
                 problem=problem,
                 agent=agent,
@@ -169,7 +169,7 @@ def head_start(
 
 
 def needed(
-    outcomes: Sequence[Outcome], limit: float, rule: Rule = "mostly"
+    outcomes: Sequence[Outcome], limit: float, rule: WinCriterion = "mostly"
 ) -> dict[tuple[str, float], int | None]:
     """By agent and epsilon, from how many people on a limit is beaten.
 
@@ -185,3 +185,78 @@ def needed(
                 break
             found[key] = outcome.people
     return found
+
+
+Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
+"""Names of the columns, and rows of words and intervals."""
+
+FILE = "study.json"
+ONLY_ON_THE_PAGE = ("notes", "tables")
+"""What ``tacit reproduce --json`` leaves out of the findings."""
+
+
+def findings(
+    name: str,
+    references: Mapping[str, float],
+    limit: str,
+    rule: WinCriterion,
+    outcomes: Sequence[Outcome],
+    starts: Sequence[HeadStart],
+    notes: Sequence[str],
+    more: Mapping[str, Table] | None = None,
+) -> dict[str, Any]:
+    """Everything that was found in one world, as plain values.
+
+    Args:
+        name: of the world.
+        references: values without learning, and at best.
+        limit: the reference that is to be beaten.
+        rule: what beating it means.
+        outcomes: values of what was learned.
+        starts: what first users lose, without a log and with one, by people in the log.
+        notes: what a reader has to know.
+        more: further tables, by heading.
+    """
+    bar = references[limit]
+    names = ["people in the log", "first users online", "regret per user", "with the log"]
+    rows = [[f"{one.people:,}", f"{one.users:,}", one.without, one.prior] for one in starts]
+    begins = f"tacit-joint that begins with a log, both at epsilon {outcomes[0].epsilon:g}"
+    return {
+        "study": name,
+        "references": references,
+        "beat": limit,
+        "rule": WIN_CRITERIA[rule],
+        "outcomes": [one.to_json(bar) for one in outcomes],
+        "people_needed": [
+            {"agent": agent, "epsilon": level, "people": n}
+            for (agent, level), n in needed(outcomes, bar, rule).items()
+        ],
+        "head_start": [
+            {
+                "people": one.people,
+                "users": one.users,
+                "regret_per_user": vars(one.without),
+                "with_prior": vars(one.prior),
+            }
+            for one in starts
+        ],
+        "notes": notes,
+        "tables": {
+            heading: [names, [[vars(x) if isinstance(x, Interval) else x for x in r] for r in rows]]
+            for heading, (names, rows) in {**(more or {}), begins: (names, rows)}.items()
+        },
+    }
+
+
+def collect(
+    outcomes: Iterable[Outcome],
+    start: Callable[[int, float], HeadStart],
+    watch: Callable[[Outcome], None],
+) -> tuple[list[Outcome], list[HeadStart]]:
+    """All outcomes, each told when it is there, and a head start for each number of people."""
+    found = []
+    for one in outcomes:
+        watch(one)
+        found.append(one)
+    people = dict.fromkeys(one.people for one in found)
+    return found, [start(n, found[0].epsilon) for n in people]

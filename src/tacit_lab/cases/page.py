@@ -1,8 +1,9 @@
-"""One page about a study: values against people and epsilon, what is beaten, and what is not."""
+"""One page about a case study: values against people and epsilon, and what they beat."""
 
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,74 +11,75 @@ from typing import Any
 from tacit._version import __version__
 from tacit.errors import need
 from tacit.privacy.sentences import NOBODY
-from tacit_lab.cases.outcome import RULES, Outcome, Rule, needed
-from tacit_lab.report.page import asset, templates
+from tacit.util.files import read_json
+from tacit.util.intervals import Interval
+from tacit_lab.cases.outcome import FILE
+from tacit_lab.report.page import asset, page_file, templates, write_text
 from tacit_lab.report.sections import number
 
 
-def write_study(
-    path: str | Path,
-    title: str,
-    outcomes: Sequence[Outcome],
-    references: Mapping[str, float],
-    limit: str,
-    rule: Rule,
-    notes: Sequence[str],
-    tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]] | None = None,
-) -> Path:
-    """Write the page.
-
-    Args:
-        path: of the file.
-        title: of the study.
-        outcomes: what was found.
-        references: values without learning, and at best.
-        limit: the reference that is to be beaten.
-        rule: what beating it means.
-        notes: what a reader has to know.
-        tables: further tables, by heading: names of the columns and rows.
-    """
+def write_study(folder: str | Path, out: str | Path | None = None) -> Path:
+    """Write the page about a folder that ``tacit reproduce --out`` made of the coach or clinic."""
     need("a page about a study", "report")
-    bar = references[limit]
+    found = read_json(Path(folder) / FILE, f"{folder} holds no case study: it has no {FILE}")
+    references = found["references"]
     rows = [
         [
-            one.agent,
-            f"{one.people:,}",
-            f"{one.epsilon:g}",
-            one.mean,
-            f"{one.beats(bar)} of {len(one.values)}",
+            one["agent"],
+            f"{one['people']:,}",
+            f"{one['epsilon']:g}",
+            _mean(one),
+            f"{one['beats']} of {one['runs']}",
         ]
-        for one in outcomes
+        for one in found["outcomes"]
     ]
     from_ = [
-        [agent, f"{epsilon:g}", "never, up to what was tried" if n is None else f"{n:,}"]
-        for (agent, epsilon), n in needed(outcomes, bar, rule).items()
+        [one["agent"], f"{one['epsilon']:g}", _people(one["people"])]
+        for one in found["people_needed"]
     ]
+    tables = {
+        heading: (names, [[_cell(cell) for cell in row] for row in rows])
+        for heading, (names, rows) in found["tables"].items()
+    }
     page = (
         templates()
         .get_template("study.html")
         .render(
-            title=title,
+            title=f"The {found['study']}",
             version=__version__,
-            picture=_picture(outcomes, references),
+            picture=_picture(found["outcomes"], references),
             references=[[name, number(value)] for name, value in references.items()],
             rows=rows,
             from_=from_,
-            limit=limit,
-            rule=RULES[rule],
-            notes=[*notes, f"Everything here was simulated: {NOBODY}."],
-            tables=tables or {},
+            limit=found["beat"],
+            rule=found["rule"],
+            notes=[*found["notes"], f"Everything here was simulated: {NOBODY}."],
+            tables=tables,
             css=asset("page.css"),
         )
     )
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    part.write_text(str(page), encoding="utf-8")
-    part.replace(target)
-    return target
+    return write_text(page_file(folder, out), str(page))
 
 
-def _picture(outcomes: Sequence[Outcome], references: Mapping[str, float]) -> str:
+def _people(number: int | None) -> str:
+    return "never, up to what was tried" if number is None else f"{number:,}"
+
+
+def _mean(outcome: Mapping[str, Any]) -> Interval:
+    low, high = outcome["value"]["ci95"]
+    return _interval(outcome["value"]["mean"], low, high)
+
+
+def _interval(value: float, low: float | None, high: float | None) -> Interval:
+    """As it was; one run has no bounds."""
+    return Interval(value, -math.inf if low is None else low, math.inf if high is None else high)
+
+
+def _cell(cell: Any) -> Any:
+    return _interval(**cell) if isinstance(cell, dict) else cell
+
+
+def _picture(outcomes: Sequence[Mapping[str, Any]], references: Mapping[str, float]) -> str:
     """Values against epsilon, a line per agent and number of people, as SVG."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -88,12 +90,12 @@ def _picture(outcomes: Sequence[Outcome], references: Mapping[str, float]) -> st
     for name, value in references.items():
         axes.axhline(value, color="0.6", lw=1, ls=":")
         axes.annotate(name, (0.01, value), xycoords=("axes fraction", "data"), fontsize=8)
-    for key in dict.fromkeys((o.agent, o.people) for o in outcomes):
-        same = sorted((o for o in outcomes if (o.agent, o.people) == key), key=lambda o: o.epsilon)
-        x, mean = [o.epsilon for o in same], [o.mean for o in same]
-        middle = [m.value for m in mean]
-        axes.plot(x, middle, "o-", label=f"{key[0]}, {key[1]:,} people")
-        if all(len(o.values) > 1 for o in same):
+    for agent, people in dict.fromkeys((o["agent"], o["people"]) for o in outcomes):
+        same = [o for o in outcomes if (o["agent"], o["people"]) == (agent, people)]
+        same.sort(key=lambda o: o["epsilon"])
+        x, mean = [o["epsilon"] for o in same], [_mean(o) for o in same]
+        axes.plot(x, [m.value for m in mean], "o-", label=f"{agent}, {people:,} people")
+        if all(o["runs"] > 1 for o in same):
             axes.fill_between(x, [m.low for m in mean], [m.high for m in mean], alpha=0.2)
     axes.set_xscale("log")
     axes.set_xlabel("epsilon")

@@ -1,4 +1,4 @@
-"""``tacit bench``: speed and utility side by side."""
+"""``tacit reproduce bench``: speed, utility and search, tacit beside others."""
 
 from __future__ import annotations
 
@@ -7,80 +7,98 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from tacit._version import __version__
-from tacit.cli.display import speaker
-from tacit.cli.options import Json, Processes, cores
-from tacit.cli.run import one_interrupt
+from tacit.cli.display import one_interrupt, speaker
+from tacit.cli.options import cores
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    Say = Callable[..., None]
+    Watch = Callable[[str], None]
+
+PARTS = {
+    "bench": ("speed", "utility", "search"),
+    "bench/speed": ("speed",),
+    "bench/utility": ("utility",),
+    "bench/search": ("search",),
+}
+
+
+def _python(text: str, option: str) -> Path:
+    path = Path(text)
+    if not path.exists():
+        raise InvalidInput(f"{option}={path}: there is no such file")
+    return path
+
+
+READ = {"peer_python": _python}
+
 
 def bench(
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, one round.")] = False,
-    peer_python: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="A Python that has rlberry-scool or stable-baselines3, to measure it as well.",
-        ),
-    ] = None,
-    workers: Processes = None,
-    as_json: Json = False,
+    what: str,
+    options: dict[str, Any],
+    *,
+    quick: bool,
+    workers: int | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
-    """Speed and utility side by side: tacit, loops by hand, rlberry-scool; all agents.
-
-    Example: tacit bench --quick
-    """
-    from tacit.util.files import made_with
+    """Measure the parts that are asked for, and say what was found."""
+    from tacit.util.durations import in_words
+    from tacit.util.files import made_with, make_folder, write_json
     from tacit_lab.bench import search, speed, utility
 
-    if peer_python is not None and not peer_python.exists():
-        raise InvalidInput(f"--peer-python {peer_python}: there is no such file")
-    count = cores(workers)
-    began = time.perf_counter()
+    peer, count, began = options.get("peer_python"), cores(workers), time.perf_counter()
+    measure: dict[str, Callable[[Watch], Any]] = {
+        "speed": lambda watch: [speed.report(c, quick, peer, watch) for c in speed.contests(quick)],
+        "utility": lambda watch: [utility.report(a, quick, count, watch) for a in utility.ARENAS],
+        "search": lambda watch: search.report(quick, peer, watch),
+    }
     with one_interrupt(), _status() as watch:
-        contests, arenas = speed.contests(quick), utility.ARENAS
-        report = {
-            "tacit": __version__,
-            "quick": quick,
-            **made_with(),
-            "speed": [speed.report(contest, quick, peer_python, watch) for contest in contests],
-            "utility": [utility.report(arena, quick, count, watch) for arena in arenas],
-            "search": search.report(quick, peer_python, watch),
-        }
+        report = {"tacit": __version__, "quick": quick, **made_with()}
+        report |= {part: measure[part](watch) for part in PARTS[what]}
     report["timing"] = {"seconds": time.perf_counter() - began, "workers": count}
+    if out is not None:
+        make_folder(out)
+        write_json(out / "bench.json", report)
     if as_json:
         print(json.dumps(report, allow_nan=False))
-    else:
-        _print(speaker(), report)
+        return
+    say = speaker()
+    for part, told in (("speed", _speed), ("utility", _utility), ("search", _search)):
+        if part in report:
+            told(say, report[part])
+    say(f"\nmeasured in {in_words(round(report['timing']['seconds']))}")
 
 
-def _print(say: Callable[..., None], report: dict[str, Any]) -> None:
-    from tacit_lab.bench import speed, utility
-    from tacit_lab.sweep.estimate import duration
+def _speed(say: Say, contests: list[dict[str, Any]]) -> None:
+    from tacit_lab.bench.speed import PEER
 
     say(
         "[bold]Speed[/bold]: processor time per episode, all contenders in turns; ratios are the "
         "result, times depend on the machine",
         markup=True,
     )
-    for contest in report["speed"]:
+    for contest in contests:
         say(_speed_table(contest), soft_wrap=False)
         for line in contest["not_equal"]:
             say(f"  not equal: {line}")
         if contest["missing"]:
             say(f"  {contest['missing']}")
-    if not any(row["who"] == speed.PEER for c in report["speed"] for row in c["contenders"]):
+    if not any(row["who"] == PEER for contest in contests for row in contest["contenders"]):
         say(
-            f"{speed.PEER} was not measured: --peer-python PATH names a Python that has it "
-            f"(a virtual environment with: pip install {speed.PEER})"
+            f"{PEER} was not measured: -O peer_python=PATH names a Python that has it "
+            f"(a virtual environment with: pip install {PEER})"
         )
+
+
+def _utility(say: Say, arenas: list[dict[str, Any]]) -> None:
+    from tacit_lab.bench import utility
+
     tried = ", ".join(f"{scale:g}" for scale in utility.SCALES)
     say(
         f"\n[bold]Utility[/bold]: regret as a share of the baseline's (0: the optimum, 1: no "
@@ -90,13 +108,15 @@ def _print(say: Callable[..., None], report: dict[str, Any]) -> None:
         "reported",
         markup=True,
     )
-    for arena in report["utility"]:
+    for arena in arenas:
         say(_utility_table(arena), soft_wrap=False)
         if arena["myopic"] is not None:
             say(f"  knowing all rewards and looking one step ahead: {arena['myopic']:.3g}")
         for agent, error in arena["failed"].items():
             say(f"  failed: {agent}: {error}")
-    found = report["search"]
+
+
+def _search(say: Say, found: dict[str, Any]) -> None:
     say(
         f"\n[bold]Search[/bold]: return of the final policy on {found['environment']} after "
         f"{found['episodes']:,} episodes, mean and worst over seeds",
@@ -106,7 +126,6 @@ def _print(say: Callable[..., None], report: dict[str, Any]) -> None:
         say(f"  {row['who']}, {row['guarantee']}: {row['mean']:.1f} (worst {row['worst']:.1f})")
     if found["missing"]:
         say(f"  {found['missing']}")
-    say(f"\nmeasured in {duration(report['timing']['seconds'])}")
 
 
 def _speed_table(contest: dict[str, Any]) -> Table:

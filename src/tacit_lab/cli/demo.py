@@ -41,7 +41,7 @@ def demo(
     ),
     as_json: given.Json = False,
 ) -> None:
-    """The two-minute tour: watch agents learn, see their regret, read what was guaranteed.
+    """The two-minute tour: see agents learn, and what was promised.
 
     Example: tacit demo
     """

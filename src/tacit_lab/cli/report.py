@@ -15,7 +15,9 @@ from tacit.cli.options import Json
 def report(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="Folder of a sweep, of a run, of runs, or of a log."),
+        typer.Argument(
+            metavar="DIR", help="Folder of a sweep, of a run, of runs, of a log, or of a case."
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -25,17 +27,27 @@ def report(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Results as one self-contained HTML file: curves, price of privacy, guarantees.
+    """Results as one self-contained HTML file.
+
+    Curves, price of privacy, guarantees.
 
     Of what tacit offline --out wrote: what the policy is worth, what it says, what was guaranteed.
+    Of what tacit reproduce coach --out or clinic --out wrote: values, and what they beat.
 
     Example: tacit report results/
     """
     from tacit.logs.files import RELEASE
+    from tacit_lab.cases.outcome import FILE
+    from tacit_lab.cases.page import write_study
     from tacit_lab.report.log_page import write_page
     from tacit_lab.report.page import write_report
 
-    target = (write_page if (folder / RELEASE).exists() else write_report)(folder, out)
+    write = write_report
+    if (folder / RELEASE).exists():
+        write = write_page
+    elif (folder / FILE).exists():
+        write = write_study
+    target = write(folder, out)
     if as_json:
         print(json.dumps({"file": str(target), "bytes": target.stat().st_size}))
     else:

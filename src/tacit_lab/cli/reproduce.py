@@ -1,19 +1,19 @@
-"""``tacit reproduce``: a figure of a paper, and whether its claims hold; ``tacit list figures``."""
+"""``tacit reproduce``: a figure of a paper, a case study, or the bench; ``tacit list figures``."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.display import bar, speaker
-from tacit.cli.options import Json, Workers
-from tacit.cli.run import one_interrupt
+from tacit.cli.display import bar, one_interrupt, speaker
+from tacit.cli.options import Json, Workers, assignments
+from tacit.errors import InvalidInput, UnknownName, suggestion
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,34 +25,84 @@ VERDICT = {True: "holds", False: "DOES NOT HOLD", None: "not decided"}
 
 
 def reproduce(
-    figure: Annotated[str, typer.Argument(metavar="FIGURE", help="See: tacit list figures")],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Same as --size quick: less than two minutes.")
-    ] = False,
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT", help="A figure (see: tacit list figures), coach, clinic, or bench."
+        ),
+    ],
     size: Annotated[
         str, typer.Option(metavar="WORD", help="quick, full, or paper: as long as in the paper.")
     ] = "full",
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for pictures, claims and finished parts.")
-    ] = Path("tacit-figures"),
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for what is found (figures: tacit-figures)."),
+    ] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("-O", metavar="KEY=VALUE", help="Of a case study or of the bench."),
+    ] = None,
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """Run a figure of a paper, draw it, and say of each claim whether it holds.
+    """Run a figure of a paper, a case study or the bench.
 
-    A claim that does not hold is a finding, not a failure: the status is 0. Interrupted, the same
-    command goes on where it stopped.
+    Of a figure: whether each claim holds. One that does not is a finding, not a failure: the status
+    is 0. Interrupted, the same command goes on where it stopped. Of the coach and the clinic: what
+    a private policy is worth, by people and epsilon; -O takes people, epsilon, runs and seed, of
+    the coach also agents and returns. Of bench, or bench/speed, bench/utility or bench/search:
+    tacit beside others; -O peer_python=PATH names a Python that has rlberry-scool or
+    stable-baselines3.
 
-    Example: tacit reproduce tabular-ldp/figure-1 --quick
+    Example: tacit reproduce tabular-ldp/figure-1 --size quick
+
+    Example: tacit reproduce coach -O people=1e4,1e5 -O epsilon=8 --out coach
+
+    Example: tacit reproduce bench/speed --size quick
     """
+    from tacit_lab.cli import bench, cases
+    from tacit_lab.figures import reproduction
+    from tacit_lab.figures.figure import SCALES
+
+    if size not in SCALES:
+        raise UnknownName("size", size, SCALES)
+    given = assignments(options or (), "-O")
+    names = [figure.id for figure in reproduction.figures]
+    if what in cases.READ:
+        if size != "full" or workers is not None:
+            raise InvalidInput(f"{what} takes no --size and no --workers: give -O people and runs")
+        cases.study(what, read_options(what, given, cases.READ[what]), out, as_json)
+    elif what in bench.PARTS:
+        chosen = read_options(what, given, bench.READ)
+        bench.bench(what, chosen, quick=size == "quick", workers=workers, out=out, as_json=as_json)
+    elif what not in names:
+        raise UnknownName("figure", what, [*names, *cases.READ, *bench.PARTS])
+    else:
+        read_options(what, given, {})
+        _figure(what, size, out or Path(reproduction.OUT), workers, as_json)
+
+
+def read_options(
+    what: str, given: Mapping[str, str], readers: Mapping[str, Callable[[str, str], Any]]
+) -> dict[str, Any]:
+    """What was given with -O, each value by its reader; others are refused."""
+    for name in given:
+        if name not in readers:
+            known = suggestion(name, readers) if readers else ": a figure takes --size only"
+            raise InvalidInput(f"{what} has no option -O {name}{known}")
+    return {name: readers[name](text, f"-O {name}") for name, text in given.items()}
+
+
+def _figure(what: str, size: str, out: Path, workers: int | None, as_json: bool) -> None:
     from rich.markup import escape
 
     from tacit_lab.figures import reproduction
 
-    found, size = reproduction.find(figure), "quick" if quick else size
+    found = reproduction.find(what)
     say = speaker(quiet=as_json)
-    takes = found.at(size)[1]
-    say(f"[bold]{found.id}[/bold]: {escape(f'{found.title} ({takes})')}", markup=True)
+    say(
+        f"[bold]{found.id}[/bold]: {escape(f'{found.title} ({found.at(size).takes})')}", markup=True
+    )
     try:
         with one_interrupt(), _bars() as watch:
             done = reproduction.reproduce(found, size=size, out=out, workers=workers, watch=watch)
@@ -82,7 +132,7 @@ def _report(say: Callable[..., None], done: Reproduction) -> None:
         f"{kinds.count(True)} of {len(kinds)} claims hold, {kinds.count(False)} do not, "
         f"{kinds.count(None)} not decided at this size"
     )
-    for note in done.figure.notes(done.size):
+    for note in done.figure.noted(done.size):
         say(f"note: {note}")
     for file in done.files:
         say(f"wrote {file}")
@@ -135,9 +185,9 @@ def figures(*, as_json: bool) -> None:
                 "name": figure.id,
                 "summary": figure.title,
                 "paper": figure.paper,
-                "quick": figure.quick_time,
-                "full": figure.full_time,
-                "paper_size": figure.paper_time or figure.full_time,
+                "quick": figure.quick.takes,
+                "full": figure.full.takes,
+                "paper_size": figure.at("paper").takes,
             }
             for figure in reproduction.figures
         ]
@@ -146,7 +196,7 @@ def figures(*, as_json: bool) -> None:
     say = speaker()
     for figure in reproduction.figures:
         say(f"[bold]{figure.id}[/bold]  {escape(figure.title)}", markup=True)
-        say(f"    --quick: {figure.quick_time}")
-        say(f"    full: {figure.full_time}")
+        say(f"    quick: {figure.quick.takes}")
+        say(f"    full: {figure.full.takes}")
         if figure.paper_size is not None:
-            say(f"    --size paper: {figure.paper_time}")
+            say(f"    --size paper: {figure.paper_size.takes}")

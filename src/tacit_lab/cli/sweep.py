@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit._version import __version__
-from tacit.cli.display import bar, speaker
+from tacit.cli.display import bar, one_interrupt, speaker
 from tacit.cli.options import Json, Processes, cores, write_new
-from tacit.cli.run import one_interrupt
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tacit_lab.sweep.run import Backend, SweepProgress, Swept, Watch
+    from tacit_lab.sweep.run import Backend, SweepProgress, SweepResult, Watch
     from tacit_lab.sweep.task import SweepTask
 
 OUT = Path("tacit-sweeps")
@@ -47,7 +46,7 @@ def sweep(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run every combination that a file lists, and write the results as tables.
+    """Run every combination that a file lists; write tables.
 
     Finished tasks are never run again: interrupted or killed, the same command with --resume goes
     on, and the results are those of a run without interruption. Exits with status 1 if tasks
@@ -70,8 +69,8 @@ def sweep(
         raise InvalidInput("--workers is for local processes, --ray for a cluster: give one")
     count = cores(workers)
     try:
-        with one_interrupt(), _backend(ray, count) as (backend, slots), _bar() as watch:
-            done = run(listed, folder, backend, workers=slots, resume=resume, watch=watch)
+        with one_interrupt(), _backend(ray, count) as backend, _bar() as watch:
+            done = run(listed, folder, backend, resume=resume, watch=watch)
     except KeyboardInterrupt:
         print(
             f"stopped; finished tasks are kept in {folder}, and the same command with --resume "
@@ -88,43 +87,41 @@ def sweep(
 
 
 @contextmanager
-def _backend(address: str | None, count: int) -> Iterator[tuple[Backend[SweepTask], int]]:
-    """Where tasks run, and how many at once."""
+def _backend(address: str | None, count: int) -> Iterator[Backend[SweepTask]]:
+    """Where tasks run."""
     from tacit_lab.sweep import pool
     from tacit_lab.sweep import ray as ray_backend
 
     if address is None:
-        yield partial(pool.run_on_processes, workers=count), count
+        yield partial(pool.run_on_processes, workers=count)
         return
     with ray_backend.connected(address, count) as slots:
-        yield partial(ray_backend.run_on_ray, slots=slots), slots
+        yield partial(ray_backend.run_on_ray, slots=slots)
 
 
 @contextmanager
 def _bar() -> Iterator[Watch]:
     """One bar for the whole sweep."""
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-
-    from tacit_lab.sweep.estimate import duration
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.completed:,.0f}/{task.total:,.0f} tasks"),
         BarColumn(bar_width=24),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}{task.fields[failed]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[failed]}"),
     )
     with bar(*columns) as drawn:
-        line = drawn.add_task("", total=1, left="", failed="")
+        line = drawn.add_task("", total=1, failed="")
 
         def watch(now: SweepProgress) -> None:
-            left = "" if now.seconds_left is None else f"about {duration(now.seconds_left)} left"
-            failed = f", {len(now.failures):,} failed" if now.failures else ""
-            drawn.update(line, total=now.total, completed=now.done, left=left, failed=failed)
+            failed = f"{len(now.failures):,} failed" if now.failures else ""
+            drawn.update(line, total=now.total, completed=now.done, failed=failed)
 
         yield watch
 
 
-def _json(done: Swept) -> dict[str, Any]:
+def _json(done: SweepResult) -> dict[str, Any]:
     rows = _rows(done)
     configurations = [
         {key: described[key] for key in ("label", "problem", "agent", "episodes", "seeds")}
@@ -148,7 +145,7 @@ def _json(done: Swept) -> dict[str, Any]:
     }
 
 
-def _rows(done: Swept) -> list[dict[str, Any]]:
+def _rows(done: SweepResult) -> list[dict[str, Any]]:
     """Final regret of each configuration: mean, standard deviation, 95% Student t interval."""
     from tacit.util.intervals import mean_interval
 
@@ -166,8 +163,8 @@ def _rows(done: Swept) -> list[dict[str, Any]]:
     return rows
 
 
-def _report(say: Callable[..., None], done: Swept) -> None:
-    from tacit_lab.sweep.estimate import duration
+def _report(say: Callable[..., None], done: SweepResult) -> None:
+    from tacit.util.durations import in_words
 
     configurations = done.sweep.configurations
     lines = list(zip(configurations, _rows(done), strict=True))
@@ -181,8 +178,8 @@ def _report(say: Callable[..., None], done: Swept) -> None:
     for statement in dict.fromkeys(described["chosen"]["deviation"] for described in chosen):
         say(f"note: {statement}")
     say(
-        f"{done.ran:,} tasks ran in {duration(done.seconds)}, {done.kept:,} were finished before, "
-        f"{len(done.failures):,} failed"
+        f"{done.ran:,} tasks ran in {in_words(round(done.seconds))}, {done.kept:,} were finished "
+        f"before, {len(done.failures):,} failed"
     )
     _complain(done.failures)
     for file in done.files:

@@ -34,8 +34,7 @@ def regret_panel(axes: Axes, curves: Sequence[Runs], title: str, *, legend: bool
     """Cumulative regret on linear axes, as the papers draw it."""
     for runs in curves:
         _band(axes, runs, per_episode=False, label=runs.label if legend else "")
-    axes.set_ylabel("cumulative regret")
-    _finish(axes, title, legend)
+    label(axes, title, USERS, "cumulative regret", legend=legend)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
 
@@ -47,8 +46,7 @@ def rate_panel(axes: Axes, curves: Sequence[Runs], title: str, *, legend: bool =
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.3 * min(_lowest_rate(runs) for runs in curves))
-    axes.set_ylabel("regret per episode, R_k / k")
-    _finish(axes, title, legend)
+    label(axes, title, USERS, "regret per episode, R_k / k", legend=legend)
 
 
 def regrets(
@@ -61,9 +59,15 @@ def regrets(
     return picture
 
 
-def regret_and_rate(title: str, curves: Sequence[Runs]) -> Picture:
-    """Left cumulative regret, right regret per episode."""
+def regret(title: str, evidence: Evidence) -> Picture:
+    """Cumulative regret of all curves in one panel."""
+    return regrets(title, {"cumulative regret": list(evidence.curves.values())})
+
+
+def regret_and_rate(title: str, evidence: Evidence) -> Picture:
+    """Left cumulative regret, right regret per episode, of all curves."""
     picture, (left, right) = canvas(2, title)
+    curves = list(evidence.curves.values())
     regret_panel(left, curves, "cumulative regret")
     rate_panel(right, curves, "regret per episode", legend=False)
     return picture
@@ -94,9 +98,14 @@ def _band(axes: Axes, runs: Runs, *, per_episode: bool, label: str) -> None:
     axes.fill_between(k, low, high, color=line.get_color(), alpha=0.12, lw=0)
 
 
-def _finish(axes: Axes, title: str, legend: bool) -> None:
+USERS = "users (episodes)"
+
+
+def label(axes: Axes, title: str, x: str, y: str, *, legend: bool = True) -> None:
+    """Title, names of the axes, grid, and the legend below."""
     axes.set_title(title, fontsize="medium")
-    axes.set_xlabel("users (episodes)")
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
     axes.grid(alpha=0.3)
     if legend:
         legend_below(axes)

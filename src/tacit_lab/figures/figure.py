@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -32,11 +32,21 @@ class Size:
         episodes: users per run.
         instances: problems that a curve is averaged over.
         runs: independent runs on each problem, or draws of a measurement.
+        takes: how long it takes in a figure, and how that is known.
     """
 
     episodes: int
     instances: int
     runs: int
+    takes: str = field(default="", compare=False)
+
+    def to_json(self) -> dict[str, int]:
+        """The numbers."""
+        return {"episodes": self.episodes, "instances": self.instances, "runs": self.runs}
+
+    def taking(self, time: str) -> Size:
+        """The same, with the time it takes in another figure."""
+        return replace(self, takes=time)
 
 
 SCALES = ("quick", "full", "paper")
@@ -100,7 +110,7 @@ class Measurement:
     measure: Callable[..., Mapping[str, Array]]
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    def order(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         """What determines its outcome; the code of its own module is part of that."""
         module = inspect.getmodule(self.measure)
         return {
@@ -112,7 +122,7 @@ class Measurement:
     @property
     def digest(self) -> str:
         """Its name on disk."""
-        return digest(self.order())
+        return digest(self.payload())
 
     def run(self) -> dict[str, Any]:
         """Its outcome as plain values."""
@@ -162,39 +172,33 @@ class Figure:
         title: what it shows, in one sentence.
         full: the largest size whose claims are decided in about twenty minutes on two cores.
         quick: a size that takes less than two minutes on two cores.
-        full_time: how long the full size takes, and how that is known.
-        quick_time: likewise.
         parts: what is computed at a size.
         draw: the picture.
         claims: what must show up, one function each.
-        notes: facts a reader of the result should know, at a size.
+        notes: facts a reader of the result should know, or a function that tells them at a size.
         paper_size: the size of the paper, where the full one is smaller.
-        paper_time: how long that takes, and how that is known.
     """
 
     id: str
     title: str
     full: Size
     quick: Size
-    full_time: str
-    quick_time: str
     parts: Callable[[Size], Sequence[Part]]
     draw: Callable[[Evidence], Picture]
     claims: Sequence[Judge]
-    notes: Callable[[Size], Sequence[str]] = lambda size: ()
+    notes: Sequence[str] | Callable[[Size], Sequence[str]] = ()
     paper_size: Size | None = None
-    paper_time: str = ""
 
     @property
     def paper(self) -> str:
         """Which paper it is from."""
         return self.id.partition("/")[0]
 
-    def at(self, scale: str) -> tuple[Size, str]:
-        """How much is computed at a scale, and how long that takes."""
-        scale = choice(scale, "size", SCALES)
-        if scale == "quick":
-            return self.quick, self.quick_time
-        if scale == "full" or self.paper_size is None:
-            return self.full, self.full_time
-        return self.paper_size, self.paper_time
+    def noted(self, size: Size) -> list[str]:
+        """The notes at a size."""
+        return list(self.notes(size) if callable(self.notes) else self.notes)
+
+    def at(self, scale: str) -> Size:
+        """How much is computed at a scale, with the time that takes."""
+        named = {"quick": self.quick, "full": self.full, "paper": self.paper_size or self.full}
+        return named[choice(scale, "size", SCALES)]

@@ -8,8 +8,8 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.util.intervals import Interval, mean_interval
-from tacit_lab.figures.evidence import LEAST, Runs, exponent
-from tacit_lab.figures.figure import Claim
+from tacit_lab.figures.evidence import LEAST, Evidence, Runs, exponent
+from tacit_lab.figures.figure import Claim, Judge
 
 ERRORS = 2.0
 """A number closer to its limit than this many standard errors decides nothing."""
@@ -105,3 +105,30 @@ def judged(
     why = {True: "", False: failed, None: open_because}[verdict]
     numbers = {k: x.value if isinstance(x, Interval) else x for k, x in measured.items()}
     return Claim(claim, expected, numbers, verdict, why)
+
+
+def lower(
+    claim: str,
+    expected: str,
+    pairs: Mapping[str, tuple[str, str]],
+    failed: str,
+    factor: float = 1.0,
+) -> Judge:
+    """The judge of a claim about final regret of one curve over another's, paired over problems.
+
+    Args:
+        claim: the statement.
+        expected: what the measurement must show.
+        pairs: keys of both curves, by what their ratio is called.
+        failed: why, where some ratio is not below the factor.
+        factor: that every ratio must be below.
+    """
+
+    def judge(evidence: Evidence) -> Claim:
+        found = {
+            name: ratio(evidence.curve(one), evidence.curve(other))
+            for name, (one, other) in pairs.items()
+        }
+        return judged(claim, expected, found, [r.below(factor) for r in found.values()], failed)
+
+    return judge

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tacit_lab.figures.figure import Claim, Curve, Figure, Measurement, Part, Si
 from tacit_lab.papers import linear_jdp, lq_jdp, mixture, tabular_jdp, tabular_ldp
 from tacit_lab.sweep.pool import Done, run_on_threads
 from tacit_lab.sweep.run import finish
-from tacit_lab.sweep.store import Finished
+from tacit_lab.sweep.store import ResultStore
 
 figures: tuple[Figure, ...] = (
     *tabular_ldp.FIGURES,
@@ -66,7 +66,7 @@ def gather(
     if len(set(keys)) < len(keys):
         raise InvalidInput(f"the parts of a figure need different keys, got {', '.join(keys)}")
     threads = integer(workers, "workers", low=1) if workers is not None else os.cpu_count() or 1
-    finished, found = Finished(folder), Evidence(size, {}, {})
+    finished, found = ResultStore(folder), Evidence(size, {}, {})
     for i, part in enumerate(parts):
 
         def tell(share: float, i: int = i, label: str = part.label) -> None:
@@ -129,7 +129,7 @@ class Reproduction:
             "figure": self.figure.id,
             "title": self.figure.title,
             "scale": self.scale,
-            "size": asdict(self.size),
+            "size": self.size.to_json(),
             "claims": [
                 {
                     "claim": claim.claim,
@@ -140,7 +140,7 @@ class Reproduction:
                 }
                 for claim in self.claims
             ],
-            "notes": list(self.figure.notes(self.size)),
+            "notes": self.figure.noted(self.size),
             "curves": [runs.to_json() for runs in self.evidence.curves.values()],
             "files": [str(file) for file in self.files],
             "timing": {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds},
@@ -154,7 +154,6 @@ def _finite(numbers: Mapping[str, float]) -> dict[str, float | None]:
 def reproduce(
     figure: str | Figure,
     *,
-    quick: bool = False,
     size: str | Size = "full",
     out: str | Path = OUT,
     workers: int | None = None,
@@ -167,15 +166,13 @@ def reproduce(
 
     Args:
         figure: its id (``tacit list figures``), or a figure of your own.
-        quick: the small size, whatever ``size`` says.
         size: "quick", "full" or "paper", or a size of your own.
         out: folder for parts, picture, claims and manifest.
         workers: threads; by default one per core.
         watch: told how far the work is.
     """
     figure = find(figure) if isinstance(figure, str) else figure
-    size = "quick" if quick else size
-    scale, chosen = ("custom", size) if isinstance(size, Size) else (size, figure.at(size)[0])
+    scale, chosen = ("custom", size) if isinstance(size, Size) else (size, figure.at(size))
     folder = Path(out) / figure.id / scale
     make_folder(folder)
     began, cpu_began = time.perf_counter(), time.process_time()
@@ -204,7 +201,7 @@ def _manifest(done: Reproduction) -> dict[str, Any]:
         "tacit": __version__,
         "figure": done.figure.id,
         "scale": done.scale,
-        "size": asdict(done.size),
+        "size": done.size.to_json(),
         "seeds": {runs.curve.key: [r.seed for r in runs.results] for runs in curves},
         "measurements": {m.measurement.key: dict(m.measurement.parameters) for m in measurements},
         **made_with(),

@@ -16,8 +16,8 @@ from typing import Any
 from tacit.util.intervals import Interval, mean_interval
 from tacit_lab.figures import draw
 from tacit_lab.figures.evidence import Evidence
-from tacit_lab.figures.figure import Claim, Curve, Figure, Named, Size
-from tacit_lab.figures.judge import judged, ratio
+from tacit_lab.figures.figure import Claim, Curve, Figure, Judge, Named, Size
+from tacit_lab.figures.judge import judged, lower, ratio
 
 DELTA = 1e-5
 EPSILON = 10.0
@@ -127,56 +127,38 @@ def _near(rate: Interval) -> bool | None:
     return None if rate.low <= TIES <= rate.high else False
 
 
-def order(way: str, evidence: Evidence) -> Claim:
+def order(way: str) -> Judge:
     """DP-LSVI-UCB++ < Ngo < Luyo."""
-    luyo, ngo, plus = (evidence.curve(f"{way} {name}") for name in PRIVATE)
-    ratios = {"DP-LSVI-UCB++ / Ngo": ratio(plus, ngo), "Ngo / Luyo": ratio(ngo, luyo)}
-    return judged(
+    luyo, ngo, plus = (f"{way} {name}" for name in PRIVATE)
+    return lower(
         f"DP-LSVI-UCB++ beats Ngo, and Ngo beats Luyo ({way} constants)",
         "both ratios below 1, paired over instances",
-        ratios,
-        [r.below(1.0) for r in ratios.values()],
+        {"DP-LSVI-UCB++ / Ngo": (plus, ngo), "Ngo / Luyo": (ngo, luyo)},
         "three targets and a budget split three ways cost more than weights win (E6)"
         if way == "tuned"
         else "nobody learns: the order is that of the ties",
     )
 
 
-def beats_non_private(evidence: Evidence) -> Claim:
-    """The paper's DP-LSVI-UCB++ lies below non-private LSVI-UCB."""
-    r = ratio(evidence.curve("tuned dp-lsvi-ucb++"), evidence.curve("tuned lsvi-ucb"))
-    return judged(
-        "DP-LSVI-UCB++ beats even non-private LSVI-UCB (tuned)",
-        "ratio below 1, paired over instances",
-        {"DP-LSVI-UCB++ / LSVI-UCB": r},
-        r.below(1.0),
-        "the noise is not free; the published plot is an artefact (E21)",
-    )
-
-
-def same_guarantee_spent_well(evidence: Evidence) -> Claim:
-    """tacit-linear below every private learner."""
-    mine = evidence.curve("tacit-linear")
-    ratios = {
-        f"tacit-linear / {LEARNERS[name]}": ratio(mine, evidence.curve(f"tuned {name}"))
-        for name in PRIVATE
-    }
-    return judged(
-        "not in the paper: tacit-linear beats all three at the same epsilon and delta",
-        "each ratio below 1, paired over instances",
-        ratios,
-        [r.below(1.0) for r in ratios.values()],
-        "it has more regret here",
-    )
+beats_non_private = lower(
+    "DP-LSVI-UCB++ beats even non-private LSVI-UCB (tuned)",
+    "ratio below 1, paired over instances",
+    {"DP-LSVI-UCB++ / LSVI-UCB": ("tuned dp-lsvi-ucb++", "tuned lsvi-ucb")},
+    "the noise is not free; the published plot is an artefact (E21)",
+)
+same_guarantee_spent_well = lower(
+    "not in the paper: tacit-linear beats all three at the same epsilon and delta",
+    "each ratio below 1, paired over instances",
+    {f"tacit-linear / {LEARNERS[name]}": ("tacit-linear", f"tuned {name}") for name in PRIVATE},
+    "it has more regret here",
+)
 
 
 FIGURE_1A = Figure(
     id="linear-jdp/figure-1a",
     title="LSVI-UCB, Luyo, Ngo, LSVI-UCB++ and DP-LSVI-UCB++ at one privacy level",
-    full=Size(episodes=5000, instances=10, runs=1),
-    quick=Size(episodes=400, instances=4, runs=1),
-    full_time="4 min of processor time (measured over two sittings)",
-    quick_time="about a minute on two free cores",
+    full=Size(5000, 10, 1, "4 min of processor time (measured over two sittings)"),
+    quick=Size(400, 4, 1, "about a minute on two free cores"),
     parts=one_level,
     draw=lambda evidence: draw.regrets(
         "Five learners on synthetic-linear, one privacy level",
@@ -192,8 +174,8 @@ FIGURE_1A = Figure(
     ),
     claims=(
         all_play_ties,
-        partial(order, "theory"),
-        partial(order, "tuned"),
+        order("theory"),
+        order("tuned"),
         beats_non_private,
         same_guarantee_spent_well,
     ),
@@ -224,47 +206,39 @@ def approaches(evidence: Evidence) -> Claim:
     )
 
 
-def arrives(evidence: Evidence) -> Claim:
-    """At the largest epsilon the gap to LSVI-UCB++ is small."""
-    weakest = evidence.curve(_key("tuned dp-lsvi-ucb++", EPSILONS[-1]))
-    r = ratio(weakest, evidence.curve("tuned lsvi-ucb++"))
-    return judged(
-        "DP-LSVI-UCB++ comes close to non-private LSVI-UCB++ as epsilon grows",
-        "at epsilon 100 at most 1.5 times its regret, paired over instances",
-        {"DP-LSVI-UCB++ / LSVI-UCB++ at 100": r},
-        r.below(1.5),
-        "the gap is large at every epsilon that protects anybody (section 6)",
-    )
-
-
-def ours_is_ahead(evidence: Evidence) -> Claim:
-    """tacit-linear below DP-LSVI-UCB++ at every level."""
-    ratios = {
-        f"tacit-linear / DP-LSVI-UCB++ at {e:g}": ratio(
-            evidence.curve(_key("tacit-linear", e)), evidence.curve(_key("tuned dp-lsvi-ucb++", e))
+arrives = lower(
+    "DP-LSVI-UCB++ comes close to non-private LSVI-UCB++ as epsilon grows",
+    "at epsilon 100 at most 1.5 times its regret, paired over instances",
+    {
+        "DP-LSVI-UCB++ / LSVI-UCB++ at 100": (
+            _key("tuned dp-lsvi-ucb++", EPSILONS[-1]),
+            "tuned lsvi-ucb++",
+        )
+    },
+    "the gap is large at every epsilon that protects anybody (section 6)",
+    1.5,
+)
+ours_is_ahead = lower(
+    "not in the paper: tacit-linear has less regret at every level",
+    "tacit-linear / DP-LSVI-UCB++ below 1 at every epsilon, paired over instances",
+    {
+        f"tacit-linear / DP-LSVI-UCB++ at {e:g}": (
+            _key("tacit-linear", e),
+            _key("tuned dp-lsvi-ucb++", e),
         )
         for e in EPSILONS
-    }
-    return judged(
-        "not in the paper: tacit-linear has less regret at every level",
-        "tacit-linear / DP-LSVI-UCB++ below 1 at every epsilon, paired over instances",
-        ratios,
-        [r.below(1.0) for r in ratios.values()],
-        "it has more regret here",
-    )
+    },
+    "it has more regret here",
+)
 
 
 FIGURE_1B = Figure(
     id="linear-jdp/figure-1b",
     title="DP-LSVI-UCB++ at several privacy levels beside LSVI-UCB++",
-    full=Size(episodes=5000, instances=10, runs=1),
-    quick=Size(episodes=400, instances=4, runs=1),
-    full_time="47 s of processor time (measured)",
-    quick_time="about 20 seconds on two free cores",
+    full=Size(5000, 10, 1, "47 s of processor time (measured)"),
+    quick=Size(400, 4, 1, "about 20 seconds on two free cores"),
     parts=three_levels,
-    draw=lambda evidence: draw.regret_and_rate(
-        "DP-LSVI-UCB++ and tacit-linear on synthetic-linear", list(evidence.curves.values())
-    ),
+    draw=partial(draw.regret_and_rate, "DP-LSVI-UCB++ and tacit-linear on synthetic-linear"),
     claims=(approaches, arrives, ours_is_ahead),
     notes=notes,
 )

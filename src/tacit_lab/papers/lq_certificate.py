@@ -75,9 +75,7 @@ def picture(evidence: Evidence) -> Picture:
     order = np.argsort(arrays["solver"])
     for name, mark in (("grid", "s"), ("solver", "o"), ("bound", "_")):
         axes.plot(arrays[name][order], mark, label=name, fillstyle="none")
-    axes.set_xlabel("instance")
-    axes.set_ylabel("cost")
-    axes.grid(alpha=0.3)
+    draw.label(axes, "", "instance", "cost", legend=False)
     axes.legend()
     return drawing
 
@@ -113,10 +111,8 @@ FULL = Size(episodes=1, instances=1, runs=40)
 CERTIFICATE = Figure(
     id="lq-jdp/certificate",
     title="the optimistic step: solver, brute-force grid and dual bound on scalar instances",
-    full=FULL,
-    quick=Size(episodes=1, instances=1, runs=10),
-    full_time="73 s of processor time (measured)",
-    quick_time="10 s of processor time, estimated from the full size",
+    full=FULL.taking("73 s of processor time (measured)"),
+    quick=Size(1, 1, 10, "10 s of processor time, estimated from the full size"),
     parts=parts,
     draw=picture,
     claims=(below_the_grid, certified),

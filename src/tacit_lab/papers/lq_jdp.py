@@ -145,10 +145,8 @@ def least_noise_is_no_rescue(evidence: Evidence) -> Claim:
 OPTIMISM = Figure(
     id="lq-jdp/optimism",
     title="OFU-RL and Private-OFU-RL against doing nothing, on three linear systems",
-    full=Size(episodes=10_000, instances=3, runs=2),
-    quick=Size(episodes=1_000, instances=3, runs=2),
-    full_time="162 s of processor time (measured)",
-    quick_time="22 s of processor time, already compiled (measured)",
+    full=Size(10_000, 3, 2, "162 s of processor time (measured)"),
+    quick=Size(1_000, 3, 2, "22 s of processor time, already compiled (measured)"),
     parts=optimism_parts,
     draw=partial(picture, "optimism for linear quadratic control"),
     claims=(
@@ -157,7 +155,7 @@ OPTIMISM = Figure(
         paper_mode_is_doing_nothing,
         least_noise_is_no_rescue,
     ),
-    notes=lambda size: (
+    notes=(
         "the confidence radius is made of released matrices; the published one is made of exact "
         "data and has no finite epsilon (E1)",
     ),
@@ -230,10 +228,8 @@ def far_below_optimism(evidence: Evidence) -> Claim:
 LEARNERS = Figure(
     id="lq-jdp/learners",
     title="tacit-control, doing nothing and learners without privacy, on three linear systems",
-    full=Size(episodes=LONG, instances=3, runs=10),
-    quick=Size(episodes=1_000, instances=3, runs=3),
-    full_time="102 s of processor time (measured)",
-    quick_time="20 s of processor time, estimated from the full size",
+    full=Size(LONG, 3, 10, "102 s of processor time (measured)"),
+    quick=Size(1_000, 3, 3, "20 s of processor time, estimated from the full size"),
     parts=learners_parts,
     draw=partial(picture, "linear quadratic control under joint privacy"),
     claims=(

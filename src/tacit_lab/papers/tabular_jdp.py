@@ -124,9 +124,8 @@ def picture(evidence: Evidence) -> Picture:
         axes.axvline(uniform, color="black", ls="--", lw=1)
         axes.set_xscale("log")
         axes.set_yticks(range(len(names)), names)
-        axes.set_xlabel("regret of all users (dashed: uniform actions)")
-        axes.set_title(place, fontsize="medium")
-        axes.grid(alpha=0.3)
+        x = "regret of all users (dashed: uniform actions)"
+        draw.label(axes, place, x, "", legend=False)
     return drawing
 
 
@@ -187,10 +186,8 @@ def pure_costs_more(evidence: Evidence) -> Claim:
 BASELINES = Figure(
     id="tabular-jdp/baselines",
     title="PUCB, Private-UCB-VI, Private-UCB-PO and DP-UCBVI beside tacit-joint, best scales each",
-    full=Size(episodes=LONG, instances=3, runs=4),
-    quick=Size(episodes=LONG, instances=2, runs=3),
-    full_time="63 s of processor time, already compiled (measured)",
-    quick_time="20 s of processor time, already compiled (measured)",
+    full=Size(LONG, 3, 4, "63 s of processor time, already compiled (measured)"),
+    quick=Size(LONG, 2, 3, "20 s of processor time, already compiled (measured)"),
     parts=parts,
     draw=picture,
     claims=(
@@ -198,7 +195,7 @@ BASELINES = Figure(
         bonus_of_the_theorem,
         pure_costs_more,
     ),
-    notes=lambda size: (
+    notes=(
         "Our own benchmark: least noise for the same request, so that guarantees are equal; the "
         "one with delta 0 has the stronger one, a pure epsilon.",
         f"Bonus scales {', '.join(f'{s:g}' for s in SCALES)}, chosen on a seed that is not "

@@ -11,7 +11,7 @@ from tacit.logs.files import read_result
 from tacit.logs.offline import NOT_FOR_OTHERS, ReleasedResult
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.util.intervals import Interval
-from tacit_lab.report.page import asset, templates
+from tacit_lab.report.page import asset, templates, write_text
 from tacit_lab.report.sections import number
 
 MOST_STATES = 200
@@ -48,12 +48,7 @@ COUNTED = {
 def write_page(folder: str | Path, path: str | Path | None = None) -> Path:
     """Write the page about a folder that ``tacit offline --out`` wrote, by default into it."""
     target = Path(folder) / "page.html" if path is None else Path(path)
-    text = render_page(read_result(folder))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(target)
-    return target
+    return write_text(target, render_page(read_result(folder)))
 
 
 def render_page(result: ReleasedResult) -> str:

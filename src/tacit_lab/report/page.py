@@ -13,8 +13,8 @@ from tacit._version import __version__
 from tacit.errors import InvalidInput
 from tacit.privacy.sentences import NOBODY, over
 from tacit.util.files import make_folder
-from tacit_lab.report.analysis import grouped, prices, winnings
-from tacit_lab.report.results import Arm, Study, read_study
+from tacit_lab.report.analysis import break_even, grouped, prices
+from tacit_lab.report.results import Arm, ResultSet, read_results
 from tacit_lab.report.sections import by_length, number, section, with_range
 
 
@@ -22,40 +22,49 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
     """Write the report on a folder that ``tacit sweep`` or ``tacit run --out`` made.
 
     Args:
-        folder: the results; a folder whose subfolders hold runs is one study of all of them.
+        folder: the results; a folder whose subfolders hold runs is one set of all of them.
         out: the file to write, by default ``report.html`` in the folder.
     """
-    source = Path(folder)
-    target = source / "report.html" if out is None else Path(out)
+    target = page_file(folder, out)
+    return write_text(target, render(read_results(Path(folder))))
+
+
+def page_file(folder: str | Path, out: str | Path | None) -> Path:
+    """The file of a page: ``report.html`` in the folder, unless another is named."""
+    target = Path(folder) / "report.html" if out is None else Path(out)
     if target.suffix.lower() not in (".html", ".htm"):
         raise InvalidInput(f"cannot write the report into {target}: it must end in .html")
     if target.is_dir():
         raise InvalidInput(f"cannot write the report into {target}: it is a folder")
-    study = read_study(source)
+    return target
+
+
+def write_text(target: Path, text: str) -> Path:
+    """Write a file that appears complete or not at all."""
     make_folder(target.parent)
     part = target.with_name(target.name + ".part")
-    part.write_text(render(study), encoding="utf-8")
+    part.write_text(text, encoding="utf-8")
     part.replace(target)
     return target
 
 
-def render(study: Study) -> str:
+def render(results: ResultSet) -> str:
     """The page as text."""
-    problems = grouped(study.arms, lambda arm: arm.problem)
+    problems = grouped(results.arms, lambda arm: arm.problem)
     page = (
         templates()
         .get_template("page.html")
         .render(
-            study=study,
+            results=results,
             version=__version__,
-            counts=_counts(study),
-            headlines=list(_headlines(study)),
+            counts=_counts(results),
+            headlines=list(_headlines(results)),
             sections=[section(i, name, arms) for i, (name, arms) in enumerate(problems.items())],
-            guarantees=_guarantees(study.arms),
-            simulated=_simulated(study.arms),
-            chosen=_chosen(study.arms),
-            failures=[[f["label"], f"{f['seed']}", f["error"]] for f in study.failures],
-            made=list(_made(study)),
+            guarantees=_guarantees(results.arms),
+            simulated=_simulated(results.arms),
+            chosen=_chosen(results.arms),
+            failures=[[f["label"], f"{f['seed']}", f["error"]] for f in results.failures],
+            made=list(_made(results)),
             css=asset("page.css"),
             js=asset("page.js"),
         )
@@ -82,14 +91,14 @@ def asset(name: str) -> str:
     return resources.files("tacit_lab.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _counts(study: Study) -> str:
-    runs = sum(len(arm.pairs) for arm in study.arms)
-    problems = len({arm.problem for arm in study.arms})
-    learners = len({arm.learner for arm in study.arms})
-    failed = f", {len(study.failures)} failed tasks" if study.failures else ""
+def _counts(results: ResultSet) -> str:
+    runs = sum(len(arm.pairs) for arm in results.arms)
+    problems = len({arm.problem for arm in results.arms})
+    learners = len({arm.learner for arm in results.arms})
+    failed = f", {len(results.failures)} failed tasks" if results.failures else ""
     return (
         f"{_many(learners, 'learner')} on {_many(problems, 'problem')}, "
-        f"{_many(len(study.arms), 'configuration')}, {_many(runs, 'run')}{failed}"
+        f"{_many(len(results.arms), 'configuration')}, {_many(runs, 'run')}{failed}"
     )
 
 
@@ -97,9 +106,9 @@ def _many(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def _headlines(study: Study) -> Iterator[str]:
+def _headlines(results: ResultSet) -> Iterator[str]:
     """What a reader in a hurry should know, problem by problem at the largest K."""
-    for problem, arms in grouped(study.arms, lambda arm: arm.problem).items():
+    for problem, arms in grouped(results.arms, lambda arm: arm.problem).items():
         users, same = next(iter(by_length(arms).items()))
         learners = [arm for arm in same if not arm.reference]
         if not learners:
@@ -121,7 +130,7 @@ def _headlines(study: Study) -> Iterator[str]:
                 f"{with_range(ratio)} times the regret of {row.against.label}, with "
                 f"{row.arm.learner}{least}."
             )
-        found = winnings(arms)
+        found = break_even(arms)
         beaten = sum(row.answer.verdict == "beats" for row in found)
         if found:
             yield (
@@ -134,8 +143,8 @@ def _headlines(study: Study) -> Iterator[str]:
                 f"By the last tenth of the users, not better than the {arms[0].baseline}, or not "
                 f"shown to be, or not in every run: {'; '.join(weak)}."
             )
-    if study.failures:
-        yield f"{_many(len(study.failures), 'task')} failed; see below."
+    if results.failures:
+        yield f"{_many(len(results.failures), 'task')} failed; see below."
 
 
 def _guarantees(arms: Sequence[Arm]) -> list[dict[str, Any]]:
@@ -181,16 +190,16 @@ def _chosen(arms: Sequence[Arm]) -> list[list[Any]]:
     return rows
 
 
-def _made(study: Study) -> Iterator[list[str]]:
-    yield ["tacit that ran it", ", ".join(study.versions)]
+def _made(results: ResultSet) -> Iterator[list[str]]:
+    yield ["tacit that ran it", ", ".join(results.versions)]
     yield ["tacit that wrote this", __version__]
-    seeds = sorted({pair for arm in study.arms for pair in arm.pairs})
+    seeds = sorted({pair for arm in results.arms for pair in arm.pairs})
     yield ["seeds (root, run)", _ranges(seeds)]
-    for made in study.made_with:
+    for made in results.made_with:
         for kind, values in made.items():
             said = ", ".join(f"{name} {value}" for name, value in values.items())
             yield [kind, said]
-    seconds = sum(arm.result.seconds for arm in study.arms)
+    seconds = sum(arm.result.seconds for arm in results.arms)
     yield ["time of all runs", f"{number(seconds)} s"]
 
 

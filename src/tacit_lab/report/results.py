@@ -22,7 +22,7 @@ from tacit.util.durations import in_words
 from tacit.util.files import read_json
 from tacit.util.intervals import Interval, mean_interval
 from tacit.util.registry import Registry
-from tacit_lab.sweep.dataset import SPEC, load
+from tacit_lab.sweep.tables import SPEC, load
 
 Pair = tuple[int, int]
 """Root seed and run: runs of different agents with the same pair met the same users."""
@@ -61,8 +61,8 @@ class Arm:
         """By which people came back; None where everybody took part once."""
         if self.result.returning is None:
             return None
-        said = self.result.guarantee
-        return said.rule or Participation(said.participations, "every")
+        stated = self.result.guarantee
+        return stated.rule or Participation(stated.participations, "every")
 
     @property
     def back(self) -> str:
@@ -71,10 +71,10 @@ class Arm:
         if rule is None or who is None:
             return ""
         times = "any number" if rule.times is None else f"{rule.times:,}"
-        said = f"{rule.teaches or 'every'} of {times}"
-        said += f" in {in_words(rule.period)}" if rule.period else ""
-        said += f", {in_words(rule.apart)} apart" if rule.apart else ""
-        return f"{said}, {who.people:,} people, {who.law}"
+        words = f"{rule.teaches or 'every'} of {times}"
+        words += f" in {in_words(rule.period)}" if rule.period else ""
+        words += f", {in_words(rule.apart)} apart" if rule.apart else ""
+        return f"{words}, {who.people:,} people, {who.law}"
 
     @property
     def epsilon(self) -> float | None:
@@ -143,10 +143,10 @@ def _named(facts: Mapping[str, Any], known: Registry[Any]) -> str:
         for key, value in facts["parameters"].items()
         if key != "epsilon" and (key not in usual or value != usual[key].default)
     }
-    return said(str(facts["name"]), changed)
+    return label_of(str(facts["name"]), changed)
 
 
-def said(name: str, parameters: Mapping[str, Any]) -> str:
+def label_of(name: str, parameters: Mapping[str, Any]) -> str:
     """A name and its parameters in brackets."""
     values = ", ".join(
         f"{key} = {value:g}" if isinstance(value, float) else f"{key} = {value}"
@@ -163,7 +163,7 @@ def paired(*arms: Arm) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class ResultSet:
     """All arms of a folder, and how they were made.
 
     Attributes:
@@ -183,20 +183,20 @@ class Study:
     spec: str = ""
 
 
-def read_study(folder: Path) -> Study:
+def read_results(folder: Path) -> ResultSet:
     """Read the folder of a sweep, of a run, or one whose subfolders hold runs."""
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is not a folder; give one that tacit sweep or run --out made")
     if (folder / MANIFEST).exists():
-        study = _sweep(folder) if _is_sweep(folder) else _runs(folder, [folder])
+        found = _sweep(folder) if _is_sweep(folder) else _runs(folder, [folder])
     else:
         inside = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
-        study = _runs(folder, [path for path in inside if not _is_sweep(path)])
-    if not study.arms:
+        found = _runs(folder, [path for path in inside if not _is_sweep(path)])
+    if not found.arms:
         raise InvalidInput(
             f"{folder} holds no results: neither a finished sweep, nor a run, nor folders of runs"
         )
-    return study
+    return found
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def _is_sweep(folder: Path) -> bool:
     return "configurations" in _manifest(folder)
 
 
-def _runs(folder: Path, found: list[Path]) -> Study:
+def _runs(folder: Path, found: list[Path]) -> ResultSet:
     arms, made_with, versions = [], [], set()
     for path in found:
         result, manifest = Result.load(path), _manifest(path)
@@ -218,10 +218,10 @@ def _runs(folder: Path, found: list[Path]) -> Study:
             made_with.append(made)
         versions.add(str(manifest["tacit"]))
     name = folder.resolve().name
-    return Study(name, tuple(arms), (), tuple(made_with), tuple(sorted(versions)))
+    return ResultSet(name, tuple(arms), (), tuple(made_with), tuple(sorted(versions)))
 
 
-def _sweep(folder: Path) -> Study:
+def _sweep(folder: Path) -> ResultSet:
     sweep, spec = load(folder), folder / SPEC
     curves = dict(list(sweep.curves.groupby("configuration", sort=False)))
     seconds = sweep.timings.groupby("configuration")["run_seconds"].sum()
@@ -241,7 +241,7 @@ def _sweep(folder: Path) -> Study:
             }
             result = Result.from_json({**facts, **more}, curves[number])
             arms.append(Arm(result, tuple((seed, 0) for seed in result.seeds), facts["chosen"]))
-    return Study(
+    return ResultSet(
         name=str(sweep.manifest["name"]),
         arms=tuple(arms),
         failures=tuple(sweep.manifest["failures"]),

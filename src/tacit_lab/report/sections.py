@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.util.intervals import Interval
 from tacit_lab.report import analysis, figures
-from tacit_lab.report.results import Arm, said
+from tacit_lab.report.results import Arm, label_of
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def section(place: int, problem: str, arms: Sequence[Arm]) -> ProblemSection:
     if first.get("family") == "episodic":  # nobody knows the optimum
         best = "Regret is counted from the largest declared return: it is"
     facts = (
-        f"{said(first['name'], first['parameters'])}. {best} "
+        f"{label_of(first['name'], first['parameters'])}. {best} "
         f"{number(first['optimal_value'])} per user, the {arms[0].baseline} "
         f"{number(first['baseline']['value'])}."
     )
@@ -308,7 +308,7 @@ def _winnings(arms: Sequence[Arm]) -> Part:
                 {"kind": kinds[row.answer.verdict], "text": row.answer.words()},
                 "runs of several K" if row.several else "one curve",
             ]
-            for row in analysis.winnings(arms)
+            for row in analysis.break_even(arms)
         ],
     )
 
@@ -329,7 +329,7 @@ def _contests(users: int, arms: Sequence[Arm]) -> Part:
                 f"{row.adjusted:.2g}",
                 {"kind": "good" if row.adjusted <= 0.05 else "open", "text": row.verdict},
             ]
-            for row in analysis.contests(arms)
+            for row in analysis.pairwise_tests(arms)
         ],
     )
 
@@ -339,8 +339,8 @@ def _users_needed(users: int, arms: Sequence[Arm]) -> Part:
     notes = []
     for row in analysis.users_needed(arms):
         for epsilon, reached, count in row.measured:
-            said = reached or f"not within {users:,} by all runs ({count} got there)"
-            rows.append([row.name, f"{epsilon:g}", said, "measured"])
+            shown = reached or f"not within {users:,} by all runs ({count} got there)"
+            rows.append([row.name, f"{epsilon:g}", shown, "measured"])
         for ahead in row.forecasts:
             kind = "EXTRAPOLATED" if ahead.extrapolated else "interpolated"
             note = {"kind": "open", "text": f"{kind}: users ~ ε^{with_range(ahead.exponent)}"}

@@ -77,7 +77,7 @@ def growth(regret: Array, episodes: IntArray) -> Slope | None:
 
 
 @dataclass(frozen=True)
-class Beats:
+class FirstWin:
     """From which K on an agent beats a baseline.
 
     Attributes:
@@ -104,7 +104,7 @@ class Beats:
         return f"not decided within K = {self.last:,} (means are below from {self.seen:,} on)"
 
 
-def smallest_winning(episodes: IntArray, samples: Sequence[Array], rate: float) -> Beats:
+def smallest_winning(episodes: IntArray, samples: Sequence[Array], rate: float) -> FirstWin:
     """The smallest K from which on expected regret stays below ``rate * K``.
 
     Tested from the last K backwards, one-sided t at each, stopping at the first that does not
@@ -127,9 +127,9 @@ def smallest_winning(episodes: IntArray, samples: Sequence[Array], rate: float) 
     seen = first_of_the_last(lambda k, values: bool(values.mean() < rate * k))
     last = backwards[0][0]
     if shown is not None:
-        return Beats("beats", shown, seen, last)
+        return FirstWin("beats", shown, seen, last)
     worse = _surely_above(samples[-1], rate * last)
-    return Beats("worse" if worse else "not decided", None, seen, last)
+    return FirstWin("worse" if worse else "not decided", None, seen, last)
 
 
 def _surely_above(values: Array, limit: float) -> bool:

@@ -4,6 +4,6 @@ from tacit.errors import need
 
 need("a sweep", "tables")
 
-from tacit_lab.sweep.dataset import Sweep, load
+from tacit_lab.sweep.tables import Sweep, load
 
 __all__ = ["Sweep", "load"]

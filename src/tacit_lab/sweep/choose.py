@@ -14,7 +14,7 @@ import numpy as np
 from tacit.agents.catalogue import agents
 from tacit_lab.sweep.grid import Planned
 from tacit_lab.sweep.spec import Choose
-from tacit_lab.sweep.store import Finished
+from tacit_lab.sweep.store import ResultStore
 from tacit_lab.sweep.task import SweepTask
 
 
@@ -24,7 +24,7 @@ def tasks_of(planned: Planned, choose: Choose | None) -> list[SweepTask]:
     return [SweepTask(c.at(seed)) for seed in seeds for c in planned.candidates]
 
 
-def pick(planned: Planned, choose: Choose, finished: Finished) -> Planned:
+def pick(planned: Planned, choose: Choose, finished: ResultStore) -> Planned:
     """The candidate of least mean final regret, of equal ones the first; and how it was chosen."""
     regret = np.array(
         [

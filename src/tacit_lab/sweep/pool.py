@@ -25,7 +25,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 from tacit_lab.sweep.store import Job
-from tacit_lab.sweep.task import SweepTask, perform
+from tacit_lab.sweep.task import SweepTask, run_task
 
 J = TypeVar("J", bound=Job)
 Tried = tuple[SweepTask, int]
@@ -49,7 +49,7 @@ class Done(Generic[J]):
 
     Attributes:
         task: which.
-        outcome: what :func:`tacit_lab.sweep.task.perform` returned.
+        outcome: what :func:`tacit_lab.sweep.task.run_task` returned.
         tries: how often it was tried.
     """
 
@@ -167,7 +167,7 @@ class Worker:
         """Start a task."""
         self._now = (task, tries + 1)
         with contextlib.suppress(BrokenPipeError):  # it died meanwhile: take() will say so
-            self.pipe.send(task.order())
+            self.pipe.send(task.payload())
 
     def take(self) -> Done[SweepTask]:
         """What became of its task; a process that died leaves an error."""
@@ -197,7 +197,7 @@ def _serve(pipe: Connection) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
         while True:
-            pipe.send(perform(pipe.recv()))
+            pipe.send(run_task(pipe.recv()))
 
 
 def _end_with_parent() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tacit.errors import TacitError, need
 from tacit_lab.sweep.pool import ONE_THREAD, TRIES, Done
-from tacit_lab.sweep.task import SweepTask, perform
+from tacit_lab.sweep.task import SweepTask, run_task
 
 AHEAD = 2
 """Tasks handed to Ray per slot: one runs, one waits at the node; the rest stays here."""
@@ -23,9 +23,9 @@ class TryAgain(RuntimeError):
     """Tells Ray that a task failed for a reason that may pass: message and traceback."""
 
 
-def attempt(order: Mapping[str, Any]) -> dict[str, Any]:
+def attempt(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Run a task; raise where trying again may help, so that Ray does."""
-    outcome = perform(order)
+    outcome = run_task(payload)
     if outcome.get("again"):
         raise TryAgain(outcome["error"], outcome["traceback"])
     return outcome
@@ -79,7 +79,7 @@ def run_on_ray(tasks: Iterable[SweepTask], slots: int) -> Generator[Done[SweepTa
     running: dict[Any, SweepTask] = {}
     while True:
         for task in islice(waiting, AHEAD * slots - len(running)):
-            running[remote.remote(task.order())] = task
+            running[remote.remote(task.payload())] = task
         if not running:
             return
         ready, _ = ray.wait(list(running), num_returns=1)

@@ -12,14 +12,12 @@ from typing import Any, TypeVar
 from tacit.errors import InvalidInput
 from tacit.util.files import make_folder
 from tacit_lab.sweep.choose import pick, tasks_of
-from tacit_lab.sweep.dataset import MANIFEST, SPEC, TASKS, Sweep, load
-from tacit_lab.sweep.estimate import TimeLeft
 from tacit_lab.sweep.grid import Planned, plan
 from tacit_lab.sweep.pool import Done
 from tacit_lab.sweep.spec import Choose, Spec
-from tacit_lab.sweep.store import Finished, Job
+from tacit_lab.sweep.store import Job, ResultStore
+from tacit_lab.sweep.tables import MANIFEST, SPEC, TASKS, Sweep, load, write
 from tacit_lab.sweep.task import SweepTask
-from tacit_lab.sweep.writing import write
 
 J = TypeVar("J", bound=Job)
 Backend = Callable[[Sequence[J]], Generator[Done[J], None, None]]
@@ -28,7 +26,7 @@ Backend = Callable[[Sequence[J]], Generator[Done[J], None, None]]
 
 def finish(
     jobs: Sequence[J],
-    finished: Finished,
+    finished: ResultStore,
     backend: Backend[J],
     note: Callable[[Done[J]], object] = lambda done: None,
 ) -> None:
@@ -54,7 +52,7 @@ Watch = Callable[["SweepProgress"], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Swept:
+class SweepResult:
     """A sweep that came to its end.
 
     Attributes:
@@ -81,17 +79,15 @@ def run(
     out: Path,
     backend: Backend[SweepTask],
     *,
-    workers: int,
     resume: bool = False,
     watch: Watch | None = None,
-) -> Swept:
+) -> SweepResult:
     """Run what is missing and write the tables.
 
     Args:
         spec: what to run.
         out: folder for tables, manifest and finished tasks.
         backend: where to run it.
-        workers: how many tasks it runs at once, for the estimate of the time left.
         resume: go on in a folder that holds a sweep; finished tasks are never run again.
         watch: told how far it is.
     """
@@ -99,10 +95,10 @@ def run(
     planned = plan(spec)
     prepare(out, resume=resume)
     (out / SPEC).write_text(spec.text)
-    work = SweepProgress(Finished(out / TASKS), backend, TimeLeft(workers), watch)
-    reported = settle(planned, spec.choose, work)
+    work = SweepProgress(ResultStore(out / TASKS), backend, watch)
+    reported = run_all(planned, spec.choose, work)
     files = write(out, spec.name, reported, work.finished, work.failures)
-    return Swept(
+    return SweepResult(
         sweep=load(out),
         files=tuple(files),
         total=work.total,
@@ -113,7 +109,9 @@ def run(
     )
 
 
-def settle(planned: Sequence[Planned], choose: Choose | None, work: SweepProgress) -> list[Planned]:
+def run_all(
+    planned: Sequence[Planned], choose: Choose | None, work: SweepProgress
+) -> list[Planned]:
     """Run what a choice needs, choose, and run what is reported."""
     choosing = [task for item in planned for task in tasks_of(item, choose)]
     work.total = len(choosing) + sum(len(item.seeds) for item in planned)
@@ -163,7 +161,6 @@ class SweepProgress:
     Attributes:
         finished: the store of outcomes.
         backend: where tasks run.
-        estimate: what tasks took so far.
         watch: told whenever something changes.
         total: number of tasks.
         kept: how many had been finished before.
@@ -171,9 +168,8 @@ class SweepProgress:
         failures: those that were given up, with their messages.
     """
 
-    finished: Finished
+    finished: ResultStore
     backend: Backend[SweepTask]
-    estimate: TimeLeft
     watch: Watch | None
     total: int = 0
     kept: int = 0
@@ -185,21 +181,14 @@ class SweepProgress:
         """Finished tasks, now or before."""
         return self.kept + self.ran
 
-    @property
-    def seconds_left(self) -> float | None:
-        """An estimate; None while nothing is known."""
-        return self.estimate.seconds_left(self.total - self.done - len(self.failures))
-
     def finish(self, tasks: Sequence[SweepTask]) -> None:
         """Bring tasks to their end, as far as they can be."""
         missing = [task for task in tasks if task not in self.finished]
         self.kept += len(tasks) - len(missing)
-        self.estimate.expect(missing)
         self._tell()
         finish(missing, self.finished, self.backend, self._note)
 
     def _note(self, done: Done[SweepTask]) -> None:
-        self.estimate.note(done)
         if done.failed:
             self._fail(done.task, done.outcome, done.tries)
         else:

@@ -23,11 +23,11 @@ class Job(Protocol):
     def digest(self) -> str:
         """Its name on disk, made of all that determines its outcome."""
 
-    def order(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         """All that, as plain values."""
 
 
-class Finished:
+class ResultStore:
     """The folder of finished jobs."""
 
     def __init__(self, folder: Path) -> None:
@@ -43,7 +43,7 @@ class Finished:
     def keep(self, job: Job, outcome: dict[str, Any]) -> None:
         """Store an outcome, in one step."""
         part = self.folder / f"{job.digest}.part-{os.getpid()}"
-        part.write_text(json.dumps({**outcome, "task": job.order()}) + "\n")
+        part.write_text(json.dumps({**outcome, "task": job.payload()}) + "\n")
         part.replace(self._at(job))
 
     def outcome(self, job: Job) -> dict[str, Any]:

@@ -48,8 +48,8 @@ class SweepTask:
         """Its name on disk."""
         return digest(self.spec.facts())
 
-    def order(self) -> dict[str, Any]:
-        """What :func:`perform` is given."""
+    def payload(self) -> dict[str, Any]:
+        """What :func:`run_task` is given."""
         return {**self.spec.to_json(), "sources": sources()}
 
     def run(
@@ -72,14 +72,14 @@ class SweepTask:
         }
 
 
-def perform(order: Mapping[str, Any]) -> dict[str, Any]:
+def run_task(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Run a task; returns its outcome, or ``{"error", "again", "traceback"}``.
 
     A mistake of a person (``again`` false) fails again whenever it is tried; anything else may be
     the machine's fault.
     """
     try:
-        return _task(order).run()
+        return _task(payload).run()
     except TacitError as error:
         return {"error": " ".join(str(error).split()), "again": False, "traceback": ""}
     except Exception as error:
@@ -87,10 +87,10 @@ def perform(order: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": words, "again": True, "traceback": traceback.format_exc()}
 
 
-def _task(order: Mapping[str, Any]) -> SweepTask:
+def _task(payload: Mapping[str, Any]) -> SweepTask:
     """The task that was ordered, if this machine has the same code as the one that sent it."""
-    spec = ExperimentSpec.from_json(order)
-    if sources() != order["sources"] or spec.modules.load() != order["modules"]:
+    spec = ExperimentSpec.from_json(payload)
+    if sources() != payload["sources"] or spec.modules.load() != payload["modules"]:
         raise InvalidInput(
             "this worker has another version of tacit, or of the sweep's own modules, than the "
             "machine that sent the task; install the same on all of them"

@@ -22,7 +22,7 @@ MOST_TOKENS = 1_000_000
 """In one call."""
 ACTIONS = {"pause": "paused", "resume": "open", "close": "closed"}
 
-admin = typer.Typer(rich_markup_mode=None)
+admin = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @admin.callback(invoke_without_command=True)

@@ -1,4 +1,4 @@
-"""A deployment as an experiment, which ``tacit plan FILE`` simulates, ``admin check`` briefly.
+"""A deployment as an experiment, which ``tacit size FILE`` simulates, ``admin check`` briefly.
 
 The library finds :func:`read` by the entry point ``deployment`` of ``tacit.experiments``.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from tacit.errors import InvalidInput
 from tacit.forecast import few_users
 from tacit.problems.base import Problem
-from tacit.sample_size import plan
+from tacit.sample_size import Limits, sample_size
 from tacit.sample_size.question import Question
 from tacit.task.participation import Participation
 from tacit_service.config.deployment import Deployment
@@ -53,22 +53,19 @@ def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | N
     """
     try:
         asked = question_of(deployment)
-        found = plan(
-            asked.problem,
-            asked.agent,
-            task=asked.task,
-            users=asked.users,
+        found = sample_size(
+            asked.experiments(),
+            people=asked.users,
             epsilons=[deployment.agent.parameters()["epsilon"]],
-            most=asked.users,
-            seconds=CHECK_SECONDS,
+            limits=Limits(asked.users, CHECK_SECONDS),
         )
     except InvalidInput as refused:
         return f"Outlook: not simulated ({refused})", None
     few = few_users(deployment.task, deployment.agent)
-    runs = f"{len(found.setting.problems)} simulated runs on {found.setting.name}"
+    runs = f"{found.runs} simulated runs on {found.simulated}"
     said = f"{found.verdict} (With 95% confidence, by {runs}.)"
     said += f" Besides, {few}." if few else ""
     if not found.warning:
         return f"Outlook: {said}", found.to_json()
-    more = f"`tacit plan {path}` takes its time over it and tries other epsilons"
+    more = f"`tacit size {path}` takes its time over it and tries other epsilons"
     return f"Warning: {said} {more}.", found.to_json()

@@ -5,11 +5,14 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from tacit.cli.main import app
+from tacit.cli.main import add_commands, app
 from tacit.policies.tabular import TabularPolicy
 from tacit_lab.cases.coach import habituation_bias, references
 from tacit_lab.cases.coach_world import coach
 from tacit_lab.cases.outcome import Outcome, needed, online
+from tacit_lab.cases.page import write_study
+
+add_commands()
 
 
 def test_people_needed_are_those_from_which_nine_of_ten_runs_win() -> None:
@@ -38,18 +41,23 @@ def test_first_visits_that_leave_out_habituation_promise_too_much() -> None:
     assert bias.outside.low > 1.3 * bias.truth
 
 
+def chosen(**options: object) -> list[str]:
+    """Options as they are typed."""
+    return [word for name, value in options.items() for word in ("-O", f"{name}={value}")]
+
+
 def run(*words) -> str:
-    result = CliRunner().invoke(app, ["study", *words])
+    result = CliRunner().invoke(app, ["reproduce", *words])
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def test_the_coach_command_writes_numbers_and_a_page(tmp_path) -> None:
-    few = ("--people", "300", "--epsilon", "8", "--runs", "2", "--returns", "2")
-    some = ("--agents", "tacit-joint,tacit-local")
-    shown = run("coach", *few, *some, "--out", str(tmp_path / "out"), "--json")
+    few = chosen(people=300, epsilon=8, runs=2, returns=2, agents="tacit-joint,tacit-local")
+    shown = run("coach", *few, "--out", str(tmp_path / "out"), "--json")
     found = json.loads(shown)
-    assert found == json.loads((tmp_path / "out" / "study.json").read_text())
+    kept = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert {name: kept[name] for name in kept if name not in ("notes", "tables")} == found
     assert {one["agent"] for one in found["outcomes"]} == {
         "tacit-joint (joint)",
         "tacit-local (local)",
@@ -57,23 +65,29 @@ def test_the_coach_command_writes_numbers_and_a_page(tmp_path) -> None:
     assert found["references"]["not private, 300 people"] > found["references"]["no message"]
     (start,) = found["head_start"]
     assert start["users"] == 30 and start["regret_per_user"]["value"] > 0.0
-    page = (tmp_path / "out" / "page.html").read_text()
+    result = CliRunner().invoke(app, ["report", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "out" / "report.html").read_text()
     assert "when they come back" in page and "begins with a log" in page
     assert "best fixed message" in page and "promise too much" in page and "simulated" in page
 
 
-def test_one_run_has_no_interval_in_words_and_null_in_json() -> None:
-    few = ("coach", "--people", "300", "--epsilon", "8", "--runs", "1", "--agents", "tacit-joint")
+def test_one_run_has_no_interval_in_words_and_null_in_json(tmp_path) -> None:
+    few = ("coach", *chosen(people=300, epsilon=8, runs=1, agents="tacit-joint"))
     (found,) = json.loads(run(*few, "--json"), parse_constant=pytest.fail)["outcomes"]
     assert found["value"]["ci95"] == [None, None]
-    assert "one run, no interval" in run(*few)
+    out = tmp_path / "out"
+    assert "one run, no interval" in run(*few, "--out", str(out))
+    page = write_study(out).read_text()
+    assert "0 of 1" in page or "1 of 1" in page
 
 
 def test_agents_and_returns_are_checked() -> None:
-    refused = CliRunner().invoke(app, ["study", "coach", "--agents", "tacit-jiont"])
+    wrong = ["reproduce", "coach", *chosen(agents="tacit-jiont")]
+    refused = CliRunner().invoke(app, wrong)
     assert "the coach has no 'tacit-jiont'" in str(refused.exception)
-    refused = CliRunner().invoke(app, ["study", "clinic", "--returns", "3"])
-    assert "for the coach" in str(refused.exception)
+    refused = CliRunner().invoke(app, ["reproduce", "clinic", *chosen(returns=3)])
+    assert "clinic has no option -O returns" in str(refused.exception)
 
 
 def test_a_search_is_scored_by_the_table_that_its_policy_is() -> None:
@@ -91,13 +105,13 @@ def test_a_search_that_sees_what_the_app_sees_beats_every_fixed_message(model: s
 
 def test_the_clinic_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setattr("tacit.errors._installed", lambda module: module != "icu_sepsis")
-    refused = CliRunner().invoke(app, ["study", "clinic", "--people", "300"])
+    refused = CliRunner().invoke(app, ["reproduce", "clinic", *chosen(people=300)])
     assert "pip install 'tacit[sepsis]'" in str(refused.exception)
 
 
 def test_the_clinic_command_needs_few_patients_to_run(tmp_path) -> None:
     pytest.importorskip("icu_sepsis")
-    shown = run("clinic", "--people", "3000", "--epsilon", "4", "--runs", "2", "--json")
+    shown = run("clinic", *chosen(people=3000, epsilon=4, runs=2), "--json")
     found = json.loads(shown)
     assert found["references"] == pytest.approx(
         {"uniform": 0.685, "clinicians": 0.692, "best": 0.792}, abs=1e-3

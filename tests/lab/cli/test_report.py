@@ -13,7 +13,7 @@ from tacit_lab.report.log_page import render_page
 from tacit_lab.sweep.pool import Done
 from tacit_lab.sweep.run import run
 from tacit_lab.sweep.spec import parse
-from tacit_lab.sweep.task import SweepTask, perform
+from tacit_lab.sweep.task import SweepTask, run_task
 
 SPEC = """
 episodes = [50, 100]
@@ -25,11 +25,11 @@ agents = ["uniform", "psrl"]
 
 def here(tasks: Iterable[SweepTask]) -> Iterator[Done]:
     for task in tasks:
-        yield Done(task, perform(task.order()), 1)
+        yield Done(task, run_task(task.payload()), 1)
 
 
 def test_a_sweep_becomes_one_page(call, tmp_path: Path) -> None:
-    run(parse(SPEC, Path("study.toml")), tmp_path / "swept", here, workers=1)
+    run(parse(SPEC, Path("study.toml")), tmp_path / "swept", here)
     done = call("report", "swept", "--out", "page.html", "--json")
     assert done.status == 0 and done.err == ""
     assert json.loads(done.out)["file"] == "page.html"

@@ -6,7 +6,7 @@ import pytest
 
 from tacit_lab.figures import figures
 
-WORDS = ("reproduce", "tabular-ldp/figure-9", "--quick")
+WORDS = ("reproduce", "tabular-ldp/figure-9", "--size", "quick")
 
 
 def test_json_is_one_object_and_nothing_else(call, tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_claims_that_fail_are_said_clearly_and_the_status_is_0(call) -> None:
 
 def test_figures_are_listed(call) -> None:
     shown = call("list", "figures").out
-    assert "tabular-ldp/figure-1" in shown and "--quick: " in shown and "full: " in shown
+    assert "tabular-ldp/figure-1" in shown and "quick: " in shown and "full: " in shown
     rows = json.loads(call("list", "figures", "--json").out)["figures"]
     assert [row["name"] for row in rows] == [figure.id for figure in figures]
     assert set(rows[0]) == {"name", "summary", "paper", "quick", "full", "paper_size"}
@@ -39,9 +39,17 @@ def test_figures_are_listed(call) -> None:
     ("words", "message"),
     [
         ("reproduce figure-7", "unknown figure 'figure-7'; did you mean 'tabular-ldp/figure-7'?"),
-        ("reproduce", "Missing argument 'FIGURE'"),
+        ("reproduce", "Missing argument 'WHAT'"),
         ("reproduce tabular-ldp/figure-9 --workers x", "--workers = 'x', but it must be a whole"),
         ("reproduce tabular-ldp/figure-9 --out /proc/x", "cannot make the folder /proc/x"),
+        ("reproduce coch", "unknown figure 'coch'; did you mean 'coach'?"),
+        ("reproduce tabular-ldp/figure-9 -O a=1", "has no option -O a: a figure takes --size only"),
+        ("reproduce tabular-ldp/figure-9 --size huge", "unknown size 'huge'; known: full, paper"),
+        ("reproduce coach -O peple=3", "coach has no option -O peple; did you mean 'people'?"),
+        ("reproduce coach -O people=0", "-O people = 0, but"),
+        ("reproduce coach -O runs=1,2", "-O runs = '1,2', but it must be one whole number"),
+        ("reproduce coach --size quick", "coach takes no --size and no --workers"),
+        ("reproduce bench -O peer_python=/nowhere", "-O peer_python=/nowhere: there is no such"),
         ("list figure", "unknown list 'figure'; did you mean 'figures'?"),
     ],
 )

@@ -160,7 +160,7 @@ def test_the_command(monkeypatch, capsys) -> None:
     found = {"environment": "x", "episodes": 3, "rows": rows, "missing": "nobody else"}
     monkeypatch.setattr(search, "report", lambda quick, peer, watch: found)
     for words in (["--json"], []):
-        monkeypatch.setattr(sys, "argv", ["tacit", "bench", "--quick", *words])
+        monkeypatch.setattr(sys, "argv", ["tacit", "reproduce", "bench", "--size", "quick", *words])
         with pytest.raises(SystemExit) as leave:
             cli.main()
         assert leave.value.code == 0
@@ -185,7 +185,7 @@ def test_searches_beside_a_peer_that_is_not_there(monkeypatch) -> None:
     assert all(len(row["returns"]) == 2 and row["worst"] <= row["mean"] for row in found["rows"])
     assert "No module named 'stable_baselines3'" in found["missing"]
     alone = search.report(True, None, lambda words: None)
-    assert "--peer-python PATH" in alone["missing"]
+    assert "-O peer_python=PATH" in alone["missing"]
 
 
 def learned_by(environment, agent, people, seeds, users):

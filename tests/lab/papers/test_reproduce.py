@@ -31,7 +31,7 @@ from tacit_lab.figures import (
 from tacit_lab.figures.draw import canvas, rate_panel, regret_panel
 from tacit_lab.sweep import pool
 from tacit_lab.sweep import task as tasks
-from tacit_lab.sweep.store import Finished
+from tacit_lab.sweep.store import ResultStore
 
 TINY = Size(episodes=300, instances=2, runs=2)
 
@@ -87,12 +87,12 @@ TOY = Figure(
 @pytest.fixture(scope="module")
 def out(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("figures")
-    reproduce(TOY, quick=True, out=folder)
+    reproduce(TOY, size="quick", out=folder)
     return folder
 
 
 def test_the_json_contract_and_the_files(out: Path) -> None:
-    done = reproduce(TOY, quick=True, out=out)
+    done = reproduce(TOY, size="quick", out=out)
     folder = out / "toy" / "figure-0" / "quick"
     assert [path.name for path in done.files] == ["figure.png", "claims.json", "manifest.json"]
     assert all(path.parent == folder and path.stat().st_size > 100 for path in done.files)
@@ -117,7 +117,7 @@ def test_the_json_contract_and_the_files(out: Path) -> None:
 
 
 def test_the_curves_are_those_of_simulate(out: Path) -> None:
-    runs = reproduce(TOY, quick=True, out=out).evidence.curve("psrl")
+    runs = reproduce(TOY, size="quick", out=out).evidence.curve("psrl")
     for i, result in enumerate(runs.results):
         problem = tacit.problem("random-mdp", seed=i + 1)
         same = tacit.simulate(problem, tacit.agent("psrl"), 300, 2, seed=i)
@@ -132,7 +132,7 @@ def test_what_is_finished_is_never_computed_again(out: Path, monkeypatch) -> Non
 
     monkeypatch.setattr(ExperimentSpec, "make", never)
     before = len(CALLS)
-    again = reproduce(TOY, quick=True, out=out, workers=1)
+    again = reproduce(TOY, size="quick", out=out, workers=1)
     assert again.evidence.arrays("squares")["squares"].tolist() == [0, 1, 4, 9, 16]
     assert len(CALLS) == before
     with pytest.raises(AssertionError, match="computed again"):
@@ -152,12 +152,12 @@ def test_an_interruption_loses_the_part_in_progress_and_the_rest_goes_on(
 
     monkeypatch.setattr(ExperimentSpec, "make", flaky)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(TOY, quick=True, out=tmp_path, workers=1)
+        reproduce(TOY, size="quick", out=tmp_path, workers=1)
     assert not (tmp_path / "toy" / "figure-0" / "quick" / "claims.json").exists()
     before = calls.count("psrl")
-    done = reproduce(TOY, quick=True, out=tmp_path, workers=1)
+    done = reproduce(TOY, size="quick", out=tmp_path, workers=1)
     assert before == calls.count("psrl") == 2
-    fresh = reproduce(TOY, quick=True, out=tmp_path / "fresh", workers=2)
+    fresh = reproduce(TOY, size="quick", out=tmp_path / "fresh", workers=2)
     for key in ("psrl", "obi"):
         assert np.array_equal(done.evidence.curve(key).runs, fresh.evidence.curve(key).runs)
 
@@ -197,7 +197,7 @@ reproduce(dataclasses.replace(TOY, parts=parts), quick=True, out=sys.argv[2])
 def test_a_killed_process_leaves_finished_parts_only(tmp_path: Path) -> None:
     tests = Path(__file__).resolve().parents[2]
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(tests), str(tmp_path)])
-    kept = Finished(tmp_path / "parts")
+    kept = ResultStore(tmp_path / "parts")
     first, second, _ = parts(TINY)
     while not all(task in kept for task in first.tasks()):
         assert process.poll() is None
@@ -211,7 +211,7 @@ def test_a_killed_process_leaves_finished_parts_only(tmp_path: Path) -> None:
 
 
 def test_two_writers_of_one_part_do_not_disturb_each_other(tmp_path: Path) -> None:
-    kept = Finished(tmp_path / "parts")
+    kept = ResultStore(tmp_path / "parts")
     task, other = parts(TINY)[0].tasks()
     for _ in range(2):
         kept.keep(task, task.run())
@@ -249,7 +249,7 @@ def test_the_name_of_a_part_is_made_of_all_that_determines_it(monkeypatch) -> No
 
 def test_progress_is_told_in_order_and_ends_complete(tmp_path: Path) -> None:
     steps = []
-    reproduce(TOY, quick=True, out=tmp_path, watch=steps.append)
+    reproduce(TOY, size="quick", out=tmp_path, watch=steps.append)
     assert all(0 <= step.share <= 1 and step.parts == 3 for step in steps)
     assert [step.part for step in steps] == sorted(step.part for step in steps)
     assert (steps[-1].part, steps[-1].share) == (2, 1.0)
@@ -258,12 +258,12 @@ def test_progress_is_told_in_order_and_ends_complete(tmp_path: Path) -> None:
 def test_mistakes_are_told(tmp_path: Path) -> None:
     twice = dataclasses.replace(TOY, parts=lambda size: 2 * parts(size)[:1])
     with pytest.raises(InvalidInput, match="different keys"):
-        reproduce(twice, quick=True, out=tmp_path)
+        reproduce(twice, size="quick", out=tmp_path)
     bad = dataclasses.replace(parts(TINY)[0], agent=Named("prsl"))
     with pytest.raises(UnknownName, match="did you mean 'psrl'"):
         reproduce(dataclasses.replace(TOY, parts=lambda size: [bad]), quick=True, out=tmp_path)
     with pytest.raises(InvalidInput, match="workers = 0"):
-        reproduce(TOY, quick=True, out=tmp_path, workers=0)
+        reproduce(TOY, size="quick", out=tmp_path, workers=0)
     with pytest.raises(UnknownName, match="did you mean 'tabular-ldp/figure-1'"):
         find("tabular-ldp/figur-1")
     with pytest.raises(UnknownName, match="did you mean 'tabular-ldp/table-1'"):

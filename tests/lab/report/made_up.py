@@ -8,7 +8,7 @@ import numpy as np
 from tacit.privacy.guarantee import Guarantee
 from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.result import Result
-from tacit_lab.report.results import Arm, Study
+from tacit_lab.report.results import Arm, ResultSet
 
 PROBLEM = {
     "name": "river-swim",
@@ -96,7 +96,7 @@ FAILURE = {
 }
 
 
-def study(seeds: int = 8) -> Study:
+def study(seeds: int = 8) -> ResultSet:
     """Two lengths; tacit-local costs 1/epsilon in regret, ldp-obi hardly learns."""
     arms = []
     for users in (10_000, 100_000):
@@ -108,7 +108,7 @@ def study(seeds: int = 8) -> Study:
             arms.append(arm("tacit-local", users, epsilon=epsilon, seeds=seeds, level=40 / epsilon))
             arms.append(arm("ldp-obi", users, epsilon=epsilon, seeds=seeds, level=0.9, power=0.99))
     made = ({"versions": {"python": "3.11"}, "machine": {"system": "Linux", "cores": 2}},)
-    return Study("made-up", tuple(arms), (FAILURE,), made, ("0.1",), "seeds = 8\n# <spec>\n")
+    return ResultSet("made-up", tuple(arms), (FAILURE,), made, ("0.1",), "seeds = 8\n# <spec>\n")
 
 
 def write_run(folder: Path, made: Arm) -> None:

@@ -4,12 +4,12 @@ import pytest
 from lab.report import made_up
 from tacit.util.intervals import Interval
 from tacit_lab.report.analysis import (
-    contests,
+    break_even,
     in_epsilon,
     in_users,
+    pairwise_tests,
     prices,
     users_needed,
-    winnings,
 )
 from tacit_lab.report.results import paired
 from tacit_lab.report.sections import share
@@ -60,11 +60,11 @@ def test_exponents_find_the_laws_the_curves_were_made_with() -> None:
 
 
 def test_who_beats_the_baseline_and_from_when_on() -> None:
-    rows = {row.arm.label: row for row in winnings(LONG)}
+    rows = {row.arm.label: row for row in break_even(LONG)}
     assert "uniform" not in rows
     found = rows["tacit-local, ε = 1"].answer
     assert found.verdict == "beats" and 800 < found.episodes < 20_000
-    several = {row.arm.label: row for row in winnings(STUDY.arms)}["psrl"]
+    several = {row.arm.label: row for row in break_even(STUDY.arms)}["psrl"]
     assert several.several and several.answer.episodes == 10_000
 
 
@@ -76,14 +76,14 @@ def test_final_regret_as_a_share_of_the_baseline() -> None:
 
 
 def test_comparisons_are_corrected_together() -> None:
-    rows = contests(LONG)
+    rows = pairwise_tests(LONG)
     assert len(rows) == 3 + 3 + 4
     assert all(row.adjusted >= row.result.p for row in rows)
     verdicts = {(row.first.label, row.second.label): row.verdict for row in rows}
     couple = ("tacit-local, ε = 1", "ldp-obi, ε = 1")
     assert verdicts[couple] == "not decided" or verdicts[couple].endswith("is better")
     few = made_up.study(seeds=4)
-    verdict = contests([arm for arm in few.arms if arm.users == 100_000])[0].verdict
+    verdict = pairwise_tests([arm for arm in few.arms if arm.users == 100_000])[0].verdict
     assert verdict == "not decided: 4 seeds are too few for any verdict"
 
 
@@ -95,7 +95,7 @@ def test_who_is_best_was_chosen_by_the_same_runs() -> None:
         made_up.arm(name, 100_000, epsilon=1.0, level=level)
         for name, level in (("tacit-local", 40.0), ("ldp-obi", 41.0), ("ldp-psrl", 42.0))
     ]
-    rows = contests(trio)
+    rows = pairwise_tests(trio)
     assert len(rows) == 2 and rows[0].first is rows[1].first
     best, second, third = rows[0].first, rows[0].second, rows[1].second
     pairs = [(best, second), (best, third), (second, third)]

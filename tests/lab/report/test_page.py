@@ -12,7 +12,7 @@ from lab.report import made_up
 from tacit.errors import InvalidInput
 from tacit.task.participation import Participation
 from tacit_lab.report.page import _headlines, render, write_report
-from tacit_lab.report.results import read_study
+from tacit_lab.report.results import read_results
 
 
 class Outline(HTMLParser):
@@ -137,7 +137,7 @@ def test_one_run_has_no_bands_and_claims_nothing(tmp_path: Path) -> None:
 def test_a_folder_of_runs_is_one_study(tmp_path: Path) -> None:
     for arm in made_up.study(2).arms[:4]:
         made_up.write_run(tmp_path / arm.label.replace(" ", "_"), arm)
-    study = read_study(tmp_path)
+    study = read_results(tmp_path)
     assert len(study.arms) == 4 and study.arms[0].pairs == ((0, 0), (0, 1))
     out = write_report(tmp_path, tmp_path / "deep" / "page.html")
     assert out.exists() and not list(tmp_path.rglob("*.part"))

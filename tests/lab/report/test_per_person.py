@@ -12,12 +12,12 @@ import pytest
 from tacit.privacy.guarantee import Guarantee
 from tacit_lab.report.analysis import paid, per_person
 from tacit_lab.report.page import render
-from tacit_lab.report.results import Study, read_study
+from tacit_lab.report.results import ResultSet, read_results
 from tacit_lab.sweep import load
 from tacit_lab.sweep.pool import Done
 from tacit_lab.sweep.run import run
 from tacit_lab.sweep.spec import parse
-from tacit_lab.sweep.task import perform
+from tacit_lab.sweep.task import run_task
 
 SPEC = """
 episodes = 60
@@ -35,13 +35,13 @@ def folder(tmp_path_factory) -> Path:
     """Swept in this process."""
     target = tmp_path_factory.mktemp("sweep") / "back"
     spec = parse(SPEC, Path("study.toml"))
-    run(spec, target, lambda tasks: (Done(t, perform(t.order()), 1) for t in tasks), workers=1)
+    run(spec, target, lambda tasks: (Done(t, run_task(t.payload()), 1) for t in tasks))
     return target
 
 
 @pytest.fixture(scope="module")
-def study(folder: Path) -> Study:
-    return read_study(folder)
+def study(folder: Path) -> ResultSet:
+    return read_results(folder)
 
 
 def test_the_tables_say_who_came_and_when(folder: Path) -> None:
@@ -57,7 +57,7 @@ def test_the_tables_say_who_came_and_when(folder: Path) -> None:
     assert manifest["configurations"][0]["returning"] is None
 
 
-def test_labels_of_curves_say_that_epsilon_is_of_a_period(study: Study) -> None:
+def test_labels_of_curves_say_that_epsilon_is_of_a_period(study: ResultSet) -> None:
     arm = next(arm for arm in study.arms if arm.rule is not None)
     said, rule = arm.result.guarantee, dataclasses.replace(arm.rule, period=86400.0)
     daily = dataclasses.replace(arm.result, guarantee=dataclasses.replace(said, rule=rule))
@@ -65,7 +65,7 @@ def test_labels_of_curves_say_that_epsilon_is_of_a_period(study: Study) -> None:
     assert label.endswith("ε = 2 per period of 1 day") and " per " not in arm.label
 
 
-def test_rows_of_one_problem(study: Study) -> None:
+def test_rows_of_one_problem(study: ResultSet) -> None:
     rows = {row.arm.label: row for row in per_person(study.arms)}
     assert len(rows) == 6
     once = rows["tacit-local, ε = 2"]
@@ -85,11 +85,11 @@ def test_what_is_not_known_is_not_stated() -> None:
     assert paid(Guarantee("local", 1.0, 0.0, "response", "exact"), 3) == pytest.approx(3.0)
 
 
-def test_the_page_has_the_section_and_its_picture(study: Study) -> None:
+def test_the_page_has_the_section_and_its_picture(study: ResultSet) -> None:
     page = unescape(re.sub(r"<[^>]*>", "", render(study)))
     assert "Per participation against per person, K = 60" in page
     assert "10 for 5 times" in page and "2 for 5 times" in page
     assert 'id="p0-days"' in render(study) and "p0-days-wide-line-0" in render(study)
     alone = [arm for arm in study.arms if arm.rule is None]
-    without = Study("x", tuple(alone), (), (), ("0",))
+    without = ResultSet("x", tuple(alone), (), (), ("0",))
     assert "against per person" not in render(without)

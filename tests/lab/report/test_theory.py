@@ -1,5 +1,5 @@
 from tacit.agents.catalogue import from_people
-from tacit_lab.report.theory import COUNTERPARTS, THEOREMS, theorem
+from tacit_lab.report.analysis import COUNTERPARTS, THEOREMS, theorem
 
 
 def test_every_learner_has_a_row_and_every_private_one_a_counterpart() -> None:

@@ -16,7 +16,7 @@ from tacit_lab.sweep import load
 from tacit_lab.sweep.pool import Done, run_on_processes
 from tacit_lab.sweep.run import SweepProgress, run
 from tacit_lab.sweep.spec import parse
-from tacit_lab.sweep.task import SweepTask, perform
+from tacit_lab.sweep.task import SweepTask, run_task
 
 SPEC = """
 episodes = [60, 120]
@@ -37,7 +37,7 @@ SAME = ("curves.parquet", "curves.csv", "runs.parquet", "manifest.json")
 def here(tasks: Iterable[SweepTask]) -> Iterator[Done]:
     """A backend without processes."""
     for task in tasks:
-        yield Done(task, perform(task.order()), 1)
+        yield Done(task, run_task(task.payload()), 1)
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -51,7 +51,7 @@ def spec(text: str = SPEC):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("sweep") / "whole"
-    run(spec(), folder, here, workers=1)
+    run(spec(), folder, here)
     return folder
 
 
@@ -133,13 +133,13 @@ def test_a_sweep_that_stops_anywhere_goes_on_to_the_same_bytes(whole: Path, tmp_
     folder = tmp_path / "resumed"
     for after in (3, 0, 7, 20):
         with pytest.raises(Killed):
-            run(spec(), folder, partial(dies, after), workers=1, resume=True, watch=watch)
+            run(spec(), folder, partial(dies, after), resume=True, watch=watch)
     with pytest.raises(InvalidInput, match="unfinished sweep: --resume"):
-        run(spec(), folder, here, workers=1)
-    done = run(spec(), folder, here, workers=1, resume=True, watch=watch)
+        run(spec(), folder, here)
+    done = run(spec(), folder, here, resume=True, watch=watch)
     assert done.kept == 30 and done.ran == 18 and steps[-1] == 48
     assert digests(folder) == digests(whole)
-    again = run(spec(), folder, here, workers=1, resume=True)
+    again = run(spec(), folder, here, resume=True)
     assert again.ran == 0 and digests(folder) == digests(whole)
 
 
@@ -157,7 +157,7 @@ def test_processes_give_the_same_and_one_that_dies_costs_nothing(
                 os.kill(victims[0], signal.SIGKILL)
             yield done
 
-    done = run(spec(), tmp_path / "pool", with_an_accident, workers=2)
+    done = run(spec(), tmp_path / "pool", with_an_accident)
     assert victims and not done.failures
     assert digests(tmp_path / "pool") == digests(whole)
 
@@ -171,7 +171,7 @@ agents = ["psrl"]
 
 
 def test_failures_are_reported_and_do_not_stop_the_others(tmp_path: Path) -> None:
-    done = run(spec(FAILING), tmp_path, here, workers=1)
+    done = run(spec(FAILING), tmp_path, here)
     assert done.ran == 2 and len(done.failures) == 2
     assert {failure["seed"] for failure in done.failures} == {0, 1}
     assert "psrl learns tabular problems" in done.failures[0]["error"]

@@ -74,7 +74,7 @@ def test_check_warns_of_too_few_users(call, file: Path, monkeypatch) -> None:
     file.write_text(text.replace("epsilon = 4.0", "epsilon = 0.1"))
     said = call("admin", "check", "coach.toml").out
     assert "Warning: To close 50% of the gap with 300 users: epsilon 0.1 is not enough." in said
-    assert "`tacit plan coach.toml` takes its time" in said
+    assert "`tacit size coach.toml` takes its time" in said
 
 
 def test_consent_is_told_with_the_numbers_of_the_file(call, file: Path, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def _steps(
     if wanted is None:
         raise InvalidInput(
             f"{shown} has no time limit: say after how many steps a user's episode is cut, "
-            "horizon=... or --horizon"
+            "horizon=..., or -E horizon=..."
         )
     steps = integer(wanted, "horizon", low=1)
     if limit is not None and steps > limit:
@@ -222,7 +222,7 @@ def _numbered(space: Space[Any], name: str, what: str) -> Numbered:
         )
     continuous = isinstance(space, Box)
     remedy = (
-        "tacit.environment(..., bins=...) cuts them into cells (--bins)"
+        "tacit.environment(..., bins=...) cuts them into cells (-E bins=...)"
         if continuous and what == "observations"
         else "an environment for tables has Discrete or MultiDiscrete ones, or tuples of them"
     )

@@ -100,11 +100,8 @@ def picture(evidence: Evidence) -> Picture:
             axes.plot(LENGTHS[: len(values)], values, marker="o", label=kind)
         axes.set_xscale("log")
         axes.set_ylim(bottom=0)
-        axes.set_title(f"{shown} prefix", fontsize="medium")
-        axes.set_xlabel("releases")
-        axes.set_ylabel("standard deviation at mu = 1")
-        axes.grid(alpha=0.3)
-    draw.legend_below(panels[0])
+        name, first = "standard deviation at mu = 1", axes is panels[0]
+        draw.label(axes, f"{shown} prefix", "releases", name, legend=first)
     return drawing
 
 
@@ -178,14 +175,10 @@ def code_has_that_error(evidence: Evidence) -> Claim:
 COUNTERS = Figure(
     id="mixture-jdp/counters",
     title="Continual counters at equal privacy: tree, Honaker, square-root Toeplitz, buffers",
-    full=Size(episodes=100_000, instances=1, runs=20_000),
-    quick=Size(episodes=10_000, instances=1, runs=5_000),
-    full_time="3 s of processor time (measured)",
-    quick_time="2 s of processor time, estimated from the full size",
+    full=Size(100_000, 1, 20_000, "3 s of processor time (measured)"),
+    quick=Size(10_000, 1, 5_000, "2 s of processor time, estimated from the full size"),
     parts=parts,
     draw=picture,
     claims=(known_values, beats_the_tree, buffers_suffice, code_has_that_error),
-    notes=lambda size: (
-        "Our own benchmark (docs/papers/mixture_jdp.md#x1): no experiment in the paper.",
-    ),
+    notes=("Our own benchmark (docs/papers/mixture_jdp.md#x1): no experiment in the paper.",),
 )

@@ -92,14 +92,12 @@ def stays_uniform(evidence: Evidence) -> Claim:
 NO_LEARNING = Figure(
     id="mixture-jdp/no-learning",
     title="Private-LinOpt-VI and -PO with the published constants, on two problems",
-    full=Size(episodes=10_000, instances=10, runs=1),
-    quick=Size(episodes=10_000, instances=3, runs=1),
-    full_time="63 s of processor time (measured)",
-    quick_time="21 s of processor time, already compiled (measured)",
+    full=Size(10_000, 10, 1, "63 s of processor time (measured)"),
+    quick=Size(10_000, 3, 1, "21 s of processor time, already compiled (measured)"),
     parts=flat_parts,
     draw=flat_picture,
     claims=(*(partial(plays_ties, place) for place in PLACES), stays_uniform),
-    notes=lambda size: (
+    notes=(
         "Our own benchmark (docs/papers/mixture_jdp.md#x2): no experiment in the paper.",
         "Ties are drawn at random: with the first of equal actions taken instead, regret per "
         "episode would be 2.576 and 0.857.",
@@ -142,14 +140,10 @@ def river_parts(size: Size) -> list[Curve]:
 REMAP_WALK = Figure(
     id="mixture-jdp/remap-walk",
     title="Private-LinOpt-VI as published and tacit-joint at the same request, on RemapWalk",
-    full=Size(episodes=USERS, instances=10, runs=1),
-    quick=Size(episodes=USERS, instances=3, runs=1),
-    full_time="34 s of processor time (measured)",
-    quick_time="12 s of processor time, estimated from the full size",
+    full=Size(USERS, 10, 1, "34 s of processor time (measured)"),
+    quick=Size(USERS, 3, 1, "12 s of processor time, estimated from the full size"),
     parts=walk_parts,
-    draw=lambda evidence: draw.regret_and_rate(
-        "Linear mixtures under joint privacy: RemapWalk", list(evidence.curves.values())
-    ),
+    draw=partial(draw.regret_and_rate, "Linear mixtures under joint privacy: RemapWalk"),
     claims=(
         *(
             partial(
@@ -164,25 +158,21 @@ REMAP_WALK = Figure(
         ),
         partial(smaller, "tacit-joint@1", "tree@1", "the Toeplitz counter beats the tree"),
     ),
-    notes=lambda size: ("Our own benchmark: the paper has no experiments.",),
+    notes=("Our own benchmark: the paper has no experiments.",),
 )
 
 RIVER_SWIM = Figure(
     id="mixture-jdp/river-swim",
     title="The same on RiverSwim, S = 5, H = 10, a hundred thousand users",
-    full=Size(episodes=LONG, instances=10, runs=1),
-    quick=Size(episodes=LONG, instances=2, runs=1),
-    full_time="42 s of processor time (measured)",
-    quick_time="15 s of processor time, estimated from the full size",
+    full=Size(LONG, 10, 1, "42 s of processor time (measured)"),
+    quick=Size(LONG, 2, 1, "15 s of processor time, estimated from the full size"),
     parts=river_parts,
-    draw=lambda evidence: draw.rates(
-        "RiverSwim under joint privacy, S = 5, H = 10", "regret per episode", evidence
-    ),
+    draw=partial(draw.rates, "RiverSwim under joint privacy, S = 5, H = 10", "regret per episode"),
     claims=(
         partial(rate_below, "tacit-joint@1", 0.14, LONG, "tacit-joint learns at epsilon 1"),
         partial(not_learning, ["paper@1"], "Private-LinOpt-VI as published does not"),
     ),
-    notes=lambda size: ("Our own benchmark: the paper has no experiments.",),
+    notes=("Our own benchmark: the paper has no experiments.",),
 )
 
 LEVELS = (1.0, 10.0)
@@ -233,10 +223,8 @@ def learns_nothing(key: str, said: str, evidence: Evidence) -> Claim:
 MODELS = Figure(
     id="mixture-jdp/models",
     title="Value iteration beside policy optimisation, joint beside local privacy, on RemapWalk",
-    full=Size(episodes=10_000, instances=10, runs=1),
-    quick=Size(episodes=10_000, instances=3, runs=1),
-    full_time="54 s of processor time (measured)",
-    quick_time="7 s of processor time, already compiled (measured)",
+    full=Size(10_000, 10, 1, "54 s of processor time (measured)"),
+    quick=Size(10_000, 3, 1, "7 s of processor time, already compiled (measured)"),
     parts=models_parts,
     draw=models_picture,
     claims=(
@@ -256,7 +244,5 @@ MODELS = Figure(
         partial(smaller, "joint@1", "local@1", "a trusted curator lowers regret at epsilon 1"),
         partial(smaller, "joint@10", "local@10", "a trusted curator lowers regret at epsilon 10"),
     ),
-    notes=lambda size: (
-        "Our own benchmark (docs/papers/mixture_jdp.md#x7): no experiment in the paper.",
-    ),
+    notes=("Our own benchmark (docs/papers/mixture_jdp.md#x7): no experiment in the paper.",),
 )

@@ -15,8 +15,8 @@ import numpy as np
 from tacit_lab.figures import draw
 from tacit_lab.figures.draw import Axes, Picture
 from tacit_lab.figures.evidence import Evidence
-from tacit_lab.figures.figure import Claim, Curve, Figure, Named, Size
-from tacit_lab.figures.judge import judged, mean, ratio
+from tacit_lab.figures.figure import Claim, Curve, Figure, Judge, Named, Size
+from tacit_lab.figures.judge import judged, lower, mean, ratio
 from tacit_lab.papers.mixture.bars import WALK, curve, rate_below
 
 USERS = 10_000
@@ -47,20 +47,14 @@ def parts(size: Size) -> list[Curve]:
     ]
 
 
-def rung(better: str, worse: str, said: str, factor: float, evidence: Evidence) -> Claim:
+def rung(better: str, worse: str, said: str, factor: float) -> Judge:
     """One rung has less regret than another, by a factor."""
-    ratios = {
-        f"{better} / {worse} at {e:g}": ratio(
-            evidence.curve(f"{better}@{e:g}"), evidence.curve(f"{worse}@{e:g}")
-        )
-        for e in EPSILONS
-    }
-    return judged(
+    return lower(
         said,
         f"{better} / {worse} below {factor:g} at every epsilon, paired over seeds",
-        ratios,
-        [r.below(factor) for r in ratios.values()],
+        {f"{better} / {worse} at {e:g}": (f"{better}@{e:g}", f"{worse}@{e:g}") for e in EPSILONS},
         _WHY.get(better, "it does not at this length"),
+        factor,
     )
 
 
@@ -72,17 +66,15 @@ _WHY = {
 LADDER = Figure(
     id="mixture-jdp/ladder",
     title="From Private-LinOpt-VI to tacit-joint step by step, on RemapWalk",
-    full=Size(episodes=USERS, instances=20, runs=1),
-    quick=Size(episodes=USERS, instances=4, runs=1),
-    full_time="21 s of processor time (measured)",
-    quick_time="4 s of processor time, already compiled (measured)",
+    full=Size(USERS, 20, 1, "21 s of processor time (measured)"),
+    quick=Size(USERS, 4, 1, "4 s of processor time, already compiled (measured)"),
     parts=parts,
     draw=lambda evidence: draw.regrets(
         "from Private-LinOpt-VI to tacit-joint, RemapWalk",
         {f"epsilon {e:g} asked for": evidence.ending(f"@{e:g}") for e in EPSILONS},
     ),
     claims=tuple(
-        partial(rung, *step)
+        rung(*step)
         for step in (
             ("tight-root", "tight-tree", "a better counter alone lowers regret", 1.0),
             ("free-tree", "tight-tree", "sums that do not depend on V are the largest gain", 0.5),
@@ -101,7 +93,7 @@ LADDER = Figure(
             why="learning starts late: the widths of the theorem are loose at this length",
         ),
     ),
-    notes=lambda size: (
+    notes=(
         "Our own benchmark (docs/papers/mixture_jdp.md#x3): no experiment in the paper.",
         f"Value-targeted learners release {RELEASES} times, evenly; V-free ones on their own "
         "geometric schedule.",
@@ -134,18 +126,12 @@ def states_do_not_matter(epsilon: float, evidence: Evidence) -> Claim:
 STATES = Figure(
     id="mixture-jdp/states",
     title="tacit-joint on RemapWalk with ten and with a hundred states",
-    full=Size(episodes=USERS, instances=20, runs=1),
-    quick=Size(episodes=USERS, instances=6, runs=1),
-    full_time="68 s of processor time, estimated from half of its runs",
-    quick_time="22 s of processor time, estimated from half of its runs",
+    full=Size(USERS, 20, 1, "68 s of processor time, estimated from half of its runs"),
+    quick=Size(USERS, 6, 1, "22 s of processor time, estimated from half of its runs"),
     parts=states_parts,
-    draw=lambda evidence: draw.rates(
-        "RemapWalk with ten and a hundred states", "tacit-joint", evidence
-    ),
+    draw=partial(draw.rates, "RemapWalk with ten and a hundred states", "tacit-joint"),
     claims=tuple(partial(states_do_not_matter, epsilon) for epsilon in EPSILONS),
-    notes=lambda size: (
-        "Our own benchmark (docs/papers/mixture_jdp.md#x5): no experiment in the paper.",
-    ),
+    notes=("Our own benchmark (docs/papers/mixture_jdp.md#x5): no experiment in the paper.",),
 )
 
 GROWTHS = (1.02, 1.1, 1.25, 1.5, 2.0, 4.0)
@@ -173,18 +159,17 @@ def schedule_parts(size: Size) -> list[Curve]:
 def schedule_picture(evidence: Evidence) -> Picture:
     """Final regret per episode with two standard errors."""
     drawing, (left, right) = draw.canvas(2, "tacit-joint on RemapWalk: when to release")
-    left.set_title("growth of the schedule, epsilon 1", fontsize="medium")
     _points(left, evidence, [f"growth {g:g}" for g in GROWTHS], GROWTHS, "joint epsilon 1")
-    right.set_title("users before the first release", fontsize="medium")
     for epsilon in LEVELS:
         keys = [f"first {first}@{epsilon:g}" for first in FIRSTS]
         _points(right, evidence, keys, FIRSTS, f"joint epsilon {epsilon:g}")
     right.set_yscale("log")
-    for axes in (left, right):
+    for axes, title in (
+        (left, "growth of the schedule, epsilon 1"),
+        (right, "users before the first release"),
+    ):
         axes.set_xscale("log")
-        axes.set_ylabel("regret per episode")
-        axes.grid(alpha=0.3)
-        draw.legend_below(axes)
+        draw.label(axes, title, "", "regret per episode")
     return drawing
 
 
@@ -230,14 +215,10 @@ def patience(evidence: Evidence) -> Claim:
 SCHEDULE = Figure(
     id="mixture-jdp/schedule",
     title="tacit-joint on RemapWalk with other release schedules",
-    full=Size(episodes=10_000, instances=20, runs=1),
-    quick=Size(episodes=10_000, instances=5, runs=1),
-    full_time="42 s of processor time (measured)",
-    quick_time="14 s of processor time, already compiled (measured)",
+    full=Size(10_000, 20, 1, "42 s of processor time (measured)"),
+    quick=Size(10_000, 5, 1, "14 s of processor time, already compiled (measured)"),
     parts=schedule_parts,
     draw=schedule_picture,
     claims=(moderate_growth, patience),
-    notes=lambda size: (
-        "Our own benchmark (docs/papers/mixture_jdp.md#x6): no experiment in the paper.",
-    ),
+    notes=("Our own benchmark (docs/papers/mixture_jdp.md#x6): no experiment in the paper.",),
 )

@@ -87,11 +87,7 @@ def picture(evidence: Evidence) -> Picture:
         axes.loglog(ks, [bound(epsilon, k) for k in ks], "k--", label="lower bound (corrected)")
         blind = [BLIND * bound(epsilon, k) for k in ks]
         axes.loglog(ks, blind, "k:", label="uniform actions (exact): collects nothing, epsilon 0")
-        axes.set_title(f"gap of epsilon {epsilon:g}", fontsize="medium")
-        axes.set_xlabel("users K")
-        axes.set_ylabel("regret after K users")
-        axes.grid(alpha=0.3)
-        draw.legend_below(axes)
+        draw.label(axes, f"gap of epsilon {epsilon:g}", "users K", "regret after K users")
     return drawing
 
 
@@ -137,10 +133,8 @@ def privacy_makes_it_hard(evidence: Evidence) -> Claim:
 LOWER_BOUND = Figure(
     id="tabular-ldp/lower-bound",
     title="regret on the hard tree beside the lower bound of Appendix B",
-    full=Size(episodes=10**6, instances=6, runs=1),
-    quick=Size(episodes=10**5, instances=6, runs=1),
-    full_time="10 min of processor time (measured)",
-    quick_time="79 s of processor time (measured)",
+    full=Size(10**6, 6, 1, "10 min of processor time (measured)"),
+    quick=Size(10**5, 6, 1, "79 s of processor time (measured)"),
     parts=parts,
     draw=picture,
     claims=(

@@ -143,10 +143,8 @@ def claims(epsilon: float) -> tuple[Judge, ...]:
 FIGURE_2 = Figure(
     id="tabular-ldp/figure-2",
     title="LDP-OBI with four randomizers at three privacy levels",
-    full=learners.FULL_RANDOMIZERS,
-    quick=learners.QUICK_RANDOMIZERS,
-    full_time="366 s of processor time (measured)",
-    quick_time="116 s of processor time (measured)",
+    full=learners.FULL_RANDOMIZERS.taking("366 s of processor time (measured)"),
+    quick=learners.QUICK_RANDOMIZERS.taking("116 s of processor time (measured)"),
     parts=partial(parts, EPSILONS),
     draw=lambda evidence: draw.regrets(
         "LDP-OBI with four randomizers on random MDPs",
@@ -154,8 +152,7 @@ FIGURE_2 = Figure(
     ),
     claims=tuple(judge for epsilon in EPSILONS for judge in claims(epsilon)),
     notes=learners.notes,
-    paper_size=learners.PAPER,
-    paper_time="11.4 h of processor time, estimated from runs of 1e7",
+    paper_size=learners.PAPER.taking("11.4 h of processor time, estimated from runs of 1e7"),
 )
 
 
@@ -164,19 +161,19 @@ def one_level(number: int, epsilon: float, *more: Judge) -> Figure:
     return Figure(
         id=f"tabular-ldp/figure-{number}",
         title=f"LDP-OBI with four randomizers at epsilon {epsilon:g}",
-        full=learners.FULL_RANDOMIZERS,
-        quick=learners.QUICK_RANDOMIZERS,
-        full_time="120 s of processor time, none after figure 2 (measured for figure 4)",
-        quick_time="41 s of processor time, none after figure 2 (measured for figure 4)",
-        parts=partial(parts, (epsilon,)),
-        draw=lambda evidence: draw.regret_and_rate(
-            f"LDP-OBI with four randomizers, epsilon {epsilon:g}",
-            list(at(evidence, epsilon).values()),
+        full=learners.FULL_RANDOMIZERS.taking(
+            "120 s of processor time, none after figure 2 (measured for figure 4)"
         ),
+        quick=learners.QUICK_RANDOMIZERS.taking(
+            "41 s of processor time, none after figure 2 (measured for figure 4)"
+        ),
+        parts=partial(parts, (epsilon,)),
+        draw=partial(draw.regret_and_rate, f"LDP-OBI with four randomizers, epsilon {epsilon:g}"),
         claims=(*claims(epsilon), *more),
         notes=learners.notes,
-        paper_size=learners.PAPER,
-        paper_time="3.8 h of processor time, estimated from runs of 1e7, none after figure 2",
+        paper_size=learners.PAPER.taking(
+            "3.8 h of processor time, estimated from runs of 1e7, none after figure 2"
+        ),
     )
 
 

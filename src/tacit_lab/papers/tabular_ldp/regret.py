@@ -9,7 +9,7 @@ from tacit.util.intervals import Interval
 from tacit_lab.figures import draw
 from tacit_lab.figures.evidence import Evidence, Runs
 from tacit_lab.figures.figure import Claim, Curve, Figure, Size
-from tacit_lab.figures.judge import bend, growth, judged, ratio
+from tacit_lab.figures.judge import bend, growth, judged, lower, ratio
 from tacit_lab.papers.tabular_ldp import learners
 from tacit_lab.papers.tabular_ldp.learners import EPSILONS, MIDWAY
 
@@ -85,29 +85,18 @@ def larger_epsilon_bends(evidence: Evidence) -> Claim:
     )
 
 
-def privacy_is_expensive(evidence: Evidence) -> Claim:
-    """UCB-VI has less regret than LDP-OBI at every epsilon."""
-    ucb = evidence.curve("ucb-vi")
-    ratios = [ratio(ucb, runs) for runs in family(evidence, "laplace")]
-    return judged(
-        "LDP severely slows learning: LDP-OBI has more regret than non-private UCB-VI",
-        "UCB-VI / LDP-OBI below 1 at every epsilon",
-        _by_level("UCB-VI / LDP-OBI", ratios),
-        [r.below(1.0) for r in ratios],
-        "UCB-VI with the theorem's bonus is itself slow",
-    )
-
-
-def psrl_is_better(evidence: Evidence) -> Claim:
-    """LDP-PSRL below LDP-OBI."""
-    ratios = _ratios(evidence, "psrl", "laplace")
-    return judged(
-        "LDP-PSRL performs better than LDP-OBI",
-        "LDP-PSRL / LDP-OBI below 1 at every epsilon, paired over MDPs",
-        _by_level("LDP-PSRL / LDP-OBI", ratios),
-        [r.below(1.0) for r in ratios],
-        "LDP-PSRL has more regret; its runs scatter widely (E11)",
-    )
+privacy_is_expensive = lower(
+    "LDP severely slows learning: LDP-OBI has more regret than non-private UCB-VI",
+    "UCB-VI / LDP-OBI below 1 at every epsilon",
+    {f"UCB-VI / LDP-OBI at {e:g}": ("ucb-vi", f"laplace@{e:g}") for e in EPSILONS},
+    "UCB-VI with the theorem's bonus is itself slow",
+)
+psrl_is_better = lower(
+    "LDP-PSRL performs better than LDP-OBI",
+    "LDP-PSRL / LDP-OBI below 1 at every epsilon, paired over MDPs",
+    {f"LDP-PSRL / LDP-OBI at {e:g}": (f"psrl@{e:g}", f"laplace@{e:g}") for e in EPSILONS},
+    "LDP-PSRL has more regret; its runs scatter widely (E11)",
+)
 
 
 def psrl_is_slightly_better(evidence: Evidence) -> Claim:
@@ -138,14 +127,10 @@ def same_guarantee_spent_well(evidence: Evidence) -> Claim:
 FIGURE_1 = Figure(
     id="tabular-ldp/figure-1",
     title="LDP-OBI with Laplace noise and LDP-PSRL beside non-private UCB-VI",
-    full=learners.FULL,
-    quick=learners.QUICK,
-    full_time="194 s of processor time (measured)",
-    quick_time="92 s of processor time (measured)",
+    full=learners.FULL.taking("194 s of processor time (measured)"),
+    quick=learners.QUICK.taking("92 s of processor time (measured)"),
     parts=parts,
-    draw=lambda evidence: draw.regret_and_rate(
-        "LDP-OBI (Laplace), LDP-PSRL and UCB-VI on random MDPs", list(evidence.curves.values())
-    ),
+    draw=partial(draw.regret_and_rate, "LDP-OBI (Laplace), LDP-PSRL and UCB-VI on random MDPs"),
     claims=(
         partial(smaller_epsilon_costs_more, "laplace", "LDP-OBI"),
         partial(almost_linear_yet_learning, "laplace", "LDP-OBI"),
@@ -156,24 +141,22 @@ FIGURE_1 = Figure(
         same_guarantee_spent_well,
     ),
     notes=learners.notes,
-    paper_size=learners.PAPER,
-    paper_time="4 h of processor time, estimated from runs of 1e7 and one of 1e8",
+    paper_size=learners.PAPER.taking(
+        "4 h of processor time, estimated from runs of 1e7 and one of 1e8"
+    ),
 )
 
 FIGURE_7 = Figure(
     id="tabular-ldp/figure-7",
     title="LDP-PSRL at three privacy levels",
-    full=learners.FULL,
-    quick=learners.QUICK,
-    full_time="110 s of processor time, none after figure 1 (measured)",
-    quick_time="48 s of processor time (measured)",
+    full=learners.FULL.taking("110 s of processor time, none after figure 1 (measured)"),
+    quick=learners.QUICK.taking("48 s of processor time (measured)"),
     parts=lambda size: [learners.psrl(epsilon, size) for epsilon in EPSILONS],
-    draw=lambda evidence: draw.regret_and_rate("LDP-PSRL on random MDPs", family(evidence, "psrl")),
+    draw=partial(draw.regret_and_rate, "LDP-PSRL on random MDPs"),
     claims=(
         partial(smaller_epsilon_costs_more, "psrl", "LDP-PSRL"),
         partial(almost_linear_yet_learning, "psrl", "LDP-PSRL"),
     ),
     notes=learners.notes,
-    paper_size=learners.PAPER,
-    paper_time="2.2 h of processor time, estimated from runs of 1e7",
+    paper_size=learners.PAPER.taking("2.2 h of processor time, estimated from runs of 1e7"),
 )

@@ -139,10 +139,7 @@ def picture(evidence: Evidence) -> Picture:
             slope = exponent(evidence, name, what)
             label = f"{shown}, exponent {slope:.2f}" + (f" (at 20: {level})" if level else "")
             axes.loglog(grid, evidence.arrays(name)[what], marker="o", label=label)
-        axes.set_xlabel(what)
-        axes.set_ylabel("standard deviation")
-        axes.grid(alpha=0.3)
-        draw.legend_below(axes)
+        draw.label(axes, "", what, "standard deviation")
     return drawing
 
 
@@ -258,10 +255,8 @@ def square_root_of_k(evidence: Evidence) -> Claim:
 TABLE_1 = Figure(
     id="tabular-ldp/table-1",
     title="noise, privacy level and regret order of the four randomizers",
-    full=learners.FULL_RANDOMIZERS,
-    quick=learners.QUICK_RANDOMIZERS,
-    full_time="86 s of processor time, few after figure 6 (measured)",
-    quick_time="31 s of processor time (measured)",
+    full=learners.FULL_RANDOMIZERS.taking("86 s of processor time, few after figure 6 (measured)"),
+    quick=learners.QUICK_RANDOMIZERS.taking("31 s of processor time (measured)"),
     parts=parts,
     draw=picture,
     claims=(
@@ -274,6 +269,7 @@ TABLE_1 = Figure(
         square_root_of_k,
     ),
     notes=learners.notes,
-    paper_size=learners.PAPER,
-    paper_time="2.5 h of processor time, estimated from runs of 1e7, none after figure 2",
+    paper_size=learners.PAPER.taking(
+        "2.5 h of processor time, estimated from runs of 1e7, none after figure 2"
+    ),
 )

@@ -6,7 +6,7 @@ import pytest
 from tacit.experiment_spec import ExperimentSpec, Named, begin
 from tacit.simulation.returns import NOTE, ONCE
 
-LAKE = ("learn", "gym:FrozenLake-v1", "psrl", "--users", "30", "--seeds", "2", "--horizon", "9")
+LAKE = ("run", "play:FrozenLake-v1", "psrl", "--episodes", "30", "--runs", "2", "-E", "horizon=9")
 
 FILE = """
 import gymnasium
@@ -48,7 +48,7 @@ class Unpaid(Coin):
         return 0, float("nan") if self.episodes > 9 else 1.0, True, False, {}
 """
 
-SEARCH = ("--epsilon", "1", "--module", "my_env.py", "--returns", "0,4", "--horizon", "4")
+SEARCH = ("--epsilon", "1", "-E", "returns=0,4", "-E", "horizon=4")
 
 
 @pytest.fixture
@@ -106,8 +106,8 @@ def test_an_unfinished_run_goes_on(call, tmp_path) -> None:
 
 
 def test_people_who_come_back_are_covered_and_not_simulated(call) -> None:
-    lake = ("learn", "gym:FrozenLake-v1", "tacit-joint", "--epsilon", "1", *LAKE[3:])
-    back = ("--participations", "any", "--period", "30d")
+    lake = ("run", "play:FrozenLake-v1", "tacit-joint", "--epsilon", "1", *LAKE[3:])
+    back = ("-R", "participations=any", "-R", "period=30d")
     report = json.loads(call(*lake, *back, "--json").out)
     assert report["guarantee"]["rule"]["teaches"] == "lifetime" and ONCE in report["note"]
     assert "returning" not in report and report["episodes"] == 30
@@ -116,10 +116,10 @@ def test_people_who_come_back_are_covered_and_not_simulated(call) -> None:
     assert ONCE not in call(*lake).out
 
 
-@pytest.mark.parametrize("name", ["gym:Coin-v0", "coin", "Coin"])
+@pytest.mark.parametrize("name", ["Coin-v0", "coin", "Coin"])
 def test_an_environment_of_a_file(call, file, name: str) -> None:
-    horizon = () if name.startswith("gym:") else ("--horizon", "2")
-    words = ("learn", name, "tacit-local", "--epsilon", "2", "--users", "5", "--module", file)
+    horizon = () if name == "Coin-v0" else ("-E", "horizon=2")
+    words = ("run", f"{file}:{name}", "tacit-local", "--epsilon", "2", "--episodes", "5")
     done = call(*words, *horizon, "--json")
     report = json.loads(done.out)
     assert report["problem"]["states"] == 2 and report["problem"]["horizon"] == 2
@@ -127,32 +127,32 @@ def test_an_environment_of_a_file(call, file, name: str) -> None:
 
 
 def test_a_function_of_a_file(call, file) -> None:
-    sizes = ("--states", "1", "--actions", "2", "--horizon", "1")
-    words = ("learn", "play", "psrl", "--users", "5", "--module", file, "--noise", "secure")
+    sizes = ("-E", "states=1", "-E", "actions=2", "-E", "horizon=1")
+    words = ("run", f"{file}:play", "psrl", "--episodes", "5", "--noise", "secure")
     report = json.loads(call(*words, *sizes, "--json").out)
     assert report["tests"]["policy"]["mean"] == 1.0
-    words = ("learn", "guess", "policy-search", "--users", "9", "--module", file, *sizes)
-    report = json.loads(call(*words, "--returns", "0,1", "--json").out)
+    words = ("run", f"{file}:guess", "policy-search", "--episodes", "9", *sizes)
+    report = json.loads(call(*words, "-E", "returns=0,1", "--json").out)
     assert report["problem"]["policy parameters"] == 2, "the number that is seen, and 1"
 
 
 def test_a_search_takes_what_has_no_table(call) -> None:
-    words = ("learn", "gym:CartPole-v1", "tacit-search", "--epsilon", "1", "--users", "40")
-    done = call(*words, "--seeds", "1")
+    words = ("run", "play:CartPole-v1", "tacit-search", "--epsilon", "1", "--episodes", "40")
+    done = call(*words, "--runs", "1")
     assert done.status == 0 and "4 parameters, horizon 500, returns from 0 to 500" in done.out
-    own = (*words, "--seeds", "1", "--horizon", "20")
+    own = (*words, "--runs", "1", "-E", "horizon=20")
     assert "returns=(0, 500)" in call(*own).err
-    report = json.loads(call(*own, "--returns", "0,20", "--json").out)
+    report = json.loads(call(*own, "-E", "returns=0,20", "--json").out)
     assert report["problem"]["returns"] == [0.0, 20.0] and report["problem"]["horizon"] == 20
     assert report["problem"]["policy parameters"] == 4, "the known form stays"
-    cells = ("--returns", "0,20", "--bins", "[1, 1, [0], 1]", "--json")
+    cells = ("-E", "returns=0,20", "-E", "bins=[1, 1, [0], 1]", "--json")
     assert json.loads(call(*own, *cells).out)["problem"]["states"] == 2
-    assert "largest return of an episode" in call(*own, "--returns", "0").err
+    assert "largest return of an episode" in call(*own, "-E", "returns=0").err
 
 
 def test_bins(call) -> None:
-    words = ("learn", "gym:CartPole-v1", "psrl", "--users", "3", "--horizon", "8", "--json")
-    report = json.loads(call(*words, "--bins", "[1, 1, [0], [-0.5, 0.5]]").out)
+    words = ("run", "play:CartPole-v1", "psrl", "--episodes", "3", "-E", "horizon=8", "--json")
+    report = json.loads(call(*words, "-E", "bins=[1, 1, [0], [-0.5, 0.5]]").out)
     assert report["problem"]["states"] == 7
     assert report["problem"]["parameters"]["bins"] == [[], [], [0.0], [-0.5, 0.5]]
 
@@ -160,31 +160,39 @@ def test_bins(call) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("gym:CartPole-v1", "psrl"), "continuous observations, Box.*--bins"),
-        (("gym:CartPole-v1", "psrl", "--bins", "many"), "--bins 'many', but it must look like"),
-        (("gym:Pendulum-v1", "psrl", "--bins", "3"), "gym:Pendulum-v1 has continuous actions"),
-        (("gym:FrozenLake-v1", "psrl", "--rewards", "1"), "--rewards '1', but it must be the"),
-        (("gym:FrozenLake-v1", "psrl", "--rewards", "1,0"), r"rewards = \(1, 0\)"),
-        (("gym:FrozenLake-v1", "psrl", "--horizon", "x"), "--horizon = 'x'"),
-        (("gym:FrozenLake-v1", "tacit-joint"), "tacit-joint is private and needs an epsilon"),
-        (("river-swim", "psrl"), "'river-swim' is not something to play.*tacit run"),
-        (("psrl", "gym:FrozenLake-v1"), "psrl is an agent, but the problem comes first"),
-        (("play", "psrl", "--module", "none.py"), "none.py, but it must be a Python file"),
-        (("play", "psrl", "--module", "my_env.py"), "give states, actions, horizon"),
-        (("plau", "psrl", "--module", "my_env.py"), "has no 'plau'; did you mean 'play'"),
-        (("number", "psrl", "--module", "my_env.py"), "got int"),
-        (("number", "tacit-search", *SEARCH), "got int"),
-        (("guess", "tacit-search", *SEARCH), "does not say its sizes: give states, actions"),
-        (("coin", "psrl", "--module", "my_env.py"), "Coin has no time limit"),
-        (("coin", "psrl", "--module", "my_env.py", "-P", "a=1"), "-P is for gym:ID"),
-        (("coin", "psrl", "--module", "broken.py"), "broken.py could not be read: ZeroDivision"),
-        (("fails", "psrl", "--module", "my_env.py"), "could not be made: ValueError: cannot be"),
-        (("Broken", "tacit-search", *SEARCH), "Broken failed while an .*RuntimeError: out of coi"),
-        (("Unpaid", "tacit-search", *SEARCH), "Unpaid returned nan, but the return of an episode"),
+        (("play:CartPole-v1", "psrl"), "continuous observations, Box.*--bins"),
+        (("play:CartPole-v1", "psrl", "-E", "bins=many"), "--bins 'many', but it must look like"),
+        (("play:Pendulum-v1", "psrl", "-E", "bins=3"), "gym:Pendulum-v1 has continuous actions"),
+        (("play:FrozenLake-v1", "psrl", "-E", "rewards=1"), "--rewards '1', but it must be the"),
+        (("play:FrozenLake-v1", "psrl", "-E", "rewards=1,0"), r"rewards = \(1, 0\)"),
+        (("play:FrozenLake-v1", "psrl", "-E", "horizon=x"), "--horizon = 'x'"),
+        (("play:FrozenLake-v1", "tacit-joint"), "tacit-joint is private and needs an epsilon"),
+        (("psrl", "play:FrozenLake-v1"), "psrl is an agent, but the problem comes first"),
+        (("none.py:play", "psrl"), "none.py, but it must be a Python file"),
+        (("my_env.py:play", "psrl"), "give states, actions, horizon"),
+        (("my_env.py:plau", "psrl"), "has no 'plau'; did you mean 'play'"),
+        (("my_env.py:number", "psrl"), "got int"),
+        (("my_env.py:number", "tacit-search", *SEARCH), "got int"),
+        (
+            ("my_env.py:guess", "tacit-search", *SEARCH),
+            "does not say its sizes: give states, actions",
+        ),
+        (("my_env.py:coin", "psrl"), "Coin has no time limit"),
+        (("my_env.py:coin", "psrl", "-P", "a=1"), "-P is for gym:ID"),
+        (("broken.py:coin", "psrl"), "broken.py could not be read: ZeroDivision"),
+        (("my_env.py:fails", "psrl"), "could not be made: ValueError: cannot be"),
+        (
+            ("my_env.py:Broken", "tacit-search", *SEARCH),
+            "Broken failed while an .*RuntimeError: out of coi",
+        ),
+        (
+            ("my_env.py:Unpaid", "tacit-search", *SEARCH),
+            "Unpaid returned nan, but the return of an episode",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(call, file, tmp_path, words, message: str) -> None:
     (tmp_path / "broken.py").write_text("1 / 0")
-    done = call("learn", *words, "--users", "5")
+    done = call("run", *words, "--episodes", "5")
     assert done.status == 2 and done.out == "" and done.err.count("\n") == 1
     assert re.search(message, done.err), done.err

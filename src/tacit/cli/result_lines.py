@@ -1,0 +1,124 @@
+"""The result of a run in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tacit.cli.display import Line, privacy_lines
+
+if TYPE_CHECKING:
+    from tacit.simulation.result import Result
+
+
+def result_lines(result: Result) -> Iterator[str | Line]:
+    """The problem, the regret or the returns, and what was guaranteed."""
+    yield Line(f"{result.agent['name']} on {result.problem['name']}", style="bold")
+    yield from (_played if result.played else _scored)(result)
+    who = "users" if result.played else "episodes"
+    yield (f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} {who}/s over all runs")
+    for note in result.agent["notes"]:
+        yield (f"  note: {note}")
+    yield from privacy_lines(result.guarantee.statement())
+
+
+def _played(result: Result) -> Iterator[str | Line]:
+    """Of a world that is played: what it is, what people were returned, and how policies do."""
+    from tacit.simulation import returns
+
+    facts = result.problem
+    if facts["family"] == "episodic":
+        low, high = facts["returns"]
+        yield (
+            f"  {facts['policy parameters']} parameters, horizon {facts['horizon']}, returns from "
+            f"{low:g} to {high:g}"
+        )
+    else:
+        low, high = facts["rewards"]
+        yield (
+            f"  {facts['states']} states (the last one: the episode has ended), {facts['actions']} "
+            f"actions, horizon {facts['horizon']}, rewards from {low:g} to {high:g}"
+        )
+    if result.interrupted:
+        yield (
+            f"  interrupted at {result.completed:,} of {result.requested_episodes:,} users; what "
+            "follows is that part"
+        )
+    if result.completed:
+        yield (f"  return: {returns.earned(result)}")
+    yield (f"  tested on {result.tests['episodes']} fresh episodes: {returns.tested(result)}")
+    for line in returns.per_run(result) if len(result.policies) > 1 else ():
+        yield (f"    {line}")
+    if result.warning:
+        yield Line(f"  {result.warning}", style="bold")
+    yield (f"  {returns.note(result)}")
+
+
+def _scored(result: Result) -> Iterator[str | Line]:
+    """Of a problem whose best policy is known: regret."""
+    facts, baseline = result.problem, result.problem["baseline"]
+    best = "largest declared return" if facts["family"] == "episodic" else "optimal value"
+    yield (
+        f"  {best} {facts['optimal_value']:.6g} per episode, "
+        f"{baseline['name']} {baseline['value']:.6g}"
+    )
+    rescaling = facts.get("rescaling", {"offset": 0.0, "scale": 1.0})
+    offset, scale = rescaling["offset"], rescaling["scale"]
+    if (offset, scale) != (0.0, 1.0):
+        yield (f"  rewards rescaled: original = {offset:g} + {scale:g} x rescaled")
+    if result.interrupted:
+        yield (
+            f"  interrupted at {result.completed:,} of {result.requested_episodes:,} episodes; "
+            "what follows is that part"
+        )
+    if result.completed:
+        yield from _regret(result)
+        if result.warning:
+            yield Line(f"  {result.warning}", style="bold")
+
+
+def _regret(result: Result) -> Iterator[str | Line]:
+    runs, last = len(result.seeds), result.completed
+    if result.problem["family"] == "episodic":
+        yield from _returns(result)
+        return
+    mean, low, high = result.band()
+    back = result.returning
+    each = "episode" if back is None else "participation"
+    interval = f", 95% interval {low[-1]:.5g} to {high[-1]:.5g}" if runs > 1 else ""
+    yield (
+        f"  regret after {last:,} {each}s: {mean[-1]:.5g} "
+        f"(mean of {runs} run{'s' if runs > 1 else ''}{interval})"
+    )
+    # The first hundred and the last tenth of the episodes, where these were recorded.
+    points = {0, *result.episodes.tolist()}
+    for text, begin, end in (("first 100", 0, 100), ("last tenth", -(-last * 9 // 10), last)):
+        if {begin, end} <= points and begin < end:
+            rate = result.regret_per_episode(begin, end).mean()
+            yield (f"  regret per {each}, {text}: {rate:.4g}")
+    if back is not None:
+        yield (
+            f"  {back.people:,} people in {back.days[-1]:.4g} days (attendance: {back.law}); "
+            f"regret per person: {result.regret_per_person().mean():.4g}"
+        )
+
+
+def _returns(result: Result) -> Iterator[str | Line]:
+    """Of a search: what people were returned, all of them and the last tenth."""
+    import numpy as np
+
+    from tacit.util.intervals import half_width
+
+    last, grid = result.completed, [0, *result.episodes.tolist()]
+    for text, begin in (("of all people", 0), ("of the last tenth", -(-last * 9 // 10))):
+        if begin in grid:
+            sums = np.concatenate([np.zeros((len(result.seeds), 1)), result.reward], axis=1)
+            per = (sums[:, -1] - sums[:, grid.index(begin)]) / (last - begin)
+            mean, over, (least, most) = per.mean(), "one run", result.problem["returns"]
+            if len(per) > 1:
+                half = half_width(per[:, None])[0]
+                low, high = mean - half, mean + half
+                if least <= per.min() and per.max() <= most:  # all within what was declared
+                    low, high = max(low, least), min(high, most)
+                over = f"mean of {len(per)} runs, 95% interval {low:.5g} to {high:.5g}"
+            yield (f"  mean return {text}, what they tried out included: {mean:.5g} ({over})")
