@@ -16,18 +16,9 @@ import pytest
 import tacit
 from patience import PATIENCE
 from tacit.errors import InvalidInput, UnknownName
-from tacit_lab.figures import (
-    Claim,
-    Curve,
-    Figure,
-    Measurement,
-    Named,
-    Size,
-    figures,
-    find,
-    reproduce,
-)
 from tacit_lab.figures.draw import canvas, rate_panel, regret_panel
+from tacit_lab.figures.figure import Claim, Curve, Figure, Measurement, Named, Size
+from tacit_lab.figures.reproduction import figures, find, reproduce
 from tacit_lab.sweep import pool
 from tacit_lab.sweep import task as tasks
 from tacit_lab.sweep.store import ResultStore
@@ -181,7 +172,8 @@ KILLED = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from lab.papers.test_reproduce import TOY
-from tacit_lab.figures import Size, reproduce
+from tacit_lab.figures.figure import Size
+from tacit_lab.figures.reproduction import reproduce
 import dataclasses
 
 def parts(size):
