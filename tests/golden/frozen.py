@@ -160,11 +160,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     ),
     "fleet": ("admin rehearse paced.toml --virtual --users 400 --json",),
     "study of the coach": (
-        "study coach --people 60 --epsilon 8 --runs 1 --agents tacit-joint,tacit-local --json",
+        "reproduce coach -O people=60 -O epsilon=8 -O runs=1 -O agents=tacit-joint,tacit-local --json",
     ),
-    "reproduce": ("reproduce tabular-ldp/figure-9 --quick --workers 1 --out figures --json",),
+    "reproduce": ("reproduce tabular-ldp/figure-9 --size quick --workers 1 --out figures --json",),
     "reproduce counters": (
-        "reproduce mixture-jdp/counters --quick --workers 1 --out figures --json",
+        "reproduce mixture-jdp/counters --size quick --workers 1 --out figures --json",
     ),
     "demo": ("demo --json",),
 }
