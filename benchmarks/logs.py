@@ -1,8 +1,8 @@
 """How often intervals about a log hold the truth, for logs as they come: cut, ended, dirty.
 
-Logs are put together, with replacement, from a pool of people who lived once: 40 times the people
-of a log, so the pool's own luck is a sixth of a log's. The truth is that of the table. No constant
-of the intervals was chosen on these tables at these seeds (``planners/worth.py`` says on which).
+Every log is of people who lived for it alone, so logs owe each other nothing: drawn again from one
+pool they would share its luck. The truth is that of the table. No constant of the intervals was
+chosen on these tables at these seeds (``planners/worth.py`` says on which).
 
     python benchmarks/logs.py rows.jsonl                         # every row that is not there yet
     python benchmarks/logs.py rows.jsonl --write                 # docs/results/logs.md from them
@@ -37,8 +37,8 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "logs.md"
 STATES, ACTIONS, HORIZON = 12, 3, 10
 PEOPLE = (5_000, 50_000, 400_000)
 LOGS, DELTA = 300, 1e-5
-POOL, PIECES = 40, 50
-"""Pool of so many logs, in so many pieces of a log."""
+TOGETHER = 5_000
+"""People who are simulated at once."""
 
 
 class Kind(NamedTuple):
@@ -144,17 +144,16 @@ def measure(name: str, people: int, epsilon: float, seed: int) -> dict[str, Any]
     behaviour, other = behaviours(size, HORIZON, seed)
     acts, ended = behaviours(size, kind.rows, seed)[0], size - 1 if kind.quits else -1
     statistic = LoggedVisits(task, task.horizon, mapped.top)
-    pool = np.zeros((PIECES * POOL, statistic.layout.size), dtype=np.int64)
-    for piece in pool:
-        log = simulate_log(lives, acts, people // PIECES, rng)
-        statistic.add(arranged(recorded(log, kind, ended, rng), mapped).log, piece)
     asked = {"requested_epsilon": epsilon, "requested_delta": DELTA}
     privatizer = BatchSums(statistic, task, **asked)
     value = {"other": truth.value(other), "behaviour": truth.value(behaviour)}
     nobody = Publication(0, other, {})
     rows: dict[str, list[tuple[bool, float]]] = {}
     for _ in range(LOGS):
-        total = pool[rng.integers(0, len(pool), PIECES)].sum(axis=0)
+        total = np.zeros(statistic.layout.size, dtype=np.int64)
+        for _ in range(people // TOGETHER):
+            log = simulate_log(lives, acts, TOGETHER, rng)
+            statistic.add(arranged(recorded(log, kind, ended, rng), mapped).log, total)
         noise = SimulatedNoise(rng)
         secret = privatizer.absorb_sums(privatizer.init(), total, people, nobody, noise)
         release = privatizer.release(secret, Query(0), noise)
