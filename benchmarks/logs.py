@@ -241,12 +241,12 @@ def page(rows: list[dict[str, Any]]) -> str:
 
 HEAD = """# Intervals about logs: how often they hold the truth
 
-{logs} simulated logs per row, each of people of its own, of a sparse random table ({sizes}); one release each, at epsilon
-{epsilon:g}, delta {delta:g}. A cell says in how many of 100 logs the 95% interval held the true
-value, and half its mean width. Of {logs} logs at 95%, fewer than 93% happen with probability .05 by
-luck; such cells are bold. *policy* is what `tacit offline` learned, *behaviour* what was done
-before, *difference* the first above the second, *other* a policy that does other things than the
-log.
+{logs} simulated logs per row, each of people of its own, of a sparse random table ({sizes}); one
+release each, at epsilon {epsilon:g}, delta {delta:g}. A cell says in how many of 100 logs the 95%
+interval held the true value, and half its mean width. Of {logs} logs at 95%, fewer than 93% happen
+with probability .05 by luck; such cells are bold. *policy* is what `tacit offline` learned,
+*behaviour* what was done before, *difference* the first above the second, *other* a policy that
+does other things than the log.
 
 | log | people | policy | behaviour | difference | other |
 |---|---|---|---|---|---|
