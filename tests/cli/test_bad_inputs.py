@@ -64,7 +64,7 @@ TYPED = [
     ("run river-swim psrl --episodes 1e14", "could leave the 64-bit integers"),
     ("run gym:FrozenLake-v1 psrl", "gym:FrozenLake-v1 needs the parameter 'horizon'"),
     ("run gym:Nope-v0 psrl -P horizon=5", "Gymnasium could not make 'Nope-v0'"),
-    ("run gym:Blackjack-v1 psrl -P horizon=5", "say the least and the largest reward"),
+    ("run gym:Blackjack-v1 psrl -P horizon=5", "declare the least and the largest reward"),
     ("run hard-tree psrl -P states=16", "are the nearest"),
     ("run hard-tree psrl -P gap=0.1 -P epsilon=1", "either gap, or epsilon together with users"),
     ("run river-swim", "Missing argument 'AGENT'"),

@@ -139,8 +139,10 @@ _PROBLEM = typer.Argument(
     metavar="PROBLEM", help="A name (tacit list problems), gym:ID, play:ID or FILE.py:NAME."
 )
 _AGENT = typer.Argument(metavar="AGENT", help="See: tacit list agents")
-ProblemName, OptionalProblem = Annotated[str, _PROBLEM], Annotated[str | None, _PROBLEM]
-AgentName, OptionalAgent = Annotated[str, _AGENT], Annotated[str | None, _AGENT]
+ProblemName = Annotated[str, _PROBLEM]
+AgentName = Annotated[str, _AGENT]
+OptionalProblem = Annotated[str | None, _PROBLEM]
+OptionalAgent = Annotated[str | None, _AGENT]
 ProblemFacts = Annotated[Pairs, pairs("-P", "Of the problem, e.g. states=6.")]
 AgentFacts = Annotated[Pairs, pairs("-A", "Of the agent, e.g. calibration=paper.")]
 RuleFacts = Annotated[
