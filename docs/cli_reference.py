@@ -18,10 +18,11 @@ from tacit.cli import main
 PAGE = Path(__file__).resolve().parent / "reference" / "cli.md"
 HEAD = """# Commands
 
-`docs/cli_reference.py` writes this page. Facts are written KEY=VALUE: `-P` of the problem, `-A` of the agent, `-R` of
-people who come back, `-E` of what is played. Numbers may be written 1e5 or 1/6. Every command that has `--json` prints
-one object and nothing else. Status 0 is success, 1 a finding that a script should see (a refuted guarantee, a task that
-failed), 2 a mistake in what was typed, 130 an interrupt.
+`docs/cli_reference.py` writes this page. Facts are written KEY=VALUE: `-P` of the problem, `-A` of
+the agent, `-R` of people who come back, `-E` of what is played. Numbers may be written 1e5 or 1/6.
+Every command that has `--json` prints one object and nothing else. Status 0 is success, 1 a finding
+that a script should see (a refuted guarantee, a task that failed), 2 a mistake in what was typed,
+130 an interrupt.
 """
 
 
