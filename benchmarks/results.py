@@ -13,7 +13,8 @@ from typing import Any
 
 from PIL import Image
 
-from tacit_lab.figures import Figure, figures
+from tacit_lab.figures.figure import Figure
+from tacit_lab.figures.reproduction import figures
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAPERS = {

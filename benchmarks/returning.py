@@ -81,7 +81,9 @@ class Sizes:
         self, what: str, problem: object, agent: object, people: int, returns: int, **how: object
     ) -> Row:
         """One row; who comes once has no rule."""
-        back = {} if returns == 1 else {"attendance": tacit.Attendance(people=people), **how}
+        back, law = {}, how.pop("law", None)
+        if returns > 1:
+            back = {"attendance": tacit.Attendance(law, people), **how}
         result = tacit.Experiment(
             problem=problem,
             agent=agent,
@@ -105,7 +107,7 @@ def local(sizes: Sizes) -> Iterator[Row]:
     first = rule(m, "first")
     yield sizes.simulate("once", problem, agent, n, 1)
     for law in LAWS:
-        yield sizes.simulate(f"first, {law}", problem, agent, n, m, **first, attendance=law)
+        yield sizes.simulate(f"first, {law}", problem, agent, n, m, **first, law=law)
     every = rule(m, "every")
     yield sizes.simulate("every (split)", problem, agent, n, m, **every)
     more = f"every (split), {MORE} times the people"

@@ -13,7 +13,7 @@ import pytest
 from client.collector import A, FakeCollector, H, S, live
 from contracts.entropy import secure_law
 from contracts.privatizer import worst_log_ratio
-from tacit.client import Declined, Device, NotTaken, Refused, TookPart, Unreachable
+from tacit.client import AlreadyTookPart, CollectorRefused, Declined, Device, NotTaken, Unreachable
 from tacit.client import device as device_module
 from tacit.errors import InvalidInput
 from tacit.kernels.public.questions import KINDS
@@ -251,12 +251,12 @@ def test_a_second_report_is_refused_also_after_a_restart(collector, tmp_path) ->
     path = tmp_path / "outbox"
     device = collector.device(path)
     live(device)
-    with pytest.raises(TookPart, match="once"):
+    with pytest.raises(AlreadyTookPart, match="once"):
         device.begin()
     device.close()
     for _ in range(2):
         device = collector.device(path)
-        with pytest.raises(TookPart, match="once"):
+        with pytest.raises(AlreadyTookPart, match="once"):
             device.begin()
         assert device.send()[0].counted
         device.close()
@@ -269,7 +269,7 @@ def test_participations_are_respected() -> None:
     device = collector.device()
     for _ in range(3):
         live(device)
-    with pytest.raises(TookPart, match="3 times"):
+    with pytest.raises(AlreadyTookPart, match="3 times"):
         device.begin()
     assert [d.outcome for d in device.send()] == ["accepted"] * 3
     assert len(collector.ids) == 3
@@ -386,7 +386,7 @@ def test_what_would_not_be_taken_is_never_made_and_costs_nothing(
     assert device.send() == [delivery], "the answer is gone for good"
     live(device)
     assert [d.outcome for d in device.send()] == ["unmade", "accepted"], "the one time was not used"
-    with pytest.raises(TookPart):
+    with pytest.raises(AlreadyTookPart):
         device.begin()
 
 
@@ -408,7 +408,7 @@ def test_an_answer_waits_for_a_task_that_may_go_on(collector, monkeypatch, reaso
         patch.setattr(device_module, "SecureNoise", lambda: pytest.fail("noise was drawn"))
         (delivery,) = device.send()
     assert (delivery.outcome, delivery.reason, delivery.detail) == (None, reason, "not now")
-    with pytest.raises(TookPart):
+    with pytest.raises(AlreadyTookPart):
         device.begin()
     collector.obstacle = None
     assert device.send()[0].counted
@@ -470,7 +470,7 @@ def test_outcomes(collector, outcome, reason, final) -> None:
     live(device)
     (delivery,) = device.send()
     assert (delivery.outcome, delivery.reason, delivery.counted) == (outcome, reason, False)
-    with pytest.raises(TookPart):
+    with pytest.raises(AlreadyTookPart):
         device.begin()
     collector.refusal = None
     (delivery,) = device.send()
@@ -482,7 +482,7 @@ def test_an_unauthorized_device_says_so_and_keeps_its_report(collector) -> None:
     live(device)
     body = {"error": {"code": "unauthorized", "message": "no such token", "hint": ""}}
     collector.broken = [httpx.Response(401, json=body)]
-    with pytest.raises(Refused, match="no such token") as caught:
+    with pytest.raises(CollectorRefused, match="no such token") as caught:
         device.send()
     assert caught.value.code == "unauthorized"
     assert device.send()[0].counted
@@ -651,7 +651,7 @@ def test_ids_follow_from_the_token_where_the_task_says_so() -> None:
     assert ids == [messages.assigned_id(seat, k) for k in range(3)], (
         "what was not made is used again"
     )
-    with pytest.raises(TookPart):
+    with pytest.raises(AlreadyTookPart):
         device.begin()
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client.collector import A, FakeCollector, H, S, live
-from tacit.client import Declined, Device, NotTaken, TookPart, Unreachable
+from tacit.client import AlreadyTookPart, Declined, Device, NotTaken, Unreachable
 from tacit.errors import InvalidInput
 from tacit.policies.tabular import TabularPolicy
 from tacit.task.participation import Participation
@@ -144,7 +144,7 @@ def test_a_report_begun_in_a_period_is_of_that_period(clock) -> None:
     clock.now = START + MONTH - DAY
     device.begin().leave()
     clock.now += 3 * DAY
-    with pytest.raises(TookPart, match="nothing is asked or begun before"):
+    with pytest.raises(AlreadyTookPart, match="nothing is asked or begun before"):
         device.begin()
     clock.now += 5 * DAY
     device.send()
@@ -167,7 +167,7 @@ def test_a_free_ride_takes_its_time_like_any_other(clock) -> None:
     episode.leave()
     asked = collector.gets
     clock.now += DAY / 2
-    with pytest.raises(TookPart, match="show who stopped early"):
+    with pytest.raises(AlreadyTookPart, match="show who stopped early"):
         device.begin()
     assert device.send()[0].counted and device.due() is None and collector.gets == asked
     clock.now += DAY / 2
@@ -188,7 +188,7 @@ def test_sentences_say_when_the_next_one_may_begin(clock) -> None:
     clock.now = START
     live(device)
     clock.now += 19 * HOUR
-    with pytest.raises(TookPart) as told:
+    with pytest.raises(AlreadyTookPart) as told:
         device.begin()
     assert str(told.value) == (
         "participations begin at least 20 hours apart; the next one may begin at "
@@ -197,7 +197,7 @@ def test_sentences_say_when_the_next_one_may_begin(clock) -> None:
     clock.now += HOUR
     live(device)
     clock.now += 20 * HOUR
-    with pytest.raises(TookPart) as told:
+    with pytest.raises(AlreadyTookPart) as told:
         device.begin()
     assert str(told.value) == (
         "one may take part up to 2 times in every period of 30 days, at least 20 hours apart, and "
@@ -212,7 +212,9 @@ def test_once_in_every_period(clock) -> None:
     device = collector.device(token=TOKEN, clock=clock)
     for _ in range(3):
         live(device)
-        with pytest.raises(TookPart, match="once in every period of 30 days, and this device has"):
+        with pytest.raises(
+            AlreadyTookPart, match="once in every period of 30 days, and this device has"
+        ):
             device.begin()
         device.send()
         clock.now += MONTH
@@ -226,7 +228,7 @@ def test_every_participation_of_a_period_has_an_id_of_its_own(clock) -> None:
         for _ in range(2):
             assert live(device).silent is None
             device.send()
-        with pytest.raises(TookPart):
+        with pytest.raises(AlreadyTookPart):
             device.begin()
         clock.now += MONTH
     assert ids(collector) == [id_of(collector, 2 * 660 + k) for k in range(4)]
@@ -355,7 +357,7 @@ def test_two_programs_with_one_outbox_begin_one_first_participation(
         return policy(version)
 
     other._api.policy = meanwhile
-    with pytest.raises(TookPart, match="another program"):
+    with pytest.raises(AlreadyTookPart, match="another program"):
         other.begin()
     assert one.begin().silent is not None
 
@@ -374,7 +376,7 @@ def test_a_clock_set_back_does_not_keep_people_apart_for_years(clock) -> None:
     device = collector.device(token=TOKEN, clock=clock)
     live(device)
     clock.now -= 1000 * DAY
-    with pytest.raises(TookPart):
+    with pytest.raises(AlreadyTookPart):
         device.begin()
     clock.now += 20 * HOUR
     live(device)
@@ -398,7 +400,7 @@ def test_an_outbox_of_version_4_is_brought_up(clock, tmp_path) -> None:
         assert episode.silent is None
         episode.leave()
         assert device.send()[0].counted
-    with pytest.raises(TookPart):
+    with pytest.raises(AlreadyTookPart):
         collector.device(path, clock=clock).begin()
 
 
@@ -526,7 +528,7 @@ def lived(collector: FakeCollector, path, visits, reward: float) -> Diary:
                 episode.observe(reward, (h + 1) % S)
             if not episode.done:
                 episode.leave()
-        except TookPart as refusal:
+        except AlreadyTookPart as refusal:
             diary.begun.append(str(refusal))
         if sends:
             device.send()

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from client.collector import A, FakeCollector, H, S, live
-from tacit.client import Declined, Device, Refused, TookPart, Unreachable
-from tacit.client.outbox import Delivery, Outbox, Saved
-from tacit.client.report_times import Times
+from tacit.client import AlreadyTookPart, CollectorRefused, Declined, Device, Unreachable
+from tacit.client.outbox import Delivery, Outbox, StoredEpisode
+from tacit.client.report_times import ReportTimes
 from tacit.errors import InvalidInput
 from tacit.task.task import Task
 
@@ -125,7 +125,7 @@ def test_nothing_is_asked_between_the_beginning_and_the_due_time(
             elif day == steps < H:
                 device.begin().leave()
             else:
-                with pytest.raises(TookPart, match="nothing is asked or begun before"):
+                with pytest.raises(AlreadyTookPart, match="nothing is asked or begun before"):
                     device.begin()
             device.send()
             device.due()
@@ -169,7 +169,7 @@ def test_an_episode_ends_when_its_time_is_over(collector, clock, by) -> None:
     episode.act(1)
     clock.true = NOON + WEEK
     if by == "begin":
-        with pytest.raises(TookPart, match="once"):
+        with pytest.raises(AlreadyTookPart, match="once"):
             device.begin()
     elif by == "send":
         device.send()
@@ -201,7 +201,7 @@ def test_the_next_episode_may_begin_while_the_last_report_is_held(clock) -> None
     device = collector.device(clock=clock)
     device.begin().leave()
     clock.true = NOON + WEEK - 1
-    with pytest.raises(TookPart, match="2027-01-22 08:00 UTC"):
+    with pytest.raises(AlreadyTookPart, match="2027-01-22 08:00 UTC"):
         device.begin()
     clock.true = NOON + WEEK
     episode = device.begin()
@@ -309,8 +309,8 @@ class Wait:
 
     def __init__(self, wait: float) -> None:
         self.outbox = Outbox(None)
-        times = Times(NOON, NOON + wait, NOON + wait)
-        self.outbox.begin(Saved("task", "report", {}, [], times))
+        times = ReportTimes(NOON, NOON + wait, NOON + wait)
+        self.outbox.begin(StoredEpisode("task", "report", {}, [], times))
 
     def held(self, now: float) -> bool:
         self.outbox.note_clock(now)
@@ -361,7 +361,7 @@ def old_outbox(collector, path) -> list[bytes]:
     new = collector.device(path.with_name("new"))
     new.begin().leave()
     collector.broken = [httpx.Response(200, json=collector.taking(0)), httpx.Response(401)]
-    with pytest.raises(Refused):
+    with pytest.raises(CollectorRefused):
         new.send()
     collector.bodies.clear()
     episode = new.begin()
@@ -401,7 +401,7 @@ def test_an_outbox_of_version_1_is_brought_up_and_goes_on(tmp_path, clock) -> No
     assert [d.outcome for d in device.send()] == ["accepted", "accepted"]
     device.close()
     assert sqlite3.connect(tmp_path / "outbox").execute("PRAGMA user_version").fetchone() == (5,)
-    with pytest.raises(TookPart):
+    with pytest.raises(AlreadyTookPart):
         collector.device(tmp_path / "outbox", clock=clock).begin()
 
 

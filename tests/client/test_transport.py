@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from client.collector import FakeCollector
-from tacit.client import Refused, Unreachable, transport
+from tacit.client import CollectorRefused, Unreachable, transport
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_attempts_are_bounded(collector) -> None:
 @pytest.mark.parametrize("status", [301, 400, 403, 404, 418])
 def test_other_statuses_are_final(collector, status) -> None:
     collector.broken = [httpx.Response(status, content=b"\xff", headers={"location": "http://x"})]
-    with pytest.raises(Refused, match=f"status {status}"):
+    with pytest.raises(CollectorRefused, match=f"status {status}"):
         collector.api().task()
     assert collector.pauses == []
 

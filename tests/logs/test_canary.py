@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tacit.cli.main import app
+from tacit_lab.report.log_page import write_page
 
 CANARY = "canary7351"
 REWARD = 0.123456787
@@ -75,7 +76,7 @@ def outputs(folder, out) -> dict[str, str]:
     shown = command("offline", log, "--task", task, "--epsilon", "1", "--out", out)
     assert f"{PEOPLE:,} (exact" in shown.output, "the screen of the data holder says it"
     found = command("offline", log, "--task", task, "--epsilon", "1", "--json").stdout
-    command("report", out)
+    write_page(out)
     told = ("--policy", out / "policy.json", "--task", task, "--json")
     by_weights, by_release = ("offline", log, *told, "--epsilon", "1"), ("offline", out, *told)
     texts = {"json": found, "weights": command(*by_weights).stdout}

@@ -79,6 +79,7 @@ def test_people_who_leave_are_not_worth_less_than_those_who_stay() -> None:
         page = render_page(made)
         assert "It is not shown that the policy is better" in page
         assert "first episodes of about 31% of the people are not recorded whole" in page
+        assert "shorter than the horizon" not in page
         assert made.whole.value == pytest.approx(11 / 16, abs=0.02)
         assert made.to_json()["whole_first_episodes"]["value"] == made.whole.value
 
@@ -228,5 +229,6 @@ def test_a_mapping_without_ends_takes_every_stop_for_a_cut() -> None:
     problem = chain(4, HORIZON)
     made = learned(problem, mapping(problem), 20_000, 0, np.full(20_000, 6))
     assert made.whole.high < 0.01
+    assert "shorter than the horizon, or the mapping does not number steps" in render_page(made)
     assert made.values["behaviour"].low <= problem.value(uniform(problem))
     assert made.values["behaviour"].high >= problem.value(uniform(problem))

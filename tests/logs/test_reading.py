@@ -540,6 +540,13 @@ def test_the_holder_is_told_what_does_not_fit_and_what_to_do(tmp_path) -> None:
     assert [line.removesuffix(MARK).strip() for line in lines] == TOLD.strip().split("\n")
 
 
+def test_the_holder_is_told_of_steps_before_the_first(tmp_path) -> None:
+    pyarrow.csv.write_csv(pa.table(table(day=[0, 1, 2])), tmp_path / "log.csv")
+    _, exact = open_log(tmp_path / "log.csv", raw()).read()
+    said = "rows that lie before the first step: 1; let [task] first_step be the number of the"
+    assert any(line.startswith(said) for line in exact.lines(raw()))
+
+
 TOLD = """
 rows: 8
 rows that count: 1

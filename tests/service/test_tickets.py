@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from tacit.client import Device, NotTaken, TookPart
+from tacit.client import AlreadyTookPart, Device, NotTaken
 from tacit.client import device as device_module
 from tacit.errors import InvalidInput
 from tacit.kernels.public.scores import search_directions
@@ -208,7 +208,7 @@ def test_an_id_is_used_up_when_it_begins(people, clock) -> None:
     device = people.begin(token=token)
     clock.now += 11 * 60.0
     assert device.send()[0].outcome == "accepted"
-    with pytest.raises(TookPart):
+    with pytest.raises(AlreadyTookPart):
         device.begin()
     with pytest.raises(NotTaken, match="used up by an earlier ticket"):
         people.begin(token=token)

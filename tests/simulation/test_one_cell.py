@@ -77,7 +77,7 @@ def zero_sums():
 
 def closed(samplers, counts, rng, weigh):
     """Sums after one batch, and what the collector makes of them."""
-    batch = one_cell.Batch(
+    batch = one_cell.CellBatch(
         policy=np.zeros((H, S), dtype=np.int64),
         occupancy=OCCUPANCY,
         asked=np.zeros(KINDS * H),

@@ -11,7 +11,7 @@ need("the device client", "client")
 
 from tacit.client.device import Device
 from tacit.client.episode import Episode
-from tacit.client.errors import Declined, NotTaken, Refused, TookPart, Unreachable
+from tacit.client.errors import AlreadyTookPart, CollectorRefused, Declined, NotTaken, Unreachable
 from tacit.client.outbox import Delivery, Outbox
 from tacit.client.search_episode import SearchEpisode
 from tacit.client.terms import Terms
@@ -25,9 +25,9 @@ __all__ = [
     "Episode",
     "NotTaken",
     "Outbox",
-    "Refused",
+    "CollectorRefused",
     "SearchEpisode",
     "Terms",
-    "TookPart",
+    "AlreadyTookPart",
     "Unreachable",
 ]

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from tacit.client.episode import Episode
-from tacit.client.errors import Declined, NotTaken, Refused, TookPart, Unreachable
-from tacit.client.outbox import DECOY, Delivery, Outbox, Saved
-from tacit.client.participation import Turn, turn
-from tacit.client.report_times import Times
+from tacit.client.errors import AlreadyTookPart, CollectorRefused, Declined, NotTaken, Unreachable
+from tacit.client.outbox import DECOY, Delivery, Outbox, StoredEpisode
+from tacit.client.participation import NextParticipation, next_participation
+from tacit.client.report_times import ReportTimes
 from tacit.client.search_episode import SearchEpisode
 from tacit.client.terms import Model, Terms, read_terms
 from tacit.client.transport import Api
@@ -113,7 +113,7 @@ class Device:
 
     def _too_much(self, terms: Terms, periods: int) -> str | None:
         """Why the app does not allow a task that is paid for in so many periods, if it does not."""
-        epsilon, delta = self._outbox.elsewhere(terms.task_id)
+        epsilon, delta = self._outbox.spent_elsewhere(terms.task_id)
         for name, spent, asked, most in (
             ("epsilon", epsilon, terms.guarantee.epsilon, self.max_epsilon),
             ("delta", delta, terms.guarantee.delta, self.max_delta),
@@ -161,15 +161,15 @@ class Device:
             self._outbox.begin(saved, begins)
         return self._episode(terms, saved)
 
-    def _turn(self, terms: Terms, now: float) -> Turn | None:
+    def _turn(self, terms: Terms, now: float) -> NextParticipation | None:
         """What a participation is that begins now, of a task with a rule for those who return."""
         rule = terms.task.rule
         if rule is None:
             return None
-        past = self._outbox.past(terms.task_id, rule.period_at(now))
-        return turn(rule, past, now, self._too_much(terms, past.periods + 1))
+        past = self._outbox.history(terms.task_id, rule.period_at(now))
+        return next_participation(rule, past, now, self._too_much(terms, past.periods + 1))
 
-    def _new(self, terms: Terms, begins: Turn | None) -> Saved:
+    def _new(self, terms: Terms, begins: NextParticipation | None) -> StoredEpisode:
         """Fetch the newest policy for an episode whose report will be taken, or that has none."""
         silent = None if begins is None else begins.silent
         if begins is None:
@@ -180,7 +180,7 @@ class Device:
             version, number = self._ticket(terms, identity)
         answer = self._api.policy(version)
         publication = _publication(answer, terms)
-        self._outbox.see(terms.task_id, publication.version)
+        self._outbox.note_version(terms.task_id, publication.version)
         if version is not None and publication.version != version:
             raise Declined("the collector sent another policy than the one of the ticket")
         if not terms.ticketed and silent is None:
@@ -190,8 +190,8 @@ class Device:
         times, period = None, None if begins is None else begins.period
         if terms.task.duration:
             begun = self._clock() if begins is None else begins.begun
-            times = Times.drawn(begun, terms.task.duration, terms.delay)
-        return Saved(terms.task_id, identity, answer, [], times, number, period, silent)
+            times = ReportTimes.drawn(begun, terms.task.duration, terms.delay)
+        return StoredEpisode(terms.task_id, identity, answer, [], times, number, period, silent)
 
     def _has_decoy(self, terms: Terms) -> bool:
         """Whether an episode that is not reported ends with a decoy."""
@@ -210,7 +210,7 @@ class Device:
         except (KeyError, TypeError, InvalidInput):
             raise Unreachable("the collector's answer about a ticket cannot be read") from None
 
-    def _new_id(self, terms: Terms, begins: Turn | None) -> str:
+    def _new_id(self, terms: Terms, begins: NextParticipation | None) -> str:
         """Of the next report: the first that the token gives and that is not in use.
 
         Every period has as many of its own as participations are counted in it.
@@ -226,7 +226,7 @@ class Device:
         ids = (messages.assigned_id(seat, k) for k in range(first, first + counted))
         return next(one for one in ids if not self._outbox.uses(one))
 
-    def _episode(self, terms: Terms, saved: Saved) -> Episode | SearchEpisode:
+    def _episode(self, terms: Terms, saved: StoredEpisode) -> Episode | SearchEpisode:
         publication, acted = _publication(saved.publication, terms), None
         if saved.number is not None:
             acted = publication.for_user(saved.number)
@@ -253,7 +253,7 @@ class Device:
         if self._outbox.knows(self._api.address):
             return None
         terms = self.terms()
-        self._outbox.move(terms.task_id, self._api.address)
+        self._outbox.set_address(terms.task_id, self._api.address)
         return terms
 
     def _end_overdue(self) -> float:
@@ -276,7 +276,7 @@ class Device:
         for times in past:
             if times is not None and not times.over(now):
                 ends = datetime.fromtimestamp(times.at(times.ends, now), UTC)
-                raise TookPart(
+                raise AlreadyTookPart(
                     "this device has taken part, and nothing is asked or begun before "
                     f"{ends:%Y-%m-%d %H:%M} UTC, when the time of the episode is over: it would "
                     "show who stopped early"
@@ -294,7 +294,9 @@ class Device:
         if terms.closes is not None and last >= terms.closes:
             raise NotTaken("closed", "the task closes before the report would be due")
 
-    def _end(self, terms: Terms, publication: Publication, saved: Saved, lived: Trajectory) -> None:
+    def _end(
+        self, terms: Terms, publication: Publication, saved: StoredEpisode, lived: Trajectory
+    ) -> None:
         """Statistic and clipping: of the steps only the answer stays, until its report is due.
 
         Of an episode that is not reported nothing stays, or a decoy: an answer of nothing lived.
@@ -304,7 +306,7 @@ class Device:
         answer = terms.reports.answer(lived, publication, _coin(terms, saved))
         self._outbox.end(saved, answer, terms.task.participations)
 
-    def _make(self, waiting: Saved) -> Delivery | None:
+    def _make(self, waiting: StoredEpisode) -> Delivery | None:
         """Randomize an answer if its report would be taken now; what is said of one that waits on.
 
         An answer that nobody takes any more is forgotten. If the collector does not say, this
@@ -327,7 +329,7 @@ class Device:
             task_id, name = str(answer["task_id"]), answer["publication"]
             reason = str(answer["reason"])[:60], str(answer["message"])[:500]
             taken = answer["taken"] is True
-        except Refused as refusal:
+        except CollectorRefused as refusal:
             if refusal.code == "unknown_task":
                 return refusal.code, str(refusal)
             if refusal.code != "not_found":
@@ -350,7 +352,7 @@ class Device:
         return None
 
     @staticmethod
-    def _report(terms: Terms, waiting: Saved) -> bytes:
+    def _report(terms: Terms, waiting: StoredEpisode) -> bytes:
         """The bytes that are sent, however often: noise is added here."""
         publication, coin = _publication(waiting.publication, terms), _coin(terms, waiting)
         message = terms.reports.message(waiting.steps, publication, coin, SecureNoise())
@@ -405,7 +407,7 @@ class Device:
     def _upload(self, unsent: Delivery, body: bytes) -> Delivery:
         try:
             answer = self._api.upload(body, self._token)
-        except Refused as refusal:
+        except CollectorRefused as refusal:
             if refusal.code not in LATER:
                 raise
             return replace(unsent, outcome="refused", reason=refusal.code, detail=str(refusal))
@@ -451,7 +453,7 @@ def _refuse_standstill(terms: Terms) -> None:
         raise NotTaken("closed", f"the task {terms.name!r} is over; its last policy stays up")
 
 
-def _coin(terms: Terms, saved: Saved) -> int:
+def _coin(terms: Terms, saved: StoredEpisode) -> int:
     """The public coin of a report: of its ticket, or of its id."""
     if saved.number is not None:
         return saved.number

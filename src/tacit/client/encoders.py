@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tacit.trajectory import Trajectory
 
 
-class Reports(Protocol):
+class ReportEncoder(Protocol):
     """How the reports of one task are made on a device."""
 
     def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
@@ -35,7 +35,7 @@ class Reports(Protocol):
         """What is sent of an answer: randomized, unless the operator is trusted with it."""
 
 
-class Raw:
+class TrajectoryEncoder:
     """The trajectory itself, for an operator whom the user trusts."""
 
     def __init__(self, task: Task) -> None:
@@ -63,7 +63,7 @@ def dense(answer: Any, size: int) -> IntArray:
     return contribution
 
 
-class Cells:
+class CellEncoder:
     """One cell of one step, by the randomizer that the rules have for the question asked."""
 
     def __init__(self, task: Task, rules: Mapping[str, Any]) -> None:

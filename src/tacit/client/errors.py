@@ -9,7 +9,7 @@ class Declined(TacitError):
     """The device protects its user: it will not take part on these terms."""
 
 
-class TookPart(Declined):
+class AlreadyTookPart(Declined):
     """All participations that the terms allow have been used, on this device."""
 
 
@@ -29,7 +29,7 @@ class Unreachable(TacitError):
     """The collector did not answer, or not like a collector; trying again later may help."""
 
 
-class Refused(TacitError):
+class CollectorRefused(TacitError):
     """The collector understood and said no.
 
     Attributes:

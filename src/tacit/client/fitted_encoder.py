@@ -68,7 +68,7 @@ def check(bound: BoundAgent, stated: Guarantee) -> Guarantee:
     return found
 
 
-class Numbers:
+class VectorEncoder:
     """The agent's own statistic and noise: one noisy number for each of its cells."""
 
     def __init__(self, bound: BoundAgent) -> None:

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.client.errors import Declined, TookPart
-from tacit.client.participation import Past, Turn
-from tacit.client.report_times import Times
+from tacit.client.errors import AlreadyTookPart, Declined
+from tacit.client.participation import History, NextParticipation
+from tacit.client.report_times import ReportTimes
 from tacit.client.schema import SCHEMA, VERSION
 from tacit.errors import InvalidInput
 
@@ -98,7 +98,7 @@ class Delivery:
 
 
 @dataclass(frozen=True)
-class Saved:
+class StoredEpisode:
     """An episode that was begun, or one that is over and whose report is not made yet.
 
     Attributes:
@@ -117,19 +117,19 @@ class Saved:
     report_id: str
     publication: dict[str, Any]
     steps: list[Any]
-    times: Times | None
+    times: ReportTimes | None
     number: int | None = None
     period: int | None = None
     silent: str | None = None
 
 
 @dataclass(frozen=True)
-class Made:
+class StoredReport:
     """A report that was made: what became of it, its bytes while they matter, and its times."""
 
     delivery: Delivery
     body: bytes | None
-    times: Times | None
+    times: ReportTimes | None
 
     def held(self, now: float) -> bool:
         """Whether it must not be sent yet."""
@@ -227,24 +227,24 @@ class Outbox:
         """Whether a task of this collector was joined."""
         return bool(self._rows("SELECT 1 FROM joined WHERE address = ?", address))
 
-    def move(self, task_id: str, address: str) -> None:
+    def set_address(self, task_id: str, address: str) -> None:
         """A task that was joined, if it was, is found at another address now."""
         with self._change():
             self._db.execute("UPDATE joined SET address = ? WHERE task_id = ?", (address, task_id))
 
-    def elsewhere(self, task_id: str) -> tuple[float, float]:
+    def spent_elsewhere(self, task_id: str) -> tuple[float, float]:
         """Epsilon and delta of all other tasks that were joined, anew for every period reported."""
         ((epsilon, delta),) = self._rows(_COST, task_id)
         return float(epsilon), float(delta)
 
-    def past(self, task_id: str, period: int) -> Past:
+    def history(self, task_id: str, period: int) -> History:
         """What this device did in a task with a rule, and in one period of it."""
         rows = self._rows(
             "SELECT begun, reported FROM periods WHERE task_id = ? AND period = ?", task_id, period
         )
         last = self._rows(f"{_LAST} WHERE task_id = ?", task_id)
         begun, reported = rows[0] if rows else (0, 0)
-        return Past(begun, reported, self.periods(task_id), _times(last[0]) if last else None)
+        return History(begun, reported, self.periods(task_id), _times(last[0]) if last else None)
 
     def periods(self, task_id: str) -> int:
         """In how many periods something was reported of a task with a rule, or will be."""
@@ -253,11 +253,11 @@ class Outbox:
         )
         return int(count)
 
-    def last(self, address: str) -> list[Times | None]:
+    def last(self, address: str) -> list[ReportTimes | None]:
         """Times of the last participations in tasks with a rule, of a collector."""
         return [_times(row) for row in self._rows(f"{_LAST} WHERE address = ?", address)]
 
-    def see(self, task_id: str, version: int) -> None:
+    def note_version(self, task_id: str, version: int) -> None:
         """Note the newest policy; an older one than seen before is declined."""
         with self._change():
             ((newest,),) = self._rows("SELECT newest FROM joined WHERE task_id = ?", task_id)
@@ -292,7 +292,7 @@ class Outbox:
         """Raise if every participation of a task is used."""
         if self.taken(task_id) >= participations:
             times = "once" if participations == 1 else f"{participations} times"
-            raise TookPart(
+            raise AlreadyTookPart(
                 f"the guarantee covers a user who takes part {times}, and this device has done so"
             )
 
@@ -301,22 +301,22 @@ class Outbox:
         with self._lock:
             self._db.execute(_NOTE_CLOCK, {"now": now})
 
-    def times(self, report_id: str) -> Times | None:
+    def times(self, report_id: str) -> ReportTimes | None:
         """Of one episode, or of its report."""
         rows = self._rows(f"SELECT {_TIMES} FROM times WHERE report_id = ?", report_id)
         return _times(rows[0]) if rows else None
 
-    def running(self, address: str) -> list[Saved]:
+    def running(self, address: str) -> list[StoredEpisode]:
         """Running episodes of a collector, oldest first; there is one, if any."""
         rows = self._rows(f"{_RUNNING} WHERE address = ? ORDER BY episodes.rowid", address)
         return [_saved(row) for row in rows]
 
-    def episode(self, task_id: str) -> Saved | None:
+    def episode(self, task_id: str) -> StoredEpisode | None:
         """The running episode of a task."""
         rows = self._rows(f"{_RUNNING} WHERE task_id = ?", task_id)
         return _saved(rows[0]) if rows else None
 
-    def begin(self, saved: Saved, turn: Turn | None = None) -> None:
+    def begin(self, saved: StoredEpisode, turn: NextParticipation | None = None) -> None:
         """Store a new episode and its times.
 
         Where the task has a rule it counts in its period from now on, whatever becomes of it.
@@ -335,18 +335,18 @@ class Outbox:
             if turn is not None:
                 self._count(saved.task_id, turn)
                 now = turn.begun
-                self._keep(saved.task_id, saved.times or Times(now, now, now))
+                self._keep(saved.task_id, saved.times or ReportTimes(now, now, now))
 
-    def _count(self, task_id: str, turn: Turn) -> None:
-        if self.past(task_id, turn.period).begun != turn.before:
-            raise TookPart("another program has just begun a participation with this outbox")
+    def _count(self, task_id: str, turn: NextParticipation) -> None:
+        if self.history(task_id, turn.period).begun != turn.before:
+            raise AlreadyTookPart("another program has just begun a participation with this outbox")
         self._db.execute(
             "INSERT INTO periods VALUES (:task_id, :period, 1, :reported) ON CONFLICT DO UPDATE "
             "SET begun = begun + 1, reported = reported + :reported",
             {"task_id": task_id, "period": turn.period, "reported": turn.silent is None},
         )
 
-    def _keep(self, name: str, times: Times) -> None:
+    def _keep(self, name: str, times: ReportTimes) -> None:
         self._db.execute(
             "INSERT OR REPLACE INTO times VALUES (?, ?, ?, ?, NULL)",
             (name, times.begun, times.ends, times.due),
@@ -361,7 +361,7 @@ class Outbox:
             if kept.rowcount != 1:
                 raise InvalidInput("this episode is over: its steps were forgotten before")
 
-    def end(self, ended: Saved, answer: Any, participations: int) -> None:
+    def end(self, ended: StoredEpisode, answer: Any, participations: int) -> None:
         """Keep the answer of an episode and forget its raw steps, both or neither."""
         with self._change():
             if ended.period is None:  # else it was counted when it began
@@ -375,29 +375,29 @@ class Outbox:
                 ),
             )
 
-    def forget(self, ended: Saved) -> None:
+    def forget(self, ended: StoredEpisode) -> None:
         """Forget an episode that is over and of which nothing is reported."""
         with self._change():
             self._forget_steps(ended)
             self._forget_times(ended.report_id)
 
-    def _forget_steps(self, ended: Saved) -> None:
+    def _forget_steps(self, ended: StoredEpisode) -> None:
         gone = self._db.execute("DELETE FROM episodes WHERE report_id = ?", (ended.report_id,))
         if gone.rowcount != 1:
             raise InvalidInput("this episode is over: its steps were forgotten before")
 
-    def waiting(self, address: str) -> list[Saved]:
+    def waiting(self, address: str) -> list[StoredEpisode]:
         """Episodes that are over and whose reports are not made, with their answers."""
         return [_saved(row) for row in self._rows(_WAITING, address)]
 
-    def store(self, waiting: Saved, body: bytes) -> None:
+    def store(self, waiting: StoredEpisode, body: bytes) -> None:
         """Keep a randomized report, or a decoy, and forget its answer, both or neither."""
         outcome = None if waiting.silent is None else DECOY
         with self._change():
             self._forget_answer(waiting)
             self._add(Delivery(waiting.report_id, waiting.task_id, outcome), body)
 
-    def drop(self, waiting: Saved, reason: str, detail: str) -> None:
+    def drop(self, waiting: StoredEpisode, reason: str, detail: str) -> None:
         """Forget an answer that nobody would take; what is said about it is kept.
 
         Its period costs nothing then. Of a decoy nothing is kept.
@@ -415,7 +415,7 @@ class Outbox:
                     (waiting.task_id, waiting.period),
                 )
 
-    def _forget_answer(self, waiting: Saved) -> None:
+    def _forget_answer(self, waiting: StoredEpisode) -> None:
         gone = self._db.execute("DELETE FROM answers WHERE report_id = ?", (waiting.report_id,))
         if gone.rowcount != 1:
             raise InvalidInput("this report was made before")
@@ -431,10 +431,10 @@ class Outbox:
             (by.id, by.task_id, body, by.outcome, by.reason, by.detail),
         )
 
-    def reports(self, address: str) -> list[Made]:
+    def reports(self, address: str) -> list[StoredReport]:
         """Every report to a collector, oldest first."""
         return [
-            Made(Delivery(*row[:2], *row[3:6]), row[2], _times(row[6:]))
+            StoredReport(Delivery(*row[:2], *row[3:6]), row[2], _times(row[6:]))
             for row in self._rows(_REPORTS, address)
         ]
 
@@ -454,11 +454,11 @@ class Outbox:
             self._forget_times(report_id)
 
 
-def _saved(row: tuple[Any, ...]) -> Saved:
+def _saved(row: tuple[Any, ...]) -> StoredEpisode:
     task_id, report_id, publication, steps, number, period, silent, *times = row
     lived = json.loads(publication), json.loads(steps)
-    return Saved(task_id, report_id, *lived, _times(times), number, period, silent)
+    return StoredEpisode(task_id, report_id, *lived, _times(times), number, period, silent)
 
 
-def _times(row: Sequence[Any]) -> Times | None:
-    return None if row[0] is None else Times(*row)
+def _times(row: Sequence[Any]) -> ReportTimes | None:
+    return None if row[0] is None else ReportTimes(*row)

@@ -15,14 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tacit.client.errors import TookPart
-from tacit.client.report_times import Times
+from tacit.client.errors import AlreadyTookPart
+from tacit.client.report_times import ReportTimes
 from tacit.task.participation import Participation
 from tacit.util.durations import in_words
 
 
 @dataclass(frozen=True)
-class Past:
+class History:
     """What a device did before in a task with a rule.
 
     Attributes:
@@ -35,11 +35,11 @@ class Past:
     begun: int
     reported: int
     periods: int
-    last: Times | None
+    last: ReportTimes | None
 
 
 @dataclass(frozen=True)
-class Turn:
+class NextParticipation:
     """A participation that begins now.
 
     Attributes:
@@ -55,7 +55,9 @@ class Turn:
     silent: str | None
 
 
-def turn(rule: Participation, past: Past, now: float, too_much: str | None) -> Turn:
+def next_participation(
+    rule: Participation, past: History, now: float, too_much: str | None
+) -> NextParticipation:
     """What a participation is that begins now, or why none does.
 
     Args:
@@ -70,22 +72,22 @@ def turn(rule: Participation, past: Past, now: float, too_much: str | None) -> T
         said = f"one may take part {rule.in_words()}, and this device has done so"
         if rule.period:
             said += f"; the next period begins at {_moment((period + 1) * rule.period)}"
-        raise TookPart(said)
+        raise AlreadyTookPart(said)
     silent = None
     if rule.teaches == "first" and past.begun:
         of = "of every period" if rule.period else "of all"
         silent = f"only the first participation {of} is reported, and this is a later one"
     elif past.periods and not past.reported and too_much is not None:
         silent = f"nothing of this period is reported: {too_much}"
-    return Turn(period, past.begun, now, silent)
+    return NextParticipation(period, past.begun, now, silent)
 
 
-def _refuse_early(rule: Participation, past: Past, now: float) -> None:
+def _refuse_early(rule: Participation, past: History, now: float) -> None:
     if not rule.apart or past.last is None:
         return
     following = past.last.at(past.last.begun + rule.apart, now)
     if now < following:
-        raise TookPart(
+        raise AlreadyTookPart(
             f"participations begin at least {in_words(rule.apart)} apart; the next one may begin "
             f"at {_moment(following)}"
         )

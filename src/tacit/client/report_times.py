@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Times:
+class ReportTimes:
     """Moments of one episode, in unix time of the device.
 
     Attributes:
@@ -34,7 +34,7 @@ class Times:
     behind: float | None = None
 
     @classmethod
-    def drawn(cls, begun: float, duration: float, delay: float) -> Times:
+    def drawn(cls, begun: float, duration: float, delay: float) -> ReportTimes:
         """Of an episode that begins: the delay is uniform in [0, delay], from the OS's entropy."""
         ends = begun + duration
         return cls(begun, ends, ends + delay * (secrets.randbits(53) / 2**53))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tacit.trajectory import Trajectory
 
 
-class RawReturn:
+class ReturnEncoder:
     """The clipped return itself, for an operator whom the user trusts."""
 
     def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
@@ -30,7 +30,7 @@ class RawReturn:
         return str(answer)
 
 
-class Number:
+class NumberEncoder:
     """One output of the randomizer that the rules name, about the return in the window."""
 
     def __init__(self, task: Task, rules: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from tacit._version import __version__
-from tacit.client.errors import Declined, Refused, Unreachable
+from tacit.client.errors import CollectorRefused, Declined, Unreachable
 from tacit.wire import strict_json
 
 MOST_BYTES = 64 * 2**20
@@ -199,10 +199,10 @@ def this_machine(host: str) -> bool:
         return False
 
 
-def _refusal(status: int, body: bytes) -> Refused:
+def _refusal(status: int, body: bytes) -> CollectorRefused:
     try:
         error = json.loads(body)["error"]
         code, message = str(error["code"])[:60], str(error["message"])[:500]
     except (ValueError, KeyError, TypeError, RecursionError):
         code, message = f"status {status}", "no reason was given"
-    return Refused(code, message)
+    return CollectorRefused(code, message)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.logs.mapping import Discretizer, LogMapping
-from tacit.logs.screen import Exact
+from tacit.logs.screen import EARLY, Exact
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -99,7 +99,7 @@ def _leave(found: dict[str, Column], placed: Column, mapped: LogMapping, exact: 
     state, action = found["state"], found["action"]
     reasons = {"have no readable step": ~placed}
     if mapped.steps == "numbered" and "step" in found:
-        reasons["lie before the first step"] = found["step"] < 0
+        reasons[EARLY] = found["step"] < 0
         reasons["lie after the last step"] = found["step"] >= mapped.task.horizon
         exact.columns["step", mapped.columns["step"]]["first"] += int((found["step"] == 0).sum())
     reasons["have an undeclared state"] = state < 0

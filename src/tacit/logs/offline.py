@@ -64,6 +64,13 @@ NOT_FOR_OTHERS = (
 )
 """What files with simulated noise say."""
 
+SHORTER = (
+    "Hardly a first episode was recorded from its first step to its end: either the log is shorter "
+    "than the horizon, or the mapping does not number steps as the log does (first_step), and then "
+    "values are about other steps than were meant."
+)
+"""What is said where that share cannot be told from none."""
+
 CLIP, LEAST, MOST = 0.4, 2.0, 50.0
 """Importance weights are cut at (people times mu) to this power, between these."""
 
@@ -126,8 +133,10 @@ class ReleasedResult:
         about = "Values are about the rows that count: what the others say is not known."
         if cut <= CUT:
             return (about,)
+        never = self.whole.low <= 0.0
         return (
             about,
+            *((SHORTER,) if never else ()),
             f"The first episodes of about {100 * cut:.0f}% of the people are not recorded whole. "
             "What followed is valued as for the others: those who were recorded no further are "
             "taken to be like those who went on, in the same state after the same action. What was "

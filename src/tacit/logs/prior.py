@@ -40,14 +40,14 @@ class LogPrior:
         name: of the data set.
         release: what was released about it, completed where next states were not recorded.
         task: of its mapping.
-        top: the most that one episode earns, in rewards of [0, 1] per step.
+        max_return: the most that one episode earns, in rewards of [0, 1] per step.
         guarantee: of everybody in the log.
     """
 
     name: str
     release: Release
     task: Task
-    top: float
+    max_return: float
     guarantee: Guarantee
 
     @classmethod
@@ -118,7 +118,7 @@ class LogPrior:
             ("number of states", own.sizes["states"], task.sizes["states"]),
             ("number of actions", own.sizes["actions"], task.sizes["actions"]),
             ("reward after the end", own.end_reward, task.end_reward),
-            *([("largest return", self.top, task.returns[1])] if returns else []),
+            *([("largest return", self.max_return, task.returns[1])] if returns else []),
         ):
             if mine != other:
                 raise InvalidInput(

@@ -15,6 +15,9 @@ from tacit.logs.mapping import Discretizer, LogMapping
 MARK = "(exact, on this screen only)"
 """Ends every line that depends on what people did beyond the release."""
 
+EARLY = "lie before the first step"
+"""Why a row is left out whose number is below that of the first step."""
+
 LABELS = 5
 """Declared labels that a sentence names."""
 
@@ -64,7 +67,10 @@ class Exact:
                 "whether there is one must not depend on anybody's rows. Mend the mapping, and try "
                 "it with --simulated, which charges nothing"
             )
-        said += [f"rows that {why}: {count:,}" for why, count in self.left.items() if count]
+        hints = {EARLY: "; let [task] first_step be the number of the first step"}
+        for why, count in self.left.items():
+            if count:
+                said.append(f"rows that {why}: {count:,}{hints.get(why, '')}")
         others = self.rows - self.kept - sum(self.left.values())
         if others:
             said.append(f"rows that are double, after an end or of people left out: {others:,}")

@@ -50,7 +50,7 @@ Kinds = tuple[Any, ...]
 ANY: Kinds = ()
 
 
-class Row(NamedTuple):
+class DispatchRow(NamedTuple):
     """A run, and the parts it serves: types, or the function itself where a schedule is one."""
 
     run: Any
@@ -78,20 +78,22 @@ EACH = (every_user, Every)
 SWITCHING = (LsviPlanner, LsviPlusPlanner)
 
 TABLE = (
-    Row(VisitRun, COUNTS, (Exact,), (UcbViPlanner,), EACH),
-    Row(VisitRun, COUNTS, (Exact, LocalAdditive), (PosteriorPlanner,), EACH),
-    Row(VisitRun, COUNTS, (Exact, LocalAdditive, LocalResponse), (ObiPlanner,), EACH),
-    Row(OneCellRun, (OneStep,), (OneCell,), CELLS, (CappedBatches,)),
-    Row(OneCellRun, (OneStep, EachStep), (Shuffled,), (DirectionalPlanner,), (CappedBatches,)),
-    Row(ValueTargetedRun, TARGETS, (Exact, LocalShaped), (ValueTargetedPlanner,), (Every,)),
-    Row(SwitchingRun, CURATED, (Exact, Curator), SWITCHING, (every_user,)),
-    Row(ReportRun, (RoundedReturn,), (OneNumber,)),
-    Row(SegmentRun, (*FIRST, *MIXTURES), (Exact, CountedSums, LocalShaped)),
-    Row(SegmentRun, (*COUNTS, LinearSums), (CountedSums,)),
-    Row(SegmentRun, CURATED, (Curator,), ANY, (CappedBatches, Geometric)),
-    Row(SegmentRun, CONTROL, (Exact, CountedSums, BatchSums)),
-    Row(SegmentRun, (WindowedReturn,), (Exact, BatchSums)),
-    Row(SegmentRun, (Nothing,), (Exact,)),
+    DispatchRow(VisitRun, COUNTS, (Exact,), (UcbViPlanner,), EACH),
+    DispatchRow(VisitRun, COUNTS, (Exact, LocalAdditive), (PosteriorPlanner,), EACH),
+    DispatchRow(VisitRun, COUNTS, (Exact, LocalAdditive, LocalResponse), (ObiPlanner,), EACH),
+    DispatchRow(OneCellRun, (OneStep,), (OneCell,), CELLS, (CappedBatches,)),
+    DispatchRow(
+        OneCellRun, (OneStep, EachStep), (Shuffled,), (DirectionalPlanner,), (CappedBatches,)
+    ),
+    DispatchRow(ValueTargetedRun, TARGETS, (Exact, LocalShaped), (ValueTargetedPlanner,), (Every,)),
+    DispatchRow(SwitchingRun, CURATED, (Exact, Curator), SWITCHING, (every_user,)),
+    DispatchRow(ReportRun, (RoundedReturn,), (OneNumber,)),
+    DispatchRow(SegmentRun, (*FIRST, *MIXTURES), (Exact, CountedSums, LocalShaped)),
+    DispatchRow(SegmentRun, (*COUNTS, LinearSums), (CountedSums,)),
+    DispatchRow(SegmentRun, CURATED, (Curator,), ANY, (CappedBatches, Geometric)),
+    DispatchRow(SegmentRun, CONTROL, (Exact, CountedSums, BatchSums)),
+    DispatchRow(SegmentRun, (WindowedReturn,), (Exact, BatchSums)),
+    DispatchRow(SegmentRun, (Nothing,), (Exact,)),
 )
 """The first row that serves an agent is taken."""
 

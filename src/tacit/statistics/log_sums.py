@@ -101,11 +101,11 @@ class _Counted(LogStatistic):
     Args:
         task: the public task.
         cap: pairs that one person teaches, at most.
-        top: the most that an episode earns.
+        max_return: the most that an episode earns.
     """
 
-    def __init__(self, task: Task, cap: int, top: float) -> None:
-        self.task, self.top = task, top
+    def __init__(self, task: Task, cap: int, max_return: float) -> None:
+        self.task, self.max_return = task, max_return
         self.cap = min(cap, len(task.pairs.action))
         self.places = min(cap, int((np.diff(task.pairs.first) > 0).sum()))
 
@@ -116,7 +116,7 @@ class _Counted(LogStatistic):
             task.pairs.number,
             task.horizon,
             task.end_reward,
-            self.top,
+            self.max_return,
             views["people"],
             views["whole"],
             views["returns"],
@@ -131,8 +131,8 @@ class LoggedVisits(_Counted):
     actions at first visits of states say how actions were chosen.
     """
 
-    def __init__(self, task: Task, cap: int, top: float) -> None:
-        super().__init__(task, cap, top)
+    def __init__(self, task: Task, cap: int, max_return: float) -> None:
+        super().__init__(task, cap, max_return)
         X, S = len(task.pairs.action), table_sizes(task)[1]
         table = counted("transitions", X, S)
         names = ("censored", "totals", "gains", "choices")
@@ -167,11 +167,11 @@ class LoggedStages(LoggedVisits):
 
     Args:
         task: the public task.
-        top: the most that an episode earns.
+        max_return: the most that an episode earns.
     """
 
-    def __init__(self, task: Task, top: float) -> None:
-        super().__init__(task, 1, top)
+    def __init__(self, task: Task, max_return: float) -> None:
+        super().__init__(task, 1, max_return)
         self.cap = task.horizon  # steps, each in the table of its stage
         (H, S, _), X = table_sizes(task), len(task.pairs.action)
         table_fits("counts of every stage", H, X, S)
@@ -196,8 +196,8 @@ class LoggedOutcomes(_Counted):
     transitions: half the number of visits, and the sum of outcomes minus 1/2.
     """
 
-    def __init__(self, task: Task, cap: int, top: float) -> None:
-        super().__init__(task, cap, top)
+    def __init__(self, task: Task, cap: int, max_return: float) -> None:
+        super().__init__(task, cap, max_return)
         self.cap = self.places
         X = len(task.pairs.action)
         blocks = [counted(name, X) for name in ("outcomes", "visits")]
@@ -212,7 +212,7 @@ class LoggedOutcomes(_Counted):
             self.cap,
             task.horizon,
             task.end_reward,
-            self.top,
+            self.max_return,
             views["outcomes"],
             views["visits"],
         )
@@ -231,13 +231,13 @@ class WeightedReturns(LogStatistic):
         task: the public task.
         policy: action probabilities [H, S, A] of the policy that is evaluated.
         most: weights above it are cut.
-        top: the most that an episode earns.
+        max_return: the most that an episode earns.
     """
 
     layout = Layout([PEOPLE, counted("weighted", 4)])
 
-    def __init__(self, task: Task, policy: Array, most: float, top: float) -> None:
-        self.task, self.policy, self.most, self.top = task, policy, most, top
+    def __init__(self, task: Task, policy: Array, most: float, max_return: float) -> None:
+        self.task, self.policy, self.most, self.max_return = task, policy, most, max_return
 
     def add(self, log: Log, out: IntArray) -> None:
         """Add the four numbers of everybody's first episode."""
@@ -247,7 +247,7 @@ class WeightedReturns(LogStatistic):
             task.pairs.number,
             self.policy,
             task.end_reward,
-            self.top,
+            self.max_return,
             self.most,
             views["people"],
             views["weighted"],

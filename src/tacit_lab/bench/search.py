@@ -6,8 +6,6 @@ from one number of each.
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,10 @@ from tacit.experiment import simulate
 from tacit.problems.classic_control import cart_pole
 from tacit.problems.environment import environment
 from tacit_lab.bench import peer_sb3
+from tacit_lab.bench.peer import ask
 
 PEER = "stable-baselines3"
 ENVIRONMENT, EPSILON, TESTS = "CartPole-v1", 1.0, 100
-_SECONDS = 3600.0
 
 
 def report(quick: bool, peer: Path | None, watch: Callable[[str], None]) -> dict[str, Any]:
@@ -65,14 +63,4 @@ def _row(who: str, guarantee: str, found: list[float]) -> dict[str, Any]:
 
 def _peer(python: Path, episodes: int, seed: int) -> float:
     order = {"environment": ENVIRONMENT, "episodes": episodes, "tests": TESTS, "seed": seed}
-    command = [str(python), "-W", "ignore", str(Path(peer_sb3.__file__).resolve())]
-    try:
-        done = subprocess.run(
-            command, input=json.dumps(order), capture_output=True, text=True, timeout=_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InvalidInput(f"{PEER} was not measured: {error}") from None
-    if done.returncode != 0:
-        why = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise InvalidInput(f"{PEER} was not measured: {python} says {why}")
-    return float(json.loads(done.stdout.strip().splitlines()[-1])["return"])
+    return float(ask(python, peer_sb3.__file__, order, PEER)["return"])

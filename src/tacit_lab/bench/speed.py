@@ -6,9 +6,7 @@ round, so that what disturbs one disturbs all. Ratios are the result; times are 
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -25,10 +23,10 @@ from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.dispatch import compiled_run
 from tacit.simulation.runs.stepwise import StepwiseRun
 from tacit_lab.bench import by_hand, peer_rlberry
+from tacit_lab.bench.peer import ask
 
 PEER = "rlberry-scool"
 HAND, HAND_COMPILED = "plain NumPy", "by hand, compiled"
-_PEER_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -195,18 +193,4 @@ def _peer(contest: SpeedContest, python: Path, seed: int, episodes: int | None =
         "episodes": episodes or contest.theirs,
         "seed": seed,
     }
-    command = [str(python), "-W", "ignore", str(Path(peer_rlberry.__file__).resolve())]
-    try:
-        done = subprocess.run(
-            command,
-            input=json.dumps(order),
-            capture_output=True,
-            text=True,
-            timeout=_PEER_SECONDS,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InvalidInput(f"{PEER} was not measured: {error}") from None
-    if done.returncode != 0:
-        why = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise InvalidInput(f"{PEER} was not measured: {python} says {why}")
-    return float(json.loads(done.stdout.strip().splitlines()[-1])["microseconds"])
+    return float(ask(python, peer_rlberry.__file__, order, PEER)["microseconds"])

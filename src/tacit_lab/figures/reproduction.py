@@ -1,4 +1,4 @@
-"""``tacit_lab.figures.reproduce``: run a figure, draw it, judge its claims, write it all down."""
+"""Run a figure, draw it, judge its claims, write it all down."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.client.device import Device
-from tacit.client.errors import NotTaken, TookPart
+from tacit.client.errors import AlreadyTookPart, NotTaken
 from tacit.simulation.attendance import AttendanceTrace, attend
 from tacit.task.participation import Participation
 from tacit.util.durations import DAY, HOUR
@@ -109,7 +109,7 @@ class ReturningFleet(VirtualFleet):
         """Somebody wants to take part, and lives through their steps at once if they may."""
         try:
             episode = self._device_of(person).begin()
-        except TookPart:
+        except AlreadyTookPart:
             self.visits.refused += 1
             return
         except NotTaken as refusal:

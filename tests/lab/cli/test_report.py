@@ -2,6 +2,14 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
+
+from logs.worlds import chain, mapping, uniform
+from tacit.agents.offline import TacitOffline
+from tacit.logs.files import save
+from tacit.logs.offline import offline
+from tacit.logs.simulated import simulate_log
+from tacit_lab.report.log_page import render_page
 from tacit_lab.sweep.pool import Done
 from tacit_lab.sweep.run import run
 from tacit_lab.sweep.spec import parse
@@ -34,3 +42,14 @@ def test_a_sweep_becomes_one_page(call, tmp_path: Path) -> None:
 def test_other_folders_are_refused_in_one_line(call) -> None:
     done = call("report", "nowhere")
     assert done.status == 2 and done.out == "" and done.err.count("\n") == 1
+
+
+def test_the_page_of_a_log_is_made_of_its_folder(call, tmp_path) -> None:
+    problem = chain(4, 5)
+    log = simulate_log(problem, uniform(problem), 300, np.random.default_rng(0))
+    made = offline(log, mapping(problem), TacitOffline(1.0), noise="simulated")
+    save(made, tmp_path / "result")
+    assert call("report", "result").out == "wrote result/page.html\n"
+    assert (tmp_path / "result" / "page.html").read_text() == render_page(made)
+    assert call("report", "result", "--out", "deep/other.html").status == 0
+    assert (tmp_path / "deep" / "other.html").exists()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit_lab.figures import figures
+from tacit_lab.figures.reproduction import figures
 
 WORDS = ("reproduce", "tabular-ldp/figure-9", "--size", "quick")
 

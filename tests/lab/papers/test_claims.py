@@ -6,9 +6,8 @@ import pytest
 from papers.made_up import evidence, guarantee, runs
 from tacit.errors import InvalidInput, UnknownName
 from tacit.util.intervals import Interval
-from tacit_lab.figures import Claim
 from tacit_lab.figures.evidence import Evidence, Measured
-from tacit_lab.figures.figure import Measurement, Size
+from tacit_lab.figures.figure import Claim, Measurement, Size
 from tacit_lab.figures.judge import judged, ratio, together
 from tacit_lab.papers.tabular_ldp import (
     learners,

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tacit_lab.figures import Figure, Size, figures, find, reproduce
+from tacit_lab.figures.figure import Figure, Size
+from tacit_lab.figures.reproduction import figures, find, reproduce
 from tacit_lab.papers.tabular_ldp import learners
 
 TINY = {

@@ -16,19 +16,9 @@ import pytest
 import tacit
 from patience import PATIENCE
 from tacit.errors import InvalidInput, UnknownName
-from tacit.experiment_spec import ExperimentSpec
-from tacit_lab.figures import (
-    Claim,
-    Curve,
-    Figure,
-    Measurement,
-    Named,
-    Size,
-    figures,
-    find,
-    reproduce,
-)
 from tacit_lab.figures.draw import canvas, rate_panel, regret_panel
+from tacit_lab.figures.figure import Claim, Curve, Figure, Measurement, Named, Size
+from tacit_lab.figures.reproduction import figures, find, reproduce
 from tacit_lab.sweep import pool
 from tacit_lab.sweep import task as tasks
 from tacit_lab.sweep.store import ResultStore
@@ -130,7 +120,7 @@ def test_what_is_finished_is_never_computed_again(out: Path, monkeypatch) -> Non
     def never(*args, **kwargs):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(ExperimentSpec, "make", never)
+    monkeypatch.setattr(tasks, "simulate", never)
     before = len(CALLS)
     again = reproduce(TOY, size="quick", out=out, workers=1)
     assert again.evidence.arrays("squares")["squares"].tolist() == [0, 1, 4, 9, 16]
@@ -142,15 +132,15 @@ def test_what_is_finished_is_never_computed_again(out: Path, monkeypatch) -> Non
 def test_an_interruption_loses_the_part_in_progress_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch
 ) -> None:
-    real, calls = ExperimentSpec.make, []
+    real, calls = tasks.simulate, []
 
-    def flaky(spec):
-        calls.append(spec.agent.name)
-        if spec.agent.name == "ldp-obi" and len(calls) < 4:
+    def flaky(problem, agent, *args, **kwargs):
+        calls.append(agent.name)
+        if agent.name == "ldp-obi" and len(calls) < 4:
             raise KeyboardInterrupt
-        return real(spec)
+        return real(problem, agent, *args, **kwargs)
 
-    monkeypatch.setattr(ExperimentSpec, "make", flaky)
+    monkeypatch.setattr(tasks, "simulate", flaky)
     with pytest.raises(KeyboardInterrupt):
         reproduce(TOY, size="quick", out=tmp_path, workers=1)
     assert not (tmp_path / "toy" / "figure-0" / "quick" / "claims.json").exists()
@@ -182,7 +172,8 @@ KILLED = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from lab.papers.test_reproduce import TOY
-from tacit_lab.figures import Size, reproduce
+from tacit_lab.figures.figure import Size
+from tacit_lab.figures.reproduction import reproduce
 import dataclasses
 
 def parts(size):
@@ -275,9 +266,7 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
 def test_runs_can_be_stopped_from_another_thread() -> None:
     stop = threading.Event()
     threading.Timer(0.5, stop.set).start()
-    result = tacit.Experiment(
-        problem=tacit.problem("random-mdp"), agent=tacit.agent("uniform"), episodes=10**12
-    ).run(stop=stop)
+    result = tacit.simulate(tacit.problem("random-mdp"), tacit.agent("uniform"), 10**12, stop=stop)
     assert result.interrupted and result.completed < 10**12
 
 

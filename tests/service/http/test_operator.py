@@ -75,7 +75,7 @@ def test_tokens_are_issued_for_either_role(service) -> None:
 
 
 def test_only_the_operator_may_and_no_secret_is_logged(service, caplog) -> None:
-    caplog.set_level("INFO", "tacit_service")
+    caplog.set_level("INFO", "tacit.service")
     (made,) = issue(service)
     for headers, status in (({}, 401), ({"Authorization": "Bearer wrong"}, 401)):
         for name in CALLS:

@@ -106,3 +106,38 @@ def signed_values(
                         q += cells[x, n] * (V[h + 1, n] - c)
                     q = reward[x] + c + q / visits[x]
                 V[h, s] += p * q
+
+
+@kernel
+def slopes(
+    first: IntArray,
+    action: IntArray,
+    centre: Array,
+    known: IntArray,
+    policy: Array,
+    V: Array,
+    start: Array,
+    paid: Array,
+    led: Array,
+) -> None:
+    """How the value of a policy [H, S, A] moves with rewards (paid [X]) and chances (led [X, S]).
+
+    Next states follow ``centre`` [X, S] and first states ``start`` [S]; V [H + 1, S] are the
+    policy's values. A pair that is met d_h times at step h moves the value by the sum of d_h per
+    reward, and by the sum of d_h V_{h+1}(s') per chance of s'. One that is not known moves nothing.
+    """
+    H, S = policy.shape[0], policy.shape[1]
+    here = start.copy()
+    paid[:], led[:] = 0.0, 0.0
+    for h in range(H):
+        then = np.zeros(S)
+        for s in range(S):
+            for x in range(first[s], first[s + 1]):
+                met = here[s] * policy[h, s, action[x]]
+                if met == 0.0 or known[x] == 0:
+                    continue
+                paid[x] += met
+                for n in range(S):
+                    then[n] += met * centre[x, n]
+                    led[x, n] += met * V[h + 1, n]
+        here = then

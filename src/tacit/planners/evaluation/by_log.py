@@ -3,9 +3,11 @@
 The centre is unbiased to first order: noisy counts are used as they are, negative ones too, because
 cutting them would move values (``kernels.pessimism.signed_values``). Models are drawn around it
 with the noise of the release and the luck of the people in it, and the interval is read off the
-spread of their values. Pairs that are not known are at their worst for one end and at their best
-for the other. What was done before is a policy too, read off the choices at first visits, so that
-both are judged by the same models. Nothing here is charged: it is post-processing.
+spread of their values. No release says whether rewards were paid where steps led somewhere good,
+which makes luck in both the same luck: the most that this can add is added (:class:`Together`).
+Pairs that are not known are at their worst for one end and at their best for the other. What was
+done before is a policy too, read off the choices at first visits, so that both are judged by the
+same models. Nothing here is charged: it is post-processing.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels.public.pessimism import signed_values
+from tacit.kernels.public.pessimism import signed_values, slopes
 from tacit.planners.evaluation.draws import two_sided
 from tacit.planners.offline import complete, completed, people_of, pessimistic_policy
 from tacit.release import Release
@@ -55,6 +57,46 @@ class _Counts(NamedTuple):
     people: float
 
 
+class Together(NamedTuple):
+    """What luck in rewards and luck in next states of the same visits may add to a variance.
+
+    A pair with reward slope d, slopes w(s') and n visits has luck in d r + w(s'), of variance
+    (d^2 var r + var w + 2 d cov(r, w)) / n. Rewards and next states are counted apart, so models
+    are drawn as if the covariance were 0. It is largest where the next states that are worth most
+    are those that paid: E[r w] is at most the most of sum p(s') rho(s') w(s') over rho in [0, 1]
+    with sum p rho = r, whatever the law of the reward.
+
+    Attributes:
+        paid: [2, X] slopes d, with pairs that are not known at their worst and at their best.
+        led: [2, X, S] slopes w.
+        chances: [X, S] p, not negative.
+        reward: [X] r in [0, 1].
+        visits: [X] n.
+    """
+
+    paid: Array
+    led: Array
+    chances: Array
+    reward: Array
+    visits: Array
+
+    def less(self, other: Together) -> Together:
+        """Of a difference, whose worst is at the other's best."""
+        return self._replace(paid=self.paid - other.paid[::-1], led=self.led - other.led[::-1])
+
+    def variances(self) -> Array:
+        """The most that may be added, at both ends [2]."""
+        found = []
+        for d, w in zip(self.paid, self.led, strict=True):
+            w = np.where(d[:, np.newaxis] < 0.0, -w, w)
+            best = np.argsort(-w, axis=1)
+            p, w = (np.take_along_axis(x, best, axis=1) for x in (self.chances, w))
+            left = self.reward[:, np.newaxis] - (np.cumsum(p, axis=1) - p)
+            covariance = ((np.clip(left, 0.0, p) - self.reward[:, np.newaxis] * p) * w).sum(axis=1)
+            found.append(2.0 * float((np.abs(d) * covariance / self.visits).sum()))
+        return np.array(found)
+
+
 @dataclass(frozen=True)
 class ValueEstimate:
     """Values of one policy in the model of the release, and in those drawn around it.
@@ -62,25 +104,30 @@ class ValueEstimate:
     Attributes:
         low: [1 + DRAWS] with pairs that are not known at their worst.
         high: with these at their best.
+        together: what their spread leaves out.
         luck: how much the first value is too high in the mean, because the policy was learned from
             the same release.
     """
 
     low: Array
     high: Array
+    together: Together
     luck: float = 0.0
 
     def __sub__(self, other: ValueEstimate) -> ValueEstimate:
         """What one policy is worth above another, in the same models."""
-        return ValueEstimate(self.low - other.high, self.high - other.low, self.luck)
+        together = self.together.less(other.together)
+        return ValueEstimate(self.low - other.high, self.high - other.low, together, self.luck)
 
     def interval(self, least: float, most: float, beta: float = 0.05) -> Interval:
         """Wrong with probability beta; values lie between ``least`` and ``most``."""
         z = WIDER * two_sided(beta)
         low, high = self.low, self.high
         bias = low[1:].mean() - low[0], high[1:].mean() - high[0]
-        below = low[0] - max(bias[0], self.luck) - z * low[1:].std()
-        above = high[0] - min(bias[1], 0.0) + z * high[1:].std()
+        more = self.together.variances()
+        spread = [(x[1:].var() + y) ** 0.5 for x, y in zip((low, high), more, strict=True)]
+        below = low[0] - max(bias[0], self.luck) - z * spread[0]
+        above = high[0] - min(bias[1], 0.0) + z * spread[1]
         below, above = (float(np.clip(x, least, most)) for x in (below, above))
         middle = (low[0] + high[0]) / 2 - self.luck
         return Interval(float(np.clip(middle, below, above)), below, above)
@@ -125,7 +172,7 @@ class Models:
         model that these were drawn from: by so much this one is taken to look too good as well.
         """
         ends = np.array([self._ends(counts, policy) for counts in self.counts])
-        found = ValueEstimate(ends.min(axis=1), ends.max(axis=1))
+        found = ValueEstimate(ends.min(axis=1), ends.max(axis=1), self._together(policy))
         if policy is None or not np.array_equal(policy, self._learned(self.release)):
             return found
         gains = []
@@ -153,18 +200,34 @@ class Models:
 
     def _ends(self, counts: _Counts, policy: Array | None) -> tuple[float, float]:
         """The value in one model, with pairs that are not known at their worst and best."""
-        H, S, _ = table_sizes(self.task)
         table = self._behaviour(counts) if policy is None else policy
-        cells, pairs = self._completed(counts.cells, counts.visits), self.task.pairs
-        rows = cells, counts.visits, counts.reward, self.centre, self.known
-        V, likely = np.empty((H + 1, S)), np.maximum(counts.start, 0.0)
-        ends = []
-        for unknown in (0.0, 1.0):
-            about = pairs.first, pairs.action, *rows, unknown, self.task.end_reward
-            signed_values(*about, table, V)
-            middle = float(likely @ V[0] / max(likely.sum(), 1e-9))
+        likely, ends = _shares(counts.start), []
+        for V in self._tables(counts, table):
+            middle = float(likely @ V[0])
             ends.append(middle + float(counts.start @ (V[0] - middle)) / counts.people)
         return ends[0], ends[1]
+
+    def _tables(self, counts: _Counts, table: Array) -> list[Array]:
+        """Values [H + 1, S] in one model, with pairs that are not known at worst and at best."""
+        H, S, _ = table_sizes(self.task)
+        cells, pairs = self._completed(counts.cells, counts.visits), self.task.pairs
+        rows = cells, counts.visits, counts.reward, self.centre, self.known
+        tables = [np.empty((H + 1, S)) for _ in range(2)]
+        for unknown, V in enumerate(tables):
+            about = pairs.first, pairs.action, *rows, float(unknown), self.task.end_reward
+            signed_values(*about, table, V)
+        return tables
+
+    def _together(self, policy: Array | None) -> Together:
+        """What the spread of values in the drawn models leaves out, for a policy."""
+        counts, pairs, (X, S) = self.counts[0], self.task.pairs, self.centre.shape
+        table = self._behaviour(counts) if policy is None else policy
+        paid, led = np.empty((2, X)), np.empty((2, X, S))
+        about = pairs.first, pairs.action, self.centre, self.known, table
+        for end, V in enumerate(self._tables(counts, table)):
+            slopes(*about, V, _shares(counts.start), paid[end], led[end])
+        reward = np.clip(counts.reward, 0.0, 1.0)
+        return Together(paid, led, self.centre, reward, counts.visits)
 
     def _completed(self, cells: Array, visits: Array) -> Array:
         """Counts [X, S] in which visits without a next state are spread over those with one."""
@@ -187,6 +250,12 @@ def begun(release: Release) -> bool:
     """Whether first states were recorded, above the noise: without them nothing has a value."""
     starts = release.blocks["starts"]
     return bool(starts.sum() > KNOWN * release.law.scale("starts") * np.sqrt(len(starts)))
+
+
+def _shares(start: Array) -> Array:
+    """First states as shares, none of them negative."""
+    likely = np.maximum(start, 0.0)
+    return np.asarray(likely / max(float(likely.sum()), 1e-9))
 
 
 def _read(release: Release, std: float) -> _Counts:

@@ -60,7 +60,7 @@ from tacit.simulation.score import Score, rescore
 from tacit.task.pairs import Pairs, Places, Rows, full_rows
 
 
-class Batch(NamedTuple):
+class CellBatch(NamedTuple):
     """What is public about the batch, and the raw answers of its users: question and cell of each.
 
     ``clock`` holds the number of users still to be served by this policy, its version, and whether
@@ -114,7 +114,7 @@ def close_batch(
     weighing: Weighing,
     state: IntArray,
     number: IntArray,
-    batch: Batch,
+    batch: CellBatch,
     sums: CellSums,
     rng: np.random.Generator,
 ) -> None:
@@ -160,7 +160,7 @@ def plan_batch(
     explore: Explore,
     ties: np.random.Generator,
     posterior: np.random.Generator,
-    batch: Batch,
+    batch: CellBatch,
 ) -> None:
     """The steps of ``NoisyPosteriorPlanner``, or of ``DirectionalPlanner``."""
     begin, end, succ = rows.begin, rows.end, rows.succ
@@ -213,7 +213,7 @@ def one_cell_episodes(
     ties: np.random.Generator,
     posterior: np.random.Generator,
     rng: np.random.Generator,
-    batch: Batch,
+    batch: CellBatch,
     sums: CellSums,
     counts: NoisyCounts,
     places: Places,
@@ -336,7 +336,7 @@ class OneCellRun(FusedRun):
         self._places = mechanism.statistic.places
         self._rows = full_rows(*of_moves)
         self._first = np.zeros(self._places.live)
-        self._batch = Batch(
+        self._batch = CellBatch(
             policy=np.zeros((H, S), dtype=np.int64),
             occupancy=np.full((H, S), WEIGHT_STEPS, dtype=np.int64),
             asked=np.zeros(KINDS * H),

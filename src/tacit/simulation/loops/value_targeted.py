@@ -76,7 +76,7 @@ class Family(NamedTuple):
     span: float
 
 
-class Terms(NamedTuple):
+class WidthTerms(NamedTuple):
     """Public constants of the run. ``noise_std`` 0 stands for exact sums."""
 
     noise_std: float
@@ -112,7 +112,7 @@ class PublicTargets(NamedTuple):
 
 @kernel
 def close_targets(
-    terms: Terms,
+    terms: WidthTerms,
     features: TargetFeatures,
     raw: RawTargets,
     public: PublicTargets,
@@ -145,7 +145,7 @@ def close_targets(
 
 
 @kernel
-def update_widths(terms: Terms, public: PublicTargets) -> None:
+def update_widths(terms: WidthTerms, public: PublicTargets) -> None:
     """Widths of the newest release."""
     std, spread, H = terms.noise_std, public.spread, public.V.shape[0] - 1
     for family in range(2):
@@ -177,7 +177,7 @@ def update_widths(terms: Terms, public: PublicTargets) -> None:
 
 
 @kernel
-def set_clips(terms: Terms, features: TargetFeatures, public: PublicTargets) -> None:
+def set_clips(terms: WidthTerms, features: TargetFeatures, public: PublicTargets) -> None:
     """What users clip to: the published reach within the declared bounds, or these."""
     for part in range(2):
         declared = features.longest if part == 0 else features.highest
@@ -190,7 +190,7 @@ def set_clips(terms: Terms, features: TargetFeatures, public: PublicTargets) -> 
 def value_targeted_episodes(
     truth: Truth,
     uniforms: Array,
-    terms: Terms,
+    terms: WidthTerms,
     features: TargetFeatures,
     scales: TargetScales,
     p_work: Work,
@@ -332,7 +332,7 @@ class ValueTargetedRun(FusedRun):
         return self._learner(secret, int(public.clock[1]), last)
 
 
-def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPlanner) -> Terms:
+def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPlanner) -> WidthTerms:
     task, rule, privatizer = agent.task, planner.rule, agent.privatizer
     p, r = statistic.transitions, statistic.rewards
     assert isinstance(agent.schedule, Every)
@@ -345,7 +345,7 @@ def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPla
     shapes = {block.name: block.shape for block in statistic.layout.blocks}
     sizes = [int(np.prod(shapes[name][1:])) if name in shapes else 0 for name in FAMILIES]
     noisy = isinstance(privatizer, LocalShaped)
-    return Terms(
+    return WidthTerms(
         noise_std=privatizer.noise_std if isinstance(privatizer, LocalShaped) else 0.0,
         least=privatizer.least if isinstance(privatizer, LocalShaped) else 0.0,
         shaped=statistic.shape.public and noisy,

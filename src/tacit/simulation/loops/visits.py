@@ -2,10 +2,10 @@
 
 It follows ``driver.drive`` step by step and only calls kernels: plan from the release, score the
 policy, serve one user, randomize the contribution where a device would, absorb, release. It equals
-the driver bit by bit. The raw sums and the release are separate buffers: planning reads ``Public``
-only, and only ``sums.scale``, ``response.debias`` and ``release_steps`` write there. The last one
-is for large tables with exact counts: it releases the cells that a user moved, and lists the next
-states that were seen, so that a user costs O(H) and a plan what was seen.
+the driver bit by bit. The raw sums and the release are separate buffers: planning reads
+``PublicVisits`` only, and only ``sums.scale``, ``response.debias`` and ``release_steps`` write
+there. The last one is for large tables with exact counts: it releases the cells that a user moved,
+and lists the next states that were seen, so that a user costs O(H) and a plan what was seen.
 
 Measured beside the segment run and the driver in one process: 90 to 150 times as fast at
 S = A = H = 2, 13 to 19 times on river-swim (S = 6, A = 2, H = 20), for all of its agents.
@@ -58,7 +58,7 @@ from tacit.task.pairs import full_rows
 UCB_VI, POSTERIOR, OBI = range(3)
 
 
-class Planning(NamedTuple):
+class VisitPlan(NamedTuple):
     """How the next policy is found, and what its kind of planning needs: all public.
 
     There is a new one after ``every`` so many users; ``listed`` as ``planners.base.lists_seen``.
@@ -73,7 +73,7 @@ class Planning(NamedTuple):
     rule: Rule
 
 
-class Local(NamedTuple):
+class LocalNoise(NamedTuple):
     """What a user does to a contribution: nothing, additive noise in grid steps, or flips of bits.
 
     ``scales`` and ``factors`` belong to additive noise, ``steps``, ``ones``, ``trials``, ``keep``
@@ -91,7 +91,7 @@ class Local(NamedTuple):
     message: IntArray
 
 
-class Tables(NamedTuple):
+class VisitTables(NamedTuple):
     """Views of one flat count vector (contribution, sums or release): [G, X], the last [G, X, S].
 
     See ``VisitCounts.tables``.
@@ -103,16 +103,16 @@ class Tables(NamedTuple):
     transitions: npt.NDArray[Any]
 
 
-class Raw(NamedTuple):
+class RawVisits(NamedTuple):
     """What planning may not see: one contribution, and the sums."""
 
     contribution: IntArray
-    blocks: Tables
+    blocks: VisitTables
     sums: IntArray
-    totals: Tables
+    totals: VisitTables
 
 
-class Public(NamedTuple):
+class PublicVisits(NamedTuple):
     """What planning may see: the task's pairs, the release in natural units, and what it lists."""
 
     first: IntArray
@@ -121,7 +121,7 @@ class Public(NamedTuple):
     end_reward: float
     units: Array
     release: Array
-    blocks: Tables
+    blocks: VisitTables
     known_reward: Array
     begin: IntArray
     end: IntArray
@@ -162,8 +162,8 @@ def release_steps(
     actions: IntArray,
     first: IntArray,
     number: IntArray,
-    totals: Tables,
-    released: Tables,
+    totals: VisitTables,
+    released: VisitTables,
     begin: IntArray,
     end: IntArray,
     succ: IndexArray,
@@ -200,13 +200,13 @@ def release_steps(
 def visit_episodes(
     truth: Truth,
     uniforms: Array,
-    planning: Planning,
-    local: Local,
+    planning: VisitPlan,
+    local: LocalNoise,
     ties: np.random.Generator,
     posterior: np.random.Generator,
     rng: np.random.Generator,
-    raw: Raw,
-    public: Public,
+    raw: RawVisits,
+    public: PublicVisits,
     P: Array,
     rest: Array,
     Q: Array,
@@ -350,17 +350,17 @@ class VisitRun(FusedRun):
         sums = np.zeros(size, dtype=np.int64)
         self.planning = _planning(agent)
         self.local = _local(agent.privatizer, self.planning.noise.kind, size)
-        self.raw = Raw(
+        self.raw = RawVisits(
             contribution=contribution,
-            blocks=Tables(*statistic.tables(contribution)),
+            blocks=VisitTables(*statistic.tables(contribution)),
             sums=sums,
-            totals=Tables(*statistic.tables(sums)),
+            totals=VisitTables(*statistic.tables(sums)),
         )
-        blocks = Tables(*statistic.tables(release))
+        blocks = VisitTables(*statistic.tables(release))
         rows = full_rows(*blocks.transitions.shape)
         if self.planning.listed:  # room for every next state, none of them seen
             rows = rows._replace(end=rows.begin.copy())
-        self.public = Public(
+        self.public = PublicVisits(
             first=pairs.first,
             action=pairs.action,
             number=pairs.number,
@@ -410,7 +410,7 @@ class VisitRun(FusedRun):
         return self._learner(secret, served, last)
 
 
-def _planning(agent: BoundAgent) -> Planning:
+def _planning(agent: BoundAgent) -> VisitPlan:
     """What the planner does; what belongs to other kinds of planning is left blank."""
     task, planner, law = agent.task, agent.planner, agent.privatizer.law(1)
     kind, width, prior, rule = OBI, 0.0, DirichletPrior(1.0, 1.0, 1.0, 1.0), Rule(0, 2.0, 1.0)
@@ -422,10 +422,10 @@ def _planning(agent: BoundAgent) -> Planning:
         assert isinstance(planner, ObiPlanner)
         rule = planner.rule
     every = agent.schedule.users if isinstance(agent.schedule, Every) else 1
-    return Planning(kind, every, lists_seen(task, law), width, prior, cell_noise(law), rule)
+    return VisitPlan(kind, every, lists_seen(task, law), width, prior, cell_noise(law), rule)
 
 
-def _local(mechanism: Privatizer[Any], kind: int, size: int) -> Local:
+def _local(mechanism: Privatizer[Any], kind: int, size: int) -> LocalNoise:
     """What the users of a randomizer do; parts that it does not have stay empty.
 
     All arrays are fresh and writable, so that one compiled loop serves every randomizer.
@@ -434,8 +434,8 @@ def _local(mechanism: Privatizer[Any], kind: int, size: int) -> Local:
     if isinstance(mechanism, LocalResponse):
         bits, ones = mechanism.randomizer.bits, np.zeros(size, dtype=np.int64)
         steps, trials = mechanism.randomizer.steps.copy(), mechanism.randomizer.trials.copy()
-        return Local(kind, np.zeros(0), none, steps, ones, trials, bits.p, bits.q, message)
+        return LocalNoise(kind, np.zeros(0), none, steps, ones, trials, bits.p, bits.q, message)
     scales, factors = np.zeros(0), none
     if isinstance(mechanism, LocalAdditive):
         scales, factors = mechanism.noise_law.scales.copy(), mechanism.factors.copy()
-    return Local(kind, scales, factors, none, none, none, 1.0, 0.0, message)
+    return LocalNoise(kind, scales, factors, none, none, none, 1.0, 0.0, message)
