@@ -147,7 +147,10 @@ def test_a_search_takes_what_has_no_table(call) -> None:
     assert report["problem"]["policy parameters"] == 4, "the known form stays"
     cells = ("-E", "returns=0,20", "-E", "bins=[1, 1, [0], 1]", "--json")
     assert json.loads(call(*own, *cells).out)["problem"]["states"] == 2
-    assert "largest return of an episode" in call(*own, "-E", "returns=0").err
+    assert (
+        "-E returns = '0', but it must be the least and the largest"
+        in call(*own, "-E", "returns=0").err
+    )
 
 
 def test_bins(call) -> None:
@@ -160,12 +163,12 @@ def test_bins(call) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("play:CartPole-v1", "psrl"), "continuous observations, Box.*--bins"),
-        (("play:CartPole-v1", "psrl", "-E", "bins=many"), "--bins 'many', but it must look like"),
+        (("play:CartPole-v1", "psrl"), "continuous observations, Box.*-E bins"),
+        (("play:CartPole-v1", "psrl", "-E", "bins=many"), "-E bins = 'many', but it must be like"),
         (("play:Pendulum-v1", "psrl", "-E", "bins=3"), "gym:Pendulum-v1 has continuous actions"),
-        (("play:FrozenLake-v1", "psrl", "-E", "rewards=1"), "--rewards '1', but it must be the"),
+        (("play:FrozenLake-v1", "psrl", "-E", "rewards=1"), "-E rewards = '1', but it must be the"),
         (("play:FrozenLake-v1", "psrl", "-E", "rewards=1,0"), r"rewards = \(1, 0\)"),
-        (("play:FrozenLake-v1", "psrl", "-E", "horizon=x"), "--horizon = 'x'"),
+        (("play:FrozenLake-v1", "psrl", "-E", "horizon=x"), "-E horizon = 'x'"),
         (("play:FrozenLake-v1", "tacit-joint"), "tacit-joint is private and needs an epsilon"),
         (("psrl", "play:FrozenLake-v1"), "psrl is an agent, but the problem comes first"),
         (("none.py:play", "psrl"), "none.py, but it must be a Python file"),

@@ -51,7 +51,7 @@ def guarantee(
     def to_json() -> dict[str, object]:
         return {"guarantee": stated.to_json(), "forecast": expected.to_json()}
 
-    lines = [
+    lines: list[str | Line] = [
         Line(f"{learner.name} on {truth.name}", style="bold"),
         *(f"  {line}" for line in lines_of(stated, expected)),
     ]

@@ -108,9 +108,9 @@ class Commands(TyperGroup):
         for heading, group in COMMANDS.items():
             with formatter.section(heading):
                 formatter.write_dl(list(group.items()))
-        if others := foreign():
+        if others := list(_sentences(foreign())):
             with formatter.section("Other packages"):
-                formatter.write_dl(list(_sentences(others)))
+                formatter.write_dl(others)
 
 
 def _entries() -> dict[str, EntryPoint]:

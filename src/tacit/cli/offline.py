@@ -15,7 +15,7 @@ from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.agents.base import Agent
-    from tacit.logs.offline import LogValue, OfflineResult
+    from tacit.logs.offline import Evaluation, OfflineResult
     from tacit.util.intervals import Interval
 
 
@@ -157,7 +157,7 @@ def _evaluated(log: str, policy: Path, task: Path, drawn: dict[str, Any]) -> Tol
     return Told(made.to_json, _weighed(made, task))
 
 
-def _weighed(made: LogValue, task: Path) -> Iterator[str | Line]:
+def _weighed(made: Evaluation, task: Path) -> Iterator[str | Line]:
     from tacit.logs.mapping import read_mapping
 
     yield f"value of the policy: {interval_text(made.interval)}"

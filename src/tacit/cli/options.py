@@ -139,8 +139,10 @@ _PROBLEM = typer.Argument(
     metavar="PROBLEM", help="A name (tacit list problems), gym:ID, play:ID or FILE.py:NAME."
 )
 _AGENT = typer.Argument(metavar="AGENT", help="See: tacit list agents")
-ProblemName, OptionalProblem = Annotated[str, _PROBLEM], Annotated[str | None, _PROBLEM]
-AgentName, OptionalAgent = Annotated[str, _AGENT], Annotated[str | None, _AGENT]
+ProblemName = Annotated[str, _PROBLEM]
+AgentName = Annotated[str, _AGENT]
+OptionalProblem = Annotated[str | None, _PROBLEM]
+OptionalAgent = Annotated[str | None, _AGENT]
 ProblemFacts = Annotated[Pairs, pairs("-P", "Of the problem, e.g. states=6.")]
 AgentFacts = Annotated[Pairs, pairs("-A", "Of the agent, e.g. calibration=paper.")]
 RuleFacts = Annotated[
@@ -220,10 +222,10 @@ def named_agent(
 def chosen_problem(name: str, agent: str, facts: Pairs) -> Problem:
     """The problem itself; it must have a known truth."""
     from tacit.problems.catalogue import make_problem
-    from tacit.problems.environment import can_only_be_played
+    from tacit.problems.environment import FILE
 
     named = named_problem(name, agent, facts)
-    if can_only_be_played(named.name):
+    if name.startswith("play:") or FILE in name:
         raise InvalidInput(
             f"{name} can only be played: this asks for a problem with a known truth "
             "(tacit list problems); tacit run plays it"

@@ -14,7 +14,7 @@ from tacit.cli.display import Line, Told, privacy_lines, tell
 
 if TYPE_CHECKING:
     from tacit.learned_policy import LearnedPolicy
-    from tacit.privacy.comparison import StatementComparison
+    from tacit.privacy.comparison import Comparison
 
 MOST_LINES = 40
 """Lines of a table that are printed; ``to_frame`` has all of them."""
@@ -74,7 +74,7 @@ def _compared(first: Path, second: Path) -> Told:
     )
 
 
-def _differences(compared: StatementComparison, heads: Iterable[str]) -> Iterator[str]:
+def _differences(compared: Comparison, heads: Iterable[str]) -> Iterator[str]:
     yield from heads
     for difference in compared.differences:
         mark = f"  [{difference.stronger} stronger]" if difference.stronger else ""

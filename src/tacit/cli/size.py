@@ -6,7 +6,7 @@ import dataclasses
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,7 +157,7 @@ class _Asker:
                 "a deployment file (.toml) names its own"
             )
         if sizes := SIZES.fullmatch(what):
-            return self._of_sizes(*map(int, sizes.groups()), agent)
+            return self._of_sizes([int(n) for n in sizes.groups()], agent)
         problem = given.chosen_problem(what, agent, self.problem_facts)
         return Question(problem, self._agent(agent), rule=self.rule)
 
@@ -171,12 +171,13 @@ class _Asker:
         level = (self.levels or [1.0])[0] if private and not in_pairs else None
         return given.chosen_agent(name, self.agent_facts, level, self.delta)
 
-    def _of_sizes(self, states: int, actions: int, steps: int, agent: str) -> Question:
+    def _of_sizes(self, sizes: Sequence[int], agent: str) -> Question:
         from tacit.sample_size.question import Question
         from tacit.task.task import Task
 
         if self.problem_facts:
             raise InvalidInput("sizes say all of the problem: leave -P out")
+        states, actions, steps = sizes
         tables = {"states": states, "actions": actions}
         task = Task("tabular", steps, tables, homogeneous=True, users=1)
         learner = self._agent(agent)

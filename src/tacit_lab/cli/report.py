@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -42,7 +43,7 @@ def report(
     from tacit_lab.report.log_page import write_page
     from tacit_lab.report.page import write_report
 
-    write = write_report
+    write: Callable[[Path, Path | None], Path] = write_report
     if (folder / RELEASE).exists():
         write = write_page
     elif (folder / FILE).exists():
