@@ -14,9 +14,8 @@ from tacit.util.files import make_folder
 from tacit_lab.sweep.choose import pick, tasks_of
 from tacit_lab.sweep.dataset import MANIFEST, SPEC, TASKS, Sweep, load
 from tacit_lab.sweep.estimate import TimeLeft
-from tacit_lab.sweep.grid import Planned, plan
 from tacit_lab.sweep.pool import Done
-from tacit_lab.sweep.spec import Choose, Spec
+from tacit_lab.sweep.spec import Choose, Planned, Spec, plan
 from tacit_lab.sweep.store import Finished, Job
 from tacit_lab.sweep.task import SweepTask
 from tacit_lab.sweep.writing import write

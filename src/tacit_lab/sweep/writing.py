@@ -17,7 +17,7 @@ from tacit._version import __version__
 from tacit.agents.catalogue import PRIVACY_PARAMETERS
 from tacit.util.files import write_json
 from tacit_lab.sweep.dataset import CSV, CURVES, FORMAT, MANIFEST, RUNS, TIMINGS
-from tacit_lab.sweep.grid import Planned
+from tacit_lab.sweep.spec import Planned
 from tacit_lab.sweep.store import Finished
 from tacit_lab.sweep.task import Coming, Configuration, SweepTask, sources
 

@@ -6,11 +6,10 @@ import pytest
 
 from tacit.errors import InvalidInput
 from tacit_lab.sweep.choose import tasks_of
-from tacit_lab.sweep.grid import plan
-from tacit_lab.sweep.spec import CHOOSING_SEEDS_FROM, parse, read
+from tacit_lab.sweep.spec import CHOOSING_SEEDS_FROM, parse, plan, read
 from tacit_lab.sweep.task import SweepTask
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BASE = 'episodes = 10\nproblems = "random-mdp"\n'
 
 
@@ -165,6 +164,6 @@ def test_mistakes_are_named(text: str, words: str) -> None:
 
 
 def test_the_shipped_specs_can_be_planned() -> None:
-    example = plan(read(ROOT / "src" / "tacit" / "sweep" / "example.toml"))
+    example = plan(read(ROOT / "src" / "tacit_lab" / "sweep" / "example.toml"))
     assert {item.configuration.agent.name for item in example} >= {"psrl", "tacit-local"}
     assert len(plan(read(ROOT / "examples" / "price_of_privacy.toml"))) >= 10
