@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 Form = Literal["text", "json"]
 FORMS: tuple[Form, ...] = ("text", "json")
-log = logging.getLogger("tacit_service")
+log = logging.getLogger("tacit.service")
 
 
 def event(name: str, sentence: str, *, level: str = "info", **facts: Any) -> None:

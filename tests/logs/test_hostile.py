@@ -154,3 +154,14 @@ def test_columns_in_memory_are_refused_for_their_types_alone(wrong: dict[str, An
         _cut(log._replace(**wrong), 5)
     with pytest.raises(InvalidInput, match="person by person"):
         _cut(log._replace(chance=np.ones(2)), 5)
+
+
+def test_columns_in_memory_whose_type_follows_from_what_is_in_them_are_refused() -> None:
+    """The same for everybody: lists of whole numbers, one of which may be missing."""
+    whole, real, said = np.arange(3), np.ones(3), set()
+    log = Log(np.array([0, 3]), whole, whole, whole, whole, real, whole, real)
+    for state in ([0, 1, 2], [0, 1, None], [0, 1, 2**64], [0, 1, 0.5], ["0", 1, 2]):
+        with pytest.raises(InvalidInput, match="must be a numpy array, not a list") as refused:
+            _cut(log._replace(state=state), 5)
+        said.add(str(refused.value))
+    assert len(said) == 1

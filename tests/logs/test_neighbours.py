@@ -66,6 +66,7 @@ WRITTEN: dict[str, list[bytes]] = {"absent": []}
 WRITTEN["usual"] = [",".join(USUAL).encode(), ",".join((*USUAL[:2], "2", *USUAL[3:])).encode()]
 WRITTEN["many"] = WRITTEN["usual"] * 30
 WRITTEN["too few and too many cells"] = [b"x", b"x,1,1", WRITTEN["usual"][0] + b",1,2,3"]
+WRITTEN["too few cells and no letters"] = [b"x,\xff", b"\xff" * 30, b"x,1,1,\xff,40"]
 WRITTEN["no person"] = [b"," + WRITTEN["usual"][0].partition(b",")[2]]
 for _name, _cell in [(text, text.encode()) for text in HOSTILE] + [
     (f"bytes {i}", cell) for i, cell in enumerate(HOSTILE_BYTES)

@@ -40,7 +40,7 @@ def events(caplog) -> list[str]:
 @pytest.fixture
 def planning(deploy, caplog):
     """A collector with its planner running: of the joint model, on files of its own."""
-    caplog.set_level(logging.INFO, logger="tacit_service")
+    caplog.set_level(logging.INFO, logger="tacit.service")
     with Collector.open(deploy(JOINT, users=1000, batch=40)) as collector:
         loop = PlannerLoop(collector, pause=0.01)
         loop.start()
@@ -219,7 +219,7 @@ def test_a_new_database_is_its_owners_alone(deploy, opened) -> None:
 
 
 def test_log_lines_are_json_with_their_facts() -> None:
-    record = logging.LogRecord("tacit_service", logging.INFO, "", 0, "%s", ("a policy",), None)
+    record = logging.LogRecord("tacit.service", logging.INFO, "", 0, "%s", ("a policy",), None)
     record.event, record.facts = "published", {"version": 3, "users": 120}
     line = json.loads(log_lines._Lines("json").format(record))
     assert line.pop("time").endswith("+00:00")

@@ -125,12 +125,12 @@ def test_rewards_are_clipped_for_the_agent_and_not_for_the_reader() -> None:
 
 def test_the_agent_sees_nothing_but_the_statistic(monkeypatch) -> None:
     """Whatever is written down about returns, the policies stay the same."""
-    from tacit.simulation.runs import base
+    from tacit.simulation.runs import stepwise
 
     agent = tacit.agent("psrl")
     before = tacit.learn(bandit, agent, 40, **SIZES)
-    real = base.record
-    monkeypatch.setattr(base, "record", lambda reward, *score: real(-99.0, *score))
+    real = stepwise.record
+    monkeypatch.setattr(stepwise, "record", lambda reward, *score: real(-99.0, *score))
     after = tacit.learn(bandit, agent, 40, **SIZES)
     assert tables(after) == tables(before) and not np.array_equal(after.reward, before.reward)
 

@@ -137,7 +137,7 @@ def test_a_damaged_file_is_named(tmp_path) -> None:
 KILLED = """
 import sys, threading
 import tacit
-from tacit.simulation import saving
+from tacit.simulation import resume as saving
 saving.SECONDS = 0.02
 save, saved = saving.Progress.save, set()
 

@@ -353,8 +353,16 @@ def _cut(log: Log, most: int) -> Log:
 
 
 def _column(name: str, column: Any) -> Column:
-    """A column of a log in memory, of a type that kernels read."""
-    column = np.asarray(column)
+    """A column of a log in memory, of a type that kernels read.
+
+    Only arrays have a type of their own: that of a list, or of a column of a data frame, may follow
+    from what one person did, and a refusal would tell.
+    """
+    if not isinstance(column, np.ndarray):
+        raise InvalidInput(
+            f"the column {name!r} of a log in memory must be a numpy array, not a "
+            f"{type(column).__name__}, which has no type before its values are looked at"
+        )
     real, kind = name in ("reward", "chance"), column.dtype
     if column.ndim != 1 or kind.kind not in ("biuf" if real else "biu") or kind.itemsize > 8:
         raise InvalidInput(

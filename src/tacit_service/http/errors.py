@@ -29,7 +29,7 @@ from tacit_service.responses import (
     UnknownVersion,
 )
 
-log = logging.getLogger("tacit_service")
+log = logging.getLogger("tacit.service")
 
 CODES: dict[str, int] = {
     "malformed": 400,

@@ -28,7 +28,7 @@ from tacit_service.responses import Unavailable
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-log = logging.getLogger("tacit_service")
+log = logging.getLogger("tacit.service")
 
 RETRY_SECONDS = 1.0
 """Pause of a worker that cannot open the database, before it is started again."""

@@ -29,7 +29,7 @@ TINY = {
 }
 
 
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results.md"
+RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results.md"
 
 
 def claims_on_the_page(figure: Figure) -> list[str]:

@@ -180,7 +180,7 @@ def test_interrupted_runs_are_not_taken_for_finished_ones(tmp_path: Path, monkey
 KILLED = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from papers.test_reproduce import TOY
+from lab.papers.test_reproduce import TOY
 from tacit_lab.figures import Size, reproduce
 import dataclasses
 
@@ -194,7 +194,7 @@ reproduce(dataclasses.replace(TOY, parts=parts), quick=True, out=sys.argv[2])
 
 
 def test_a_killed_process_leaves_finished_parts_only(tmp_path: Path) -> None:
-    tests = Path(__file__).resolve().parents[1]
+    tests = Path(__file__).resolve().parents[2]
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(tests), str(tmp_path)])
     kept = Finished(tmp_path / "parts")
     first, second, _ = parts(TINY)

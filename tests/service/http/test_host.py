@@ -171,7 +171,7 @@ def test_names_are_held_to_the_folder_and_taken_once(host) -> None:
 
 
 def test_only_the_operator_may_and_no_secret_is_logged(host, caplog) -> None:
-    caplog.set_level("INFO", "tacit_service")
+    caplog.set_level("INFO", "tacit.service")
     (device,) = host.tokens("one")
     (own,) = host.tokens("one", role="operator")
     calls = [

@@ -68,7 +68,7 @@ def test_unknown_versions(shared) -> None:
 def test_guarantee_is_public_and_of_real_noise(shared) -> None:
     body = shared.client.get("/v1/guarantee").json()
     guarantee = body["guarantee"]
-    assert "differential privacy, local model" in body["statement"]
+    assert "differential privacy per participation, local model" in body["statement"]
     assert guarantee["model"] == "local" and guarantee["simulated"] is False
     assert guarantee["epsilon"] <= 4.0 + 1e-6
 

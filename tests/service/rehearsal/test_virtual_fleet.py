@@ -14,7 +14,7 @@ from tacit_service.planning.loop import PlannerLoop
 from tacit_service.rehearsal.in_process import Inside
 from tacit_service.rehearsal.virtual_fleet import VirtualClock
 
-COACH = Path(__file__).resolve().parents[2] / "examples" / "health_coach"
+COACH = Path(__file__).resolve().parents[3] / "examples" / "health_coach"
 PER_DAY, DAYS = 150, 8
 
 

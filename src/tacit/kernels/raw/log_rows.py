@@ -26,6 +26,47 @@ bound. A weight between them times a ratio that floats call infinite is truly ab
 Whole = npt.NDArray[Any]
 """Whole numbers of any width: a log may be long."""
 
+NEWLINE, RETURN, QUOTE, COMMA = b'\n\r",'
+
+START, PLAIN, QUOTED, CLOSED = range(4)
+"""Where in a cell of a CSV file: at its start, in it, in quotes, or behind a quote in quotes."""
+
+
+@kernel
+def whole_rows(
+    text: npt.NDArray[np.uint8], cells: int, last: bool, kept: npt.NDArray[np.uint8]
+) -> tuple[int, int, int]:
+    """Copy the rows of a CSV text that have so many cells, each with a newline after it.
+
+    A row is judged by its own bytes alone. Empty lines are none, and neither is one with a quote
+    that is never closed. Without ``last`` the text goes on, and what follows the last newline is
+    left for then. ``kept`` has room for a byte more than ``text``.
+
+    Returns how many bytes were read and kept, and how many rows had another number of cells.
+    """
+    size, left, begin, found, at = 0, 0, 0, 1, START
+    for i in range(text.shape[0] + (1 if last else 0)):
+        byte = np.uint8(NEWLINE) if i == text.shape[0] else text[i]
+        over = i == text.shape[0]
+        if at == QUOTED and not over:
+            at = CLOSED if byte == QUOTE else QUOTED
+        elif byte == QUOTE and (at == START or at == CLOSED):
+            at = QUOTED
+        elif byte == COMMA:
+            found, at = found + 1, START
+        elif byte == NEWLINE or byte == RETURN:
+            if i > begin and found == cells and at != QUOTED:
+                kept[size : size + i - begin] = text[begin:i]
+                size += i - begin
+                kept[size] = NEWLINE
+                size += 1
+            elif i > begin:
+                left += 1
+            begin, found, at = i + 1, 1, START
+        else:
+            at = PLAIN
+    return min(begin, text.shape[0]), size, left
+
 
 @kernel
 def arrange(
