@@ -231,7 +231,12 @@ class UpdatesSection:
 
 @dataclass(frozen=True, kw_only=True)
 class WindowSection:
-    """Unix times before which and from which on reports are refused."""
+    """When reports are taken at all.
+
+    Attributes:
+        opens: time with an offset before which they are refused.
+        closes: time from which on they are refused.
+    """
 
     opens: float | None = key(moment, default=None)
     closes: float | None = key(moment, default=None)
@@ -259,7 +264,15 @@ class StorageSection:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSection:
-    """Where it listens, how much it reads at once, and pages of which origins may talk to it."""
+    """Where it listens, how much it reads at once, and pages of which origins may talk to it.
+
+    Attributes:
+        host: the address.
+        port: likewise.
+        max_body_bytes: of one request.
+        max_batch: reports in one request.
+        origins: of pages that may talk to it.
+    """
 
     host: str = key(printable, default="127.0.0.1")
     port: int = key(integer, default=8080, low=1, high=65535)
