@@ -46,9 +46,8 @@ def _section(name: str, kind: type[Any]) -> str:
     said = dict(re.findall(r"^    (\w+): ((?:.+\n?)(?:^ {8}.+\n?)*)", listed, re.MULTILINE))
     rows = [f"## `[{name}]`", "", about, "", "| key | default | what it says |", "|---|---|---|"]
     for one in fields(kind):
-        rows.append(
-            f"| `{one.name}` | {_default(one.default)} | {' '.join(said[one.name].split())} |"
-        )
+        meaning = " ".join(said[one.name].split()).rstrip(".").replace("|", "\\|")
+        rows.append(f"| `{one.name}` | {_default(one.default)} | {meaning} |")
     return "\n".join((*rows, ""))
 
 
