@@ -1,76 +1,143 @@
-"""On which machines the recorded digits must come out again, and why not on others.
+"""Pinned arithmetic: on which machines the recorded digits come out again, and what sees to it.
 
-Last digits depend on the libraries that round (``LIBRARIES``; from Python 3.12 on ``sum`` rounds
-otherwise, too) and on the processor, for the C library, NumPy and BLAS choose their code by it. So
-beside versions the header holds digests of such arithmetic done without tacit: where one of them
-differs, recorded digits mean nothing. Compiled kernels allow no reordering and no fused operations,
-so they add no dependence of their own.
+Last digits depend on the processor, for most libraries that round choose their code by it. So
+digests are recorded and checked in a process of its own (``record.py`` starts it) in which every
+library takes the code for the oldest processor that NumPy itself runs on (x86-64-v2, 2009):
+
+- numba compiles for a generic processor, without Intel's vector library, and keeps what it compiled
+  apart; compiled kernels allow no reordering and no fused operations, so their digits need no pin;
+- the C library takes its functions without AVX and FMA, whose ``exp``, ``log``, ``pow``, ``sin``,
+  ``cos``, ``tan``, ``atan``, ``log1p``, ``expm1``, ``tanh`` are other code (under the names of
+  glibc 2.26 to 2.32, too);
+- NumPy takes none of the code it chooses at run time, only its baseline;
+- OpenBLAS, NumPy's and SciPy's, takes the kernels for Nehalem, in one thread;
+- floats are added up from left to right by ``sum``, which compensates from Python 3.12 on.
+
+The record's header holds versions, and digests of arithmetic done without tacit (``ARITHMETIC``).
+These must come out, too: one that does not names the library that is not held, or one whose other
+version rounds otherwise. What is not held is thus other versions than those of ``constraints.txt``,
+another C library than glibc, and a NumPy or SciPy built on another BLAS. Other processors than
+x86-64 and other systems than Linux are not asked.
 """
 
+import builtins
+import functools
 import math
+import operator
+import os
 import platform
-from functools import cache
+import sys
+from collections.abc import Iterable, Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import platformdirs
 import scipy.linalg
 import scipy.special
 
 from golden.digests import array_bytes, digest
 
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "dp-accounting")
+ARITHMETIC = "arithmetic of "
+
+_WITHOUT = ("AVX512F", "AVX2", "AVX", "FMA4", "FMA")
+_SIMD = np.show_config(mode="dicts")["SIMD Extensions"]
+PINNED = {
+    "NUMBA_CPU_NAME": "generic",
+    "NUMBA_CPU_FEATURES": "",
+    "NUMBA_DISABLE_INTEL_SVML": "1",
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps="
+    + ",".join(f"-{name}{older}" for name in _WITHOUT for older in ("", "_Usable")),
+    "NPY_DISABLE_CPU_FEATURES": " ".join(
+        sorted({*_SIMD.get("found", ()), *_SIMD.get("not found", ())})
+    ),
+    "OPENBLAS_CORETYPE": "Nehalem",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""What a process must be started with, for libraries read it when they are loaded."""
 
 
-@cache
-def header() -> dict[str, Any]:
+def reason_to_skip() -> str | None:
+    """Why the recorded digits are not asked of this machine, if they are not."""
+    here = f"{platform.system()} {platform.machine()}"
+    return None if here == "Linux x86_64" else f"recorded for Linux x86_64, this is {here}"
+
+
+def is_pinned() -> bool:
+    """Whether this process was started with all of it."""
+    return all(os.environ.get(name) == value for name, value in PINNED.items())
+
+
+def pinned_environment() -> dict[str, str]:
+    """The variables to start a process with."""
+    chosen = os.environ.get("TACIT_CACHE_DIR")
+    kept = Path(chosen) if chosen else platformdirs.user_cache_path("tacit", appauthor=False)
+    return {**os.environ, **PINNED, "TACIT_CACHE_DIR": str(kept / "pinned")}
+
+
+def from_left_to_right(items: Iterable[Any], /, start: Any = 0) -> Any:
+    """The sum as Python had it before 3.12."""
+    return functools.reduce(operator.add, items, start)
+
+
+def add_plainly() -> None:
+    """Let ``sum`` of this process be that one."""
+    if sys.version_info >= (3, 12):
+        builtins.sum = from_left_to_right  # type: ignore[assignment]
+
+
+@functools.cache
+def header() -> dict[str, str]:
     """What the digests depend on besides our code."""
     return {
         "python": ".".join(platform.python_version_tuple()[:2]),
+        "C library": " ".join(platform.libc_ver()),
         **{name: metadata.version(name) for name in LIBRARIES},
-        "machine": f"{platform.system()} {platform.machine()}",
-        "processor features": " ".join(np.show_config(mode="dicts")["SIMD Extensions"]["found"]),
-        **{f"arithmetic of {name}": digest(parts) for name, parts in _arithmetic().items()},
+        **{f"{ARITHMETIC}{name}": digest(parts) for name, parts in _arithmetic().items()},
     }
 
 
-def obstacles(recorded: dict[str, Any]) -> list[str]:
-    """Why the digits need not come out here; the list of features alone is no reason."""
-    here = header()
+def differences(recorded: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
+    """What is not as it was when the digests were recorded."""
     return [
-        f"{name}: recorded {recorded.get(name)}, here {value}"
-        for name, value in here.items()
-        if name != "processor features" and recorded.get(name) != value
+        f"{name}: recorded {recorded.get(name)}, here {here.get(name)}"
+        for name in sorted(recorded.keys() | here.keys())
+        if recorded.get(name) != here.get(name)
     ]
 
 
 def _arithmetic() -> dict[str, list[bytes]]:
     rng = np.random.default_rng(0)
     x = np.concatenate(
-        [rng.random(500) * 10.0 ** rng.integers(-6, 3, 500), np.linspace(0.1, 9, 99)]
+        [rng.random(20_000) * 10.0 ** rng.integers(-6, 3, 20_000), np.linspace(0.1, 9, 99)]
     )
-    matrices = [rng.standard_normal((n, n)) for n in (2, 3, 4, 5, 8, 12, 17, 30)]
+    matrices = [rng.standard_normal((n, n)) for n in (2, 3, 4, 5, 8, 12, 17, 30, 70)]
     grams = [m @ m.T + np.eye(len(m)) for m in matrices]
-    libm = (math.exp, math.log, math.sqrt, math.sin, math.cos, math.log1p, math.expm1, math.erf)
+    libm = (math.exp, math.log, math.sqrt, math.sin, math.cos, math.tan, math.atan, math.tanh)
+    more = (math.log1p, math.expm1, math.erf, math.log2, math.log10, math.lgamma)
     functions = (np.exp, np.log, np.sqrt, np.sin, np.cos, np.log1p, np.expm1, np.tanh)
     with np.errstate(over="ignore"):
         return {
             "the C library": [
-                *(array_bytes([f(-v) if f is math.exp else f(v % 50) for v in x]) for f in libm),
+                *(array_bytes([f(v % 50 + 1e-9) for v in x]) for f in (*libm, *more)),
+                array_bytes([math.exp(-v) for v in x]),
                 array_bytes([math.pow(v, 0.37) for v in x]),
             ],
             "NumPy": [
                 *(array_bytes(f(x % 50)) for f in functions),
                 *(array_bytes(f) for f in (x.sum(), np.mean(x), np.var(x), x**0.37)),
-                *(array_bytes(getattr(rng, law)(size=99)) for law in ("normal", "exponential")),
-                *(array_bytes(f(2.5, size=99)) for f in (rng.standard_gamma, rng.poisson)),
-                array_bytes(rng.binomial(40, 0.3, size=99)),
+                *(array_bytes(getattr(rng, law)(size=9999)) for law in ("normal", "exponential")),
+                *(array_bytes(f(2.5, size=9999)) for f in (rng.standard_gamma, rng.poisson)),
+                array_bytes(rng.binomial(40, 0.3, size=9999)),
             ],
             "BLAS": [
                 *(array_bytes(m @ m) for m in matrices),
                 *(array_bytes(m @ m[0]) for m in matrices),
                 *(array_bytes(np.einsum("ij,j->i", m, m[0])) for m in matrices),
                 *(array_bytes(scipy.linalg.blas.ddot(m[0], m[1])) for m in matrices),
+                *(array_bytes(scipy.linalg.blas.dgemm(1.0, m, m)) for m in matrices),
             ],
             "LAPACK": [
                 *(array_bytes(np.linalg.cholesky(g)) for g in grams),

@@ -7,4 +7,4 @@ from golden.record import check, names
 
 @pytest.mark.parametrize("name", names("linear"))
 def test_as_recorded(name: str) -> None:
-    check(name)
+    check("linear", name)

@@ -5,21 +5,19 @@ import json
 import numpy as np
 import pytest
 
-from golden import record
-from golden.cases import AGENTS, FAMILIES, Case, cases
+from golden import machine, record
+from golden.cases import AGENTS, Case, cases
 from golden.digests import array_bytes, digest
-from golden.machine import header, obstacles
 from golden.measure import measure
 from tacit.agents.catalogue import AGENTS as CATALOGUE
 
-DIGESTS, LONG = record.FOLDER / "digests.json", record.FOLDER / "thorough.json"
-RECORDED = record.recorded(DIGESTS)
+RECORDED = record.recorded(record.FOLDER / "digests.json")
 
 
 @pytest.mark.parametrize("name", record.names("thorough"))
 @pytest.mark.slow
 def test_long_runs_are_as_recorded(name: str) -> None:
-    record.check(name)
+    record.check("thorough", name)
 
 
 def test_every_agent_of_the_catalogue_is_recorded_somewhere() -> None:
@@ -31,8 +29,10 @@ def test_every_agent_of_the_catalogue_is_recorded_somewhere() -> None:
 
 
 def test_the_files_hold_exactly_the_cases_in_order() -> None:
-    short = [name for family in (*FAMILIES, "service") for name in record.names(family)]
-    for path, wanted in ((DIGESTS, short), (LONG, record.names("thorough"))):
+    for kind, families in record.SETS.items():
+        path = record.FOLDER / f"{kind}.json"
+        wanted = [name for family in families for name in record.names(family)]
+        assert {record.file_of(name) for name in wanted} == {path}
         assert list(record.recorded(path)) == [record.HEADER, *sorted(wanted)]
         assert len(path.read_text().splitlines()) == len(wanted) + 3
 
@@ -83,30 +83,51 @@ def test_another_seed_changes_every_digest_that_is_drawn(monkeypatch) -> None:
     assert same == {part for part in before if "guarantee" in part} | {"loop"}
 
 
-def test_a_mismatch_names_the_case_the_part_and_the_way_out(monkeypatch) -> None:
+def test_a_mismatch_names_the_case_the_part_the_machine_and_the_way_out(monkeypatch) -> None:
     name = "pooled psrl"
-    monkeypatch.setattr(record, "obstacles", lambda found: [])
-    monkeypatch.setattr(record, "measured", lambda name: {**RECORDED[name], "loop regret": "0"})
+    other = {**RECORDED[record.HEADER], f"{machine.ARITHMETIC}BLAS": "0"}
+    now = {record.HEADER: other, name: {**RECORDED[name], "loop regret": "0"}}
+    monkeypatch.setattr(record, "answers", lambda family: now)
+    monkeypatch.setattr(machine, "reason_to_skip", lambda: None)
     with pytest.raises(pytest.fail.Exception) as caught:
-        record.check(name)
-    for said in (name, "loop regret: recorded", "record.py --write"):
+        record.check("tabular", name)
+    for said in (
+        name,
+        "loop regret: recorded",
+        "arithmetic of BLAS: recorded",
+        "record.py --write",
+    ):
         assert said in str(caught.value)
 
 
-def test_other_libraries_and_processors_are_a_reason_to_skip(monkeypatch) -> None:
-    assert obstacles(header()) == []
-    other = {**header(), "numba": "0.1", "arithmetic of BLAS": "0"}
-    assert [reason.partition(":")[0] for reason in obstacles(other)] == [
-        "numba",
-        "arithmetic of BLAS",
-    ]
-    assert obstacles({**header(), "processor features": "none"}) == []
-    monkeypatch.setattr(record, "obstacles", lambda found: ["numba: recorded 0.1, here 0.2"])
-    with pytest.raises(pytest.skip.Exception, match="numba: recorded 0.1"):
-        record.check("pooled psrl")
+def test_a_case_that_breaks_is_told_as_it_is_and_the_others_go_on(monkeypatch) -> None:
+    def broken(case, episodes):
+        raise ZeroDivisionError("in the middle")
+
+    monkeypatch.setattr(record, "measure", broken)
+    assert "ZeroDivisionError: in the middle" in record.measured("thorough pooled psrl")["failed"]
+
+
+def test_other_systems_are_a_reason_to_skip(monkeypatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    with pytest.raises(pytest.skip.Exception, match="this is Linux aarch64"):
+        record.check("tabular", "pooled psrl")
+
+
+@pytest.mark.skipif(machine.reason_to_skip() is not None, reason=str(machine.reason_to_skip()))
+def test_arithmetic_is_held() -> None:
+    """That of every library, on any processor, by a process without a single case."""
+    recorded, here = RECORDED[record.HEADER], record.answers("nothing")[record.HEADER]
+    for name in here:
+        if name.startswith(machine.ARITHMETIC):
+            assert here[name] == recorded[name], machine.differences(recorded, here)
+
+
+def test_floats_are_added_from_left_to_right() -> None:
+    assert machine.from_left_to_right([1.0, 1e100, 1.0, -1e100]) == 0.0
+    assert machine.from_left_to_right([[1], [2]], []) == [1, 2]
 
 
 def test_recording_again_gives_the_same_file(tmp_path) -> None:
-    record.write(tmp_path / "again.json", {n: d for n, d in RECORDED.items() if n != record.HEADER})
-    again = json.loads((tmp_path / "again.json").read_text())
-    assert {**again, record.HEADER: RECORDED[record.HEADER]} == RECORDED
+    record.write(tmp_path / "again.json", RECORDED)
+    assert json.loads((tmp_path / "again.json").read_text()) == RECORDED
