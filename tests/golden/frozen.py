@@ -160,7 +160,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     ),
     "fleet": ("admin rehearse paced.toml --virtual --users 400 --json",),
     "study of the coach": (
-        "reproduce coach -O people=60 -O epsilon=8 -O runs=1 -O agents=tacit-joint,tacit-local --json",
+        "reproduce coach -O people=60 -O epsilon=8 -O runs=1 -O agents=tacit-joint,tacit-local "
+        "--json",
     ),
     "reproduce": ("reproduce tabular-ldp/figure-9 --size quick --workers 1 --out figures --json",),
     "reproduce counters": (
