@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from logs.worlds import garnet, mapping, uniform
+from tacit.agents import make_agent
 from tacit.kernels.public.pessimism import signed_values, slopes
 from tacit.logs.offline import offline
 from tacit.logs.simulated import simulate_log
@@ -70,11 +71,12 @@ def test_intervals_hold_where_the_next_state_says_what_was_paid() -> None:
     problem = TabularMDP(P, P[..., 1], HORIZON, np.full(2, 0.5), rewards="bernoulli")
     acts = StochasticPolicy(np.tile([[0.8, 0.2], [0.3, 0.7]], (HORIZON, 1, 1)))
     other = StochasticPolicy(acts.probabilities[..., ::-1].copy())
+    learner = make_agent("tacit-offline", epsilon=500.0)
     mapped, errors, half = mapping(problem), [], []
     for seed in range(100):
         log = simulate_log(problem, acts, 5_000, np.random.default_rng(seed))
         log = log._replace(reward=log.after.astype(np.float32))
-        made = offline(log, mapped, epsilon=500.0, noise="simulated", seed=seed)
+        made = offline(log, mapped, learner, noise="simulated", seed=seed)
         found = made.value_of(other)
         errors.append((found.low + found.high) / 2 - problem.value(other))
         half.append((found.high - found.low) / 2)
