@@ -27,8 +27,9 @@ from tacit.agents import make_agent
 
 HERE = Path(__file__).resolve().parents[1]
 PAGE = HERE / "docs" / "audits.md"
-BOTH, SLOW, GUESSED = 1000, 500, 165_888
-"""Trials of each path at most: in both worlds, where noise is Gaussian, quick or slow; in one."""
+BOTH, SLOW, RENEWED, GUESSED = 1000, 500, 1500, 165_888
+"""Trials of each path at most: in both worlds, where noise is Gaussian, quick or slow, or where two
+periods are audited together; in one."""
 
 START, END = "<!-- made by benchmarks/audit_agents.py -->", "<!-- end -->"
 
@@ -102,14 +103,14 @@ CASES = (
         "tacit-joint", "river-swim", sizes={"states": 6, "horizon": 2}, trials=SLOW, service=True
     ),
     gaussian("tacit-joint", options={"least": 40}, rule=LIVES, trials=SLOW),
-    gaussian("tacit-joint", options={"least": 4}, rule=MONTHS, trials=SLOW),
+    gaussian("tacit-joint", options={"least": 4}, rule=MONTHS, trials=RENEWED),
     gaussian("private-linopt-vi"),
     gaussian("private-linopt-po"),
     gaussian("dp-lsvi-batch"),
     gaussian("dp-lsvi-adaptive"),
     gaussian("dp-lsvi-ucb++"),
     gaussian("tacit-linear"),
-    gaussian("tacit-linear", rule=MONTHS, trials=SLOW),
+    gaussian("tacit-linear", rule=MONTHS, trials=RENEWED),
     gaussian("private-ofu-rl", "lq-scalar"),
     gaussian("tacit-control", "lq-scalar", trials=SLOW),
     gaussian("tacit-search", "cart-pole", trials=SLOW),

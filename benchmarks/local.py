@@ -22,7 +22,7 @@ import numpy as np
 import tacit
 from tacit.forecast import bind
 from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.compiled import compiled_run
+from tacit.simulation.dispatch import compiled_run
 
 EPSILONS = (0.2, 2.0, 20.0)
 

@@ -20,17 +20,17 @@ import numpy as np
 import tacit
 from tacit.logs.agents import TacitOffline
 from tacit.logs.mapping import Mapped, make_mapping
+from tacit.logs.offline import values_of, worth_by_release
 from tacit.logs.reading import arranged
-from tacit.logs.run import values_of, worth_by_release
 from tacit.logs.simulated import rows_of, simulate_log
 from tacit.planners.offline import completed
-from tacit.policy import StochasticPolicy
+from tacit.policies.tabular import StochasticPolicy
 from tacit.privacy.base import Query
 from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.noise import SimulatedNoise
 from tacit.problems import TabularMDP
 from tacit.publication import Publication
-from tacit.statistics.logged import LoggedVisits
+from tacit.statistics.log_sums import LoggedVisits
 from tacit.trajectory import Log
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "logs.md"

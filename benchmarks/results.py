@@ -13,7 +13,7 @@ from typing import Any
 
 from PIL import Image
 
-from tacit_papers import Figure, figures
+from tacit_lab.figures import Figure, figures
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAPERS = {

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import tacit
-from tacit.problems.classic import linear_episodes
+from tacit.problems.classic_control import linear_episodes
 from tacit.simulation.learning import learn
 
 WANTED = (
@@ -91,7 +91,7 @@ def control(system: Any, seeds: int) -> str:
 
 def _honest(one: Any, seeds: int) -> Iterator[tuple[str, Any]]:
     """Sparse returns and small tables."""
-    from tacit.problems.classic import table_episodes
+    from tacit.problems.classic_control import table_episodes
 
     for name in HONEST:
         table = tacit.problem(name, horizon=100) if name.startswith("gym:") else None

@@ -13,8 +13,8 @@ import time
 import numpy as np
 
 import tacit
-from tacit.intervals import mean_interval
 from tacit.planners import base
+from tacit.util.intervals import mean_interval
 
 
 def garnet(states: int, actions: int, successors: int, horizon: int, seed: int) -> tacit.TabularMDP:

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import tacit
-from tacit.simulation.compiled import compiled_run
-from tacit_papers.bench.by_hand import ucb_vi
+from tacit.simulation.dispatch import compiled_run
+from tacit_lab.bench.by_hand import ucb_vi
 
 CASES = {
     "river-swim S=6 A=2 H=20": tacit.problem("river-swim"),

@@ -25,14 +25,14 @@ from typing import ClassVar
 
 from tacit.agents.base import Agent
 from tacit.agents.catalogue import agents
-from tacit.agents.references import Uniform
-from tacit.driver import BoundAgent
-from tacit.sweep.pool import Done, run_on_processes
-from tacit.sweep.ray_backend import connected, run_on_ray
-from tacit.sweep.run import Backend, run
-from tacit.sweep.spec import parse
-from tacit.sweep.tasks import SweepTask
-from tacit.task import Task as Public
+from tacit.agents.reference import Uniform
+from tacit.learner import BoundAgent
+from tacit.task.task import Task as Public
+from tacit_lab.sweep.pool import Done, run_on_processes
+from tacit_lab.sweep.ray import connected, run_on_ray
+from tacit_lab.sweep.run import Backend, run
+from tacit_lab.sweep.spec import parse
+from tacit_lab.sweep.task import SweepTask
 
 SAME = ("curves.parquet", "curves.csv", "runs.parquet", "manifest.json")
 

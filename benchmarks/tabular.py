@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import tacit
-from tacit.simulation.compiled import compiled_run
-from tacit_papers.bench import by_hand
+from tacit.simulation.dispatch import compiled_run
+from tacit_lab.bench import by_hand
 
 SEEDS = (1, 2, 3, 4, 5, 8, 9, 10)
 EPSILONS = (0.2, 2.0, 20.0)

@@ -3,7 +3,7 @@
     python docs/import_graph.py
 
 ``tests/test_architecture.py`` compares the page with the code and walks the same imports. A *part*
-is a folder directly under ``src/tacit``, a module beside them, or the package ``tacit_papers``.
+is a folder directly under ``src/tacit``, a module beside them, or a package beside the library.
 Imports count wherever they stand: at the top of a file, inside a function, for type checkers only,
 or as the name of a module in a string that is imported on first use. The package's own ``__init__``
 is no part: it is the lazy front door, and nobody inside goes through it.

@@ -10,14 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 import tacit
-from tacit.driver import BoundAgent
+from tacit.learner import BoundAgent
 from tacit.planners import Ask, Streams
-from tacit.policy import TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import Exact
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 class ExploreThenCommit:

@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from tacit.kernels import cells, counts, obi, planning, posterior, tacit_local
-from tacit.pairs import full_rows, make_pairs, met_places
+from tacit.kernels.public import obi, planning, posterior, tacit_local
+from tacit.kernels.raw import cells, counts
+from tacit.task.pairs import full_rows, make_pairs, met_places
 
 NONE = np.zeros((0, 0))
 

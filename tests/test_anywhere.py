@@ -46,7 +46,7 @@ print(verify("book").summary["records"])
 
 WITNESS = """
 from pathlib import Path
-from tacit.service.witness import Mark, Witness
+from tacit_service.storage.witness import Mark, Witness
 witness = Witness(Path("w.json"), "task")
 witness.create()
 witness.note(Mark(1, "d"), b"n")
@@ -93,9 +93,9 @@ def test_runs_guarantees_and_audits_need_no_extra(tmp_path: Path) -> None:
         ("import tacit; tacit.simulate('random-mdp', 'psrl', 5).plot('x.png')", "plots"),
         ("import tacit; tacit.simulate('random-mdp', 'psrl', 5).save('x')", "plots,tables"),
         ("import tacit.client", "client"),
-        ("import tacit.service.store", "service"),
-        ("import tacit.sweep.grid", "tables"),
-        ("import tacit.report.page", "report"),
+        ("import tacit_service.storage.database", "service"),
+        ("import tacit_lab.sweep.grid", "tables"),
+        ("import tacit_lab.report.page", "report"),
     ],
 )
 def test_a_missing_extra_is_a_sentence_with_the_pip_line(code, extra, tmp_path: Path) -> None:

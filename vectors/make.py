@@ -25,16 +25,16 @@ import numpy as np
 import searches
 from tapes import Tape, drawing_from
 
-from tacit import wire
-from tacit.policy import StochasticPolicy, TabularPolicy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.privacy.finite.bits import UnaryEncoding
 from tacit.privacy.local.one_cell import OneCell
 from tacit.privacy.noise import SecureNoise
 from tacit.publication import Publication
-from tacit.rules import rules_hash, rules_of
-from tacit.service.deployment import Deployment
 from tacit.trajectory import Trajectory
-from tacit.written import canonical, spelt
+from tacit.wire import documents, messages
+from tacit.wire.report_rules import rules_hash, rules_of
+from tacit.wire.strict_json import canonical, spelt
+from tacit_service.config.deployment import Deployment
 
 HERE = Path(__file__).resolve().parent
 EACH = 12
@@ -121,10 +121,10 @@ class Case:
             )
             self.rules |= privatizer.rules()
         elif d.model == "local":
-            privatizer = wire.local_privatizer(bound)
+            privatizer = messages.local_privatizer(bound)
         self.privatizer = privatizer if d.model == "local" else None
         self.publication = self._publication(bool(asked["asked"]))
-        body = wire.publication_to_json(self.publication, d.task_id, previous="ab" * 32)
+        body = documents.publication_to_json(self.publication, d.task_id, previous="ab" * 32)
         self.policy = canonical(body)
 
     def _publication(self, asked: bool) -> Publication:
@@ -146,7 +146,7 @@ class Case:
         """The answer to GET /v1/task, as far as devices read it."""
         d = self.deployment
         return {
-            "wire": wire.VERSION,
+            "wire": documents.VERSION,
             "task_id": d.task_id,
             "model": d.model,
             **d.terms,
@@ -192,15 +192,15 @@ class Case:
 
     def _sent(self, identity: str, steps: list[list[Any]]) -> tuple[bytes, list[Any] | None]:
         d = self.deployment
-        lived, coin = self._padded(steps), wire.coin(d.task_id, identity)
+        lived, coin = self._padded(steps), messages.coin(d.task_id, identity)
         if self.privatizer is None:
-            message, asked = wire.pack_trajectory(lived, d.task.horizon), None
+            message, asked = messages.pack_trajectory(lived, d.task.horizon), None
         else:
             statistic = d.bound.statistic
             contribution = np.zeros(statistic.layout.size, dtype=np.int64)
             statistic.contribute(lived, self.publication, coin, contribution)
             sent = self.privatizer.randomize(contribution, self.publication, SecureNoise())
-            message = wire.pack_message(sent)
+            message = messages.pack_message(sent)
             h, kind = statistic.question(self.publication, coin)
             asked = [h, KINDS[kind]]
         report = {
@@ -242,14 +242,16 @@ class Case:
     def vectors(self, count: int) -> dict[str, Any]:
         """The case as it is written."""
         d = self.deployment
-        seat = wire.seat("a token", d.task_id)
+        seat = messages.seat("a token", d.task_id)
         return {
             "name": self.name,
             "task": self.description(),
             "task_id": d.task_id,
             "rules_hash": rules_hash(self.rules),
             "epsilon": self._epsilon(),
-            "ids of 'a token'": [wire.assigned_id(seat, k) for k in range(d.task.participations)],
+            "ids of 'a token'": [
+                messages.assigned_id(seat, k) for k in range(d.task.participations)
+            ],
             **self._periods(seat),
             "policy": self.policy.decode(),
             "reports": list(self.reports(count)),
@@ -263,7 +265,7 @@ class Case:
         found = []
         for moment in MOMENTS:
             number = rule.period_at(moment)
-            one = {"begun": moment, "period": number, "id": wire.assigned_id(seat, number)}
+            one = {"begun": moment, "period": number, "id": messages.assigned_id(seat, number)}
             found.append(one)
         return {"periods of 'a token'": found}
 

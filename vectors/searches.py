@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from tapes import Tape, drawing_from
 
-from tacit import wire
 from tacit.kernels.excitation import uniform_at
-from tacit.kernels.scores import COINS, search_directions
+from tacit.kernels.public.scores import COINS, search_directions
+from tacit.policies.parametric import ScoredPolicy, parameters, scoring
 from tacit.privacy.noise import SecureNoise
 from tacit.publication import Publication
-from tacit.rules import rules_hash, rules_of
-from tacit.scored import ScoredPolicy, parameters, scoring
-from tacit.service.deployment import Deployment
 from tacit.trajectory import VectorTrajectory
-from tacit.written import canonical, spelt
+from tacit.wire import documents, messages
+from tacit.wire.report_rules import rules_hash, rules_of
+from tacit.wire.strict_json import canonical, spelt
+from tacit_service.config.deployment import Deployment
 
 TASK = """
 [task]
@@ -135,7 +135,7 @@ class Case:
             self.deployment = Deployment.parse(text, Path(folder, "vectors.toml"))
         d = self.deployment
         self.rules, self.task = rules_of(d.bound), d.task
-        self.privatizer = wire.local_privatizer(d.bound) if d.model == "local" else None
+        self.privatizer = messages.local_privatizer(d.bound) if d.model == "local" else None
         form = scoring(self.task.sizes, self.task.known)
         low, high = d.reward_range
         policy = ScoredPolicy(
@@ -147,14 +147,14 @@ class Case:
         )
         window = np.array([low + 0.4 * (high - low), 0.3 * (high - low)])
         self.publication = Publication(3, policy, {"window": window})
-        body = wire.publication_to_json(self.publication, d.task_id, previous="ab" * 32)
+        body = documents.publication_to_json(self.publication, d.task_id, previous="ab" * 32)
         self.policy = canonical(body)
 
     def description(self) -> dict[str, Any]:
         """The answer to GET /v1/task, as far as devices read it."""
         d = self.deployment
         return {
-            "wire": wire.VERSION,
+            "wire": documents.VERSION,
             "task_id": d.task_id,
             "model": d.model,
             **d.terms,
@@ -216,24 +216,24 @@ class Case:
 
     def _sent(self, number: int, found: float) -> tuple[int | None, str]:
         if self.privatizer is None:
-            return None, wire.pack_return(found)
+            return None, messages.pack_return(found)
         nothing, contribution = np.zeros((0, 1)), np.zeros(2, dtype=np.int64)
         lived = VectorTrajectory(nothing, nothing, np.array([found]))
         self.deployment.bound.statistic.contribute(lived, self.publication, number, contribution)
         sent = self.privatizer.randomize(contribution, self.publication, SecureNoise())
-        return int(contribution[1]), wire.pack_message(sent)
+        return int(contribution[1]), messages.pack_message(sent)
 
     def vectors(self, count: int) -> dict[str, Any]:
         """The case as it is written."""
         d = self.deployment
-        seat, times = wire.seat("a token", d.task_id), self.task.participations
+        seat, times = messages.seat("a token", d.task_id), self.task.participations
         return {
             "name": self.name,
             "task": self.description(),
             "task_id": d.task_id,
             "rules_hash": rules_hash(self.rules),
             "epsilon": self._epsilon(),
-            "ids of 'a token'": [wire.assigned_id(seat, k) for k in range(times)],
+            "ids of 'a token'": [messages.assigned_id(seat, k) for k in range(times)],
             "policy": self.policy.decode(),
             "reports": list(self.reports(count)),
         }

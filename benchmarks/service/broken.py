@@ -14,7 +14,7 @@ from typing import NamedTuple
 import psutil
 import psycopg
 
-from tacit.folders import lock_of
+from tacit.util.files import lock_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from running import Postgres, postgres  # noqa: E402

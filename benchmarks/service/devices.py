@@ -32,8 +32,8 @@ from unittest.mock import patch
 import httpx
 
 from tacit.client import Api, Device
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "clients" / "js"

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import httpx
 import numpy as np
 
-from tacit.service.collector import Collector
+from tacit_service.collector import Collector
 
 sys.path.insert(0, str(Path(__file__).parent))
 from broken import FAULTS, Fault, disk, false_clock, full_disk, scene  # noqa: E402

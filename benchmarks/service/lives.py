@@ -20,14 +20,14 @@ from typing import Any
 import httpx
 import numpy as np
 
-from tacit import wire
 from tacit.arrays import IntArray
 from tacit.publication import Publication
-from tacit.rules import rules_hash
-from tacit.service import packing
-from tacit.service.collector import Collector
 from tacit.statistics.base import LifelongStatistic, Memory
 from tacit.trajectory import Trajectory, together
+from tacit.wire import messages
+from tacit.wire.report_rules import rules_hash
+from tacit_service.collector import Collector
+from tacit_service.storage import packing
 
 sys.path.insert(0, str(Path(__file__).parent))
 from world import World, secrets_of  # noqa: E402
@@ -65,7 +65,7 @@ class Returning(World):
         states = [rng.randrange(S) for _ in range(H + 1)]
         actions = [rng.randrange(A) for _ in range(H)]
         rewards = [rng.randrange(2**24) / 2**24 for _ in range(H)]
-        message = wire.pack_trajectory(Trajectory(states, actions, rewards), H)
+        message = messages.pack_trajectory(Trajectory(states, actions, rewards), H)
         made_by = rules_hash(self.deployment.rules)
         name = f"{rng.getrandbits(128):032x}"
         return {"id": name, "version": 0, "message": message, "rules": made_by}, number
@@ -94,8 +94,8 @@ class Returning(World):
 
     def _fold(self, report: dict[str, Any], memory: Memory) -> IntArray:
         """What one participation teaches, after what the memory holds."""
-        life = together([wire.unpack_trajectory(report["message"], self.horizon)])
-        coin = np.array([wire.coin(self.deployment.task_id, report["id"])])
+        life = together([messages.unpack_trajectory(report["message"], self.horizon)])
+        coin = np.array([messages.coin(self.deployment.task_id, report["id"])])
         row = np.zeros(self.deployment.bound.statistic.layout.size, dtype=np.int64)
         self.statistic.add_people(life, self.publication, coin, NOBODY, memory, row)
         return row

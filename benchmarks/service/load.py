@@ -73,9 +73,9 @@ class Case:
     """A deployment with its device token and everything needed to write reports to it."""
 
     def __init__(self, folder: Path, database: str, users: int) -> None:
-        from tacit.rules import rules_hash
-        from tacit.service.collector import Collector
-        from tacit.service.deployment import Deployment
+        from tacit.wire.report_rules import rules_hash
+        from tacit_service.collector import Collector
+        from tacit_service.config.deployment import Deployment
 
         self.port = free_port()
         path = folder / "load.toml"
@@ -92,9 +92,9 @@ class Case:
 
     def _messages(self, each: int) -> dict[tuple[int, int], list[str]]:
         """Some randomized messages for every question: what somebody who did nothing sends."""
-        from tacit import wire
         from tacit.privacy.noise import SecureNoise
         from tacit.trajectory import Trajectory
+        from tacit.wire import messages
 
         bound, H = self.deployment.bound, self.deployment.task.horizon
         nothing = Trajectory(np.zeros(H + 1, int), np.zeros(H, int), np.zeros(H))
@@ -102,12 +102,12 @@ class Case:
         pool: dict[tuple[int, int], list[str]] = {}
         noise = SecureNoise()
         for number in range(each * 3 * H * 20):
-            coin = wire.coin(self.deployment.task_id, f"{number:032x}")
+            coin = messages.coin(self.deployment.task_id, f"{number:032x}")
             found = pool.setdefault(self._question(coin), [])
             if len(found) < each:
                 bound.statistic.contribute(nothing, self.publication, coin, out)
-                message = wire.device_message(bound, out, self.publication, coin, noise)
-                found.append(wire.pack_message(message))
+                message = messages.device_message(bound, out, self.publication, coin, noise)
+                found.append(messages.pack_message(message))
         return pool
 
     def _question(self, coin: int) -> tuple[int, int]:
@@ -117,13 +117,13 @@ class Case:
 
     def upload(self, rng: np.random.Generator, each: int) -> list[tuple[str, str]]:
         """Ids and messages of one request."""
-        from tacit import wire
+        from tacit.wire import messages
 
         task_id = self.deployment.task_id
         found = []
         for _ in range(each):
             name = rng.bytes(16).hex()
-            pool = self._pool[self._question(wire.coin(task_id, name))]
+            pool = self._pool[self._question(messages.coin(task_id, name))]
             found.append((name, pool[int(rng.integers(len(pool)))]))
         return found
 

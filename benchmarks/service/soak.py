@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.service.collector import Collector
+from tacit_service.collector import Collector
 
 sys.path.insert(0, str(Path(__file__).parent))
 from lives import Returning  # noqa: E402

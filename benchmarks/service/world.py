@@ -14,15 +14,15 @@ from typing import Any, Literal
 import httpx
 import numpy as np
 
-from tacit import wire
 from tacit.arrays import IntArray
 from tacit.privacy.local.additive import GRID
-from tacit.rules import rules_hash
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.store import Store
-from tacit.service.vault import Vault
 from tacit.trajectory import Lives, Trajectory
+from tacit.wire import messages
+from tacit.wire.report_rules import rules_hash
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.storage.database import Store
+from tacit_service.storage.vault import Vault
 
 sys.path.insert(0, str(Path(__file__).parent))
 from running import Service, free_port  # noqa: E402
@@ -104,12 +104,12 @@ class World:
             number = rng.randrange(2**28)
             values = np.zeros(self.deployment.bound.statistic.layout.size, dtype=np.int64)
             values[0] = number
-            message = wire.pack_message(values)
+            message = messages.pack_message(values)
         else:
             number = rng.randrange(2**24)
             rewards = np.array([number / 2**24, 0.0])
             life = Trajectory(np.zeros(3, int), np.zeros(2, int), rewards)
-            message = wire.pack_trajectory(life, 2)
+            message = messages.pack_trajectory(life, 2)
         name, made_by = f"{rng.getrandbits(128):032x}", rules_hash(self.deployment.rules)
         return {"id": name, "version": 0, "message": message, "rules": made_by}, number
 

@@ -17,7 +17,7 @@ from typing import Any
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 ROOT = "tacit.client"
-LEFT_OUT = {"tacit.client.fitted"}
+LEFT_OUT = {"tacit.client.fitted_encoder"}
 """Only imported where it is there: it fits agents, which needs the laboratory."""
 
 INSTEAD = {

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.client.population import Population
-from tacit.policy import TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.problems import TabularMDP
+from tacit_service.rehearsal.people import Population
 
 MOODS = ("low", "fair", "good")
 ACTIVITIES = ("still", "moved")

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from tacit.auditing.agent import audit
     from tacit.errors import InvalidInput, TacitError, UnknownName
     from tacit.forecast import guarantee
-    from tacit.learned import LearnedPolicy, load_policy
-    from tacit.logs.run import evaluate, offline
-    from tacit.participation import Participation
+    from tacit.learned_policy import LearnedPolicy, load_policy
+    from tacit.logs.offline import evaluate, offline
     from tacit.privacy import Guarantee
     from tacit.problems import LinearMDP, LinearMixtureMDP, LQSystem, TabularMDP
     from tacit.problems import make_problem as problem
     from tacit.problems.discretized import Discretized
+    from tacit.sample_size import Plan, plan
     from tacit.simulation import LearnResult, Result, learn, simulate
-    from tacit.sizing import Plan, plan
+    from tacit.task.participation import Participation
 
 _PUBLIC = {
     "Agent": ("tacit.agents", "Agent"),
@@ -45,24 +45,24 @@ _PUBLIC = {
     "Guarantee": ("tacit.privacy", "Guarantee"),
     "InvalidInput": ("tacit.errors", "InvalidInput"),
     "LearnResult": ("tacit.simulation", "LearnResult"),
-    "LearnedPolicy": ("tacit.learned", "LearnedPolicy"),
+    "LearnedPolicy": ("tacit.learned_policy", "LearnedPolicy"),
     "LinearMDP": ("tacit.problems", "LinearMDP"),
     "LQSystem": ("tacit.problems", "LQSystem"),
     "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
-    "Participation": ("tacit.participation", "Participation"),
-    "Plan": ("tacit.sizing", "Plan"),
+    "Participation": ("tacit.task.participation", "Participation"),
+    "Plan": ("tacit.sample_size", "Plan"),
     "Result": ("tacit.simulation", "Result"),
     "TabularMDP": ("tacit.problems", "TabularMDP"),
     "TacitError": ("tacit.errors", "TacitError"),
     "UnknownName": ("tacit.errors", "UnknownName"),
     "agent": ("tacit.agents", "make_agent"),
     "audit": ("tacit.auditing.agent", "audit"),
-    "evaluate": ("tacit.logs.run", "evaluate"),
+    "evaluate": ("tacit.logs.offline", "evaluate"),
     "guarantee": ("tacit.forecast", "guarantee"),
     "learn": ("tacit.simulation", "learn"),
-    "load_policy": ("tacit.learned", "load_policy"),
-    "offline": ("tacit.logs.run", "offline"),
-    "plan": ("tacit.sizing", "plan"),
+    "load_policy": ("tacit.learned_policy", "load_policy"),
+    "offline": ("tacit.logs.offline", "offline"),
+    "plan": ("tacit.sample_size", "plan"),
     "problem": ("tacit.problems", "make_problem"),
     "simulate": ("tacit.simulation", "simulate"),
 }

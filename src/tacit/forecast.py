@@ -10,15 +10,15 @@ from typing import Any
 
 from tacit.agents.base import Agent
 from tacit.agents.catalogue import agents, make_agent
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.participation import Participation
+from tacit.learner import BoundAgent
 from tacit.planners.base import least_count
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem, problems
-from tacit.registry import Registry
-from tacit.task import Task
+from tacit.task.participation import Participation
+from tacit.task.task import Task
+from tacit.util.registry import Registry
 from tacit.validate import integer
 
 PRECISIONS = (0.1, 0.01)

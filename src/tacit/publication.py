@@ -9,8 +9,9 @@ from typing import Any
 import numpy.typing as npt
 
 from tacit.arrays import frozen_mapping
-from tacit.policy import LinearPolicy, Policy
-from tacit.scored import ScoredPolicy
+from tacit.policies.base import Policy
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.parametric import ScoredPolicy
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ import pytest
 
 import tacit
 from contracts.planner import noise, publications, streams
-from tacit.agents.paper import control_joint
-from tacit.driver import drive
+from tacit.agents.paper_constants import control_joint
 from tacit.errors import InvalidInput
+from tacit.learner import drive
 from tacit.planners import lq_design
 from tacit.planners.lq_model import linear_task
 from tacit.planners.lq_posterior import prior

@@ -6,9 +6,9 @@ import pytest
 import tacit
 from contracts.privatizer import no_questions, streams
 from dense import dense
-from tacit.agents import LdpOBI, paper
+from tacit.agents import LdpOBI, paper_constants
 from tacit.errors import InvalidInput
-from tacit.kernels.obi import KINDS, CellNoise, Precision, obi_precision
+from tacit.kernels.public.obi import KINDS, CellNoise, Precision, obi_precision
 from tacit.planners.obi import cell_noise
 from tacit.privacy import Query, Silence
 from tacit.privacy.local.additive import AdditiveLaw
@@ -219,7 +219,7 @@ def test_paper_mode_uses_the_published_noise_and_prints_its_true_cost(randomizer
     agent = LdpOBI(2.0, delta, randomizer, "paper")
     said = tacit.guarantee(PROBLEM, agent, 100)
     if randomizer == "laplace":
-        assert said.noise["visits scale"] == paper.tabular_laplace(2, 2.0)
+        assert said.noise["visits scale"] == paper_constants.tabular_laplace(2, 2.0)
         assert said.epsilon == pytest.approx(2.0 * 10 / 12)
     elif randomizer == "randomized-response":
         assert said.noise["epsilon per bit"] == pytest.approx(2.0 / 12, rel=1e-9)

@@ -7,7 +7,7 @@ import tacit
 from dense import dense
 from tacit.agents import LdpOBI, LdpPSRL
 from tacit.errors import InvalidInput
-from tacit.kernels.posterior import Prior
+from tacit.kernels.public.posterior import Prior
 
 PROBLEM = tacit.problem("random-mdp", seed=1)
 

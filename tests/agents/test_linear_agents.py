@@ -155,7 +155,7 @@ def test_with_many_states_it_asks_instead_and_says_so() -> None:
     problem = tacit.problem("low-rank", states=20, actions=3, dimension=2, horizon=3)
     agent = tacit.agent("tacit-linear", epsilon=1)
     assert "uses additive sums" in agent.notes(problem.task(1000))[0]
-    wide = tacit.task.Task(
+    wide = tacit.task.task.Task(
         "tabular", 2, {"states": 6000, "actions": 1}, False, 1000,
         known={"features": np.full((6000, 1, 2), 0.5)},
     )  # fmt: skip

@@ -21,14 +21,14 @@ from tacit.agents.lsvi_calibration import (
     spectral_shift,
     zcdp,
 )
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.privacy import Query, SimulatedNoise
 from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
 from tacit.privacy.counters.toeplitz import Toeplitz
 from tacit.privacy.counters.tree import Tree
-from tacit.privacy.curator.answers import Price
-from tacit.simulation.streams import planner_streams
+from tacit.privacy.curator.declared_answers import Price
 from tacit.statistics.linear import FeaturePairs, clipped_features
+from tacit.streams import planner_streams
 
 DELTA = 1e-5
 SYNTHETIC = tacit.problem("synthetic-linear")

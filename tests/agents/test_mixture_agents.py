@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.driver import drive
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
+from tacit.learner import drive
 from tacit.privacy import Exact, Silence, accounting
-from tacit.simulation.streams import planner_streams
+from tacit.streams import planner_streams
 
 
 def river(states: int, horizon: int | None = None, over: bool = True, **more):
@@ -161,7 +161,7 @@ def test_ucrl_vtr_learns_and_paper_noise_drowns_it() -> None:
 def test_the_widths_of_the_paper_are_those_of_the_spec() -> None:
     """docs/papers/mixture_ldp.md#radius: q1 + q2 + q3, with the numbers given there."""
     from tacit.planners.widths import PaperLocal
-    from tacit.privacy.local.shaped import ShapedLaw
+    from tacit.privacy.local.weighted import ShapedLaw
     from tacit.release import Release
 
     problem = river(3, over=False)

@@ -9,9 +9,9 @@ import pytest
 
 import tacit
 from tacit.agents import agents, make_agent
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.problems.classic import cart_pole
+from tacit.learner import BoundAgent
+from tacit.problems.classic_control import cart_pole
 
 PROBLEMS = [
     tacit.problem("river-swim", states=3, horizon=3),

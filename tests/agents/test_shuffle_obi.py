@@ -9,11 +9,11 @@ import pytest
 import tacit
 from tacit.agents import ShuffleOBI
 from tacit.errors import InvalidInput
-from tacit.kernels.questions import REWARD, STEP
+from tacit.kernels.public.questions import REWARD, STEP
 from tacit.privacy.shuffle.blanket import Blanket
 from tacit.privacy.shuffle.shuffled import Shuffled, useful_crowd
-from tacit.simulation.compiled import compiled_run
-from tacit.simulation.one_cell import OneCellRun
+from tacit.simulation.dispatch import compiled_run
+from tacit.simulation.loops.one_cell import OneCellRun
 
 PROBLEM = tacit.problem("random-mdp", seed=21)
 

@@ -7,19 +7,20 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.driver import Every, Geometric, Learner, Several
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.grid import STEPS
-from tacit.participation import Participation
-from tacit.privacy.local.shaped import LocalShaped
+from tacit.learner import Learner
+from tacit.privacy.local.weighted import LocalShaped
 from tacit.privacy.noise import GridLaw, SimulatedNoise
-from tacit.simulation.compiled import compiled_run
-from tacit.simulation.streams import planner_streams
-from tacit.simulation.value_targeted import ValueTargetedRun
+from tacit.schedules import Every, Geometric, Several
+from tacit.simulation.dispatch import compiled_run
+from tacit.simulation.loops.value_targeted import ValueTargetedRun
 from tacit.statistics.base import Relation
 from tacit.statistics.counts import JointCounts
 from tacit.statistics.first_visits import FirstVisits
+from tacit.streams import planner_streams
+from tacit.task.participation import Participation
 
 AGENTS = {
     "tacit-joint": ("tacit-joint", {"epsilon": 50.0, "first": 5}),

@@ -5,11 +5,11 @@ import pytest
 
 import tacit
 from tacit.agents import TacitLocal
-from tacit.driver import CappedBatches
 from tacit.errors import InvalidInput
 from tacit.planners.tacit_local import DirectionalPlanner, NoisyPosteriorPlanner
 from tacit.privacy.local.one_cell import OneCell
 from tacit.problems import make_problem
+from tacit.schedules import CappedBatches
 
 SMALL = make_problem("random-mdp", seed=1)
 

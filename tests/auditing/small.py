@@ -8,13 +8,13 @@ import tacit
 from tacit.agents import Agent
 from tacit.agents.catalogue import agents
 from tacit.auditing.agent import _first_publication
-from tacit.auditing.pairs import Case, worst_cases
+from tacit.auditing.neighbours import Case, worst_cases
 from tacit.auditing.targets import AuditedSource, DeviceTarget, LearnerTarget
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
+from tacit.learner import BoundAgent
 from tacit.privacy.shuffle.shuffled import Shuffled
 from tacit.problems.base import Problem
-from tacit.problems.classic import cart_pole
+from tacit.problems.classic_control import cart_pole
 
 DELTA = 1e-5
 

@@ -24,7 +24,7 @@ from tacit.auditing import AuditReport, MethodBound, audit_target
 from tacit.auditing.agent import AgentAudit
 from tacit.auditing.findings import NOTHING
 from tacit.errors import InvalidInput
-from tacit.problems.classic import cart_pole
+from tacit.problems.classic_control import cart_pole
 
 PROBLEM = PROBLEMS["random-mdp"]
 LINEAR = PROBLEMS["low-rank"]

@@ -9,25 +9,25 @@ from scipy import stats
 import tacit
 from auditing.small import DELTA, PROBLEMS, bound_to, cases, device, learner, made
 from contracts.sampler import misfits
-from tacit import wire
 from tacit.agents import Agent
 from tacit.auditing import audit_target, targets
-from tacit.auditing.pairs import Case, canaries, contribution
+from tacit.auditing.neighbours import Case, canaries, contribution
+from tacit.auditing.recorder import Watched, log_ratio
 from tacit.auditing.targets import Ahead, CommonNoise, DeviceTarget, LearnerTarget
-from tacit.auditing.watched import Watched, log_ratio
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.kernels.questions import KINDS
+from tacit.kernels.public.questions import KINDS
+from tacit.learner import BoundAgent
 from tacit.planners.references import UniformPlanner
 from tacit.privacy import Exact, GridLaw, SecureNoise, SimulatedNoise
-from tacit.privacy.curator.answers import Price
 from tacit.privacy.curator.curator import Curator
+from tacit.privacy.curator.declared_answers import Price
 from tacit.privacy.filter import BudgetExhausted
 from tacit.privacy.joint.batched import GaussianLaw
 from tacit.privacy.joint.counted import LaplaceLaw
 from tacit.privacy.local.additive import LocalAdditive, least_scales
 from tacit.release import NoNoise, Release
 from tacit.statistics.counts import VisitCounts
+from tacit.wire import messages
 
 PROBLEM = PROBLEMS["random-mdp"]
 
@@ -90,13 +90,15 @@ def test_every_report_is_packed_and_what_comes_out_of_the_packet_is_judged(
 ) -> None:
     packed, opened = [], []
     monkeypatch.setattr(
-        wire, "pack_message", lambda message, pack=wire.pack_message: packed.append(pack(message))
-        or packed[-1],
-    )  # fmt: skip
+        messages,
+        "pack_message",
+        lambda message, pack=messages.pack_message: packed.append(pack(message)) or packed[-1],
+    )
     monkeypatch.setattr(
-        wire, "unpack_message", lambda text, unpack=wire.unpack_message: opened.append(unpack(text))
-        or opened[-1],
-    )  # fmt: skip
+        messages,
+        "unpack_message",
+        lambda text, unpack=messages.unpack_message: opened.append(unpack(text)) or opened[-1],
+    )
     bound = bound_for(made("ldp-obi"), times=times)
     target, case = device(bound), cases(bound)[0]
     outputs = target.sample(worlds_of(10), np.random.default_rng(1))

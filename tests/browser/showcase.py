@@ -19,17 +19,17 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 from patience import PATIENCE, until
-from tacit import wire
-from tacit.kernels.rollout import rollout, uniforms_per_episode
+from tacit.kernels.raw.rollout import rollout, uniforms_per_episode
 from tacit.privacy.noise import SecureNoise
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
-from tacit.rules import rules_hash
-from tacit.service.answers import IncomingReport
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.planning import PlannerLoop
 from tacit.trajectory import Trajectory
+from tacit.wire import documents, messages
+from tacit.wire.report_rules import rules_hash
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.planning.loop import PlannerLoop
+from tacit_service.responses import IncomingReport
 
 CHROMIUM, DRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
 FLAGS = (
@@ -85,14 +85,14 @@ class People:
         found = []
         for uniforms in self.rng.random((count, uniforms_per_episode(H))):
             states, actions = np.zeros(H + 1, dtype=np.int64), np.zeros(H, dtype=np.int64)
-            rewards, identity = np.zeros(H), wire.new_report_id()
+            rewards, identity = np.zeros(H), messages.new_report_id()
             truth, table = self.problem.truth, publication.policy.actions
             rollout(truth, table, uniforms, states, actions, rewards)
-            coin = wire.coin(self.deployment.task_id, identity)
+            coin = messages.coin(self.deployment.task_id, identity)
             lived = Trajectory(states, actions, rewards)
             bound.statistic.contribute(lived, publication, coin, contribution)
-            sent = wire.device_message(bound, contribution, publication, coin, self.noise)
-            made_by, message = rules_hash(self.deployment.rules), wire.pack_message(sent)
+            sent = messages.device_message(bound, contribution, publication, coin, self.noise)
+            made_by, message = rules_hash(self.deployment.rules), messages.pack_message(sent)
             found.append(IncomingReport(identity, publication.version, message, rules=made_by))
         return found
 
@@ -143,7 +143,7 @@ class Server:
         deployment = self.people.deployment
         answer = httpx.get(f"{self.url}/v1/policy", timeout=PATIENCE)
         body = answer.raise_for_status().json()
-        publication = wire.publication_from_json(body, deployment.task, deployment.task_id)
+        publication = documents.publication_from_json(body, deployment.task, deployment.task_id)
         reports = [
             {"id": r.id, "version": r.version, "message": r.message, "rules": r.rules}
             for r in self.people.reports(publication, count)
@@ -178,7 +178,7 @@ def serving(path: Path, token: str) -> Iterator[Server]:
 
 def healthy(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/healthz", timeout=5).status_code == 200
+        return httpx.get(f"{url}/healthz", timeout=PATIENCE).status_code == 200
     except httpx.HTTPError:
         return False
 
@@ -206,6 +206,8 @@ def browser(width: int, height: int, folder: Path | None = None) -> Iterator[web
             )
         driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
         try:
+            driver.set_page_load_timeout(PATIENCE)
+            driver.set_script_timeout(PATIENCE)
             resize(driver, width, height)
             yield driver
         finally:

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import time
 
 import httpx
 import pytest
@@ -217,9 +216,15 @@ def test_scripts_of_others_do_not_run(driver, server) -> None:
         document.body.append(script);
         const image = "<img src=x onerror='window.foreign = true'>";
         document.body.insertAdjacentHTML("beforeend", image);
+        const placed = document.body.lastElementChild;
+        placed.addEventListener("error", () => { window.tried = true; });
         """
     )
-    time.sleep(0.2)
+    until(lambda: driver.execute_script("return window.tried"))  # after the image's own handler
     assert driver.execute_script("return window.foreign === undefined") is True
-    complaints = [entry["message"] for entry in driver.get_log("browser")]
-    assert any("Content Security Policy" in message for message in complaints)
+    until(
+        lambda: any(
+            "Content Security Policy" in entry["message"] for entry in driver.get_log("browser")
+        ),
+        "a complaint",
+    )

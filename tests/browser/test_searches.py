@@ -14,8 +14,8 @@ import pytest
 from browser.test_devices import devices
 from patience import PATIENCE, until
 from tacit.client import Device, NotTaken
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
 
 pytestmark = pytest.mark.browser  # they need Node, as the others here
 

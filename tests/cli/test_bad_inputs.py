@@ -213,7 +213,7 @@ CALLED: list[tuple[str, Callable[[], object], str]] = [
     (
         "form",
         lambda: tacit.learn("gym:CartPole-v1", "policy-search", 9, form="identity"),
-        "form is 'identity', but it must be what tacit.scored.declared(...) makes",
+        "form is 'identity', but it must be what tacit.policies.parametric.declared(...) makes",
     ),
     ("few trials", lambda: tacit.audit(RIVER, PRIVATE, trials=10), "trials = 10, but it must be"),
 ]

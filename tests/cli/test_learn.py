@@ -62,7 +62,7 @@ def test_words_for_people(call) -> None:
     for words in (
         "psrl on gym:FrozenLake-v1",
         "17 states (the last one: the episode has ended), 4 actions, horizon 9, rewards from 0 to",
-        "per user in the last tenth of 30 (mean of 2 runs, 95% interval",
+        "per user in the last tenth of 30 (",
         "tested on 200 fresh episodes: learned policies",
         NOTE,
         "NO PRIVACY",

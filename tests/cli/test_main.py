@@ -12,11 +12,14 @@ import pytest
 
 import tacit
 from patience import PATIENCE, until
-from tacit.learned import LearnedPolicy
-from tacit.policy import LinearPolicy, StochasticPolicy, TabularPolicy
+from tacit.auditing.agent import AgentAudit
+from tacit.auditing.findings import NOTHING, AuditReport, MethodBound
+from tacit.learned_policy import LearnedPolicy
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.parametric import ScoredPolicy, declared, scoring
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
-from tacit.scored import ScoredPolicy, declared, scoring
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 def tacit_command(*words: str) -> list[str]:
@@ -362,6 +365,25 @@ def test_audits_say_what_is_exact_and_what_cannot_be_audited(call) -> None:
         in call(*audit, *BITS).out
     )
     assert "not audited: this noise has no exact sampler" in call(*audit, *BOUNDED).out
+
+
+def test_an_audit_says_where_it_has_no_power(call, monkeypatch) -> None:
+    """Beside the verdict: guesses that were learned, and a path that shows nothing."""
+
+    def report(method: str, bound: float) -> AuditReport:
+        found = (MethodBound(method, bound, NOTHING, "", ""),)
+        return AuditReport("x", "simulated", 4.0, 0.0, 0.9, 1000, None, found)
+
+    def said(*reports: AuditReport) -> str:
+        found = AgentAudit(reports, 0.9, beside=reports[1:])
+        monkeypatch.setattr("tacit.auditing.agent.audit", lambda *_, **__: found)
+        return call("audit", "random-mdp", "ldp-obi", "--epsilon", "4").out
+
+    known, learned = report("likelihood", 3.5), report("guesses", 3.5)
+    blind, weak = "half the noise may have passed", "A path with no evidence shows nothing"
+    assert blind not in said(known) and weak not in said(known)
+    assert blind in said(learned) and blind in said(known, learned)
+    assert weak in said(known, report("likelihood", 0.4))
 
 
 def test_mean_returns_of_a_search_stay_within_the_declared_range(call) -> None:

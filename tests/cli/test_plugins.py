@@ -54,7 +54,7 @@ def test_a_command_of_another_package(call, installed, monkeypatch) -> None:
 def test_without_any_the_library_and_its_command_work(call, installed) -> None:
     installed()
     shown = call("--help")
-    assert shown.status == 0 and "serve" in shown.out and "reproduce" not in shown.out
+    assert shown.status == 0 and "audit" in shown.out and "reproduce" not in shown.out
     assert "psrl" in call("list", "agents").out
     assert call("reproduce", "x").status == call("list", "figures").status == 2
 
@@ -64,7 +64,7 @@ def test_what_is_left_of_a_removed_package_stops_nobody(call, installed) -> None
     shown = call("list", "problems")
     assert shown.status == 0 and "river-swim" in shown.out and not shown.err
     shown = call("--help")
-    assert shown.status == 0 and "serve" in shown.out
+    assert shown.status == 0 and "audit" in shown.out
     assert shown.err == "tacit: no command gone: No module named 'no_such_package'\n"
 
 

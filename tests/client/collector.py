@@ -5,13 +5,13 @@ import json
 import httpx
 import numpy as np
 
-from tacit import wire
 from tacit.agents import make_agent
 from tacit.client import Api, Device
 from tacit.planners.base import Streams
 from tacit.privacy import Query, SecureNoise
-from tacit.rules import rules_of
-from tacit.task import Task
+from tacit.task.task import Task
+from tacit.wire import documents, messages
+from tacit.wire.report_rules import rules_of
 
 S, A, H = 3, 2, 4
 
@@ -29,10 +29,10 @@ class FakeCollector:
         self.publication = self.bound.planner.plan(self.task, release, None, None, streams)
         self.description = {
             "tacit": "0",
-            "wire": wire.VERSION,
+            "wire": documents.VERSION,
             "name": "coach",
             "model": model,
-            "task": wire.task_to_json(self.task),
+            "task": documents.task_to_json(self.task),
             "agent": {"name": agent, "parameters": parameters},
             "labels": {"states": ["low", "fair", "good"], "actions": None},
             "reward_range": [-1.0, 3.0],
@@ -59,7 +59,7 @@ class FakeCollector:
 
     def seal(self) -> None:
         """Give the description the id of its terms."""
-        self.description["task_id"] = wire.task_id(self.description)
+        self.description["task_id"] = documents.task_id(self.description)
 
     @property
     def task_id(self) -> str:
@@ -94,8 +94,8 @@ class FakeCollector:
         etag = f'"{self.publication.version}"'
         if request.headers.get("if-none-match") == etag:
             return httpx.Response(304, headers={"etag": etag})
-        body = wire.publication_to_json(self.publication, self.task_id, self.task_id)
-        self.served[self.publication.version] = wire.publication_hash(body)
+        body = documents.publication_to_json(self.publication, self.task_id, self.task_id)
+        self.served[self.publication.version] = documents.publication_hash(body)
         return httpx.Response(200, json=body, headers={"etag": etag})
 
     def taking(self, version: int) -> dict:
@@ -115,7 +115,7 @@ class FakeCollector:
         for report in upload["reports"]:
             assert set(report) - {"rules"} == {"id", "version", "message", "publication"}
             outcome, reason = self.refusal or ("accepted", None)
-            if report.get("rules") == wire.DECOY:
+            if report.get("rules") == messages.DECOY:
                 outcome = "decoy"
             elif report["id"] in self.ids:
                 outcome = "duplicate"

@@ -13,15 +13,15 @@ import pytest
 from client.collector import A, FakeCollector, H, S, live
 from contracts.entropy import secure_law
 from contracts.privatizer import worst_log_ratio
-from tacit import wire
 from tacit.client import Declined, Device, NotTaken, Refused, TookPart, Unreachable
 from tacit.client import device as device_module
 from tacit.errors import InvalidInput
-from tacit.kernels.questions import KINDS
-from tacit.policy import TabularPolicy, uniform_policy
+from tacit.kernels.public.questions import KINDS
+from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.publication import Publication
-from tacit.rules import oracles_of, rules_hash
-from tacit.task import Task
+from tacit.task.task import Task
+from tacit.wire import messages
+from tacit.wire.report_rules import oracles_of, rules_hash
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def test_a_whole_episode_becomes_one_report_that_the_collector_can_absorb(collec
     assert delivery.outcome == "accepted" and delivery.counted
     report = sent(collector)
     assert collector.headers[0]["authorization"] == "Bearer secret"
-    message = wire.unpack_message(report["message"])
-    coin = wire.coin(collector.task_id, report["id"])
-    got = wire.local_privatizer(collector.bound).collect(message, collector.publication, coin)
+    message = messages.unpack_message(report["message"])
+    coin = messages.coin(collector.task_id, report["id"])
+    got = messages.local_privatizer(collector.bound).collect(message, collector.publication, coin)
     assert got.values.any()
     assert report["version"] == 0
     assert device.send() == [delivery] and len(collector.bodies) == 1, "sent once"
@@ -63,8 +63,8 @@ def test_other_local_agents_are_served_alike(agent, parameters) -> None:
     device = collector.device()
     live(device)
     assert device.send()[0].counted
-    message = wire.unpack_message(sent(collector)["message"])
-    wire.local_privatizer(collector.bound).inspect(message, collector.publication, 0)
+    message = messages.unpack_message(sent(collector)["message"])
+    messages.local_privatizer(collector.bound).inspect(message, collector.publication, 0)
 
 
 @pytest.mark.parametrize("kind", range(KINDS))
@@ -134,7 +134,7 @@ def test_after_the_end_everybody_reports_the_same() -> None:
     episode.act("fair")
     episode.observe(3.0, "good")
     assert device.send()[0].counted
-    lived = wire.unpack_trajectory(sent(collector)["message"], H)
+    lived = messages.unpack_trajectory(sent(collector)["message"], H)
     assert lived.states.tolist() == [1, 2, 2, 2, 2]
     assert lived.rewards.tolist() == [1.0, 0.25, 0.25, 0.25]
 
@@ -237,7 +237,7 @@ def test_joint_trajectories_leave_only_with_consent() -> None:
     live(device)
     device.send()
     message = sent(collector)["message"]
-    back = wire.unpack_trajectory(message, H)
+    back = messages.unpack_trajectory(message, H)
     assert back.states.tolist() == [0, 1, 2, 0, 1]
     assert back.rewards.tolist() == [0.25, 0.5, 0.75, 1.0]
     left = FakeCollector("tacit-joint", model="joint", epsilon=1.0)
@@ -646,9 +646,11 @@ def test_ids_follow_from_the_token_where_the_task_says_so() -> None:
     for _ in range(3):
         live(device)
         device.send()
-    seat = wire.seat("secret", collector.task_id)
+    seat = messages.seat("secret", collector.task_id)
     ids = [json.loads(body)["reports"][0]["id"] for body in collector.bodies]
-    assert ids == [wire.assigned_id(seat, k) for k in range(3)], "what was not made is used again"
+    assert ids == [messages.assigned_id(seat, k) for k in range(3)], (
+        "what was not made is used again"
+    )
     with pytest.raises(TookPart):
         device.begin()
 

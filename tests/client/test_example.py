@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from patience import PATIENCE
-from tacit.client.population import fleet_population
-from tacit.service.deployment import Deployment
+from tacit_service.config.deployment import Deployment
+from tacit_service.rehearsal.people import fleet_population
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "health_coach"
 

@@ -21,7 +21,7 @@ class Blocked:
             raise ImportError(name + " is not installed")
 sys.meta_path.insert(0, Blocked)
 from client.collector import FakeCollector, live
-from tacit.kernels.cells import add_hits
+from tacit.kernels.raw.cells import add_hits
 collector = FakeCollector("tacit-local", epsilon=1.0)
 device = collector.device()
 live(device)

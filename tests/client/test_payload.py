@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from client.collector import FakeCollector, H, S
 from contracts.replay import ReplayNoise
-from tacit import wire
 from tacit.client import device as device_module
+from tacit.wire import messages
 
 IDS = ["11" * 16, "7f" * 16, "c3" * 16, "0d" * 16]
 
@@ -71,7 +71,7 @@ LIVES = st.tuples(
 @settings(max_examples=40, deadline=None)
 def test_one_randomized_cell_one_payload(collector, one, other, report_id) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        coin = wire.coin(collector.task_id, report_id)
+        coin = messages.coin(collector.task_id, report_id)
         _, kind = collector.bound.statistic.question(collector.publication, coin)
         oracle = collector.bound.privatizer.oracles[kind]
         rows = [oracle.encode_secure(cell) for cell in (0, 1)]
@@ -115,7 +115,7 @@ def test_headers_and_questions_do_not_depend_on_the_user(collector, monkeypatch)
     rows = np.zeros(2 * S * S, dtype=np.int64)
     seen = set()
     for states, reward, steps in (([0] * 5, 0.0, H), ([2] * 5, 3.0, 1), ([1, 2, 0, 1, 2], 1.0, 0)):
-        coin = wire.coin(collector.task_id, IDS[1])
+        coin = messages.coin(collector.task_id, IDS[1])
         _, kind = collector.bound.statistic.question(collector.publication, coin)
         oracle = collector.bound.privatizer.oracles[kind]
         rows[: oracle.ones] = 1

@@ -86,6 +86,6 @@ def test_it_is_small(tmp_path: Path) -> None:
         [sys.executable, ROOT / "clients" / "python" / "shared.py", tmp_path], check=True
     )
     files = list((tmp_path / "tacit_client").rglob("*.py"))
-    whole = list((ROOT / "src" / "tacit").rglob("*.py"))
+    whole = list((ROOT / "src").rglob("*.py"))
     assert 40 < len(files) < len(whole) / 4
     assert not [f for f in files if f.parts[-2] in ("agents", "planners", "service", "simulation")]

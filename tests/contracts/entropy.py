@@ -19,7 +19,7 @@ from unittest import mock
 
 import numpy as np
 
-from tacit.kernels import finite
+from tacit.kernels.raw import randomizers
 from tacit.privacy.finite import bits, sliding, subset
 
 Law = dict[Hashable, Fraction]
@@ -195,13 +195,13 @@ def secure_law(sample: Callable[[], Any]) -> Law:
 def _plain_kernels() -> Iterator[None]:
     """The plain Python of the kernels, which other tests show to be what is compiled."""
     with contextlib.ExitStack() as stack:
-        for name, item in vars(finite).items():
+        for name, item in vars(randomizers).items():
             if hasattr(item, "py_func"):
-                stack.enter_context(mock.patch.object(finite, name, item.py_func))
+                stack.enter_context(mock.patch.object(randomizers, name, item.py_func))
         for module in (bits, sliding, subset):
             stack.enter_context(mock.patch.object(module, "generator", lambda rng: rng))
         for name in ("respond", "round_sums"):
-            plain = getattr(finite, name)
+            plain = getattr(randomizers, name)
             stack.enter_context(mock.patch(f"tacit.privacy.local.response.{name}", plain))
         yield
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tacit.kernels.counts import clip_reward
+from tacit.kernels.raw.counts import clip_reward
 from tacit.publication import Publication
 from tacit.trajectory import Log, Trajectory, VectorTrajectory
 

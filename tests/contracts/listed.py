@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.kernels import finite as kernels
+from tacit.kernels.raw import randomizers as kernels
 from tacit.privacy.finite.bits import BinaryResponse
 from tacit.privacy.finite.oracle import Randomizer
 from tacit.privacy.finite.subset import SubsetSelection

@@ -16,14 +16,14 @@ import pytest
 
 from contracts.privatizer import no_questions, streams
 from tacit.agents import Agent
-from tacit.driver import BoundAgent, drive
+from tacit.learner import BoundAgent, drive
 from tacit.planners.base import Ask, Planner, Streams
 from tacit.privacy import Privatizer, Query, Secret, SimulatedNoise
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import LQSystem, Problem, TabularMDP
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 USERS = 30

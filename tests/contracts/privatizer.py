@@ -17,7 +17,7 @@ from contracts.releases import ReleasesContract
 from contracts.replay import ReplayNoise
 from tacit.errors import Blind, InvalidInput
 from tacit.planners.base import Streams
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.privacy import (
     GridLaw,
     Guarantee,
@@ -34,7 +34,7 @@ from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics import Statistic
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 
 TASK = Task(
     family="tabular",

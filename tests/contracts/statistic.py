@@ -14,15 +14,15 @@ from scipy.spatial.distance import pdist
 
 import tacit
 from contracts import hostile
-from tacit.driver import Learner
 from tacit.forecast import bind
-from tacit.logs.run import _cut
-from tacit.participation import Participation
+from tacit.learner import Learner
+from tacit.logs.offline import _cut
 from tacit.privacy.noise import SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
-from tacit.simulation.streams import planner_streams
 from tacit.statistics.base import NORMS, LifelongStatistic, Relation, Steered
+from tacit.streams import planner_streams
+from tacit.task.participation import Participation
 from tacit.trajectory import Trajectory, together
 
 LIVES, CONTEXTS = 120, 6

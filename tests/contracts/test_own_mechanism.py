@@ -12,9 +12,9 @@ import pytest
 import tacit
 from tacit.agents import Agent
 from tacit.auditing.agent import audit
-from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
 from tacit.grid import GRID, whole_steps
+from tacit.learner import BoundAgent
 from tacit.planners.obi import ObiPlanner
 from tacit.planners.references import UniformPlanner
 from tacit.privacy import GridLaw, Privatizer, Query, Report, Secret, SimulatedNoise, accounting
@@ -23,10 +23,11 @@ from tacit.privacy.events import GaussianEvent, PureEvent, guaranteed
 from tacit.privacy.joint.batched import NORMS, GaussianLaw
 from tacit.privacy.joint.counted import LaplaceLaw
 from tacit.release import Release
-from tacit.service.serving import served_model
+from tacit.schedules import Every
 from tacit.statistics import Relation
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
+from tacit_service.config.serving import served_model
 
 
 class Doubled(Privatizer[Secret]):

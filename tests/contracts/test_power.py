@@ -9,15 +9,15 @@ import pytest
 from contracts.planner import PlannerContract
 from contracts.privatizer import TASK, PrivatizerContract
 from tacit.agents import Agent
-from tacit.driver import BoundAgent
+from tacit.learner import BoundAgent
 from tacit.planners.base import Ask, Streams, next_version
-from tacit.policy import TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import Exact, Query, Report, Secret
 from tacit.problems import make_problem
 from tacit.publication import Publication
 from tacit.release import NoNoise, Release
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 class Peeking:

@@ -16,13 +16,13 @@ from auditing import small
 from tacit.agents import Agent
 from tacit.arrays import IntArray
 from tacit.auditing.agent import AgentAudit
-from tacit.driver import BoundAgent
+from tacit.learner import BoundAgent
 from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
 from tacit.privacy.finite.subset import SubsetSelection, _calibrated
 from tacit.privacy.local.response import PooledResponse
 from tacit.privacy.noise import GridLaw, Noise
 from tacit.problems.base import Problem
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 class LessNoise:

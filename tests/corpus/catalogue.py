@@ -3,7 +3,7 @@
 from contracts.sampler import misfits
 from corpus import Detector, Mutant, agents, detectors, linear, planted, returning, tabular
 from dense import dense
-from tacit.driver import Learner
+from tacit.learner import Learner
 from tacit.planners.references import UniformPlanner
 from tacit.privacy import SecureNoise
 from tacit.privacy.accounting import gaussian_mu
@@ -14,13 +14,13 @@ from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.joint.counted import CountedSums
 from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.local.one_cell import OneCell
-from tacit.privacy.local.shaped import LocalShaped
-from tacit.service.ledger import whole_charge
-from tacit.service.witness import Witness
-from tacit.simulation import saving
+from tacit.privacy.local.weighted import LocalShaped
+from tacit.simulation import resume
 from tacit.statistics.counts import VisitCounts
 from tacit.statistics.linear import CuratedTransitions
 from tacit.statistics.norm_budget import NormBudget
+from tacit_service.storage.ledger import whole_charge
+from tacit_service.storage.witness import Witness
 
 AUDIT = "audit"
 """The name of the detectors that are the auditor itself."""
@@ -225,7 +225,7 @@ RETURNING: tuple[Mutant, ...] = (
         "after a restart nobody is remembered",
         RESTARTS,
         returning.state_without_memory,
-        saving.state,
+        resume.state,
     ),
     Mutant(
         "report by reward",

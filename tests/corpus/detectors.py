@@ -23,16 +23,16 @@ from corpus.tabular import same_claim
 from privacy.local import cells
 from service.conftest import LOCAL
 from tacit.auditing import Target, audit_target
-from tacit.driver import BoundAgent
-from tacit.kernels.cells import cell_index
-from tacit.kernels.questions import MOVE
+from tacit.kernels.public.questions import MOVE
+from tacit.kernels.raw.cells import cell_index
+from tacit.learner import BoundAgent
 from tacit.planners.base import next_version
 from tacit.planners.references import UniformPlanner
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.privacy import Exact, Guarantee, Secret, SecureNoise, SimulatedNoise
 from tacit.privacy.counters.tree import Tree
-from tacit.privacy.curator.answers import Answers, Price
 from tacit.privacy.curator.curator import Curator
+from tacit.privacy.curator.declared_answers import Answers, Price
 from tacit.privacy.curator.paper import Independent
 from tacit.privacy.filter import BudgetExhausted
 from tacit.privacy.finite import packing
@@ -41,18 +41,18 @@ from tacit.privacy.finite.subset import SubsetSelection
 from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.local.additive import LocalAdditive, least_scales
 from tacit.privacy.local.one_cell import OneCell
-from tacit.privacy.local.shaped import LocalShaped
+from tacit.privacy.local.weighted import LocalShaped
 from tacit.publication import Publication
 from tacit.release import ValueQuery
-from tacit.service.answers import Refused
-from tacit.service.deployment import Deployment
-from tacit.service.witness import Mark, Witness
 from tacit.statistics import Relation
 from tacit.statistics.counts import VisitCounts
 from tacit.statistics.linear import CuratedTransitions
 from tacit.statistics.one_step import OneStep
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
+from tacit_service.config.deployment import Deployment
+from tacit_service.responses import Refused
+from tacit_service.storage.witness import Mark, Witness
 
 PROBLEM = tacit.problem("random-mdp", seed=1)
 TASK = PROBLEM.task(users=3)

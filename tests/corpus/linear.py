@@ -17,7 +17,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.release import Release, ValueQuery
 from tacit.statistics.linear import CuratedTransitions, FeaturePairs
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 class DrawnOnce(ReusedNoise):

@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 
-from tacit.kernels.questions import MOVE
+from tacit.kernels.public.questions import MOVE
 from tacit.privacy import SecureNoise, accounting
 from tacit.privacy.charges import Charge, GaussianCharge
 from tacit.privacy.curator.curator import Curator
@@ -17,9 +17,9 @@ from tacit.privacy.finite import packing
 from tacit.privacy.finite.subset import SubsetSelection
 from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.local.one_cell import OneCell
-from tacit.privacy.local.shaped import LocalShaped
-from tacit.service.deployment import Deployment
-from tacit.service.witness import Mark, Seen, Witness
+from tacit.privacy.local.weighted import LocalShaped
+from tacit_service.config.deployment import Deployment
+from tacit_service.storage.witness import Mark, Seen, Witness
 
 
 class AnsweredAgain(OneCell):

@@ -21,26 +21,27 @@ import tacit
 from tacit import Participation
 from tacit.agents import Agent
 from tacit.arrays import Array, Arrays, IntArray
-from tacit.driver import BoundAgent, Every, Learner
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.grid import GRID
+from tacit.learner import BoundAgent, Learner
 from tacit.planners.base import next_version
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.privacy.base import Report
 from tacit.privacy.counters.fading import Fading
 from tacit.privacy.joint.counted import CountedSums
 from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.publication import Publication
-from tacit.simulation import saving
+from tacit.schedules import Every
+from tacit.simulation import resume
 from tacit.simulation.api import new_run
 from tacit.simulation.attendance import attend, keep_to
-from tacit.simulation.runs import Run
-from tacit.simulation.streams import planner_streams
+from tacit.simulation.runs.base import Run
 from tacit.statistics.base import Relation
 from tacit.statistics.first_visits import FirstVisits
 from tacit.statistics.norm_budget import NormBudget
-from tacit.task import Task
+from tacit.streams import planner_streams
+from tacit.task.task import Task
 from tacit.trajectory import Lives, Trajectory
 
 # ---- whole agents: a pair is counted in every participation -------------------------------------
@@ -94,7 +95,7 @@ def lives_are_refuted(wrap: Callable[[Agent], Agent]) -> bool:
 
 def state_without_memory(run: Run) -> Arrays:
     """What is kept of a run, but for who taught what."""
-    kept = saving.state(run)
+    kept = resume.state(run)
     return {**kept, **{name: np.zeros_like(kept[name]) for name in ("taught", "spent")}}
 
 
@@ -111,7 +112,7 @@ def teaches_again_after_restarts(state: Callable[[Run], Arrays]) -> bool:
     for _ in range(5):
         run = new_run(TABLE, bound, 0, 0, np.array([users]), threading.Event(), False, came)
         if kept is not None:
-            saving.restore(run, kept)
+            resume.restore(run, kept)
         counting(run, counted)
         run.advance(users // 5)
         kept = {name: np.array(array) for name, array in state(run).items()}

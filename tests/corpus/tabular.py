@@ -11,7 +11,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.grid import GRID
 from tacit.planners.base import Ask, Streams, next_version
-from tacit.policy import TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.privacy.base import Query, Secret
 from tacit.privacy.counters.state import Buffers
 from tacit.privacy.counters.tree import Tree
@@ -23,7 +23,7 @@ from tacit.release import Release
 from tacit.statistics import Relation
 from tacit.statistics.base import Norm
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 

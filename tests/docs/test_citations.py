@@ -38,7 +38,7 @@ BARE = (
 UNNAMED = r"\(E\d+\)|, E\d+\)"
 """The same, allowed in what ``tacit reproduce`` prints: a note below it names the page."""
 
-PRINTED = ("src/tacit_papers/", "docs/results.md")
+PRINTED = ("src/tacit_lab/", "docs/results.md")
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -134,7 +134,7 @@ def test_bad_citations_are_found(text: str) -> None:
     "text",
     [
         "docs/papers/tabular_ldp.md#e4, and E5, E8 there",
-        "from tacit_papers.tabular_ldp import learners",
+        "from tacit_lab.papers.tabular_ldp import learners",
         "read a spec from a file",
         "Algorithm 5 of the paper, (113)",
         "by design",

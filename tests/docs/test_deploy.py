@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from patience import PATIENCE
 from service.devices import trajectories
 from service.http.running import small_collector
 from tacit.cli.main import app
-from tacit.service import schema
-from tacit.service.answers import Refused
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.http.errors import CODES
-from tacit.service.http.metrics import Metrics
-from tacit.service.planning import LEASE_SECONDS, PlannerLoop
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.http.errors import CODES
+from tacit_service.http.metrics import Metrics
+from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
+from tacit_service.responses import Refused
+from tacit_service.storage import schema
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "deploy.md").read_text()
@@ -55,7 +56,7 @@ def run(folder: Path, script: str) -> None:
         for line in ours:
             done = CliRunner().invoke(app, shlex.split(line)[1:])
             assert done.exit_code == 0, (line, done.output)
-        subprocess.run(["bash", "-euc", "\n".join(others)], check=True, timeout=60)
+        subprocess.run(["bash", "-euc", "\n".join(others)], check=True, timeout=PATIENCE)
 
 
 def test_every_command_runs_as_it_is_written(tmp_path: Path) -> None:

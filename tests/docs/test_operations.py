@@ -20,8 +20,8 @@ from patience import PATIENCE
 from service.conftest import postgres_server  # noqa: F401
 from service.http.running import JOINT, small_service
 from tacit.cli.main import app
-from tacit.service.http.server import bind
-from tacit.service.settings import Settings
+from tacit_service.config.sections import Settings
+from tacit_service.http.server import bind
 
 FOLDER = Path(__file__).parents[2] / "deploy"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacit.agents import agents
-from tacit.cli.listing import entries
+from tacit.cli.list import entries
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -115,7 +115,7 @@ def test_tables_list_what_there_is(section: str, what: str) -> None:
 
 def test_the_guarantee_column_is_true() -> None:
     import tacit
-    from tacit.problems.classic import cart_pole
+    from tacit.problems.classic_control import cart_pole
 
     control = ("ofu-rl", "private-ofu-rl", "tacit-control", "certainty-equivalence", "thompson")
     fits = dict.fromkeys((*control, "do-nothing"), "lq-scalar")

@@ -1,7 +1,7 @@
 import re
 from pathlib import Path
 
-from tacit_papers import figures
+from tacit_lab.figures import figures
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "results.md").read_text()

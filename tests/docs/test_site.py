@@ -62,7 +62,7 @@ def test_every_paper_has_its_page() -> None:
 
 def test_papers_name_agents_and_figures_that_exist() -> None:
     from tacit.agents import agents
-    from tacit_papers import figures
+    from tacit_lab.figures import figures
 
     known = {entry.name for entry in agents}
     ids = {figure.id for figure in figures}

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.policy import LinearPolicy, Policy, StochasticPolicy, TabularPolicy
+from tacit.policies.base import Policy
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.parametric import ScoredPolicy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
-from tacit.scored import ScoredPolicy
 
 LENGTH = 16
 """Hexadecimal digits that are kept: 64 bits tell one change of a result from none."""

@@ -20,9 +20,9 @@ import numpy as np
 from golden.digests import array_bytes, digest, json_digest, named_bytes, publication_bytes
 from service.devices import local_reports, trajectories
 from tacit.privacy.noise import GridLaw, SecureNoise, SimulatedNoise
-from tacit.service.answers import Published
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.responses import Published
 
 ROOT = 20240607
 USERS, BATCH, UPLOAD = 150, 30, 25

@@ -16,15 +16,15 @@ from golden.digests import (
     publication_bytes,
 )
 from tacit.agents.base import Agent
-from tacit.driver import BoundAgent, drive
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
+from tacit.learner import BoundAgent, drive
 from tacit.privacy import SimulatedNoise
 from tacit.release import Release
 from tacit.simulation import simulate
 from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.compiled import compiled_run
-from tacit.simulation.streams import planner_streams, stream
+from tacit.simulation.dispatch import compiled_run
+from tacit.streams import planner_streams, stream
 
 ROOT = 20240607
 SEEDS = 2

@@ -2,7 +2,7 @@
 
 Recorded in ``digests.json``, one line per case: regret and reward after every episode, the
 guarantee, every release and every publication, for every agent on every problem it fits
-(``cases.py``), by the compiled loop and by ``tacit.driver.drive``; and what the service publishes
+(``cases.py``), by the compiled loop and by ``tacit.learner.drive``; and what the service publishes
 to a fleet (``fleet.py``). Worker counts, chunks and checkpoints are not part of a case: the results
 of all of them must be the one recorded. All is worked out in a process with pinned arithmetic
 (``machine.py``), so the digests hold on every Linux machine with an x86-64 processor.

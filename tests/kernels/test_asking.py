@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dense import dense
-from tacit.kernels.posterior import NoisyCounts
-from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, Weighing
-from tacit.kernels.tacit_local import IN_TURN, TYPICAL, remaining_variance
+from tacit.kernels.public.posterior import NoisyCounts
+from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, Weighing
+from tacit.kernels.public.tacit_local import IN_TURN, TYPICAL, remaining_variance
 
 A = 2
 CASES = [(4, 3, 1, 1), (3, 3, 2, 3), (2, 2, 1, 2), (2, 2, 1, 1), (1, 3, 1, 1), (3, 1, 1, 1)]

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dense import dense
-from tacit.kernels.cells import (
+from tacit.kernels.public.posterior import NoisyCounts
+from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, Weighing
+from tacit.kernels.raw.cells import (
     CellSums,
     Chances,
     cell_index,
@@ -17,8 +19,6 @@ from tacit.kernels.cells import (
     unbiased,
     visit_weight,
 )
-from tacit.kernels.posterior import NoisyCounts
-from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, Weighing
 
 ORACLES = Chances(0.7, 0.2, 1.6), Chances(0.55, 0.15, 1.2), Chances(0.6, 0.1, 0.9)
 WEIGHING = Weighing((3.2, 1.2), (4.8, 0.9), 1.15)

@@ -196,7 +196,7 @@ USE = """
 import numba
 before = numba.config.CACHE_DIR
 import tacit
-from tacit.kernels.draws import draw
+from tacit.kernels.sampling import draw
 import numpy as np
 assert draw(np.array([0.25, 1.0]), 0.5) == 1
 hits, misses = draw.stats.cache_hits, draw.stats.cache_misses
@@ -225,12 +225,13 @@ import sys
 sys.modules["numba"] = None
 import types
 import numpy as np
-from tacit.kernels import planning, rollout, counts, posterior, sums
+from tacit.kernels.public import planning, posterior
+from tacit.kernels.raw import counts, rollout, sums
 for module in (planning, rollout, counts, posterior, sums):
     for name, value in vars(module).items():
         assert not hasattr(value, "py_func"), name
 assert type(planning.backward_induction) is types.FunctionType
-from tacit.pairs import full_rows
+from tacit.task.pairs import full_rows
 P = np.eye(2)[[[0, 1], [1, 1]]]
 R = np.array([[0.0, 0.0, 1.0, 1.0]])
 Q, V, none = np.full((3, 4), np.inf), np.empty((4, 2)), np.zeros((0, 0))

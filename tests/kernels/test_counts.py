@@ -5,8 +5,8 @@ import pytest
 
 from dense import dense
 from tacit.grid import STEPS
-from tacit.kernels.counts import clip_index, clip_reward
-from tacit.kernels.sums import absorb, scale
+from tacit.kernels.raw.counts import clip_index, clip_reward
+from tacit.kernels.raw.sums import absorb, scale
 
 HALF, QUARTER = STEPS // 2, STEPS // 4
 

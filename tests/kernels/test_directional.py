@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 from dense import dense
-from tacit.kernels.posterior import NoisyCounts
-from tacit.kernels.tacit_local import (
-    UNKNOWN,
-    directional_z,
-)
+from tacit.kernels.public.posterior import NoisyCounts
+from tacit.kernels.public.tacit_local import UNKNOWN, directional_z
 
 S, A = 3, 2
 CASES = [(4, 1, 1), (3, 2, 3), (2, 1, 2), (2, 1, 1), (1, 1, 1)]

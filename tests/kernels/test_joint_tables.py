@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from tacit.kernels.joint_tables import Bonus, bonus_induction, bonus_model, consistent_counts
-from tacit.pairs import make_pairs
+from tacit.kernels.public.joint_tables import (
+    Bonus,
+    bonus_induction,
+    bonus_model,
+    consistent_counts,
+)
+from tacit.task.pairs import make_pairs
 
 NOTHING = Bonus(0.0, -math.inf, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels.linear_sums import noisy_answer, weighted_regression
-from tacit.kernels.lsvi import factorise, feature_widths, optimistic_stage
+from tacit.kernels.public.lsvi import factorise, feature_widths, optimistic_stage
+from tacit.kernels.raw.linear_sums import noisy_answer, weighted_regression
 
 RNG = np.random.default_rng(6)
 S, A, D = 3, 2, 4

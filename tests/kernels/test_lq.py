@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tacit.kernels import lq
 from tacit.kernels.excitation import direction_sums, directions, uniform_at
-from tacit.kernels.lq_learning import Start, expected_moments, regret_curvature
-from tacit.kernels.lq_optimism import project
+from tacit.kernels.public import lq
+from tacit.kernels.public.lq_learning import Start, expected_moments, regret_curvature
+from tacit.kernels.public.lq_optimism import project
 from tacit.problems import make_problem
 
 THERMAL = make_problem("lq-thermal")
@@ -71,7 +71,7 @@ def test_expected_moments_are_those_of_simulated_users() -> None:
     start = Start(system.starts[0], np.zeros((4, 4)))
     none = np.zeros((24, 2))
     expected_moments(system.theta, gains, none, 0.0, start, system.noise_covariance, mean, spread)
-    from tacit.policy import LinearPolicy
+    from tacit.policies.linear import LinearPolicy
 
     users = [system.rollout(LinearPolicy(gains), rng) for _ in range(2000)]
     x = np.array([user.states[:-1] for user in users])

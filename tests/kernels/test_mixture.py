@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.features import transition_features
 from tacit.kernels.cholesky import (
     factor,
     factor_or_floor,
@@ -12,7 +11,7 @@ from tacit.kernels.cholesky import (
     solve_lower,
     solve_transposed,
 )
-from tacit.kernels.mixture import (
+from tacit.kernels.public.mixture import (
     Regression,
     Widths,
     mirror_step,
@@ -21,6 +20,7 @@ from tacit.kernels.mixture import (
     work_space,
 )
 from tacit.statistics.distances import ISOMETRIC, packed
+from tacit.task.features import transition_features
 
 
 def definite(seed: int, n: int) -> np.ndarray:

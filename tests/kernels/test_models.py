@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from dense import dense
-from tacit.kernels.posterior import Prior
+from tacit.kernels.public.posterior import Prior
 
 # ---- optimism -----------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dense import dense
-from tacit.kernels.posterior import (
+from tacit.kernels.public.posterior import (
     FULL,
     LESS_NOISE,
     MORE_VISITS,
@@ -16,7 +16,7 @@ from tacit.kernels.posterior import (
     project,
     sample_dirichlet,
 )
-from tacit.kernels.questions import WEIGHT_STEPS
+from tacit.kernels.public.questions import WEIGHT_STEPS
 
 # ---- projection ---------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dense import dense
-from tacit.kernels.obi import (
+from tacit.kernels.public.obi import (
     GROWTH,
     KINDS,
     WIDTHS,

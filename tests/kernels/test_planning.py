@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dense import dense
-from tacit.kernels.planning import (
-    start_value,
-)
+from tacit.kernels.public.planning import start_value
 
 TOL = dict(rtol=0, atol=1e-12)
 

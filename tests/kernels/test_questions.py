@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.kernels.questions import (
+from tacit.kernels.public.questions import (
     KINDS,
     MOVE,
     REWARD,

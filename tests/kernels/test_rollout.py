@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import TabularMDP
-from tacit.kernels.draws import draw
-from tacit.kernels.rollout import (
+from tacit.kernels.raw.rollout import (
     draw_next,
     draw_reward,
     rollout,
     rollout_stochastic,
     uniforms_per_episode,
 )
-from tacit.policy import StochasticPolicy, TabularPolicy
+from tacit.kernels.sampling import draw
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.problems.tabular import cumulative
 
 LARGEST = np.nextafter(1.0, 0.0)

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from logs.worlds import chain, garnet, mapping, uniform
+from tacit.logs.files import save, stored_release
 from tacit.logs.mapping import make_mapping
+from tacit.logs.offline import offline, worth_by_release
 from tacit.logs.prior import Prior
 from tacit.logs.reading import arranged
-from tacit.logs.run import offline, worth_by_release
 from tacit.logs.simulated import rows_of, simulate_log
-from tacit.logs.storing import save, stored_release
 from tacit.planners.offline import complete
-from tacit.policy import StochasticPolicy
+from tacit.policies.tabular import StochasticPolicy
 from tacit.problems import TabularMDP
-from tacit.report.log_page import render_page
+from tacit_lab.report.log_page import render_page
 
 HORIZON = 10
 

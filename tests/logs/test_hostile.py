@@ -14,11 +14,11 @@ from contracts.statistic import Case, LogStatisticContract
 from tacit.errors import InvalidInput
 from tacit.logs.encoding import _not_below
 from tacit.logs.mapping import make_mapping
+from tacit.logs.offline import _cut
 from tacit.logs.reading import open_log
-from tacit.logs.run import _cut
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
-from tacit.statistics.logged import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
+from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
 from tacit.trajectory import Log
 
 STATES, ACTIONS, HORIZON, PEOPLE = 4, 2, 3, 300
@@ -154,3 +154,14 @@ def test_columns_in_memory_are_refused_for_their_types_alone(wrong: dict[str, An
         _cut(log._replace(**wrong), 5)
     with pytest.raises(InvalidInput, match="person by person"):
         _cut(log._replace(chance=np.ones(2)), 5)
+
+
+def test_columns_in_memory_whose_type_follows_from_what_is_in_them_are_refused() -> None:
+    """The same for everybody: lists of whole numbers, one of which may be missing."""
+    whole, real, said = np.arange(3), np.ones(3), set()
+    log = Log(np.array([0, 3]), whole, whole, whole, whole, real, whole, real)
+    for state in ([0, 1, 2], [0, 1, None], [0, 1, 2**64], [0, 1, 0.5], ["0", 1, 2]):
+        with pytest.raises(InvalidInput, match="must be a numpy array, not a list") as refused:
+            _cut(log._replace(state=state), 5)
+        said.add(str(refused.value))
+    assert len(said) == 1

@@ -17,14 +17,14 @@ import pyarrow.parquet
 import pytest
 
 from tacit.cli import main as command
-from tacit.logs import charging, reading, run
+from tacit.logs import budget, offline, reading
 from tacit.logs.mapping import read_mapping
 from tacit.logs.reading import open_log
 from tacit.logs.screen import MARK
 from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.ledger import verify
 from tacit.statistics.base import Relation
-from tacit.statistics.logged import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
+from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
 from tacit.trajectory import Log
 
 TASK = """
@@ -66,6 +66,7 @@ WRITTEN: dict[str, list[bytes]] = {"absent": []}
 WRITTEN["usual"] = [",".join(USUAL).encode(), ",".join((*USUAL[:2], "2", *USUAL[3:])).encode()]
 WRITTEN["many"] = WRITTEN["usual"] * 30
 WRITTEN["too few and too many cells"] = [b"x", b"x,1,1", WRITTEN["usual"][0] + b",1,2,3"]
+WRITTEN["too few cells and no letters"] = [b"x,\xff", b"\xff" * 30, b"x,1,1,\xff,40"]
 WRITTEN["no person"] = [b"," + WRITTEN["usual"][0].partition(b",")[2]]
 for _name, _cell in [(text, text.encode()) for text in HOSTILE] + [
     (f"bytes {i}", cell) for i, cell in enumerate(HOSTILE_BYTES)
@@ -105,7 +106,7 @@ def in_parquet(rows: list[dict[str, object]], others: bool, path: Path) -> Path:
     return path
 
 
-class Recorded(run.SecureNoise):
+class Recorded(offline.SecureNoise):
     """The same noise in every release."""
 
     def fill(self, law, out) -> None:
@@ -120,8 +121,8 @@ def nothing_but_noise(monkeypatch) -> None:
         "absorb_sums",
         lambda self, secret, total, *rest: absorb(self, secret, 0 * total, *rest),
     )
-    monkeypatch.setattr(run, "SecureNoise", Recorded)
-    monkeypatch.setattr(charging, "_now", lambda: "then")
+    monkeypatch.setattr(offline, "SecureNoise", Recorded)
+    monkeypatch.setattr(budget, "_now", lambda: "then")
 
 
 KEPT = ("task.toml", "policy.json")
@@ -132,7 +133,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     """A mapping and a policy that fits it."""
     (tmp_path / "task.toml").write_text(TASK)
     log = in_csv(WRITTEN["usual"], True, tmp_path / "log")
-    run.offline(log, tmp_path / "task.toml", epsilon=1.0, noise="simulated").policy.save(
+    offline.offline(log, tmp_path / "task.toml", epsilon=1.0, noise="simulated").policy.save(
         tmp_path / "policy.json"
     )
     log.unlink()
@@ -277,8 +278,8 @@ def test_a_log_in_memory_shows_nothing_of_one_person(folder, weights, nothing_bu
 
     def made(log: Log) -> object:
         if weights:
-            return run.evaluate(log, policy, mapped, epsilon=1.0, ledger="made_up.ledger")
-        return run.offline(log, mapped, epsilon=1.0, ledger="made_up.ledger")
+            return offline.evaluate(log, policy, mapped, epsilon=1.0, ledger="made_up.ledger")
+        return offline.offline(log, mapped, epsilon=1.0, ledger="made_up.ledger")
 
     found = [called(lambda log=log: made(log), folder, folder) for log in in_memory()]
     assert len(found[0]["files"]) == 3 and found[0]["said"][0] != "refused"
@@ -294,7 +295,9 @@ def test_what_refuses_a_log_is_its_form(folder, nothing_but_noise) -> None:
         for life in cut.values():
             log = in_csv(life, others, folder / "log")
             log.write_bytes(log.read_bytes().replace(b"person", b"persom", 1))
-            one = called(lambda log=log: run.offline(log, "task.toml", epsilon=1.0), folder, log)
+            one = called(
+                lambda log=log: offline.offline(log, "task.toml", epsilon=1.0), folder, log
+            )
             assert not one["files"]
             said.add(one["said"])
         assert len(said) == 1 and "no column 'person'" in said.pop()[1]
@@ -309,16 +312,16 @@ def test_a_row_is_read_only_when_all_is_charged(folder, monkeypatch) -> None:
         yield from csv(*given)
         raise MemoryError
 
-    monkeypatch.setattr(charging, "_now", lambda: "then")
+    monkeypatch.setattr(budget, "_now", lambda: "then")
     monkeypatch.setattr(reading, "_csv", first_charged)
     with pytest.raises(MemoryError):
-        run.offline(log, "task.toml", epsilon=1.0, ledger="made up.ledger")
+        offline.offline(log, "task.toml", epsilon=1.0, ledger="made up.ledger")
     assert verify("made up.ledger").summary["spent"]["mu_squared"] > 0
 
 
 def test_a_file_that_breaks_off_is_released_as_far_as_it_was_read(folder, monkeypatch) -> None:
     log, encoded = in_csv(WRITTEN["usual"], True, folder / "log"), reading.encoded
-    whole = run.offline(log, "task.toml", epsilon=1.0)
+    whole = offline.offline(log, "task.toml", epsilon=1.0)
     pieces = iter((False, True))
 
     def breaks(batch, *rest):
@@ -330,6 +333,6 @@ def test_a_file_that_breaks_off_is_released_as_far_as_it_was_read(folder, monkey
     csv = reading._csv
     monkeypatch.setattr(reading, "_csv", twice)
     monkeypatch.setattr(reading, "encoded", breaks)
-    made = run.offline(log, "task.toml", epsilon=1.0)
+    made = offline.offline(log, "task.toml", epsilon=1.0)
     assert made.told.kept == whole.told.kept > 0 and made.told.stopped == "RuntimeError"
     assert "calm" not in "".join(made.told._totals(made.mapped))

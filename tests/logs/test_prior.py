@@ -14,21 +14,21 @@ from contracts.planner import PlannerContract
 from logs.worlds import chain, garnet, mapping, queue, survival, towards_best, uniform
 from tacit.agents import Agent, make_agent
 from tacit.cli.main import app
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
+from tacit.learner import BoundAgent
+from tacit.logs.files import save
 from tacit.logs.mapping import make_mapping
+from tacit.logs.offline import OfflineResult, offline
 from tacit.logs.prior import Prior
-from tacit.logs.run import OfflineResult, offline
 from tacit.logs.simulated import simulate_log
-from tacit.logs.storing import save
-from tacit.planners.prior import PriorPlanner, tried
+from tacit.planners.warm_start import PriorPlanner, tried
 from tacit.privacy.joint.batched import GaussianLaw
-from tacit.privacy.joint.merged import Merged
+from tacit.privacy.joint.merged_release import Merged
 from tacit.problems import Problem, TabularMDP
 from tacit.release import Release
 from tacit.simulation import simulate
-from tacit.task import Task
+from tacit.task.task import Task
 
 JOINT = make_agent("tacit-joint", epsilon=1.0)
 

@@ -9,14 +9,14 @@ import pytest
 from logs.worlds import chain, mapping, uniform
 from tacit.errors import InvalidInput
 from tacit.logs.agents import TacitOffline
-from tacit.logs.charging import Account
+from tacit.logs.budget import Account
+from tacit.logs.files import VALUES, save
 from tacit.logs.mapping import Mapped
-from tacit.logs.run import offline, released
+from tacit.logs.offline import offline, released
 from tacit.logs.simulated import simulate_log
-from tacit.logs.storing import VALUES, save
 from tacit.privacy.noise import SimulatedNoise
-from tacit.report.log_page import render_page
 from tacit.trajectory import Log
+from tacit_lab.report.log_page import render_page
 
 SEEDS = 250
 

@@ -16,13 +16,13 @@ from logs.worlds import chain, mapping, uniform
 from tacit.errors import InvalidInput
 from tacit.logs import reading
 from tacit.logs.mapping import Mapped, make_mapping
+from tacit.logs.offline import ASSUMES, EPISODES, offline
 from tacit.logs.prior import Prior
 from tacit.logs.reading import open_log
-from tacit.logs.run import ASSUMES, EPISODES, offline
-from tacit.logs.screen import MARK
+from tacit.logs.screen import MARK, Exact
 from tacit.logs.simulated import simulate_log, write_log
-from tacit.report.log_page import render_page
-from tacit.statistics.logged import LoggedVisits
+from tacit.statistics.log_sums import LoggedVisits
+from tacit_lab.report.log_page import COUNTED, render_page
 
 RAW = {
     "data": {"name": "raw"},
@@ -280,6 +280,28 @@ def test_a_minari_data_set_is_a_log(episodes) -> None:
     assert kept(found) == [[0, 1], [0, 1], [1, 0], [1, 3]]
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"observations": np.array([0, 1])},
+        {"observations": np.array([0, "x", {}], dtype=object)},
+        {"rewards": np.array([0.0])},
+        {"actions": np.array([[1], [0]])},
+        {"terminations": np.zeros(5, dtype=bool)},
+    ],
+    ids=str,
+)
+def test_an_episode_of_another_form_keeps_no_other_from_being_read(episodes, wrong) -> None:
+    held = sys.modules["minari"].load_dataset("any")
+    (one,) = held.iterate_episodes()
+    alone = open_log("minari:any", episodes).read()
+    other = SimpleNamespace(**{**vars(one), "id": 3, **wrong})
+    held.iterate_episodes = lambda: iter([other, one])
+    log, exact = open_log("minari:any", episodes).read()
+    assert kept(log) == kept(alone.log) and not exact.stopped
+    assert exact.left["are an episode of another form"] == 1
+
+
 def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> None:
     """Nobody knows whose its episodes are; a log with persons is covered over all of theirs."""
     result = offline("minari:any", episodes, epsilon=1.0, noise="simulated")
@@ -293,11 +315,13 @@ def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> 
         assert "all their" not in text and "same way in all of" not in text
     assert "for each episode alone" in page and EPISODES in page
     assert " episodes (a noisy number)" in page
+    assert COUNTED[True] in page and COUNTED[False] not in page
     rows = open_log("minari:any", episodes).read().log
     named = offline(rows, episodes, epsilon=1.0, noise="simulated")
     assert named.guarantee.unit == "user" and named.guarantee.assumptions == ASSUMES
     assert "for each person over all their episodes" in (said := render_page(named))
     assert " people (a noisy number)" in said
+    assert COUNTED[False] in said and COUNTED[True] not in said
     online = dataclasses.replace(named.guarantee, participations=1, rule=None)
     for made, whom in ((result, "participation"), (named, "user")):
         (both,) = Prior.of(made).stated(online).also
@@ -406,6 +430,35 @@ def test_a_row_longer_than_a_piece_keeps_no_other_from_being_read(tmp_path, monk
     assert exact.left["have too many or too few cells"] == 2
 
 
+ODD = b'\n \r \r\n , "" """ \x00 \xff a \xef\xbb\xbf'.split(b" ")
+
+
+def test_what_is_read_of_a_row_does_not_depend_on_where_it_lies(tmp_path, monkeypatch) -> None:
+    """Lines that are none and rows with anything in quotes, wherever a piece ends."""
+    rng, names = np.random.default_rng(0), b"who,stay,day,score,mood,age,did\n"
+
+    def line(k: int) -> bytes:
+        inside = b"".join(ODD[i] for i in rng.integers(len(ODD), size=rng.integers(1, 30)))
+        quoted = b'"' + inside.replace(b'"', b'""') + b'"'
+        none = b",".join([quoted] * int(rng.integers(1, 7))) + b"\n"
+        return none if k % 5 == 4 else b"%d,1,1,3,%s,20,rest\r\n" % (k, quoted)
+
+    lines = [line(k) for k in range(60)]
+    (tmp_path / "log.csv").write_bytes(names + b"".join(lines))
+    pieces = []
+    for block in (8 << 20, *range(3, 400, 7)):
+        monkeypatch.setattr(reading, "BLOCK", block)
+        exact = Exact()
+        found = pa.Table.from_batches(reading._csv(tmp_path / "log.csv", raw(), exact))
+        pieces.append((found.to_pydict(), exact))
+    assert all(piece == pieces[0] for piece in pieces)
+    assert pieces[0][0]["who"] == [b"%d" % k for k in range(60) if k % 5 != 4]
+    moods = [text for k, text in enumerate(lines) if k % 5 != 4]
+    for mood, text in zip(pieces[0][0]["mood"], moods, strict=True):
+        assert b'"' + (mood or b"").replace(b'"', b'""') + b'"' in text
+    assert pieces[0][1].rows == pieces[0][1].left["have too many or too few cells"] == 12
+
+
 @pytest.mark.parametrize("first", ["a,1,1,calm", "who;stay;day;mood", "x" * 200_000, "", '"who'])
 def test_a_first_line_that_names_no_columns_is_not_quoted(tmp_path, first) -> None:
     (tmp_path / "log.csv").write_text(f"{first}\nb,1,1,tense\n")
@@ -443,6 +496,25 @@ def test_values_that_are_all_missing_have_no_type_and_are_read(tmp_path) -> None
     nobody = table(day=[1, 2]) | {"who": pa.nulls(2)}
     pyarrow.parquet.write_table(pa.table(nobody), tmp_path / "parts" / "0.parquet")
     assert open_log(tmp_path / "parts", raw()).read().exact.left["have no person"] == 2
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        pa.array(["", None, "a"]),
+        pa.array(["", None, "a"]).dictionary_encode(),
+        pa.array([b"", None, b"a"]),
+        pa.array([np.nan, None, 1.0], pa.float32()),
+        pa.array([np.nan, None, 1.0]),
+    ],
+    ids=lambda who: str(who.type),
+)
+def test_rows_whose_person_is_empty_or_no_number_are_nobodys(tmp_path, who) -> None:
+    """Taken for one person, somebody without a key would move that one, and miss beside it."""
+    made = table(day=[1, 1, 1]) | {"who": who}
+    pyarrow.parquet.write_table(pa.table(made), tmp_path / "log.parquet")
+    _, exact = open_log(tmp_path / "log.parquet", raw()).read()
+    assert exact.left["have no person"] == 2 and exact.people == exact.kept == 1
 
 
 def test_the_holder_is_told_what_does_not_fit_and_what_to_do(tmp_path) -> None:

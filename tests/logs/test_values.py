@@ -13,7 +13,7 @@ from logs.worlds import (
     towards_best,
     uniform,
 )
-from tacit.logs.run import evaluate, offline
+from tacit.logs.offline import evaluate, offline
 from tacit.logs.simulated import simulate_log
 from tacit.planners.apvi import on_simplex
 
@@ -110,7 +110,7 @@ def test_pairs_that_nobody_saw_widen_the_interval_and_are_not_chosen() -> None:
     problem = chain(4, 5)
     never = np.zeros((5, 4, 2))
     never[..., 0] = 1.0
-    from tacit.policy import StochasticPolicy
+    from tacit.policies.tabular import StochasticPolicy
 
     log = simulate_log(problem, StochasticPolicy(never), 50_000, np.random.default_rng(0))
     made = offline(log, mapping(problem), epsilon=4.0, noise="simulated")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tacit.logs.mapping import Mapped, make_mapping
-from tacit.policy import StochasticPolicy, uniform_policy
+from tacit.policies.tabular import StochasticPolicy, uniform_policy
 from tacit.problems import TabularMDP
 
 

@@ -18,15 +18,15 @@ from tacit.agents import (
     LsviUCBPlusPlus,
     TacitLinear,
 )
-from tacit.driver import BoundAgent, drive
-from tacit.kernels.lsvi import log_determinants, stretched
+from tacit.kernels.public.lsvi import log_determinants, stretched
+from tacit.learner import BoundAgent, drive
 from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner, Switching, raised
 from tacit.planners.ridge import RidgePlanner, noise_edge, ridge, unpacked
 from tacit.privacy import Query, Secret
 from tacit.problems import Problem, make_problem
 from tacit.publication import Publication
 from tacit.release import NoNoise, Release
-from tacit.task import feature_table
+from tacit.task.task import feature_table
 
 
 class Restoring(Poisoner):

@@ -9,8 +9,8 @@ import pytest
 
 from contracts.planner import PlannerContract
 from tacit.agents import Agent, make_agent
-from tacit.driver import BoundAgent
-from tacit.kernels import lq
+from tacit.kernels.public import lq
+from tacit.learner import BoundAgent
 from tacit.planners.base import Ask, Streams
 from tacit.planners.lq_model import linear_task
 from tacit.planners.ofu import (
@@ -27,7 +27,7 @@ from tacit.privacy.joint.counted import CountedSums
 from tacit.problems import LQSystem, Problem, make_problem
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 def plant(drift: float) -> LQSystem:

@@ -9,8 +9,8 @@ import pytest
 from contracts.planner import PlannerContract
 from contracts.privatizer import no_questions, streams
 from tacit.agents import OBI, PSRL, Agent, LdpOBI, LdpPSRL, Optimal, TacitLocal, UcbVI, Uniform
-from tacit.driver import drive
-from tacit.kernels.questions import WEIGHT_STEPS
+from tacit.kernels.public.questions import WEIGHT_STEPS
+from tacit.learner import drive
 from tacit.planners.obi import ObiPlanner, UcbViPlanner
 from tacit.planners.posterior import PosteriorPlanner
 from tacit.planners.references import OptimalPlanner, UniformPlanner

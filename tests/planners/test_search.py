@@ -22,10 +22,10 @@ from tacit.planners.search import (
 )
 from tacit.privacy.finite.sliding import best_sliding
 from tacit.problems import Problem
-from tacit.problems.classic import cart_pole, pendulum
+from tacit.problems.classic_control import cart_pole, pendulum
 from tacit.problems.episodic import CompiledEpisodes
 from tacit.release import NoNoise, Release
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 def heavy_pole() -> CompiledEpisodes:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from tacit.errors import InvalidInput
-from tacit.kernels.noise import fill_bounded
+from tacit.kernels.raw.noise import fill_bounded
 from tacit.privacy.bounded import (
     VARIANCE,
     bounded_delta,

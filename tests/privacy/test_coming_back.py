@@ -10,17 +10,17 @@ import tacit
 from tacit import Participation
 from tacit.agents.base import Agent
 from tacit.arrays import IntArray
-from tacit.auditing.pairs import aimed_at
-from tacit.driver import Learner
+from tacit.auditing.neighbours import aimed_at
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
+from tacit.learner import Learner
 from tacit.privacy.noise import GridLaw, SimulatedNoise
-from tacit.simulation import saving
+from tacit.simulation import resume
 from tacit.simulation.api import bind_to, new_run
 from tacit.simulation.attendance import LAWS, Attendance, attend
-from tacit.simulation.free_riders import FreeRiderRun
-from tacit.simulation.runs import Run
-from tacit.simulation.streams import planner_streams
+from tacit.simulation.runs.base import Run
+from tacit.simulation.runs.uncounted import FreeRiderRun
+from tacit.streams import planner_streams
 from tacit.trajectory import Trajectory
 
 TABLE = tacit.problem("river-swim", states=4, horizon=6)
@@ -153,11 +153,11 @@ def test_a_run_goes_on_as_if_it_had_never_stopped(name: str, tmp_path: Any) -> N
     stops = (0, 1, 9, 18) if name == "local" else (0, 1, 23, 90, 91)  # then all were counted
     for upto in stops:
         run.advance(upto - done)
-        kept = saving.Progress(tmp_path, {})
-        kept.save(3, saving.state(run))
+        kept = resume.Progress(tmp_path, {})
+        kept.save(3, resume.state(run))
         done, run, arrays = upto, made(RULES[name]), kept.load(3)
         assert arrays is not None
-        saving.restore(run, arrays)
+        resume.restore(run, arrays)
     run.advance(USERS - done)
     run.conclude()
     assert equal(run, whole)
@@ -166,8 +166,8 @@ def test_a_run_goes_on_as_if_it_had_never_stopped(name: str, tmp_path: Any) -> N
 def test_what_is_kept_is_the_memory_to_the_last_bit() -> None:
     one, other = made(RULES["period"]), made(RULES["period"])
     one.advance(90)
-    state = {name: np.array(array) for name, array in saving.state(one).items()}
-    saving.restore(other, state)
+    state = {name: np.array(array) for name, array in resume.state(one).items()}
+    resume.restore(other, state)
     assert one.learner is not None and other.learner is not None
     assert one.learner.memory is not None and other.learner.memory is not None
     assert one.learner.memory.taught.any() and one.period[0] > 0

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
-from tacit.participation import Participation
 from tacit.privacy import Guarantee, composition
 from tacit.privacy.accounting import gaussian_delta, gaussian_epsilon, mixed_delta
+from tacit.privacy.comparison import compare_statements, read_statement
 from tacit.privacy.forms import FORMS, form, unfilled
 from tacit.privacy.sentences import at_most
-from tacit.privacy.statements import compare_statements, read_statement
+from tacit.task.participation import Participation
 
 
 def made(**fields: Any) -> Guarantee:

@@ -7,7 +7,7 @@ from scipy import stats
 from contracts.replay import ReplayNoise
 from contracts.sampler import misfits
 from tacit.errors import InvalidInput
-from tacit.kernels.noise import draw_bounded
+from tacit.kernels.raw.noise import draw_bounded
 from tacit.privacy import GridLaw, SecureNoise, Silence, SimulatedNoise
 from tacit.privacy.finite.bits import UnaryEncoding
 from tacit.privacy.finite.subset import KaryResponse

@@ -14,16 +14,16 @@ import tacit
 from tacit import Participation
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
-from tacit.participation import LONGEST
 from tacit.privacy.accounting import gaussian_mu
+from tacit.privacy.comparison import compare_statements, implies
 from tacit.privacy.counters import strategy
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.counted import CountedSums
-from tacit.privacy.statements import compare_statements, implies
 from tacit.statistics import Relation
 from tacit.statistics.first_visits import FirstVisits
-from tacit.task import Task
-from tacit.timing import DAY
+from tacit.task.participation import LONGEST
+from tacit.task.task import Task
+from tacit.util.durations import DAY
 
 MONTH = "30d"
 TABLE = tacit.problem("river-swim", states=4, horizon=6)

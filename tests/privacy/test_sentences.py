@@ -16,7 +16,7 @@ from tacit.agents import agents
 from tacit.privacy import Guarantee
 from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
 from tacit.privacy.sentences import at_most, brief, consent, meaning, statement
-from tacit.problems.classic import cart_pole
+from tacit.problems.classic_control import cart_pole
 
 mpmath.mp.dps = 60
 PURE = Guarantee("local", 1.0, 0.0, "randomized response", "exact")

@@ -14,7 +14,7 @@ import tacit
 from patience import PATIENCE
 from tacit.problems import problems
 from tacit.problems.catalogue import register
-from tacit.problems.environments import TabularEnv
+from tacit.problems.gymnasium.export import TabularEnv
 
 MADE = {entry.name: tacit.problem(entry.name) for entry in problems}
 NAMES = [
@@ -192,7 +192,7 @@ def test_frequencies_do_not_match_other_tables(sampled):
         "import gymnasium, tacit; env = gymnasium.make('tacit/river-swim-v0')",
         "import tacit, gymnasium; env = gymnasium.make('tacit/river-swim-v0')",
         "import gymnasium; env = gymnasium.make('tacit:tacit/river-swim-v0')",
-        "import tacit.problems.environments\n"
+        "import tacit.problems.gymnasium.export\n"
         "import gymnasium; env = gymnasium.make('tacit/river-swim-v0')",
     ],
     ids=["gymnasium first", "tacit first", "by module name", "by way of the environments"],

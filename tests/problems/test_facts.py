@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 import tacit
 from tacit import InvalidInput
 from tacit.agents import make_agent
-from tacit.driver import drive
+from tacit.learner import drive
 from tacit.planners.base import MANY_STATES
-from tacit.policy import StochasticPolicy, TabularPolicy, check_allowed
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy, check_allowed
 from tacit.privacy import SimulatedNoise
 from tacit.problems.tabular import TabularMDP
-from tacit.simulation.streams import planner_streams
 from tacit.statistics.counts import JointCounts, VisitCounts
+from tacit.streams import planner_streams
 from tacit.trajectory import Trajectory
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -359,7 +359,7 @@ def test_flags_may_be_plain_lists():
 def test_a_task_checks_what_it_is_told(known, message):
     sizes = {"states": 2, "actions": 2}
     with pytest.raises(InvalidInput, match=re.escape(message)):
-        tacit.task.Task("tabular", 3, sizes, True, 10, known=known)
+        tacit.task.task.Task("tabular", 3, sizes, True, 10, known=known)
 
 
 def test_policies_that_play_what_is_forbidden_are_refused():

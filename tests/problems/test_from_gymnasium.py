@@ -6,7 +6,7 @@ import pytest
 
 import tacit
 from tacit import InvalidInput
-from tacit.policy import TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 
 
 def backward(table, horizon, choose):

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.problems import LinearMDP
-from tacit.task import feature_table
+from tacit.task.task import feature_table
 
 
 def test_synthetic_linear_has_the_published_facts() -> None:
@@ -31,7 +31,7 @@ def test_synthetic_linear_has_the_published_facts() -> None:
 
 def test_with_the_reward_revealed_ignoring_all_data_is_optimal() -> None:
     problem = tacit.problem("synthetic-linear")
-    greedy = tacit.policy.TabularPolicy(problem.R.argmax(axis=2))
+    greedy = tacit.policies.tabular.TabularPolicy(problem.R.argmax(axis=2))
     assert problem.value(greedy) == pytest.approx(problem.optimal_value())
 
 

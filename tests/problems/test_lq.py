@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.policy import LinearPolicy, TabularPolicy
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.problems import LQSystem, make_problem
 
 GOLDEN = {

@@ -7,9 +7,9 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.features import known_rewards, reward_features, transition_features, value_caps
-from tacit.policy import TabularPolicy, uniform_policy
+from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.problems import LinearMixtureMDP
+from tacit.task.features import known_rewards, reward_features, transition_features, value_caps
 
 
 @pytest.mark.parametrize("states", [10, 100])

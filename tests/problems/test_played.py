@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.policy import TabularPolicy
-from tacit.problems.from_environment import _numbered, played_environment
+from tacit.policies.tabular import TabularPolicy
+from tacit.problems.gymnasium.environments import _numbered, played_environment
 from tacit.problems.played import Played, reward_range
 
 RNG = np.random.default_rng

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.kernels import worlds
-from tacit.problems.classic import CLASSIC, linear_episodes, pendulum, table_episodes
+from tacit.kernels.raw import classic_control
+from tacit.problems.classic_control import CLASSIC, linear_episodes, pendulum, table_episodes
 from tacit.problems.episodic import CompiledEpisodes
 from tacit.problems.lq import random_lq
 from tacit.problems.tabular import TabularMDP
@@ -19,9 +19,9 @@ def returned(problem: CompiledEpisodes, act, key: int) -> float:
     """What one episode returns to somebody who sees the true state."""
     world, total = problem.world, 0.0
     s, spare = np.empty(world.states), np.empty(5 * world.states)
-    worlds.start(world, key, s)
+    classic_control.start(world, key, s)
     for h in range(world.horizon):
-        reward, done = worlds.step(world, key, h, s, np.atleast_1d(act(s, h)), spare)
+        reward, done = classic_control.step(world, key, h, s, np.atleast_1d(act(s, h)), spare)
         total += reward
         if done:
             break

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import InvalidInput, TabularMDP
-from tacit.policy import StochasticPolicy, TabularPolicy, uniform_policy
-from tacit.task import Task
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy, uniform_policy
+from tacit.task.task import Task
 
 P2 = np.array([[[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.25, 0.75]]])  # S = A = 2
 R2 = np.array([[0.0, 0.25], [1.0, 0.5]])

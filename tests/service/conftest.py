@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
 
 LOCAL = """
 [task]

@@ -5,14 +5,14 @@ from dataclasses import asdict
 
 import numpy as np
 
-from tacit import wire
 from tacit.privacy.noise import SimulatedNoise
 from tacit.publication import Publication
-from tacit.rules import rules_hash
-from tacit.service.answers import IncomingReport
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
 from tacit.trajectory import Trajectory
+from tacit.wire import documents, messages
+from tacit.wire.report_rules import rules_hash
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.responses import IncomingReport
 
 
 def sent(report: IncomingReport) -> dict[str, object]:
@@ -26,7 +26,7 @@ def local_reports(
     """Reports that honest devices could have sent under the newest version."""
     deployment = collector.deployment
     body = json.loads(collector.policy().body)
-    publication = wire.publication_from_json(body, deployment.task, deployment.task_id)
+    publication = documents.publication_from_json(body, deployment.task, deployment.task_id)
     return [report_under(deployment, publication, rng) for _ in range(count)]
 
 
@@ -39,7 +39,7 @@ def report_under(
     """The same under a given publication; noise is simulated, which the wire cannot tell."""
     H, sizes = deployment.task.horizon, deployment.task.sizes
     identity = identity or rng.bytes(16).hex()
-    coin = wire.coin(deployment.task_id, identity)
+    coin = messages.coin(deployment.task_id, identity)
     trajectory = Trajectory(
         rng.integers(0, sizes["states"], H + 1),
         rng.integers(0, sizes["actions"], H),
@@ -48,11 +48,11 @@ def report_under(
     bound = deployment.bound
     contribution = np.zeros(bound.statistic.layout.size, dtype=np.int64)
     bound.statistic.contribute(trajectory, publication, coin, contribution)
-    message = wire.device_message(bound, contribution, publication, coin, SimulatedNoise(rng))
+    message = messages.device_message(bound, contribution, publication, coin, SimulatedNoise(rng))
     return IncomingReport(
         identity,
         publication.version,
-        wire.pack_message(message),
+        messages.pack_message(message),
         rules=rules_hash(deployment.rules),
     )
 
@@ -67,7 +67,7 @@ def trajectories(
         IncomingReport(
             rng.bytes(16).hex(),
             version,
-            wire.pack_trajectory(
+            messages.pack_trajectory(
                 Trajectory(
                     rng.integers(0, task.sizes["states"], H + 1),
                     rng.integers(0, task.sizes["actions"], H),

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from service.devices import report_under, trajectories
-from tacit import wire
-from tacit.service.answers import IncomingReport, Token
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
 from tacit.statistics.base import Memory
 from tacit.trajectory import together
+from tacit.wire import messages
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.responses import IncomingReport, Token
 
 LIFETIME = """
 [task]
@@ -95,7 +95,7 @@ def report_of(
     """The one report of a person in a period (local model)."""
     assert token.seat is not None
     publication = collector.billboard.publication(collector.policy().version)
-    name = wire.assigned_id(token.seat, period)
+    name = messages.assigned_id(token.seat, period)
     return report_under(collector.deployment, publication, rng, name)
 
 
@@ -110,10 +110,10 @@ class Reference:
     def add(self, report: IncomingReport, person: int) -> None:
         """One participation of a person."""
         deployment = self.collector.deployment
-        life = wire.unpack_trajectory(report.message, deployment.task.horizon)
+        life = messages.unpack_trajectory(report.message, deployment.task.horizon)
         publication = self.collector.billboard.publication(report.version)
         memory = self.memories.setdefault(person, self.statistic.memory(1))
-        coin = np.array([wire.coin(deployment.task_id, report.id)])
+        coin = np.array([messages.coin(deployment.task_id, report.id)])
         nobody = np.zeros(1, dtype=np.int64)
         self.statistic.add_people(together([life]), publication, coin, nobody, memory, self.total)
 

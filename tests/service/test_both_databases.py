@@ -24,13 +24,13 @@ from service.returning import (
     sums,
     write,
 )
-from tacit import wire
-from tacit.service import schema
-from tacit.service import store as db
-from tacit.service.answers import Refused, Unavailable
-from tacit.service.collector import Collector
-from tacit.service.periods import Periods
-from tacit.service.planning import LEASE_SECONDS, PlannerLoop
+from tacit.wire import documents
+from tacit_service.collector import Collector
+from tacit_service.modes.periods import Periods
+from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
+from tacit_service.responses import Refused, Unavailable
+from tacit_service.storage import database as db
+from tacit_service.storage import schema
 
 
 def send(collector, reports, token=None):
@@ -60,14 +60,14 @@ def test_another_task_is_refused(deploy, opened, database) -> None:
         Collector.open(deploy(users=401, more=database or 'database = "sqlite:///one.db"'))
 
 
-@pytest.mark.parametrize("form", wire.TERMS_FORMS)
+@pytest.mark.parametrize("form", documents.TERMS_FORMS)
 def test_a_task_whose_devices_told_ends_apart_is_refused(
     deploy, opened, database, monkeypatch, form
 ) -> None:
     """Old answers and new ones are numbered otherwise, and must not be added up."""
     text = LOCAL.replace("horizon = 4", "horizon = 4\nterminal = [2]")
     with monkeypatch.context() as before:
-        before.setattr(wire, "terms_forms", lambda _: (form,))
+        before.setattr(documents, "terms_forms", lambda _: (form,))
         opened(deploy(text, more=database or 'database = "sqlite:///ends.db"'))
     with pytest.raises(Refused, match="begun when devices told terminal states apart"):
         Collector.open(deploy(text, more=database or 'database = "sqlite:///ends.db"'))

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from patience import PATIENCE
-from tacit import wire
-from tacit.policy import TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
-from tacit.rules import rules_hash
-from tacit.service.backup import backup
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.people import KEY, PREFIX
-from tacit.service.store import Store
-from tacit.service.vault import Vault
 from tacit.trajectory import Trajectory, together
+from tacit.wire import messages
+from tacit.wire.report_rules import rules_hash
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.modes.memory import KEY, PREFIX
+from tacit_service.storage.backup import backup
+from tacit_service.storage.database import Store
+from tacit_service.storage.vault import Vault
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "service"))
 from running import Postgres, Service, free_port  # noqa: E402
@@ -59,7 +59,7 @@ port = {port}
 
 def traces(deployment: Deployment, life: Trajectory) -> dict[str, bytes]:
     """Ways in which a trajectory, or the contribution made of it, could show."""
-    message = wire.pack_trajectory(life, 2)
+    message = messages.pack_trajectory(life, 2)
     statistic = deployment.bound.statistic
     out = np.zeros(statistic.layout.size, dtype=np.int64)
     policy = TabularPolicy(np.zeros((2, 3), int))
@@ -121,7 +121,7 @@ def test_what_is_remembered_of_people_is_nowhere_in_clear(
     service.start()
     pages = b""
     try:
-        message = wire.pack_trajectory(life, 9)
+        message = messages.pack_trajectory(life, 9)
         report = {"version": 0, "message": message, "rules": rules_hash(deployment.rules)}
         for k, who in enumerate((token, token, other)):
             answer = httpx.post(
@@ -182,7 +182,7 @@ def test_no_trajectory_is_left_anywhere(
     service.start()
     life = Trajectory([1, 2, 0], [1, 0], [REWARD, 0.0])
     try:
-        message = wire.pack_trajectory(life, 2)
+        message = messages.pack_trajectory(life, 2)
         report = {"version": 0, "message": message, "rules": rules_hash(deployment.rules)}
         reports = [{"id": f"{i:032x}", **report} for i in range(77, 80)]
         answer = httpx.post(

@@ -8,13 +8,13 @@ import pytest
 
 from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, report_under, trajectories
-from tacit import wire
 from tacit.client.terms import read_terms
 from tacit.errors import InvalidInput
-from tacit.learned import load_policy
-from tacit.rules import rules_hash
-from tacit.service.answers import Refused
-from tacit.service.planning import PlannerLoop
+from tacit.learned_policy import load_policy
+from tacit.wire import documents
+from tacit.wire.report_rules import rules_hash
+from tacit_service.planning.loop import PlannerLoop
+from tacit_service.responses import Refused
 
 
 def send(collector, reports):
@@ -58,12 +58,12 @@ def test_what_is_published_is_a_policy_file_that_devices_read(text, deploy, open
     assert learned.task_id == deployment.task_id
     assert learned.save(tmp_path / "again.json").read_bytes() == file.read_bytes()
     terms = read_terms(collector.describe())
-    read = wire.publication_from_json(json.loads(file.read_bytes()), terms.task, terms.task_id)
+    read = documents.publication_from_json(json.loads(file.read_bytes()), terms.task, terms.task_id)
     assert read.policy == learned.policy and read.version == 2
     assert learned.act(0, 0) == read.policy.act(0, 0)
     changed = json.loads(file.read_bytes()) | {"users": 81}
     with pytest.raises(InvalidInput, match="SHA-256"):
-        wire.publication_from_json(changed, terms.task, terms.task_id)
+        documents.publication_from_json(changed, terms.task, terms.task_id)
 
 
 def test_each_report_once(deploy, opened) -> None:

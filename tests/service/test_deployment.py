@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.conftest import JOINT, LOCAL
-from tacit import wire
 from tacit.errors import InvalidInput
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.settings import iso, moment
-from tacit.task import LONGEST
-from tacit.timing import DAY, HOUR, in_words, seconds
+from tacit.task.task import LONGEST
+from tacit.util.durations import DAY, HOUR, in_words, seconds
+from tacit.wire import documents
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.config.sections import iso, moment
 
 GOOD = LOCAL.format(users=400, batch=100, keep="false", more="")
 CURATED = JOINT.format(users=400, batch=100, keep="false", more="")
@@ -142,7 +142,7 @@ reward_range = [-1.0, 3.0]"""
     assert task.end_reward == 0.25 and task.known["initial"].tolist() == [1.0, 0.0, 0.0]
     assert task.returns == (0.5, 2.0) and plain.task.returns == (0.0, 4.0)
     assert task.labels["actions"] == ("rest", "walk")
-    assert wire.task_from_json(made.terms["task"]) == task
+    assert documents.task_from_json(made.terms["task"]) == task
 
 
 def test_a_missing_file_says_how_to_begin(tmp_path: Path) -> None:

@@ -11,15 +11,15 @@ from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, trajectories
 from service.returning import LIFETIME, come, crowd, stepping, write
 from tacit.errors import InvalidInput
-from tacit.service import schema
-from tacit.service.answers import Refused
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.erase import erase
-from tacit.service.people import PREFIX
-from tacit.service.planning import PlannerLoop
-from tacit.service.vault import Vault
-from tacit.service.witness import Witness
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.modes.memory import PREFIX
+from tacit_service.planning.loop import PlannerLoop
+from tacit_service.responses import Refused
+from tacit_service.storage import schema
+from tacit_service.storage.erase import erase
+from tacit_service.storage.vault import Vault
+from tacit_service.storage.witness import Witness
 
 EDITS = {
     "keep_reports in [storage] was false": ("keep_reports = false", "keep_reports = true"),

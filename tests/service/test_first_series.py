@@ -16,10 +16,10 @@ import pytest
 
 from service.devices import local_reports
 from tacit.privacy.charges import GaussianCharge
-from tacit.service.answers import Refused
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.planning import LEASE_SECONDS, PlannerLoop
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
+from tacit_service.responses import Refused
 
 FILE = Path(__file__).with_name("first_series.zip")
 

@@ -12,16 +12,17 @@ import sqlalchemy as sa
 from scipy.stats import chi2
 
 from service.devices import trajectories
-from tacit import wire
 from tacit.errors import InvalidInput
 from tacit.privacy.noise import SecureNoise
-from tacit.service import schema
-from tacit.service.answers import Refused
-from tacit.service.collector import Collector
-from tacit.service.planning import LEASE_SECONDS, PlannerLoop, Planning
-from tacit.service.publishing import Billboard
-from tacit.service.vault import Vault
-from tacit.service.witness import Mark, Witness
+from tacit.wire import messages
+from tacit_service.collector import Collector
+from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
+from tacit_service.planning.publications import Billboard
+from tacit_service.planning.step import Planning
+from tacit_service.responses import Refused
+from tacit_service.storage import schema
+from tacit_service.storage.vault import Vault
+from tacit_service.storage.witness import Mark, Witness
 
 
 def send(collector, reports):
@@ -68,11 +69,11 @@ class Crash(BaseException):
 
 
 POINTS = {
-    "after the charge": ("tacit.service.joint.JointMode._noise", None),
+    "after the charge": ("tacit_service.modes.joint.JointMode._noise", None),
     "after the noise": (Witness, "note"),
     "after the witness": (Planning, "_commit"),
     "inside the last transaction": (Billboard, "put"),
-    "before its commit": ("tacit.service.store.set_progress", None),
+    "before its commit": ("tacit_service.storage.database.set_progress", None),
 }
 
 
@@ -262,7 +263,7 @@ def test_a_witness_that_can_be_restored_with_the_database_is_refused_or_told(
         deploy(silent)
     assert "noise can be drawn twice" in deploy(joint_text).restoring
     monkeypatch.setattr(
-        "tacit.service.deployment._disk", lambda folder: 7 if folder.name == "other" else 1
+        "tacit_service.config.deployment._disk", lambda folder: 7 if folder.name == "other" else 1
     )
     apart = deploy(silent, more='witness = "other/witness"')
     assert "publishes what it published before or nothing" in apart.restoring
@@ -312,7 +313,7 @@ def test_whatever_has_the_right_length_is_accepted_and_clipped(deploy, opened, j
     contribution = np.zeros(bound.statistic.layout.size, dtype=np.int64)
     publication = collector.billboard.history()[0].publication
     for report in reports:
-        trajectory = wire.unpack_trajectory(report.message, H)
+        trajectory = messages.unpack_trajectory(report.message, H)
         bound.statistic.contribute(trajectory, publication, 0, contribution)
         natural = np.linalg.norm(contribution * bound.statistic.layout.units)
         assert natural <= 10 * H  # finite, and nothing near what garbage could be
@@ -357,7 +358,7 @@ def test_the_noise_in_a_release_is_what_the_guarantee_was_computed_from(
     exact = np.zeros(statistic.layout.size, dtype=np.int64)
     one, publication = exact.copy(), collector.billboard.published(0).publication
     for report in reports:
-        trajectory = wire.unpack_trajectory(report.message, H)
+        trajectory = messages.unpack_trajectory(report.message, H)
         statistic.contribute(trajectory, publication, 0, one)
         exact += one
     send(collector, reports)

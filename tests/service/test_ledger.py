@@ -9,9 +9,9 @@ from service.conftest import JOINT, LOCAL
 from tacit.privacy.accounting import DISCRETE
 from tacit.privacy.filter import Budget, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
-from tacit.service.deployment import Deployment
-from tacit.service.ledger import budget, whole_charge
 from tacit.statistics import Relation
+from tacit_service.config.deployment import Deployment
+from tacit_service.storage.ledger import budget, whole_charge
 
 LOCAL = LOCAL.format(users=400, batch=100, keep="false", more="")
 JOINT = JOINT.format(users=400, batch=100, keep="false", more="")

@@ -10,12 +10,13 @@ from service.conftest import LOCAL
 from service.devices import local_reports, report_under
 from tacit.privacy.charges import PureCharge
 from tacit.privacy.filter import BudgetExhausted
-from tacit.service import local, schema
-from tacit.service.answers import Unavailable
-from tacit.service.collector import Collector
-from tacit.service.ledger import DatabaseLedger
-from tacit.service.planning import PlannerLoop
-from tacit.service.store import Store
+from tacit_service.collector import Collector
+from tacit_service.modes import local
+from tacit_service.planning.loop import PlannerLoop
+from tacit_service.responses import Unavailable
+from tacit_service.storage import schema
+from tacit_service.storage.database import Store
+from tacit_service.storage.ledger import DatabaseLedger
 
 
 def send(collector, reports):

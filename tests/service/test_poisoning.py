@@ -7,13 +7,13 @@ import pytest
 
 from service.conftest import LOCAL
 from service.devices import report_under
-from tacit import wire
 from tacit.errors import InvalidInput
 from tacit.privacy import Query, SecureNoise
 from tacit.privacy.base import LocalPrivatizer, Secret
 from tacit.privacy.finite import packing
-from tacit.service import schema
-from tacit.service.dashboard import view
+from tacit.wire import messages as documents
+from tacit_service.dashboard import view
+from tacit_service.storage import schema
 
 ADDITIVE = ("ldp-obi", "ldp-psrl")
 
@@ -27,7 +27,7 @@ def sums(secret: Secret, privatizer) -> np.ndarray:
 def test_f_reports_move_a_sum_by_f_times_the_bound(deploy, opened, name) -> None:
     deployment = deploy(LOCAL.replace('"tacit-local"', f'"{name}"'))
     publication = opened(deployment).billboard.publication(0)
-    privatizer, f = wire.local_privatizer(deployment.bound), 7
+    privatizer, f = documents.local_privatizer(deployment.bound), 7
     worst = privatizer.reach(publication)
     privatizer.inspect(worst, publication, 0)
     for where in (0, len(worst) - 1):
@@ -44,13 +44,13 @@ def test_a_report_about_one_cell_weighs_no_more_than_the_bound(deploy, opened) -
     """Also the heaviest answer of all: every cell marked is refused, or within the bound."""
     deployment, rng = deploy(), np.random.default_rng(1)
     publication = opened(deployment).billboard.publication(0)
-    privatizer = wire.local_privatizer(deployment.bound)
+    privatizer = documents.local_privatizer(deployment.bound)
     taken = 0
     for _ in range(40):
         report = report_under(deployment, publication, rng)
         coin, message = (
-            wire.coin(deployment.task_id, report.id),
-            wire.unpack_message(report.message),
+            documents.coin(deployment.task_id, report.id),
+            documents.unpack_message(report.message),
         )
         for crafted in (message, np.full_like(message, -1), np.full_like(message, 2**62)):
             try:
@@ -67,7 +67,7 @@ def test_f_crafted_reports_count_for_f_times_what_is_stated(deploy, opened) -> N
     """In the release itself, about start states: every mark on one state, or none."""
     deployment, f = deploy(), 9
     publication = opened(deployment).billboard.publication(0)
-    privatizer = wire.local_privatizer(deployment.bound)
+    privatizer = documents.local_privatizer(deployment.bound)
     coin = next(k for k in range(99) if deployment.bound.statistic.question(publication, k)[0] == 0)
     _, kind = deployment.bound.statistic.question(publication, coin)
     oracle = privatizer.oracles[kind]
@@ -90,7 +90,7 @@ def test_f_crafted_reports_count_for_f_times_what_is_stated(deploy, opened) -> N
 @pytest.mark.parametrize("name", ["tacit-local", *ADDITIVE])
 def test_the_dashboard_says_how_far_they_get(deploy, name, ids) -> None:
     deployment = deploy(LOCAL.replace('"tacit-local"', f'"{name}"'), users=5000)
-    weight = wire.local_privatizer(deployment.bound).crafted
+    weight = documents.local_privatizer(deployment.bound).crafted
     said = view.dishonest(deployment, 2000, ids)
     assert said.startswith("20 dishonest reports among 2,000 can move any one released sum")
     shown = [float(n.replace(",", "")) for n in re.findall(r"as (?:\w+ as )?([\d,.]+)", said)]
@@ -100,7 +100,7 @@ def test_the_dashboard_says_how_far_they_get(deploy, name, ids) -> None:
 
 def test_a_mechanism_without_a_bound_is_shown_as_one(deploy, monkeypatch) -> None:
     deployment = deploy(LOCAL, users=5000)
-    privatizer = type(wire.local_privatizer(deployment.bound))
+    privatizer = type(documents.local_privatizer(deployment.bound))
     monkeypatch.setattr(privatizer, "crafted", LocalPrivatizer.crafted)
     assert "states no bound" in view.dishonest(deployment, 2000, "token")
 
@@ -115,9 +115,9 @@ def test_nobody_chooses_the_question_where_everybody_has_a_token(deploy, opened)
     assert collector.describe()["ids"] == "token"
     mine, other = collector.tokens.issue("device", 2)
     token = collector.tokens.authenticate(mine)
-    assert "seat" not in repr(token) and token.seat == wire.seat(mine, task_id)
-    ids = [wire.assigned_id(token.seat, k) for k in range(3)]
-    stolen = wire.assigned_id(wire.seat(other, task_id), 0)
+    assert "seat" not in repr(token) and token.seat == documents.seat(mine, task_id)
+    ids = [documents.assigned_id(token.seat, k) for k in range(3)]
+    stolen = documents.assigned_id(documents.seat(other, task_id), 0)
     named = [None, ids[2], stolen, ids[1], ids[0], ids[1]]
     reports = [report_under(deployment, publication, rng, identity) for identity in named]
     answer = collector.upload(task_id, reports, token)
@@ -130,7 +130,10 @@ def test_nobody_chooses_the_question_where_everybody_has_a_token(deploy, opened)
 def test_assigned_ids_ask_every_question_in_its_share(deploy) -> None:
     """Chi-squared with 3 degrees of freedom, beyond 30 once in 700,000 runs; tokens are fixed."""
     task_id, H, n = deploy(PERSONAL).task_id, 4, 4000
-    coins = [wire.coin(task_id, wire.assigned_id(wire.seat(f"t{k}", task_id), 0)) for k in range(n)]
+    coins = [
+        documents.coin(task_id, documents.assigned_id(documents.seat(f"t{k}", task_id), 0))
+        for k in range(n)
+    ]
     asked = np.bincount(np.array(coins) % H, minlength=H)
     assert ((asked - n / H) ** 2 / (n / H)).sum() < 30
 

@@ -22,23 +22,24 @@ from service.returning import (
     sums,
     write,
 )
-from tacit import wire
 from tacit.errors import InvalidInput
-from tacit.participation import Participation
 from tacit.privacy import sentences
-from tacit.service import schema
-from tacit.service.answers import Refused
-from tacit.service.collector import ANOTHER_PERIOD, Collector
-from tacit.service.dashboard.facts import FactReader
-from tacit.service.dashboard.page import Window, render
-from tacit.service.dashboard.view import build
-from tacit.service.deployment import Deployment
-from tacit.service.http.uploads import ANSWER
-from tacit.service.people import KEY, PREFIX
-from tacit.service.periods import Periods
-from tacit.service.planning import LEASE_SECONDS, PlannerLoop, Planning
-from tacit.service.publishing import Billboard
-from tacit.service.vault import Vault
+from tacit.task.participation import Participation
+from tacit.wire import documents, messages
+from tacit_service.collector import ANOTHER_PERIOD, Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.dashboard.facts import FactReader
+from tacit_service.dashboard.page import Window, render
+from tacit_service.dashboard.view import build
+from tacit_service.http.uploads import ANSWER
+from tacit_service.modes.memory import KEY, PREFIX
+from tacit_service.modes.periods import Periods
+from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
+from tacit_service.planning.publications import Billboard
+from tacit_service.planning.step import Planning
+from tacit_service.responses import Refused
+from tacit_service.storage import schema
+from tacit_service.storage.vault import Vault
 
 DAY = 86400.0
 
@@ -95,7 +96,7 @@ def test_the_agent_decides_what_the_file_leaves_open(tmp_path) -> None:
     assert write(FIRST, tmp_path, agent="ldp-obi").ids == "token"
     split = write(FIRST, tmp_path, rule='teaches = "every"')
     assert split.task.rule is None and split.most_reports == split.task.participations == 30
-    assert wire.task_from_json(joint.terms["task"]) == joint.task
+    assert documents.task_from_json(joint.terms["task"]) == joint.task
 
 
 def test_people_are_told_the_rule(tmp_path, opened) -> None:
@@ -214,7 +215,7 @@ def test_decoys_touch_nothing_and_are_answered_in_the_same_length(tmp_path, open
     (anna,), rng = crowd(collector, 1), np.random.default_rng(1)
     clock.now = 105 * DAY
     report = report_of(collector, rng, anna, 10)
-    decoy = dataclasses.replace(report, id="ab" * 16, rules=wire.DECOY)
+    decoy = dataclasses.replace(report, id="ab" * 16, rules=messages.DECOY)
     task_id = collector.deployment.task_id
     with collector._store.read() as connection:
         before = [connection.execute(sa.select(t)).all() for t in schema.metadata.sorted_tables]
@@ -236,7 +237,7 @@ def test_decoys_touch_nothing_and_are_answered_in_the_same_length(tmp_path, open
 def test_elsewhere_a_decoy_is_a_report_by_other_rules(tmp_path, opened) -> None:
     collector = opened(write(LIFETIME, tmp_path))
     (anna,), rng = crowd(collector, 1), np.random.default_rng(1)
-    decoy = dataclasses.replace(trajectories(collector, rng, 1)[0], rules=wire.DECOY)
+    decoy = dataclasses.replace(trajectories(collector, rng, 1)[0], rules=messages.DECOY)
     assert send(collector, [decoy], anna) == ["invalid"]
 
 

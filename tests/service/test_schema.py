@@ -5,8 +5,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
-from tacit.service import schema
-from tacit.service.migrations.versions import v1, v2
+from tacit_service.storage import schema
+from tacit_service.storage.migrations.versions import v1, v2
 
 VERSION_1 = """
 CREATE TABLE learner ( id SERIAL NOT NULL, data BYTEA NOT NULL, PRIMARY KEY (id) )

@@ -20,18 +20,18 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tacit import wire
 from tacit.grid import GRID
-from tacit.rules import rules_hash
-from tacit.service.answers import IncomingReport, Token
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.local import LocalMode
-from tacit.service.planning import PlannerLoop
-from tacit.service.store import Store
-from tacit.service.vault import Vault
-from tacit.service.witness import Witness
 from tacit.trajectory import Trajectory
+from tacit.wire import messages
+from tacit.wire.report_rules import rules_hash
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.modes.local import LocalMode
+from tacit_service.planning.loop import PlannerLoop
+from tacit_service.responses import IncomingReport, Token
+from tacit_service.storage.database import Store
+from tacit_service.storage.vault import Vault
+from tacit_service.storage.witness import Witness
 
 POPULATION = 60
 OPENS, CLOSES = 1_000.0, 20_000.0
@@ -163,10 +163,10 @@ class Machine(RuleBasedStateMachine):
         if self.mode == "local":
             values = np.zeros(self.deployment.bound.statistic.layout.size, dtype=np.int64)
             values[0] = number
-            message = wire.pack_message(values)
+            message = messages.pack_message(values)
         else:
             life = Trajectory([0, 0, 0], [0, 0], [number / 2**24, 0.0])
-            message = wire.pack_trajectory(life, 2)
+            message = messages.pack_trajectory(life, 2)
         name, made_by = f"{number:016x}{self.next:016x}", rules_hash(self.deployment.rules)
         return IncomingReport(name, version, message, rules=made_by), number
 

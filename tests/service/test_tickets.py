@@ -9,22 +9,22 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from tacit import wire
-from tacit.cli.virtual import Inside
 from tacit.client import Device, NotTaken, TookPart
 from tacit.client import device as device_module
 from tacit.errors import InvalidInput
-from tacit.kernels.scores import search_directions
+from tacit.kernels.public.scores import search_directions
 from tacit.privacy.noise import SecureNoise
 from tacit.privacy.sentences import consent
-from tacit.problems.classic import cart_pole
-from tacit.rules import sliding_of
-from tacit.service.answers import IncomingReport
-from tacit.service.collector import Collector
-from tacit.service.dashboard.facts import FactReader
-from tacit.service.dashboard.page import Window, render
-from tacit.service.dashboard.view import build
-from tacit.service.planning import PlannerLoop
+from tacit.problems.classic_control import cart_pole
+from tacit.wire import messages
+from tacit.wire.report_rules import sliding_of
+from tacit_service.collector import Collector
+from tacit_service.dashboard.facts import FactReader
+from tacit_service.dashboard.page import Window, render
+from tacit_service.dashboard.view import build
+from tacit_service.planning.loop import PlannerLoop
+from tacit_service.rehearsal.in_process import Inside
+from tacit_service.responses import IncomingReport
 
 SEARCH = """
 [task]
@@ -223,7 +223,7 @@ def test_a_report_without_a_ticket_is_not_taken(people) -> None:
     token = next(people.tokens)
     sender = people.collector.tokens.authenticate(token)
     task_id = people.collector.deployment.task_id
-    name = wire.assigned_id(wire.seat(token, task_id), 0)
+    name = messages.assigned_id(messages.seat(token, task_id), 0)
     answer = people.collector.upload(None, [IncomingReport(name, message="AAAAAAAAAAA=")], sender)
     assert [one.outcome for one in answer.outcomes] == ["invalid"]
     assert "no ticket" in answer.outcomes[0].detail

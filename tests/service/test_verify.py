@@ -8,16 +8,16 @@ import sqlalchemy as sa
 
 from service.conftest import JOINT, LOCAL
 from service.devices import local_reports, report_under, trajectories
-from tacit import wire
 from tacit.cli.main import main
-from tacit.driver import Learner
 from tacit.errors import InvalidInput
+from tacit.learner import Learner
 from tacit.privacy.noise import Silence
-from tacit.service import packing, schema
-from tacit.service.joint import kept_name
-from tacit.service.planning import PlannerLoop
-from tacit.service.publishing import body
-from tacit.simulation.streams import planner_streams
+from tacit.streams import planner_streams
+from tacit.wire import documents
+from tacit_service.modes.joint import kept_name
+from tacit_service.planning.loop import PlannerLoop
+from tacit_service.planning.publications import body
+from tacit_service.storage import packing, schema
 
 OBI = LOCAL.replace('"tacit-local"', '"ldp-obi"')
 PSRL = LOCAL.replace('"tacit-local"', '"ldp-psrl"')
@@ -144,8 +144,8 @@ def test_a_report_made_under_another_history_is_refused(deploy, opened, text) ->
         assert PlannerLoop(collector).step()
     first, second = (json.loads(one.policy(version).body) for version in (0, 1))
     assert first["previous"] == one.deployment.task_id
-    assert second["previous"] == wire.publication_hash(first)
-    assert one.policy(1).hash == wire.publication_hash(second) != two.policy(1).hash
+    assert second["previous"] == documents.publication_hash(first)
+    assert one.policy(1).hash == documents.publication_hash(second) != two.policy(1).hash
     outcomes = []
     for name in (one.policy(1).hash, two.policy(1).hash, None):
         (report,) = make(one, rng, 1)

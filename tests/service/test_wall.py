@@ -4,11 +4,11 @@ import ast
 import re
 from pathlib import Path
 
-import tacit.service
+import tacit_service
 
-FOLDER = Path(tacit.service.__file__).parent
+FOLDER = Path(tacit_service.__file__).parent
 RAW = ("tacit.trajectory", "tacit.statistics")
-SECRET = ("tacit.service.vault", "tacit.service.joint")
+SECRET = ("tacit_service.storage.vault", "tacit_service.modes.joint")
 
 
 def imported(path: Path) -> set[str]:
@@ -30,15 +30,21 @@ def users(*modules: str) -> set[str]:
 
 
 def test_only_the_curator_touches_trajectories() -> None:
-    """And its memory of what people have taught."""
-    assert users(*RAW) == {"joint.py", "people.py"}
-    assert users("tacit.service.people") == {"joint.py", "erase.py"}
+    """And its memory of what people have taught; an audit makes people up."""
+    assert users(*RAW) == {"audit.py", "modes/joint.py", "modes/memory.py"}
+    assert users("tacit_service.modes.memory") == {"modes/joint.py", "storage/erase.py"}
 
 
 def test_only_the_collector_reaches_the_curator_and_its_secrets() -> None:
     readers = users(*SECRET)
-    assert readers == {"collector.py", "claim.py", "joint.py", "people.py", "erase.py"}
-    erasing = (FOLDER / "erase.py").read_text()
+    assert readers == {
+        "collector.py",
+        "storage/identity.py",
+        "modes/joint.py",
+        "modes/memory.py",
+        "storage/erase.py",
+    }
+    erasing = (FOLDER / "storage" / "erase.py").read_text()
     assert set(re.findall(r"Vault\.(\w+)", erasing)) == {"names", "delete", "delete_under"}
 
 

@@ -8,11 +8,11 @@ import pytest
 
 import tacit
 from contracts.replay import ReplayNoise
-from tacit.driver import Learner
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
-from tacit.participation import Participation
-from tacit.policy import LinearPolicy, uniform_policy
+from tacit.learner import Learner
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.tabular import uniform_policy
 from tacit.privacy import Query, SimulatedNoise
 from tacit.privacy.counters.fading import Fading
 from tacit.privacy.joint.counted import CountedSums
@@ -20,12 +20,13 @@ from tacit.publication import Publication
 from tacit.simulation.api import new_run
 from tacit.simulation.attendance import LAWS, Attendance, attend
 from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.streams import planner_streams
 from tacit.statistics.base import Relation
 from tacit.statistics.first_visits import FirstVisits
-from tacit.task import Task
-from tacit.timing import DAY
+from tacit.streams import planner_streams
+from tacit.task.participation import Participation
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory, together
+from tacit.util.durations import DAY
 
 PROBLEM = tacit.problem("river-swim", states=3, horizon=6)
 AGENT = tacit.agent("tacit-joint", epsilon=4.0)

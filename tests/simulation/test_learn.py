@@ -125,12 +125,12 @@ def test_rewards_are_clipped_for_the_agent_and_not_for_the_reader() -> None:
 
 def test_the_agent_sees_nothing_but_the_statistic(monkeypatch) -> None:
     """Whatever is written down about returns, the policies stay the same."""
-    from tacit.simulation import runs
+    from tacit.simulation.runs import stepwise
 
     agent = tacit.agent("psrl")
     before = tacit.learn(bandit, agent, 40, **SIZES)
-    real = runs.record
-    monkeypatch.setattr(runs, "record", lambda reward, *score: real(-99.0, *score))
+    real = stepwise.record
+    monkeypatch.setattr(stepwise, "record", lambda reward, *score: real(-99.0, *score))
     after = tacit.learn(bandit, agent, 40, **SIZES)
     assert tables(after) == tables(before) and not np.array_equal(after.reward, before.reward)
 
@@ -289,6 +289,16 @@ def test_runs_that_agree_know_no_more_than_was_tried() -> None:
     result = told(around(9.0, 9.0), [[1.0] * 200] * 2, [[0.0] * 200] * 2)
     low, high = result.tests["difference"]["ci95"]
     assert high - low > 0.1 and f"{low:.3g} to {high:.3g} over runs" in result.tested()
+
+
+def test_what_never_differed_has_no_interval() -> None:
+    """A t interval of equal numbers has no width, and would promise that nothing else can come."""
+    result = told([[9.0] * 200] * 2, around(3.0, 3.1), around(4.0, 4.0))
+    assert result.per_run() == [f"run {k}: 9 in each of 200 test episodes" for k in (0, 1)]
+    level = dataclasses.replace(result, reward=np.tile(9.0 * result.episodes, (2, 1)))
+    assert "(the same in each of 2 runs)" in level.earned() and "interval" not in level.earned()
+    uneven = dataclasses.replace(level, reward=level.reward * np.array([[1.0], [1.1]]))
+    assert "(mean of 2 runs, 95% interval over runs " in uneven.earned()
 
 
 def test_a_run_that_failed_is_named_and_not_hidden_in_a_mean() -> None:

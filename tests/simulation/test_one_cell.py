@@ -15,11 +15,10 @@ from contracts import listed
 from contracts.moments import moments_fit
 from dense import all_pairs
 from tacit.agents import ShuffleOBI, TacitLocal
-from tacit.driver import CappedBatches, drive
-from tacit.kernels.cells import CellSums, estimate_cells
-from tacit.kernels.posterior import NoisyCounts
-from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
-from tacit.pairs import met_places
+from tacit.kernels.public.posterior import NoisyCounts
+from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
+from tacit.kernels.raw.cells import CellSums, estimate_cells
+from tacit.learner import drive
 from tacit.planners.tacit_local import DirectionalPlanner, released_counts
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.finite.bits import UnaryEncoding
@@ -28,10 +27,13 @@ from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 from tacit.privacy.local.cells import weighing
 from tacit.privacy.local.one_cell import OneCell
 from tacit.problems import TabularMDP, make_problem
-from tacit.simulation import one_cell, simulate
-from tacit.simulation.compiled import compiled_run
-from tacit.simulation.one_cell import OneCellRun, _explore
-from tacit.simulation.streams import planner_streams, stream
+from tacit.schedules import CappedBatches
+from tacit.simulation import simulate
+from tacit.simulation.dispatch import compiled_run
+from tacit.simulation.loops import one_cell
+from tacit.simulation.loops.one_cell import OneCellRun, _explore
+from tacit.streams import planner_streams, stream
+from tacit.task.pairs import met_places
 
 S, A, H = 2, 1, 2
 DRAWS = 2000

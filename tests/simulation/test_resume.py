@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -14,12 +13,13 @@ import pytest
 import tacit
 from golden.cases import cases, problem
 from golden.record import FOLDER, recorded
+from patience import until
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
-from tacit.simulation import saving
+from tacit.simulation import resume
 from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.compiled import compiled_run
-from tacit.simulation.runs import StepwiseRun
+from tacit.simulation.dispatch import compiled_run
+from tacit.simulation.runs.stepwise import StepwiseRun
 
 ROOT, USERS = 5, 60
 OTHERS = {
@@ -45,7 +45,7 @@ def made(case, number: int, *, fast: bool):
 
 
 def through_a_file(state, folder):
-    kept = saving.Progress(folder, {})
+    kept = resume.Progress(folder, {})
     kept.save(3, state)
     return kept.load(3)
 
@@ -58,9 +58,9 @@ def test_a_run_goes_on_as_if_it_had_never_stopped(name, tmp_path) -> None:
     done, run = 0, made(CASES[name], 1, fast=True)
     for upto in (0, 1, 23, 59, USERS):
         run.advance(upto - done)
-        done, state = upto, through_a_file(saving.state(run), tmp_path)
+        done, state = upto, through_a_file(resume.state(run), tmp_path)
         run = made(CASES[name], 1, fast=True)
-        saving.restore(run, state)
+        resume.restore(run, state)
     run.conclude()
     assert np.array_equal(run.score.regret, whole.score.regret)
     assert np.array_equal(run.score.reward, whole.score.reward)
@@ -135,10 +135,19 @@ def test_a_damaged_file_is_named(tmp_path) -> None:
 
 
 KILLED = """
-import sys
+import sys, threading
 import tacit
-from tacit.simulation import saving
+from tacit.simulation import resume as saving
 saving.SECONDS = 0.02
+save, saved = saving.Progress.save, set()
+
+def held(self, number, arrays):
+    save(self, number, arrays)
+    if number in saved:
+        threading.Event().wait()  # to be killed, and never at the end before that
+    saved.add(number)
+
+saving.Progress.save = held
 tacit.simulate("river-swim", tacit.agent({agent!r}), {users}, 2, workers=2, resume=sys.argv[1])
 """
 
@@ -149,10 +158,7 @@ def test_a_killed_process_loses_only_what_it_did_last(agent, tmp_path) -> None:
     script = KILLED.format(agent=agent, users=users)
     process = subprocess.Popen([sys.executable, "-c", script, tmp_path], env=os.environ)
     kept = [tmp_path / f"{run}.npz" for run in (0, 1)]
-    deadline = time.monotonic() + 300
-    while not all(file.exists() for file in kept):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: process.poll() is not None or all(file.exists() for file in kept))
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     done = [int(np.load(file)["at"][0]) for file in kept]
@@ -173,5 +179,5 @@ def test_the_folder_holds_plain_arrays_only(tmp_path) -> None:
     tacit.simulate("remap-walk", tacit.agent("private-linopt-vi", epsilon=5.0), 30, resume=tmp_path)
     with np.load(tmp_path / "0.npz", allow_pickle=False) as kept:
         assert {kept[name].dtype.kind for name in kept.files} <= set("fibU")
-    said = json.loads((tmp_path / saving.CONFIGURATION).read_text())
+    said = json.loads((tmp_path / resume.CONFIGURATION).read_text())
     assert said["agent"]["name"] == "private-linopt-vi"

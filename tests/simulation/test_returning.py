@@ -8,11 +8,11 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.participation import Participation
-from tacit.simulation import saving
+from tacit.simulation import resume
 from tacit.simulation.api import bind_to, new_run
 from tacit.simulation.attendance import LAWS, attend
 from tacit.simulation.checkpoints import checkpoints
+from tacit.task.participation import Participation
 
 LOCAL = tacit.agent("tacit-local", epsilon=4.0)
 JOINT = tacit.agent("tacit-joint", epsilon=4.0)
@@ -83,13 +83,13 @@ def test_a_run_goes_on_as_if_it_had_never_stopped(agent, tmp_path: Path) -> None
     came = attend(rule, 400, 40, "anytime", np.random.default_rng(5))
     bound = bind_to(SMALL, agent, came, 400, (), rule)
     whole, run = (new_run(SMALL, bound, 7, 0, grid, threading.Event(), came=came) for _ in "ab")
-    kept, done = saving.Progress(tmp_path, {}), 0
+    kept, done = resume.Progress(tmp_path, {}), 0
     for upto in (0, 1, 130, 131, 250):
         run.advance(upto - done)
         done = upto
-        kept.save(0, saving.state(run))
+        kept.save(0, resume.state(run))
         run = new_run(SMALL, bound, 7, 0, grid, threading.Event(), came=came)
-        saving.restore(run, kept.load(0))
+        resume.restore(run, kept.load(0))
     for each, left in ((whole, 400), (run, 400 - done)):
         each.advance(left)
         each.conclude()

@@ -7,13 +7,13 @@ import pytest
 import tacit
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
-from tacit.learned import load_policy
-from tacit.problems.classic import CLASSIC, cart_pole
-from tacit.scored import declared
+from tacit.learned_policy import load_policy
+from tacit.policies.parametric import declared
+from tacit.problems.classic_control import CLASSIC, cart_pole
 from tacit.simulation.api import new_run
 from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.reporting import ReportRun
-from tacit.simulation.runs import SegmentRun, StepwiseRun
+from tacit.simulation.runs.segment import ReportRun, SegmentRun
+from tacit.simulation.runs.stepwise import StepwiseRun
 
 
 def agent(model: str, epsilon: float = 1.0):

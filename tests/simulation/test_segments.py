@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.driver import Every
 from tacit.errors import InvalidInput
 from tacit.privacy import Exact
 from tacit.privacy.joint.counted import CountedSums
 from tacit.problems import LQSystem
-from tacit.simulation.compiled import TABLE, compiled_run
-from tacit.simulation.runs import SegmentRun, StepwiseRun
+from tacit.schedules import Every
+from tacit.simulation.dispatch import TABLE, compiled_run
+from tacit.simulation.runs.segment import SegmentRun
+from tacit.simulation.runs.stepwise import StepwiseRun
 from tacit.statistics.first_visits import FirstVisits
 
 

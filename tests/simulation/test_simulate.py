@@ -1,7 +1,6 @@
 import dataclasses
 import json
 import threading
-import time
 from typing import ClassVar
 
 import numpy as np
@@ -9,12 +8,12 @@ import pytest
 
 import tacit
 from tacit.agents import PSRL, UcbVI
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
+from tacit.learner import BoundAgent
 from tacit.problems import TabularMDP, make_problem
 from tacit.simulation import simulate
-from tacit.simulation.compiled import compiled_run
-from tacit.simulation.runs import StepwiseRun
+from tacit.simulation.dispatch import compiled_run
+from tacit.simulation.runs.stepwise import StepwiseRun
 
 PROBLEMS = {
     "pooled": make_problem("random-mdp", states=3, actions=2, horizon=4, seed=2),
@@ -289,10 +288,8 @@ def test_an_error_in_the_progress_callback_ends_the_runs_at_once() -> None:
     def broken(done: int, regret: float) -> None:
         raise RuntimeError("no display")
 
-    began = time.perf_counter()
-    with pytest.raises(RuntimeError, match="no display"):
-        simulate(PROBLEMS["pooled"], PSRL(), 100_000_000, progress=broken)
-    assert time.perf_counter() - began < 60
+    with pytest.raises(RuntimeError, match="no display"):  # so many would never end
+        simulate(PROBLEMS["pooled"], PSRL(), 10**10, progress=broken)
 
 
 def test_numpy_parameters_are_reported_as_plain_numbers() -> None:

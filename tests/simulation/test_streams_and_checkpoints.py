@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.streams import planner_streams, stream
+from tacit.streams import planner_streams, stream
 
 
 def first(root: int, run: int, purpose: str) -> bytes:

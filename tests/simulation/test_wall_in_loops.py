@@ -5,8 +5,8 @@ import pytest
 
 from tacit.agents import make_agent
 from tacit.problems import make_problem
-from tacit.simulation.compiled import compiled_run
-from tacit.simulation.streams import planner_streams
+from tacit.simulation.dispatch import compiled_run
+from tacit.streams import planner_streams
 
 LOCAL = [
     ("ldp-obi", {"epsilon": 20.0}),

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import tacit
-import tacit.simulation.compiled  # knows every statistic
-from tacit.driver import Learner
+import tacit.simulation.dispatch  # knows every statistic
 from tacit.forecast import bind
+from tacit.learner import Learner
 from tacit.privacy import SimulatedNoise
 from tacit.simulation.score import new_score
-from tacit.simulation.streams import planner_streams
 from tacit.simulation.users import simulated_users
 from tacit.statistics.base import BatchStatistic
+from tacit.streams import planner_streams
 from tacit.trajectory import Trajectory, VectorTrajectory
 
 TABLE = ("random-mdp", {"states": 3, "actions": 2, "horizon": 4, "seed": 2})

@@ -11,12 +11,12 @@ from scipy.spatial.distance import cdist
 
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.sums import absorb
-from tacit.policy import TabularPolicy
+from tacit.kernels.raw.sums import absorb
+from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
 from tacit.statistics import Relation
 from tacit.statistics.counts import Nothing, VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 REPLACE, ADD = Relation.REPLACE_ONE, Relation.ADD_REMOVE_ONE

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from tacit.grid import STEPS
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import Relation
 from tacit.statistics.first_visits import FirstVisits
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 

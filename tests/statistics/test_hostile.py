@@ -10,21 +10,21 @@ import tacit
 from contracts import hostile
 from contracts.statistic import Case, LogStatisticContract, StatisticContract, case_of, used_by
 from tacit.logs.mapping import make_mapping
-from tacit.participation import Participation
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.counts import JointCounts, Nothing, PolicyTransitions, VisitCounts
 from tacit.statistics.first_returns import FirstReturns
 from tacit.statistics.first_visits import FirstVisits
 from tacit.statistics.linear import CuratedTransitions, LinearSums
-from tacit.statistics.logged import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
+from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
 from tacit.statistics.lq import ControlMoments, InstrumentedResponses
 from tacit.statistics.multi_target import MultiTargets
 from tacit.statistics.norm_budget import NormBudget
 from tacit.statistics.one_step import EachStep, OneStep
 from tacit.statistics.search import RoundedReturn, SharedReturn, WindowedReturn
 from tacit.statistics.targets import ValueTargets
-from tacit.task import Task
+from tacit.task.participation import Participation
+from tacit.task.task import Task
 
 TABLE = ("random-mdp", {"states": 3, "actions": 2, "horizon": 4, "seed": 2})
 STAGES = ("river-swim", {"states": 3, "horizon": 4, "inhomogeneous": True})

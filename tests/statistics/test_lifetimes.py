@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import Participation
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.privacy.counters import strategy
 from tacit.privacy.counters.base import Strategy
 from tacit.privacy.counters.fading import Fading
@@ -23,7 +23,7 @@ from tacit.publication import Publication
 from tacit.statistics.base import LifelongStatistic, Relation
 from tacit.statistics.first_returns import FirstReturns
 from tacit.statistics.first_visits import FirstVisits
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory, together
 
 ANY = Participation(None, "lifetime")

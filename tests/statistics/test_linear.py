@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.kernels.linear_sums import Weights
-from tacit.policy import uniform_policy
-from tacit.privacy.curator.answers import Price
+from tacit.kernels.raw.linear_sums import Weights
+from tacit.policies.tabular import uniform_policy
+from tacit.privacy.curator.declared_answers import Price
 from tacit.publication import Publication
 from tacit.statistics import Relation
 from tacit.statistics.linear import CuratedTransitions, FeaturePairs, LinearSums, clipped_features
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 WEIGHTS = Weights(1.0, 0.7, 1.4)
@@ -137,6 +137,22 @@ def test_joint_price_matches_the_spec() -> None:
     assert plain.max() == pytest.approx(2.0) and with_reward.max() == pytest.approx(3.0)
     assert stage_share(river, 2.0, plain) == pytest.approx(0.9167, abs=5e-5)
     assert stage_share(river, 2.0, with_reward) == pytest.approx(0.8611, abs=5e-5)
+
+
+def test_long_features_are_compared_at_length_one() -> None:
+    long = FeaturePairs(np.array([[[3.0, 0.0]], [[3.0, 4.0]], [[0.0, 0.5]]]))
+    clipped = FeaturePairs(np.array([[[1.0, 0.0]], [[0.6, 0.8]], [[0.0, 0.5]]]))
+    for found, wanted in ((long.inner, clipped.inner), (long.one, clipped.one)):
+        assert np.sort(found) == pytest.approx(np.sort(wanted))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_only_diagonals_of_one_hot_features_stand_for_whole_matrices(problem, diagonal) -> None:
+    statistic = CuratedTransitions(problem.task(users=10), diagonal=diagonal)
+    d = statistic.phi.shape[2]
+    alone = diagonal and problem.name == "river-swim"
+    assert statistic.layout.blocks[0].shape == (2, d if alone else d * (d + 1) // 2)
 
 
 def test_separate_prices_are_the_table_of_the_spec() -> None:

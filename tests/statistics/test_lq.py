@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from contracts.privatizer import streams
 from tacit.agents import make_agent
-from tacit.policy import LinearPolicy
+from tacit.policies.linear import LinearPolicy
 from tacit.problems import LQSystem, make_problem
 from tacit.publication import Publication
 from tacit.release import NoNoise, Release

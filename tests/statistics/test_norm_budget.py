@@ -14,13 +14,13 @@ import tacit
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.grid import GRID
-from tacit.participation import Participation
 from tacit.privacy.counters import strategy
 from tacit.privacy.counters.fading import Fading
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.statistics.base import Relation
 from tacit.statistics.norm_budget import NormBudget
+from tacit.task.participation import Participation
 from tacit.trajectory import Lives, Trajectory, VectorTrajectory, together
 
 RULE = Participation("any", "lifetime")
@@ -41,9 +41,9 @@ def lives_of(problem: Problem, policy, rng: np.random.Generator, count: int) -> 
 
 
 def first_publication(agent):  # noqa: ANN001, ANN201
-    from tacit.driver import Learner
+    from tacit.learner import Learner
     from tacit.privacy.noise import SimulatedNoise
-    from tacit.simulation.streams import planner_streams
+    from tacit.streams import planner_streams
 
     learner = Learner(agent, SimulatedNoise(np.random.default_rng(0)))
     return learner.publish(planner_streams(0, 0))

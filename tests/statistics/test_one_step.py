@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels import cells
-from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, pick_question
-from tacit.policy import TabularPolicy
+from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, pick_question
+from tacit.kernels.raw import cells
+from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
 from tacit.statistics import Relation
 from tacit.statistics.one_step import EachStep, OneStep
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 REPLACE, ADD = Relation.REPLACE_ONE, Relation.ADD_REMOVE_ONE

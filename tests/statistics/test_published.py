@@ -7,10 +7,10 @@ import pytest
 
 import tacit
 from contracts.privatizer import no_questions, streams
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
-from tacit.policy import TabularPolicy
+from tacit.learner import BoundAgent
+from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import Query, SimulatedNoise
 from tacit.publication import Publication
 from tacit.trajectory import Trajectory

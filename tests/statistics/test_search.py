@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels import scores
 from tacit.kernels.excitation import uniform_at
-from tacit.kernels.scores import search_coins, search_directions
-from tacit.kernels.windowed import add_windowed
-from tacit.policy import uniform_policy
+from tacit.kernels.public import scores
+from tacit.kernels.public.scores import search_coins, search_directions
+from tacit.kernels.raw.returns import add_windowed
+from tacit.policies.parametric import ScoredPolicy, declared, parameters, scoring
+from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
-from tacit.scored import ScoredPolicy, declared, parameters, scoring
 from tacit.statistics import Relation
 from tacit.statistics.search import RoundedReturn, SharedReturn, WindowedReturn
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Lives, VectorTrajectory
 
 REPLACE, REMOVE = Relation.REPLACE_ONE, Relation.ADD_REMOVE_ONE

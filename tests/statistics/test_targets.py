@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import Relation
 from tacit.statistics.distances import (
@@ -20,7 +20,7 @@ from tacit.statistics.distances import (
     triangle_pair,
 )
 from tacit.statistics.targets import Shape, ValueTargets
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 H, S, A = 4, 3, 2

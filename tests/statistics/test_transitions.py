@@ -5,7 +5,7 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.policy import TabularPolicy, uniform_policy
+from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import Relation
 from tacit.statistics.counts import PolicyTransitions

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit
-from tacit.features import geometry
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.problems import LinearMixtureMDP
 from tacit.publication import Publication
 from tacit.statistics.base import Relation
 from tacit.statistics.counts import JointCounts
 from tacit.statistics.multi_target import SHARES, MultiTargets
+from tacit.task.features import geometry
 from tacit.trajectory import Trajectory
 
 NOTHING = Publication(0, uniform_policy(3, 2, 2))

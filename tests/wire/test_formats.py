@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tacit import wire, written
 from tacit.errors import InvalidInput
-from tacit.policy import LinearPolicy, StochasticPolicy, TabularPolicy, uniform_policy
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy, uniform_policy
 from tacit.publication import Publication
-from tacit.rules import same_rules
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
+from tacit.wire import documents, messages, strict_json
+from tacit.wire.report_rules import same_rules
 
 TASK = Task(
     "tabular", 2, {"states": 3, "actions": 2}, True, 50, {"reward": np.array([[0.1, 1 / 3]])}, 2
@@ -37,7 +38,9 @@ def through_json(value):
 )
 @settings(max_examples=60, deadline=None)
 def test_arrays_come_back_bit_for_bit(array) -> None:
-    back = written.array_from_json(through_json(written.array_to_json(array)), "x", array.shape)
+    back = strict_json.array_from_json(
+        through_json(strict_json.array_to_json(array)), "x", array.shape
+    )
     assert back.dtype == array.dtype.newbyteorder("=") and back.shape == array.shape
     assert back.tobytes() == array.astype(back.dtype).tobytes()
 
@@ -62,35 +65,38 @@ def test_arrays_come_back_bit_for_bit(array) -> None:
     ],
 )
 def test_bad_arrays_are_refused(change, words) -> None:
-    good = written.array_to_json(np.zeros(2))
+    good = strict_json.array_to_json(np.zeros(2))
     with pytest.raises(InvalidInput, match=words):
-        written.array_from_json({**good, **change}, "x")
+        strict_json.array_from_json({**good, **change}, "x")
 
 
 def test_other_bad_arrays() -> None:
-    flags = written.array_to_json(np.array([True, False]))
+    flags = strict_json.array_to_json(np.array([True, False]))
     flags["data"] = base64.b64encode(b"\x01\x02").decode()
     with pytest.raises(InvalidInput, match="flags"):
-        written.array_from_json(flags, "x")
+        strict_json.array_from_json(flags, "x")
     with pytest.raises(InvalidInput, match="must be an object"):
-        written.array_from_json([1, 2], "x")
+        strict_json.array_from_json([1, 2], "x")
     with pytest.raises(InvalidInput, match="lacks the field 'data'"):
-        written.array_from_json({"dtype": "<f8", "shape": []}, "x")
+        strict_json.array_from_json({"dtype": "<f8", "shape": []}, "x")
     with pytest.raises(InvalidInput, match="not sent"):
-        written.array_to_json(np.array(["a"]))
+        strict_json.array_to_json(np.array(["a"]))
     with pytest.raises(InvalidInput, match=r"must be \[2\]"):
-        written.array_from_json(written.array_to_json(np.zeros(3)), "x", (2,))
+        strict_json.array_from_json(strict_json.array_to_json(np.zeros(3)), "x", (2,))
 
 
 def test_tasks_come_back() -> None:
-    back = wire.task_from_json(through_json(wire.task_to_json(TASK)))
+    back = documents.task_from_json(through_json(documents.task_to_json(TASK)))
     assert back == TASK and back.digest() == TASK.digest()
-    assert "duration" not in wire.task_to_json(TASK), "a task without one keeps its id"
+    assert "duration" not in documents.task_to_json(TASK), "a task without one keeps its id"
     week = replace(TASK, duration=604800.0)
-    back = wire.task_from_json(through_json(wire.task_to_json(week)))
+    back = documents.task_from_json(through_json(documents.task_to_json(week)))
     assert back == week and back.duration == 604800.0
-    assert wire.task_from_json(wire.task_to_json(TASK)).duration == 0.0
-    ids = {wire.task_id({**terms(), "task": wire.task_to_json(task)}) for task in (TASK, week)}
+    assert documents.task_from_json(documents.task_to_json(TASK)).duration == 0.0
+    ids = {
+        documents.task_id({**terms(), "task": documents.task_to_json(task)})
+        for task in (TASK, week)
+    }
     assert len(ids) == 2
 
 
@@ -119,13 +125,13 @@ def test_tasks_come_back() -> None:
 )
 def test_bad_tasks_are_refused(change) -> None:
     with pytest.raises(InvalidInput):
-        wire.task_from_json({**wire.task_to_json(TASK), **change})
+        documents.task_from_json({**documents.task_to_json(TASK), **change})
 
 
 def terms() -> dict:
     return {
         "name": "Übung",
-        "task": wire.task_to_json(TASK),
+        "task": documents.task_to_json(TASK),
         "agent": {"name": "tacit-local", "parameters": {"epsilon": 1.0}},
         "reward_range": [0.0, 1.0],
         "absorbing_state": 0,
@@ -142,34 +148,34 @@ def spelt_as(form: int) -> bytes:
 
 
 def test_the_task_id_is_a_hash_of_the_terms_and_of_nothing_else() -> None:
-    assert wire.task_id(terms(), 1) == hashlib.sha256(spelt_as(1)).hexdigest()
+    assert documents.task_id(terms(), 1) == hashlib.sha256(spelt_as(1)).hexdigest()
     expected = hashlib.sha256(spelt_as(2)).hexdigest()
-    assert wire.task_id(terms()) == expected
-    assert wire.task_id({**through_json(terms()), "labels": None, "opens": None}) == expected
+    assert documents.task_id(terms()) == expected
+    assert documents.task_id({**through_json(terms()), "labels": None, "opens": None}) == expected
     for name in terms():
         changed = {**terms(), name: "other"}
-        assert wire.task_id(changed) != expected
+        assert documents.task_id(changed) != expected
         del changed[name]
         with pytest.raises(InvalidInput, match=name):
-            wire.task_id(changed)
+            documents.task_id(changed)
     with pytest.raises(InvalidInput, match="JSON"):
-        wire.task_id({**terms(), "reward_range": [0.0, float("nan")]}, 1)
+        documents.task_id({**terms(), "reward_range": [0.0, float("nan")]}, 1)
     with pytest.raises(InvalidInput, match="RFC 8785"):
-        wire.task_id({**terms(), "reward_range": [0.0, float("nan")]})
+        documents.task_id({**terms(), "reward_range": [0.0, float("nan")]})
     with pytest.raises(InvalidInput, match="RFC 8785"):
-        wire.task_id({**terms(), "absorbing_state": 2**60})
+        documents.task_id({**terms(), "absorbing_state": 2**60})
 
 
 def test_devices_that_number_their_answers_otherwise_hash_the_terms_otherwise() -> None:
     """An older device of tacit-local declines a task with terminal states: its id is another."""
     ends = {"terminal": np.arange(TASK.sizes["states"]) == 0}
-    task = wire.task_to_json(replace(TASK, known=ends))
+    task = documents.task_to_json(replace(TASK, known=ends))
     ended = {**terms(), "task": task}
     joint = {**ended, "agent": {"name": "tacit-joint", "parameters": {}}}
-    forms = [wire.terms_forms(one) for one in (terms(), ended, joint)]
+    forms = [documents.terms_forms(one) for one in (terms(), ended, joint)]
     assert forms == [(2, 1), (3,), (2, 1)]
-    assert wire.task_id(ended) == wire.task_id(ended, 3) != wire.task_id(ended, 2)
-    assert wire.task_id(joint) == wire.task_id(joint, 2)
+    assert documents.task_id(ended) == documents.task_id(ended, 3) != documents.task_id(ended, 2)
+    assert documents.task_id(joint) == documents.task_id(joint, 2)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +183,9 @@ def test_devices_that_number_their_answers_otherwise_hash_the_terms_otherwise() 
 )
 def test_publications_come_back(policy) -> None:
     made = Publication(7, policy, {"occupancy": np.arange(6).reshape(2, 3), "V": np.ones(2) / 3})
-    back = wire.publication_from_json(through_json(wire.publication_to_json(made, ID)), TASK, ID)
+    back = documents.publication_from_json(
+        through_json(documents.publication_to_json(made, ID)), TASK, ID
+    )
     assert back.version == 7 and back.policy == policy
     assert set(back.context) == {"occupancy", "V"}
     for name, array in made.context.items():
@@ -186,11 +194,15 @@ def test_publications_come_back(policy) -> None:
 
 
 def test_bad_publications_are_refused() -> None:
-    good = wire.publication_to_json(Publication(0, TabularPolicy(np.zeros((2, 3), dtype=int))), ID)
-    wire.publication_from_json(good, TASK, ID)
-    stochastic = wire.publication_to_json(Publication(0, uniform_policy(2, 3, 2)), ID)["policy"]
-    unlike = wire.publication_to_json(Publication(0, uniform_policy(2, 3, 3)), ID)["policy"]
-    wire.publication_from_json({**good, "policy": stochastic}, TASK, ID)
+    good = documents.publication_to_json(
+        Publication(0, TabularPolicy(np.zeros((2, 3), dtype=int))), ID
+    )
+    documents.publication_from_json(good, TASK, ID)
+    stochastic = documents.publication_to_json(Publication(0, uniform_policy(2, 3, 2)), ID)[
+        "policy"
+    ]
+    unlike = documents.publication_to_json(Publication(0, uniform_policy(2, 3, 3)), ID)["policy"]
+    documents.publication_from_json({**good, "policy": stochastic}, TASK, ID)
     for change, words in [
         ({"task_id": "d0" * 32}, "policy of task"),
         ({"version": -1}, "version"),
@@ -207,67 +219,67 @@ def test_bad_publications_are_refused() -> None:
         ({"seed": 1}, "unknown field"),
     ]:
         with pytest.raises(InvalidInput, match=words):
-            wire.publication_from_json({**good, **change}, TASK, ID)
+            documents.publication_from_json({**good, **change}, TASK, ID)
     bad = StochasticPolicy(np.full((2, 3, 2), 0.5))
-    body = wire.publication_to_json(Publication(0, bad), ID)
-    body["policy"]["probabilities"] = written.array_to_json(np.full((2, 3, 2), 0.6))
+    body = documents.publication_to_json(Publication(0, bad), ID)
+    body["policy"]["probabilities"] = strict_json.array_to_json(np.full((2, 3, 2), 0.6))
     with pytest.raises(InvalidInput, match="sum to 1"):
-        wire.publication_from_json(body, TASK, ID)
-    linear = wire.publication_to_json(Publication(0, LinearPolicy(np.zeros((2, 1, 3)))), ID)
+        documents.publication_from_json(body, TASK, ID)
+    linear = documents.publication_to_json(Publication(0, LinearPolicy(np.zeros((2, 1, 3)))), ID)
     with pytest.raises(InvalidInput, match="kind"):
-        wire.publication_from_json(linear, TASK, ID)
+        documents.publication_from_json(linear, TASK, ID)
     with pytest.raises(InvalidInput, match="SHA-256"):
-        wire.publication_from_json({**good, "sha256": "0" * 64}, TASK, ID)
-    wire.publication_from_json(wire.sealed(good), TASK, ID)
+        documents.publication_from_json({**good, "sha256": "0" * 64}, TASK, ID)
+    documents.publication_from_json(documents.sealed(good), TASK, ID)
 
 
 def test_ids_are_random_and_checked() -> None:
-    drawn = {wire.new_report_id() for _ in range(100)}
-    assert len(drawn) == 100 and all(wire.report_id(i) == i for i in drawn)
+    drawn = {messages.new_report_id() for _ in range(100)}
+    assert len(drawn) == 100 and all(messages.report_id(i) == i for i in drawn)
     for bad in ("A" * 32, "a" * 31, "a" * 33, "a" * 32 + "\n", 7, None):
         with pytest.raises(InvalidInput, match="32 lower-case"):
-            wire.report_id(bad)
+            messages.report_id(bad)
 
 
 def test_the_coin_is_the_documented_hash() -> None:
     digest = hashlib.sha256(b"task:id").digest()
     expected = int(digest[:8].hex(), 16) // 2
-    assert wire.coin("task", "id") == expected < 2**63
-    assert wire.coin("task", "id") != wire.coin("task", "ie")
+    assert messages.coin("task", "id") == expected < 2**63
+    assert messages.coin("task", "id") != messages.coin("task", "ie")
 
 
 def test_messages_come_back_and_others_are_refused() -> None:
     values = np.array([0, -1, 2**63 - 1, -(2**63)])
-    text = wire.pack_message(values)
+    text = messages.pack_message(values)
     assert base64.b64decode(text) == values.astype("<i8").tobytes()
-    assert np.array_equal(wire.unpack_message(text), values)
-    assert wire.unpack_message("").shape == (0,)
+    assert np.array_equal(messages.unpack_message(text), values)
+    assert messages.unpack_message("").shape == (0,)
     for bad in (7, None, "AAAA", "A", text[:-1], text + "\n", text[:-4], "é" * len(text)):
         with pytest.raises(InvalidInput):
-            wire.unpack_message(bad)
+            messages.unpack_message(bad)
     with pytest.raises(InvalidInput):
-        wire.pack_message(values.astype(float))
+        messages.pack_message(values.astype(float))
 
 
 def test_trajectories_have_one_length_and_are_judged_by_it_alone() -> None:
     lived = Trajectory([0, 2, 1], [1, 0], [0.5, float("nan")])
-    text = wire.pack_trajectory(lived, 2)
+    text = messages.pack_trajectory(lived, 2)
     assert len(base64.b64decode(text)) == 4 * 3 + 4 * 2 + 8 * 2
-    back = wire.unpack_trajectory(text, 2)
+    back = messages.unpack_trajectory(text, 2)
     assert back.states.tolist() == [0, 2, 1] and back.actions.tolist() == [1, 0]
     assert np.array_equal(back.rewards, lived.rewards, equal_nan=True)
     wild = Trajectory([-5, 10**6, 3], [99, -1], [1e300, -1e300])
-    assert len(wire.pack_trajectory(wild, 2)) == len(text)
-    assert wire.unpack_trajectory(wire.pack_trajectory(wild, 2), 2).states.tolist() == [
+    assert len(messages.pack_trajectory(wild, 2)) == len(text)
+    assert messages.unpack_trajectory(messages.pack_trajectory(wild, 2), 2).states.tolist() == [
         -5,
         10**6,
         3,
     ]
     with pytest.raises(InvalidInput, match="padded to 3 steps"):
-        wire.pack_trajectory(lived, 3)
+        messages.pack_trajectory(lived, 3)
     for horizon in (1, 3):
         with pytest.raises(InvalidInput, match="characters"):
-            wire.unpack_trajectory(text, horizon)
+            messages.unpack_trajectory(text, horizon)
 
 
 def test_rules_are_the_same_up_to_rounding_only() -> None:

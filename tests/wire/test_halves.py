@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from contracts.entropy import secure_law
 from contracts.privatizer import worst_log_ratio
-from tacit import wire
 from tacit.agents import make_agent
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.cells import cell_index
-from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP
+from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP
+from tacit.kernels.raw.cells import cell_index
 from tacit.planners.base import Streams
 from tacit.privacy import Query, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import packing
@@ -24,8 +23,9 @@ from tacit.privacy.finite.subset import SubsetSelection
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.publication import Publication
 from tacit.statistics.one_step import EachStep, OneStep
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
+from tacit.wire import messages as documents
 
 S, A, H = 3, 2, 4
 TASK = Task("tabular", H, {"states": S, "actions": A}, True, 1000)
@@ -85,15 +85,15 @@ def test_the_two_halves_are_encode_bit_for_bit(name, when) -> None:
     agent = bound(name)
     publication = PUBLICATIONS[when](agent)
     for seed in range(30):
-        coin = wire.coin(TASK_ID, f"{seed:032x}")
+        coin = documents.coin(TASK_ID, f"{seed:032x}")
         made = contribution(agent, publication, coin, seed)
         whole = agent.privatizer.encode(
             made, publication, SimulatedNoise(np.random.default_rng(seed))
         )
         noise = SimulatedNoise(np.random.default_rng(seed))
-        message = wire.device_message(agent, made, publication, coin, noise)
-        arrived = wire.unpack_message(wire.pack_message(message))
-        report = wire.local_privatizer(agent).collect(arrived, publication, coin)
+        message = documents.device_message(agent, made, publication, coin, noise)
+        arrived = documents.unpack_message(documents.pack_message(message))
+        report = documents.local_privatizer(agent).collect(arrived, publication, coin)
         assert report.source == "secure" and whole.source == "simulated"
         assert np.array_equal(report.values, whole.values)
 
@@ -103,21 +103,21 @@ def test_the_two_halves_are_encode_bit_for_bit(name, when) -> None:
 def test_folding_many_is_absorbing_one_after_the_other(name, when) -> None:
     agent = bound(name)
     publication = PUBLICATIONS[when](agent)
-    coins = [wire.coin(TASK_ID, f"{k:032x}") for k in range(40)]
+    coins = [documents.coin(TASK_ID, f"{k:032x}") for k in range(40)]
     messages = [
-        wire.device_message(
+        documents.device_message(
             agent, contribution(agent, publication, c, k), publication, c, SecureNoise()
         )
         for k, c in enumerate(coins)
     ]
     single = agent.privatizer.init()
     for message, coin in zip(messages, coins, strict=True):
-        report = wire.local_privatizer(agent).collect(message, publication, coin)
+        report = documents.local_privatizer(agent).collect(message, publication, coin)
         single = agent.privatizer.absorb(single, report, 0)
-    many = wire.local_privatizer(agent).fold(
+    many = documents.local_privatizer(agent).fold(
         agent.privatizer.init(), messages[:13], publication, coins[:13]
     )
-    many = wire.local_privatizer(agent).fold(many, messages[13:], publication, coins[13:])
+    many = documents.local_privatizer(agent).fold(many, messages[13:], publication, coins[13:])
     assert np.array_equal(single.sums, many.sums) and single.sums.any()
     assert (single.users, single.source) == (many.users, many.source) == (40, "secure")
 
@@ -138,7 +138,7 @@ def test_what_a_device_sends_costs_exactly_epsilon_whatever_is_asked(kind) -> No
         made = contribution(agent, publication, coin, seed)
 
         def sent(made=made):
-            return wire.device_message(agent, made, publication, coin, SecureNoise())
+            return documents.device_message(agent, made, publication, coin, SecureNoise())
 
         laws.append(secure_law(sent))
         by_oracle: dict = {}
@@ -236,7 +236,7 @@ def test_impossible_reports_on_a_cell_are_refused() -> None:
     oracle = agent.privatizer.oracles[0]
     assert isinstance(oracle, SubsetSelection) and oracle.domain == 18
     good = packing.pack(oracle.encode_secure(4))
-    wire.local_privatizer(agent).inspect(good, publication, coin)
+    documents.local_privatizer(agent).inspect(good, publication, coin)
     for bad, words in [
         (np.append(good, 0), "18 bits travel in 1 whole numbers"),
         (good[:0], "18 bits travel"),
@@ -247,13 +247,13 @@ def test_impossible_reports_on_a_cell_are_refused() -> None:
         (np.array([0]), "names 0 cells"),
         (np.array([(1 << oracle.size + 1) - 1]), f"names {oracle.size + 1} cells"),
     ]:
-        privatizer = wire.local_privatizer(agent)
+        privatizer = documents.local_privatizer(agent)
         for judge in (privatizer.inspect, privatizer.collect):
             with pytest.raises(InvalidInput, match=words):
                 judge(bad, publication, coin)
         secret = agent.privatizer.init()
         with pytest.raises(InvalidInput, match=words):
-            wire.local_privatizer(agent).fold(secret, [good, bad], publication, [coin, coin])
+            documents.local_privatizer(agent).fold(secret, [good, bad], publication, [coin, coin])
         with pytest.raises(InvalidInput, match=words):
             agent.privatizer.inspect_all([good, bad, good], publication, [coin] * 3)
         assert secret.users == 0 and not secret.sums.any(), "a refused batch leaves no trace"
@@ -276,19 +276,19 @@ def test_impossible_vectors_are_refused(name) -> None:
     agent = bound(name)
     publication = first_publication(agent)
     reach = agent.privatizer.reach(publication)
-    wire.local_privatizer(agent).inspect(reach, publication, 0)
+    documents.local_privatizer(agent).inspect(reach, publication, 0)
     for bad in (reach[:-1], np.append(reach, 0), reach[None]):
         with pytest.raises(InvalidInput, match="entries"):
-            wire.local_privatizer(agent).collect(bad, publication, 0)
+            documents.local_privatizer(agent).collect(bad, publication, 0)
     for place, value in ((0, int(reach[0]) + 1), (5, -int(reach[5]) - 1), (2, -(2**63))):
         bad = np.zeros_like(reach)
         bad[place] = value
         with pytest.raises(InvalidInput, match=f"entry {place} of the report is {value}"):
-            wire.local_privatizer(agent).collect(bad, publication, 0)
+            documents.local_privatizer(agent).collect(bad, publication, 0)
     assert TASK.users * int(reach.max()) < 2**63
     if name == "response":
         with pytest.raises(InvalidInput, match="but it counts"):
-            wire.local_privatizer(agent).collect(-reach, publication, 0)
+            documents.local_privatizer(agent).collect(-reach, publication, 0)
 
 
 def test_noise_never_reaches_the_reach() -> None:
@@ -302,7 +302,7 @@ def test_noise_never_reaches_the_reach() -> None:
         SimulatedNoise(rng).fill(agent.privatizer.noise_law, noise)
         assert (np.abs(noise) < reach).all()
     with pytest.raises(InvalidInput):
-        wire.local_privatizer(agent).collect(10 * noise + 5 * reach, publication, 0)
+        documents.local_privatizer(agent).collect(10 * noise + 5 * reach, publication, 0)
 
 
 def test_who_is_not_served() -> None:
@@ -313,8 +313,8 @@ def test_who_is_not_served() -> None:
     ):
         agent = make_agent(name, **parameters).bind(TASK)
         with pytest.raises(InvalidInput, match="choose tacit-local"):
-            wire.local_privatizer(agent)
+            documents.local_privatizer(agent)
     many = Task("tabular", H, {"states": S, "actions": A}, True, 10**10)
     crowded = make_agent("ldp-obi", epsilon=1.0).bind(many)
     with pytest.raises(InvalidInput, match="could leave the 64-bit integers if devices misbehave"):
-        wire.local_privatizer(crowded)
+        documents.local_privatizer(crowded)

@@ -8,7 +8,7 @@ import pytest
 
 from tacit.client import Api, Declined, Device, NotTaken
 from tacit.client.terms import read_terms
-from tacit.kernels.scores import search_coins, search_directions
+from tacit.kernels.public.scores import search_coins, search_directions
 from wire.test_vectors import Written, make, read
 
 CASES = {one["name"]: one for one in read("search.json")}

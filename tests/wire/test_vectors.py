@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from client.collector import FakeCollector
-from tacit import wire
 from tacit.client import Api, Device
 from tacit.client.terms import read_terms
-from tacit.written import spelt
+from tacit.wire import messages
+from tacit.wire.strict_json import spelt
 
 FOLDER = Path(__file__).resolve().parents[2] / "vectors"
 sys.path.insert(0, str(FOLDER))  # what make.py is made of lies beside it
@@ -63,10 +63,10 @@ def test_the_client_replays_a_case(name) -> None:
     worst = [kind["epsilon"] for kind in (one["epsilon"] or {}).values()]
     if worst:
         assert terms.guarantee.epsilon == terms.task.participations * max(worst)
-    seat = wire.seat("a token", terms.task_id)
+    seat = messages.seat("a token", terms.task_id)
     for begun in one.get("periods of 'a token'", []):
         number = terms.task.rule.period_at(begun["begun"])
-        assert number == begun["period"] and wire.assigned_id(seat, number) == begun["id"]
+        assert number == begun["period"] and messages.assigned_id(seat, number) == begun["id"]
     collector = Written(one)
     api = Api(
         "https://coach.test", client=httpx.Client(transport=httpx.MockTransport(collector.answer))

@@ -30,7 +30,9 @@ async function live({ token, seen, tape }) {
   await withTape(Buffer.from(tape, "hex"), async () => {
     const clock = () => begins + ahead;
     const options = { maxEpsilon: 100, maxDelta: 1, model: "joint", token, clock };
-    const device = new Device(new Api(address, { attempts: 1 }), new MemoryStore(), options);
+    const patient = (url, asked) => fetch(url, { ...asked, signal: undefined });
+    const api = new Api(address, { attempts: 1, fetch: patient });
+    const device = new Device(api, new MemoryStore(), options);
     const episode = await begun(device);
     for (const [h, o] of seen.entries()) {
       const action = await episode.act(o);

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.participation import Teaches
-from tacit.task import Task
+from tacit.learner import BoundAgent
+from tacit.task.participation import Teaches
+from tacit.task.task import Task
 from tacit.validate import choice, flag, integer, number
 
 Ranges = Mapping[str, Mapping[str, Any]]

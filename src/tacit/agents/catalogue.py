@@ -6,7 +6,7 @@ from typing import Any
 
 from tacit.agents.base import Agent
 from tacit.errors import InvalidInput
-from tacit.registry import Registry
+from tacit.util.registry import Registry
 
 PRIVACY_PARAMETERS = ("epsilon", "delta", "calibration")
 
@@ -69,10 +69,10 @@ AGENTS = (
     ),
     (
         "certainty-equivalence",
-        "references:CertaintyEquivalence",
+        "reference:CertaintyEquivalence",
         "linear control: estimate and plan, not private",
     ),
-    ("thompson", "references:Thompson", "linear control: posterior sampling, not private"),
+    ("thompson", "reference:Thompson", "linear control: posterior sampling, not private"),
     ("ucrl-vtr", "vtr:UcrlVTR", "value-targeted regression on linear mixtures, not private"),
     ("ldp-ucrl-vtr", "vtr:LdpUcrlVTR", "value-targeted regression on locally randomized reports"),
     ("ldp-bandit", "vtr:LdpBandit", "the linear bandit on locally randomized reports"),
@@ -91,9 +91,9 @@ AGENTS = (
         "tacit_search:TacitSearch",
         "any environment: policy search from one return per person",
     ),
-    ("uniform", "references:Uniform", "reference: uniformly random actions"),
-    ("optimal", "references:Optimal", "reference: the true optimum, revealed to it"),
-    ("do-nothing", "references:DoNothing", "reference for linear control: no input at all"),
+    ("uniform", "reference:Uniform", "reference: uniformly random actions"),
+    ("optimal", "reference:Optimal", "reference: the true optimum, revealed to it"),
+    ("do-nothing", "reference:DoNothing", "reference for linear control: no input at all"),
 )
 """Name, where its class is in this package, and what it is."""
 

@@ -23,14 +23,15 @@ from tacit.agents.lsvi import (
     ties_note,
     tuned_plus,
 )
-from tacit.driver import BoundAgent, CappedBatches, Schedule, every_user
+from tacit.learner import BoundAgent
 from tacit.planners.lsvi import Asked, LsviPlanner, LsviPlusPlanner, Rule, Switching
 from tacit.privacy.counters.tree import Tree
-from tacit.privacy.curator.answers import Answers, Price
 from tacit.privacy.curator.curator import Curator
+from tacit.privacy.curator.declared_answers import Answers, Price
 from tacit.privacy.curator.paper import Independent, ReusedNoise
+from tacit.schedules import CappedBatches, Schedule, every_user
 from tacit.statistics.linear import CuratedTransitions
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.validate import choice
 
 

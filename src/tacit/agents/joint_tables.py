@@ -12,10 +12,10 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypedDict
 
-from tacit.agents import paper
+from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent, Ranges
-from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
+from tacit.learner import BoundAgent
 from tacit.planners.joint_tables import (
     DpUcbviPlanner,
     JointTablePlanner,
@@ -25,8 +25,9 @@ from tacit.planners.joint_tables import (
 )
 from tacit.privacy.counters import strategy
 from tacit.privacy.joint.counted import CountedSums
+from tacit.schedules import Every
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 class _Shared(TypedDict):
@@ -102,7 +103,7 @@ class _JointTable(CheckedAgent):
         scale = None
         if self._paper:
             levels = max(1, math.ceil(math.log2(task.users)))
-            scale = paper.tabular_joint(task.horizon, self.epsilon, levels)
+            scale = paper_constants.tabular_joint(task.horizon, self.epsilon, levels)
         privatizer = CountedSums(
             statistic,
             task,

@@ -10,19 +10,20 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from tacit.agents import paper
+from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent
 from tacit.agents.vtr import UcrlVTR, targeted_planner
-from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
+from tacit.learner import BoundAgent
 from tacit.planners import Planner
 from tacit.planners.widths import PaperJoint, TightWidths, WidthRule
 from tacit.privacy import Privatizer
 from tacit.privacy.counters import strategy
 from tacit.privacy.joint.counted import CountedSums
-from tacit.privacy.local.shaped import LocalShaped
+from tacit.privacy.local.weighted import LocalShaped
+from tacit.schedules import Every
 from tacit.statistics.targets import Scaling, Shape, ValueTargets
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 def tight_shape(task: Task, statistic: str, centre: bool, *, public: bool) -> Shape:
@@ -142,7 +143,7 @@ class PrivateLinOptVI(CheckedAgent):
         """The paper's noise per unit norm, and the number of noises in a sum."""
         levels = 1 if self.model == "local" else max(1, math.ceil(math.log2(task.users)))
         terms = task.users if self.model == "local" else levels
-        return paper.mixture_joint(task.horizon, self.epsilon, self.delta, levels), terms
+        return paper_constants.mixture_joint(task.horizon, self.epsilon, self.delta, levels), terms
 
     def _rule(self, task: Task) -> WidthRule:
         if self._paper:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tacit.agents.base import CheckedAgent
-from tacit.driver import BoundAgent
+from tacit.learner import BoundAgent
 from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner, PlusBonus, Switching
 from tacit.privacy import Exact
 from tacit.statistics.linear import CuratedTransitions
-from tacit.task import Task, feature_table
+from tacit.task.task import Task, feature_table
 
 DEFAULT_SCALE = 0.1
 """c of the bonus c H |phi| of tight calibration, unless chosen."""

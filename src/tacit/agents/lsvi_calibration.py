@@ -19,9 +19,9 @@ from tacit.errors import InvalidInput
 from tacit.planners.lsvi import PlusBonus
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.counters.base import Strategy
-from tacit.privacy.curator.answers import Answers, Price, grid_rounding
+from tacit.privacy.curator.declared_answers import Answers, Price, grid_rounding
 from tacit.statistics.linear import CuratedTransitions
-from tacit.task import Task
+from tacit.task.task import Task
 
 GRAM_SHARE = 0.5
 """Share of the budget for the Gram matrices, before the joint price gives some of it back."""

@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from tacit.agents import paper
+from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent, Ranges
-from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
+from tacit.learner import BoundAgent
 from tacit.planners.obi import ObiPlanner, UcbViPlanner, Width
 from tacit.privacy import Exact, Privatizer
 from tacit.privacy.bounded import paper_radius
 from tacit.privacy.local.additive import LocalAdditive, proportional_radii
 from tacit.privacy.local.response import LocalResponse, differing_bits, response_bits
+from tacit.schedules import Every
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class LdpOBI(CheckedAgent):
         if self.randomizer == "randomized-response":
             bits = None
             if as_paper:
-                per_bit = paper.tabular_bit(task.horizon, asked)
+                per_bit = paper_constants.tabular_bit(task.horizon, asked)
                 bits = response_bits(statistic, per_bit * differing_bits(statistic))
             return LocalResponse(statistic, task, bits, requested_epsilon=asked)
         scales = self._paper(statistic, task) if as_paper else None
@@ -169,9 +170,9 @@ class LdpOBI(CheckedAgent):
             radius = paper_radius(self.epsilon / (3 * H), self.delta, S, A)
             return proportional_radii(statistic, radius)
         if self.randomizer == "laplace":
-            scale = paper.tabular_laplace(H, self.epsilon)
+            scale = paper_constants.tabular_laplace(H, self.epsilon)
         else:
-            scale = paper.tabular_gaussian(H, self.epsilon, self.delta)
+            scale = paper_constants.tabular_gaussian(H, self.epsilon, self.delta)
         return {block.name: scale for block in statistic.layout.blocks}
 
     def notes(self, task: Task) -> tuple[str, ...]:

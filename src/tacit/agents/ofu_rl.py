@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents import paper
+from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent
-from tacit.agents.references import every_tenth
-from tacit.driver import BoundAgent, Schedule, every_user
+from tacit.agents.reference import every_tenth
+from tacit.learner import BoundAgent
 from tacit.planners.ofu import OfuPlanner, paper_ridge, plain_ridge, tight_ridge
 from tacit.privacy import Exact
 from tacit.privacy.counters import strategy
 from tacit.privacy.counters.tree import Tree
 from tacit.privacy.joint.counted import CountedSums
+from tacit.schedules import Schedule, every_user
 from tacit.statistics.lq import ControlMoments
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class PrivateOfuRL(CheckedAgent):
         statistic = ControlMoments(task, weight=1.0 + gain, isometric=False)
         kind = Tree(max(task.users - 1, 1))
         levels = max((task.users - 1).bit_length(), 1)
-        moment_std, target_std = paper.control_joint(
+        moment_std, target_std = paper_constants.control_joint(
             task.horizon, gain, self.epsilon, self.delta, levels
         )
         privatizer = CountedSums(statistic, task, kind, moment_std, batch=1, **self.requested())

@@ -6,15 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents import paper
+from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent, Ranges
-from tacit.driver import BoundAgent, Every
-from tacit.kernels.posterior import Prior
+from tacit.kernels.public.posterior import Prior
+from tacit.learner import BoundAgent
 from tacit.planners.posterior import PosteriorPlanner
 from tacit.privacy import Exact
 from tacit.privacy.local.additive import LocalAdditive
+from tacit.schedules import Every
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class LdpPSRL(CheckedAgent):
         statistic = VisitCounts(task, squares=True)
         scales = None
         if self.calibration == "paper":
-            scale = paper.tabular_psrl(task.horizon, self.epsilon)
+            scale = paper_constants.tabular_psrl(task.horizon, self.epsilon)
             scales = {block.name: scale for block in statistic.layout.blocks}
         privatizer = LocalAdditive(
             statistic, task, "laplace", scales, requested_epsilon=self.epsilon

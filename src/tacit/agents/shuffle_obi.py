@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tacit.agents.base import CheckedAgent, Ranges
-from tacit.agents.paper import shuffle_claim
-from tacit.driver import BoundAgent, CappedBatches
+from tacit.agents.paper_constants import shuffle_claim
+from tacit.learner import BoundAgent
 from tacit.planners.obi import ObiPlanner
 from tacit.planners.tacit_local import DirectionalPlanner
 from tacit.privacy.shuffle.reshuffled import ReshuffledBits
 from tacit.privacy.shuffle.shuffled import Shuffled, useful_crowd
+from tacit.schedules import CappedBatches
 from tacit.statistics.counts import VisitCounts
 from tacit.statistics.one_step import EachStep, OneStep
-from tacit.task import Task
+from tacit.task.task import Task
 
 FEWEST_BATCHES = 50
 """A batch is never made larger than a fiftieth of all users by default."""

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tacit.agents.base import CheckedAgent
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.participation import Teaches
+from tacit.learner import BoundAgent
 from tacit.planners.tacit_control import TacitControlPlanner
 from tacit.privacy.joint.batched import BatchSums
 from tacit.statistics import Statistic
 from tacit.statistics.lq import InstrumentedResponses
 from tacit.statistics.norm_budget import NormBudget
-from tacit.task import Task
+from tacit.task.participation import Teaches
+from tacit.task.task import Task
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from tacit.agents.base import CheckedAgent, Ranges
-from tacit.driver import BoundAgent, Geometric, Several
 from tacit.errors import InvalidInput
 from tacit.grid import GRID
-from tacit.participation import Teaches
+from tacit.learner import BoundAgent
 from tacit.planners import Planner
 from tacit.planners.first_returns import FirstReturnPlanner
 from tacit.planners.first_visits import FirstVisitPlanner
@@ -19,6 +18,7 @@ from tacit.privacy import accounting
 from tacit.privacy.counters import strategy
 from tacit.privacy.counters.fading import Fading
 from tacit.privacy.joint.counted import CountedSums, counted_noise
+from tacit.schedules import Geometric, Several
 from tacit.statistics import Statistic
 from tacit.statistics.base import Relation
 from tacit.statistics.counts import JointCounts
@@ -26,7 +26,8 @@ from tacit.statistics.first_returns import FirstReturns
 from tacit.statistics.first_visits import FirstVisits
 from tacit.statistics.multi_target import MultiTargets
 from tacit.statistics.norm_budget import NormBudget
-from tacit.task import Task
+from tacit.task.participation import Teaches
+from tacit.task.task import Task
 
 PATIENCE = 30.0
 """First release after this many users over mu: before that noise drowns everything."""

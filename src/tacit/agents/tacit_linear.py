@@ -10,17 +10,18 @@ import numpy as np
 
 from tacit.agents.base import CheckedAgent
 from tacit.agents.lsvi_calibration import Shares, Targets, tight_shares
-from tacit.driver import BoundAgent, Geometric
-from tacit.kernels.linear_sums import Weights
-from tacit.participation import Teaches
+from tacit.kernels.raw.linear_sums import Weights
+from tacit.learner import BoundAgent
 from tacit.planners.ridge import Blocks, RidgePlanner
 from tacit.privacy.counters.toeplitz import Toeplitz
 from tacit.privacy.curator.curator import Curator
 from tacit.privacy.joint.counted import CountedSums, counted_noise
+from tacit.schedules import Geometric
 from tacit.statistics import Statistic
 from tacit.statistics.linear import CuratedTransitions, LinearSums
 from tacit.statistics.norm_budget import NormBudget
-from tacit.task import Task
+from tacit.task.participation import Teaches
+from tacit.task.task import Task
 
 WEIGHTS = Weights(gram=1.0, next=1.0, reward=1.4)
 """Factors of the additive blocks: how the budget is divided."""

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tacit.agents.base import CheckedAgent, Ranges
-from tacit.driver import BoundAgent, CappedBatches
 from tacit.errors import InvalidInput
-from tacit.kernels.questions import REWARD, Weighing
-from tacit.pairs import met_places
+from tacit.kernels.public.questions import REWARD, Weighing
+from tacit.learner import BoundAgent
 from tacit.planners import Planner
 from tacit.planners.tacit_local import DirectionalPlanner, NoisyPosteriorPlanner
 from tacit.privacy.finite import best_oracle
-from tacit.privacy.finite.answers import domains
+from tacit.privacy.finite.cell_answers import domains
 from tacit.privacy.finite.oracle import LARGEST_DOMAIN
 from tacit.privacy.local.one_cell import OneCell
+from tacit.schedules import CappedBatches
 from tacit.statistics.one_step import OneStep
-from tacit.task import Task
+from tacit.task.pairs import met_places
+from tacit.task.task import Task
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tacit.agents.base import CheckedAgent
-from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
+from tacit.learner import BoundAgent
 from tacit.planners.search import TUNING, Errors, SearchPlanner, batch_size
+from tacit.policies.parametric import parameters, scoring
 from tacit.privacy import Exact, Privatizer
 from tacit.privacy.finite.sliding import USUAL_SQUARE, Sliding
 from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.local.one_number import OneNumber, sliding_for
 from tacit.privacy.shuffle.directions import ShuffledReturns, words_for
-from tacit.scored import parameters, scoring
+from tacit.schedules import Every
 from tacit.statistics.search import RoundedReturn, SharedReturn, WindowedReturn
-from tacit.task import Task
+from tacit.task.task import Task
 
 SAMPLE = (USUAL_SQUARE, 0.25, 0.09)
 """Variances of one person's x z (an entry), x and x^2, as if the window were a usual one."""

@@ -8,20 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents import paper
+from tacit.agents import paper_constants
 from tacit.agents.base import CheckedAgent
-from tacit.driver import BoundAgent, Every
 from tacit.errors import InvalidInput
-from tacit.features import value_caps
+from tacit.learner import BoundAgent
 from tacit.planners import Planner
 from tacit.planners.vtr import MirrorPlanner, Rate, TransitionPlanner, ValueTargetedPlanner
 from tacit.planners.widths import PaperLocal, Sums, TightWidths, Units, WidthRule
 from tacit.privacy import Exact
-from tacit.privacy.local.shaped import LocalShaped
+from tacit.privacy.local.weighted import LocalShaped
+from tacit.schedules import Every
 from tacit.statistics import Statistic
 from tacit.statistics.counts import PolicyTransitions
 from tacit.statistics.targets import Scaling, Shape, ValueTargets
-from tacit.task import Task
+from tacit.task.features import value_caps
+from tacit.task.task import Task
 
 
 def targeted_planner(
@@ -148,7 +149,9 @@ class LdpUcrlVTR(CheckedAgent):
 
     def _paper_std(self, task: Task) -> float:
         small = bool(value_caps(task)[0] <= 1.0 + 1e-9)
-        return paper.mixture_local(task.horizon, self.epsilon, self.delta, small_values=small)
+        return paper_constants.mixture_local(
+            task.horizon, self.epsilon, self.delta, small_values=small
+        )
 
 
 @dataclass(frozen=True)
@@ -196,7 +199,7 @@ class LdpBandit(CheckedAgent):
         std = None
         if as_paper:
             rule = PaperLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
-            std = paper.mixture_local(1, self.epsilon, self.delta, small_values=True)
+            std = paper_constants.mixture_local(1, self.epsilon, self.delta, small_values=True)
         privatizer = LocalShaped(statistic, task, std, **self.requested())
         planner = targeted_planner(statistic, rule)
         return BoundAgent(task, statistic, privatizer, planner, Every(self.every))

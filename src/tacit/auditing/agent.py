@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,8 +16,8 @@ import numpy as np
 from tacit.agents.base import Agent
 from tacit.auditing.auditor import MIN_TRIALS, Target, audit_target
 from tacit.auditing.findings import AuditReport
-from tacit.auditing.lives import LifeTarget, batches_of, steps_needed, worst_lives
-from tacit.auditing.pairs import Case, canaries, worst_cases
+from tacit.auditing.lifetimes import LifeTarget, batches_of, steps_needed, worst_lives
+from tacit.auditing.neighbours import Case, canaries, worst_cases
 from tacit.auditing.targets import (
     AuditedSource,
     BatchTarget,
@@ -24,17 +25,17 @@ from tacit.auditing.targets import (
     LearnerTarget,
     PersonTarget,
 )
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
 from tacit.forecast import bind, pair
-from tacit.participation import Participation
+from tacit.learner import BoundAgent
 from tacit.planners.base import Streams
 from tacit.privacy import Guarantee, Query, SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
-from tacit.simulation.runs import require_counts
-from tacit.simulation.streams import stream
+from tacit.simulation.runs.base import require_counts
 from tacit.statistics.base import lifelong
+from tacit.streams import stream
+from tacit.task.participation import Participation
 from tacit.validate import integer, number
 
 OTHER_USERS = 2
@@ -275,14 +276,14 @@ def _life_plans(
 def _service_plans(
     problem: Problem, agent: Agent, bound: BoundAgent, rng: np.random.Generator
 ) -> Plans:
-    """The running service."""
-    from tacit.auditing.service import PEOPLE, ServiceTarget, require_servable
-
+    """The running service, which is not the library's: it is found by its entry point."""
+    (point,) = entry_points(group="tacit.audit_targets", name="service")
+    service: Any = point.load()
     first = _first_publication(bound, rng)
     case = worst_cases(bound, first, rng)[0]
-    require_servable(agent, bound, case, first)
-    people = [case] if bound.guarantee.mu is None else canaries(bound, case, PEOPLE, rng)
-    target = ServiceTarget(problem, agent, people, bound.task)
+    service.require_servable(agent, bound, case, first)
+    people = [case] if bound.guarantee.mu is None else canaries(bound, case, service.PEOPLE, rng)
+    target = service(problem, agent, people, bound.task)
     return [(target, target.guarantee)]
 
 

@@ -98,11 +98,17 @@ class AuditReport:
         return "consistent" if strong and self.distance != 0.0 else "no evidence"
 
     @property
+    def learned(self) -> bool:
+        """Whether guesses that were learned from trials are all there is, and refute nothing."""
+        methods = {bound.method for bound in self.bounds}
+        return self.verdict in ("consistent", "no evidence") and methods == {"guesses"}
+
+    @property
     def meaning(self) -> str:
         """What the verdict says, and under which assumption."""
         if self.verdict == "no evidence" and self.distance == 0.0:
             return "the two audited inputs contribute the same, so nothing can be concluded"
-        if self.verdict == "consistent" and {bound.method for bound in self.bounds} == {"guesses"}:
+        if self.learned:
             return _MEANING[self.verdict] + LEARNED
         beyond = [b.assumption for b in self.bounds if b.lower_bound > self.claimed_epsilon]
         conditional = self.verdict == "violated" and NOTHING not in beyond

@@ -11,18 +11,19 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tacit import wire
 from tacit.arrays import Array, IntArray
-from tacit.auditing.pairs import Case, contribution
-from tacit.auditing.watched import Watched
-from tacit.driver import BoundAgent, Learner
+from tacit.auditing.neighbours import Case, contribution
+from tacit.auditing.recorder import Watched
 from tacit.errors import InvalidInput
+from tacit.learner import BoundAgent, Learner
 from tacit.planners.base import Streams
-from tacit.policy import LinearPolicy, Policy
+from tacit.policies.base import Policy
+from tacit.policies.linear import LinearPolicy
 from tacit.privacy import Noise, SecureNoise, SimulatedNoise
 from tacit.privacy.noise import FiniteRandomizer, GridLaw
 from tacit.problems.base import Problem
 from tacit.trajectory import Trajectory
+from tacit.wire import messages as documents
 
 AuditedSource = Literal["simulated", "secure"]
 
@@ -159,7 +160,7 @@ class DeviceTarget:
             [self._send(int(world), coin, noise) for coin in coins]
             for world, coins in zip(worlds, which.tolist(), strict=True)
         ]
-        messages = [[wire.unpack_message(text) for text in reports] for reports in sent]
+        messages = [[documents.unpack_message(text) for text in reports] for reports in sent]
         width = max(len(message) for reports in messages for message in reports)
         table = np.zeros((*which.shape, width), dtype=np.int64)
         for i, reports in enumerate(messages):
@@ -174,8 +175,8 @@ class DeviceTarget:
     def _send(self, world: int, coin: int, noise: Noise) -> str:
         """One report, from the person's life to the text that crosses the network."""
         own, publication = self._lives[coin][world], self._case.publication
-        return wire.pack_message(
-            wire.device_message(self._bound, own, publication, self._coins[coin], noise)
+        return documents.pack_message(
+            documents.device_message(self._bound, own, publication, self._coins[coin], noise)
         )
 
     def _log_ratios(self, messages: IntArray, coin: int) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ from tacit.cli.display import speaker
 from tacit.cli.options import Case, Json, Rule, Seed, count, number, on_case
 
 if TYPE_CHECKING:
+    from tacit.auditing.agent import AgentAudit
     from tacit.auditing.findings import AuditReport
 
 _TRIALS = "Of each path, at most; fewer if a bound is violated or nearly reached before."
@@ -18,8 +20,17 @@ _ADVICE = {
     "consistent": "No violation found is not a proof: the proof is in proofs/.",
     "no evidence": "At least one path shows nothing either way: its bound is below half of the "
     "claim, or its two inputs are alike. Give it more --trials and --seconds, or a smaller "
-    "problem.",
+    "problem; where a claim rests on a small delta and its noise is not Gaussian, no number of "
+    "trials may be enough.",
 }
+_LEARNED = (
+    "Guesses alone are learned from trials where no likelihood is known: such a path finds what a "
+    "classifier finds, may be blind to the rest, and half the noise may have passed it."
+)
+_BESIDE = (
+    "A path with no evidence shows nothing either way. What it publishes follows from what is "
+    "audited above it, so the verdict does not count it."
+)
 
 
 @on_case
@@ -73,12 +84,22 @@ def audit(
         f"  verdict: {found.verdict} (all bounds hold together with confidence "
         f"{found.confidence:g})"
     )
-    if found.verdict in _ADVICE:
-        say(f"  {_ADVICE[found.verdict]}")
+    for advice in _advice(found):
+        say(f"  {advice}")
     if as_json:
         print(json.dumps(found.to_json()))
     if found.verdict == "violated":
         raise typer.Exit(1)
+
+
+def _advice(found: AgentAudit) -> Iterator[str]:
+    """What the verdict does not say, above all where an audit could see little."""
+    if found.verdict in _ADVICE:
+        yield _ADVICE[found.verdict]
+    if any(report.learned for report in found.reports):
+        yield _LEARNED
+    if found.verdict != "no evidence" and any(r.verdict == "no evidence" for r in found.beside):
+        yield _BESIDE
 
 
 def _line(report: AuditReport) -> str:

@@ -124,7 +124,7 @@ def _returns(say: Callable[..., None], result: Result) -> None:
     """Of a search: what people were returned, all of them and the last tenth."""
     import numpy as np
 
-    from tacit.intervals import half_width
+    from tacit.util.intervals import half_width
 
     last, grid = result.completed, [0, *result.episodes.tolist()]
     for text, begin in (("of all people", 0), ("of the last tenth", -(-last * 9 // 10))):

@@ -129,7 +129,7 @@ def _print_form(guarantee: Guarantee, name: str) -> None:
 
 def _print_difference(first: Path, second: Path, *, as_json: bool) -> None:
     """Compare the statements in two files."""
-    from tacit.privacy.statements import compare_statements, read_statement
+    from tacit.privacy.comparison import compare_statements, read_statement
 
     a, b = read_statement(first), read_statement(second)
     compared = compare_statements(a, b)

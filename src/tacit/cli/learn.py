@@ -81,11 +81,11 @@ def learn(
     Example: tacit learn gym:FrozenLake-v1 psrl --users 2e3 --horizon 30
     """
     from tacit.cli import resuming
-    from tacit.problems.classic import CLASSIC
+    from tacit.problems.classic_control import CLASSIC
     from tacit.simulation.learning import learn as learn_it
     from tacit.simulation.learning import played
     from tacit.simulation.plot import check_target
-    from tacit.simulation.saving import forget
+    from tacit.simulation.resume import forget
 
     how: dict[str, Any] = {"command": "learn", "users": users, "seeds": seeds, "seed": seed}
     how |= {
@@ -188,7 +188,7 @@ def _tell(say: Callable[..., None], result: LearnResult) -> None:
 def _environment(case: given.Case, module: Path | None, bins: str | None) -> Any:
     """What is played, by its id or by its name in a file."""
     from tacit.forecast import in_order
-    from tacit.problems.from_gymnasium import make_environment
+    from tacit.problems.gymnasium.tables import make_environment
 
     in_order(case.problem_name, case.agent_name)
     loaded = None if module is None else _load(module)

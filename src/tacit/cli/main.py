@@ -17,18 +17,13 @@ from typer.exceptions import TyperException
 from tacit._version import __version__
 from tacit.cli import options as given
 from tacit.cli.audit import audit
-from tacit.cli.fleet import fleet
 from tacit.cli.guarantee import guarantee
 from tacit.cli.learn import learn
-from tacit.cli.listing import list_
+from tacit.cli.list import list_
 from tacit.cli.offline import evaluate, offline
-from tacit.cli.plan import plan
-from tacit.cli.run import demo, run
-from tacit.cli.serve import serve, tokens
+from tacit.cli.run import run
 from tacit.cli.show import show
-from tacit.cli.study import study
-from tacit.cli.sweep import report, sweep
-from tacit.cli.upkeep import backup, erase, task
+from tacit.cli.size import plan
 from tacit.errors import TacitError
 
 app = typer.Typer(
@@ -53,18 +48,16 @@ def root(
         print(context.get_help())
 
 
-OWN: dict[str, Callable[..., None]] = {"demo": demo, "list": list_, "show": show}
+OWN: dict[str, Callable[..., None]] = {"list": list_, "show": show}
 OWN |= {"run": run, "learn": learn, "guarantee": guarantee, "plan": plan, "audit": audit}
-OWN |= {"sweep": sweep, "serve": serve, "fleet": fleet, "tokens": tokens, "task": task}
-OWN |= {"offline": offline, "evaluate": evaluate, "study": study}
-OWN |= {"backup": backup, "erase": erase, "report": report}
+OWN |= {"offline": offline, "evaluate": evaluate}
 for _name, _command in OWN.items():
     app.command(_name)(_command)
 
 
 @functools.cache
 def add_commands() -> None:
-    """Commands of other packages: functions for Typer, named by their entry points."""
+    """Commands of the laboratory, the service and other packages, named by their entry points."""
     from importlib.metadata import entry_points
 
     for point in entry_points(group="tacit.commands"):

@@ -15,8 +15,8 @@ from tacit.cli.display import speaker
 from tacit.errors import InvalidInput, need
 
 if TYPE_CHECKING:
-    from tacit.intervals import Interval
     from tacit.privacy.guarantee import Guarantee
+    from tacit.util.intervals import Interval
 
 LogFile = Annotated[
     str, typer.Argument(metavar="LOG", help="A .parquet or .csv file, a folder of them, minari:ID.")
@@ -75,8 +75,8 @@ def offline(
         given.write_new(task, text)
         print(f"wrote {task}; say in it what the columns of {log} mean")
         return
-    from tacit.logs.run import offline as learn
-    from tacit.logs.storing import make_room, save
+    from tacit.logs.files import make_room, save
+    from tacit.logs.offline import offline as learn
 
     if epsilon is None:
         raise InvalidInput("--epsilon is missing: there is no default for privacy")
@@ -100,7 +100,7 @@ def offline(
     )
     files = []
     if out is not None:
-        from tacit.report.log_page import write_page
+        from tacit_lab.report.log_page import write_page
 
         files = [*save(result, out), write_page(result, out / "page.html")]
     if as_json:
@@ -149,13 +149,13 @@ def evaluate(
 
     Example: tacit evaluate log.csv other-policy.json --task task.toml --epsilon 0.5
     """
-    from tacit.logs import run
+    from tacit.logs import offline as run
+    from tacit.logs.files import RELEASE, stored_release
     from tacit.logs.mapping import read_mapping
-    from tacit.logs.storing import RELEASE, stored_release
 
     say = speaker()
     if (Path(log) / RELEASE).exists():
-        from tacit.learned import load_policy
+        from tacit.learned_policy import load_policy
 
         if epsilon is not None:
             raise InvalidInput("evaluating by a result costs nothing: leave --epsilon out")
@@ -203,7 +203,7 @@ def said(interval: Interval | None) -> str:
     if interval is None:
         return "not told by this release"
     ends = f"{interval.low:.4g} to {interval.high:.4g}"
-    return f"{interval.value:.4g}, 95% interval over people and noise {ends}"
+    return f"{interval.value:.4g}, 95% interval {ends} (over who is in the log, and the noise)"
 
 
 def _privacy(say: Callable[..., None], guarantee: Guarantee) -> None:

@@ -23,9 +23,9 @@ from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.agents.base import Agent
-    from tacit.participation import Participation
     from tacit.problems.base import Problem
-    from tacit.registry import Registered
+    from tacit.task.participation import Participation
+    from tacit.util.registry import Registered
 
 N = TypeVar("N")
 
@@ -108,7 +108,7 @@ def length(text: str | float) -> float:
     """Seconds, as a number or with a unit."""
 
     def convert(text: str) -> float:
-        from tacit.timing import seconds
+        from tacit.util.durations import seconds
 
         return seconds(text if text[-1:].isalpha() else float(text), "")
 
@@ -228,7 +228,7 @@ class Rule:
 
     def rule(self) -> Participation:
         """The rule of the task."""
-        from tacit.participation import Participation
+        from tacit.task.participation import Participation
 
         return Participation(self.participations, self.teaches, self.apart, self.period)  # type: ignore[arg-type]
 

@@ -19,9 +19,9 @@ def begin(folder: Path, chosen: Mapping[str, Any], *, overwrite: bool) -> None:
 
     A result or an unfinished run that is there is not lost by mistake.
     """
-    from tacit.folders import make_folder, write_json
     from tacit.simulation.result import prepare
-    from tacit.simulation.saving import forget
+    from tacit.simulation.resume import forget
+    from tacit.util.files import make_folder, write_json
 
     progress = folder / PROGRESS
     if progress.exists() and not overwrite:
@@ -40,7 +40,7 @@ def recalled(folder: Path, chosen: Mapping[str, Any], context: typer.Context) ->
 
     Options that there were not when it was begun are as they are by default.
     """
-    from tacit.folders import read_json
+    from tacit.util.files import read_json
 
     saved = read_json(
         folder / PROGRESS / COMMAND,

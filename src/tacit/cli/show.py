@@ -14,7 +14,7 @@ from tacit.cli import options as given
 from tacit.cli.display import speaker
 
 if TYPE_CHECKING:
-    from tacit.learned import LearnedPolicy
+    from tacit.learned_policy import LearnedPolicy
 
 MOST_LINES = 40
 """Lines of a table that are printed; ``to_frame`` has all of them."""
@@ -34,7 +34,7 @@ def show(
 
     Example: tacit show policy results/policy.json
     """
-    from tacit.learned import load_policy
+    from tacit.learned_policy import load_policy
 
     learned = load_policy(file)
     if as_json:
@@ -74,8 +74,9 @@ Line = tuple[str, str, str]
 
 def _lines(learned: LearnedPolicy) -> Iterator[Line]:
     """What to do, by state or input, steps that say the same together."""
-    from tacit.policy import LinearPolicy, StochasticPolicy, TabularPolicy
-    from tacit.scored import ScoredPolicy
+    from tacit.policies.linear import LinearPolicy
+    from tacit.policies.parametric import ScoredPolicy
+    from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 
     policy, names = learned.policy, learned.names
     states = names.get("states") or [str(s) for s in range(learned.sizes["states"])]

@@ -19,21 +19,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tacit import wire, written
 from tacit.client.episode import Episode
 from tacit.client.errors import Declined, NotTaken, Refused, TookPart, Unreachable
 from tacit.client.outbox import DECOY, Delivery, Outbox, Saved
-from tacit.client.returns import Turn, turn
+from tacit.client.participation import Turn, turn
+from tacit.client.report_times import Times
 from tacit.client.search_episode import SearchEpisode
 from tacit.client.terms import Model, Terms, read_terms
-from tacit.client.times import Times
 from tacit.client.transport import Api
 from tacit.errors import InvalidInput
 from tacit.privacy.noise import SecureNoise
 from tacit.publication import Publication
 from tacit.trajectory import Trajectory
 from tacit.validate import choice, number
-from tacit.written import whole
+from tacit.wire import documents, messages, strict_json
+from tacit.wire.strict_json import whole
 
 OUTCOMES = ("accepted", "duplicate", "stale", "invalid", "refused", DECOY)
 
@@ -75,7 +75,7 @@ class Device:
         max_delta: float = 1e-3,
         model: Model = "local",
         token: str | None = None,
-        report_id: Callable[[], str] = wire.new_report_id,
+        report_id: Callable[[], str] = messages.new_report_id,
         clock: Callable[[], float] = time.time,
         decoys: bool = False,
     ) -> None:
@@ -132,7 +132,7 @@ class Device:
         description = self._outbox.description(task_id)
         if description is None:
             return None
-        terms = read_terms(description, wire.READABLE)
+        terms = read_terms(description, documents.READABLE)
         self._agree(terms)
         return terms
 
@@ -216,14 +216,14 @@ class Device:
         Every period has as many of its own as participations are counted in it.
         """
         if begins is not None and begins.silent is not None:
-            return wire.new_report_id()
+            return messages.new_report_id()
         if not terms.assigned:
             return self._report_id()
         if self._token is None:
             raise Declined("ids of this task's reports follow from a token, and there is none")
-        seat, counted = wire.seat(self._token, terms.task_id), terms.task.participations
+        seat, counted = messages.seat(self._token, terms.task_id), terms.task.participations
         first = 0 if begins is None else begins.period * counted
-        ids = (wire.assigned_id(seat, k) for k in range(first, first + counted))
+        ids = (messages.assigned_id(seat, k) for k in range(first, first + counted))
         return next(one for one in ids if not self._outbox.uses(one))
 
     def _episode(self, terms: Terms, saved: Saved) -> Episode | SearchEpisode:
@@ -345,7 +345,7 @@ class Device:
             return "unknown_task", f"another task than {terms.name!r} is served there now"
         if not taken:
             return reason
-        if "previous" in publication and name != wire.publication_hash(publication):
+        if "previous" in publication and name != documents.publication_hash(publication):
             return "stale", "the collector was restored since from a copy without this policy"
         return None
 
@@ -355,14 +355,16 @@ class Device:
         publication, coin = _publication(waiting.publication, terms), _coin(terms, waiting)
         message = terms.reports.message(waiting.steps, publication, coin, SecureNoise())
         if waiting.number is not None:  # the ticket says all the rest
-            return written.canonical({"reports": [{"id": waiting.report_id, "message": message}]})
+            return strict_json.canonical(
+                {"reports": [{"id": waiting.report_id, "message": message}]}
+            )
         version = waiting.publication["version"]
         report = {"id": waiting.report_id, "version": version, "message": message}
         if "previous" in waiting.publication:  # an older collector knows no hashes
-            report["publication"] = wire.publication_hash(waiting.publication)
+            report["publication"] = documents.publication_hash(waiting.publication)
         if terms.rules is not None:
-            report["rules"] = terms.rules if waiting.silent is None else wire.DECOY
-        return written.canonical({"task_id": terms.task_id, "reports": [report]})
+            report["rules"] = terms.rules if waiting.silent is None else messages.DECOY
+        return strict_json.canonical({"task_id": terms.task_id, "reports": [report]})
 
     def send(self) -> list[Delivery]:
         """Send what is due and unsettled; what every report to this collector came to.
@@ -453,12 +455,12 @@ def _coin(terms: Terms, saved: Saved) -> int:
     """The public coin of a report: of its ticket, or of its id."""
     if saved.number is not None:
         return saved.number
-    return wire.coin(terms.task_id, saved.report_id)
+    return messages.coin(terms.task_id, saved.report_id)
 
 
 def _publication(answer: Any, terms: Terms) -> Publication:
     try:
-        return wire.publication_from_json(answer, terms.task, terms.task_id)
+        return documents.publication_from_json(answer, terms.task, terms.task_id)
     except InvalidInput as error:
         raise Declined(f"the collector's policy cannot be followed: {error}") from None
 

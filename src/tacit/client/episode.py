@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.client.terms import Terms
 from tacit.errors import InvalidInput
-from tacit.policy import StochasticPolicy, TabularPolicy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
 from tacit.trajectory import Trajectory
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.client.errors import Declined, TookPart
-from tacit.client.returns import Past, Turn
+from tacit.client.participation import Past, Turn
+from tacit.client.report_times import Times
 from tacit.client.schema import SCHEMA, VERSION
-from tacit.client.times import Times
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:

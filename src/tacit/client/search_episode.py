@@ -12,8 +12,8 @@ import numpy as np
 
 from tacit.client.terms import Terms
 from tacit.errors import InvalidInput
+from tacit.policies.parametric import ScoredPolicy
 from tacit.publication import Publication
-from tacit.scored import ScoredPolicy
 from tacit.trajectory import Trajectory, VectorTrajectory
 
 

@@ -8,21 +8,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from tacit import timing, wire
+from tacit.client.encoders import Cells, Raw, Reports
 from tacit.client.errors import Declined
-from tacit.client.reports import Cells, Raw, Reports
-from tacit.client.search_reports import Number, RawReturn
+from tacit.client.search_encoders import Number, RawReturn
 from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.guarantee import Guarantee
-from tacit.rules import read_rules, rules_hash, rules_of, rules_sizes
-from tacit.task import Task
+from tacit.task.task import Task
+from tacit.util import durations
 from tacit.validate import integer
-from tacit.written import canonical, real, text, whole
+from tacit.wire import documents
+from tacit.wire.report_rules import read_rules, rules_hash, rules_of, rules_sizes
+from tacit.wire.strict_json import canonical, real, text, whole
 
 try:
-    from tacit.client import fitted
+    from tacit.client import fitted_encoder
 except ImportError:  # the distribution tacit-client, which makes reports by the rules alone
-    fitted = None  # type: ignore[assignment]
+    fitted_encoder = None  # type: ignore[assignment]
 
 Model = Literal["local", "joint"]
 
@@ -77,7 +78,7 @@ class Terms:
     @property
     def sending(self) -> str:
         """What the time of a report tells about its user, in a sentence for the consent screen."""
-        return timing.when_sent(self.task.duration, self.delay)
+        return durations.when_sent(self.task.duration, self.delay)
 
     def unit_reward(self, reward: float) -> float:
         """A reward in [0, 1]: the declared range, clipped; NaN counts as its low end."""
@@ -94,7 +95,7 @@ class Terms:
         return integer(value, "state", low=0, high=self.task.sizes["states"] - 1)
 
 
-def read_terms(answer: object, versions: Sequence[int] = (wire.VERSION,)) -> Terms:
+def read_terms(answer: object, versions: Sequence[int] = (documents.VERSION,)) -> Terms:
     """Judge a collector's description of its task; decline what does not add up.
 
     ``versions`` of the protocol are understood: those of a stored description may be older.
@@ -104,7 +105,7 @@ def read_terms(answer: object, versions: Sequence[int] = (wire.VERSION,)) -> Ter
     if answer.get("wire") not in versions:
         raise Declined(
             f"the collector speaks version {answer.get('wire')!r} of the protocol, this device "
-            f"version {wire.VERSION}; update the older one"
+            f"version {documents.VERSION}; update the older one"
         )
     try:
         return _read(answer)
@@ -114,7 +115,7 @@ def read_terms(answer: object, versions: Sequence[int] = (wire.VERSION,)) -> Ter
 
 def _read(answer: Mapping[str, Any]) -> Terms:
     identity = answer["task_id"]
-    if identity not in [wire.task_id(answer, form) for form in wire.terms_forms(answer)]:
+    if identity not in [documents.task_id(answer, form) for form in documents.terms_forms(answer)]:
         raise InvalidInput("its id is not the hash of its terms")
     low, high = (real(end, "reward_range") for end in _list(answer["reward_range"], 2))
     if not low < high:
@@ -125,7 +126,7 @@ def _read(answer: Mapping[str, Any]) -> Terms:
     ids = answer.get("ids", "chosen")
     if ids not in ("token", "chosen"):
         raise InvalidInput("ids must be token or chosen")
-    task = wire.task_from_json(answer["task"])
+    task = documents.task_from_json(answer["task"])
     if task.lifetime and ids == "token":
         raise InvalidInput("reports that are bounded together have ids that devices draw")
     if task.family != "episodic" and not {"states", "actions"} <= set(task.sizes):
@@ -149,7 +150,7 @@ def _read(answer: Mapping[str, Any]) -> Terms:
         delay=_delay(answer, task.duration),
         closes=_moment(answer.get("closes")),
         assigned=ids == "token",
-        document=canonical({name: answer[name] for name in wire.TERMS}),
+        document=canonical({name: answer[name] for name in documents.TERMS}),
         description=answer,
     )
 
@@ -168,7 +169,7 @@ def _judge(
         raise InvalidInput("its guarantee cannot be read") from None
     if stated.rule != task.rule:
         raise InvalidInput("its guarantee is about another rule of participations than its task's")
-    bound = None if fitted is None else fitted.fit(answer)
+    bound = None if fitted_encoder is None else fitted_encoder.fit(answer)
     # without the package nobody here computes with mu; epsilon and delta say less, and are enough
     found = dataclasses.replace(stated, mu=None) if bound is None else bound.guarantee
     if found.model not in ("local", "joint"):
@@ -181,8 +182,8 @@ def _judge(
             f"the collector states the model {answer['model']!r}, but its agent is {found.model}"
         )
     if bound is not None:
-        assert fitted is not None
-        found = fitted.check(bound, stated)
+        assert fitted_encoder is not None
+        found = fitted_encoder.check(bound, stated)
         rules = rules_of(bound) if rules is None else rules
     if rules is None:
         raise InvalidInput("it does not say by which rules reports are made")
@@ -201,8 +202,8 @@ def _judge(
     if kind == "number":
         return _exactly(found, stated, Number(task, rules))
     if kind == "numbers" and bound is not None:
-        assert fitted is not None
-        return found, fitted.Numbers(bound)
+        assert fitted_encoder is not None
+        return found, fitted_encoder.Numbers(bound)
     raise Declined(
         f"the task asks for a report of {str(kind)[:40]!r}, which this device cannot make; noisy "
         "numbers need the whole package: pip install 'tacit[client,secure]'"

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tacit import written
 from tacit._version import __version__
 from tacit.client.errors import Declined, Refused, Unreachable
+from tacit.wire import strict_json
 
 MOST_BYTES = 64 * 2**20
 """Of an answer; larger ones are not read to the end."""
@@ -98,7 +98,7 @@ class Api:
 
     def ticket(self, task_id: str, report_id: str, rules: str | None, token: str | None) -> Any:
         """Be counted before an episode; the same answer however often it is asked."""
-        body = written.canonical({"task_id": task_id, "id": report_id, "rules": rules})
+        body = strict_json.canonical({"task_id": task_id, "id": report_id, "rules": rules})
         return self._post("/v1/tickets", body, token)
 
     def upload(self, body: bytes, token: str | None) -> Any:

@@ -26,8 +26,7 @@ import platformdirs
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[1]
-ABOVE = frozenset({"auditing", "cli", "client", "report", "service", "sweep"})
-ABOVE |= {"rules", "wire", "written"}
+ABOVE = frozenset({"auditing", "cli", "client", "wire"})
 """Parts that hold no kernels and that no kernel's module imports."""
 BELOW = frozenset({"kernels", "arrays", "grid", "errors"})
 """All that the kernels of this folder can reach; those of other folders may call anything."""

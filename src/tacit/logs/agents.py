@@ -10,10 +10,10 @@ from tacit.errors import InvalidInput, UnknownName, suggestion
 from tacit.logs.mapping import Mapped
 from tacit.planners.apvi import apvi_policy
 from tacit.planners.offline import improved_policy, pessimistic_policy
-from tacit.policy import Policy
+from tacit.policies.base import Policy
 from tacit.release import Release
-from tacit.statistics.logged import LoggedOutcomes, LoggedStages, LoggedVisits, LogStatistic
-from tacit.task import Task
+from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, LogStatistic
+from tacit.task.task import Task
 from tacit.validate import choice, number
 
 LARGE = 200

@@ -28,9 +28,7 @@ def encoded(
     batch: Any, mapped: Mapped, numbered: frozenset[str], exact: Exact
 ) -> dict[str, Column]:
     """The rows of a piece that say whose they are, as numbers; counts what does not fit."""
-    import pyarrow.compute as pc
-
-    all_rows, batch = batch.num_rows, batch.filter(pc.is_valid(batch[mapped.columns["person"]]))
+    all_rows, batch = batch.num_rows, batch.filter(_named(batch[mapped.columns["person"]]))
     rows = batch.num_rows
     exact.rows += all_rows
     exact.left["have no person"] += all_rows - rows
@@ -143,6 +141,23 @@ def _by_text(column: Any, read: Callable[[Column], Column], missing: float) -> C
     known = np.append(read(coded.dictionary.to_numpy(zero_copy_only=False)), missing)
     found: Column = known[np.asarray(pc.fill_null(coded.indices, len(known) - 1))]
     return found
+
+
+def _named(column: Any) -> Any:
+    """Which rows say whose they are: not where the person is missing, empty or NaN.
+
+    Such rows are of people who may have nothing in common: as one person, somebody whose key got
+    lost would move what these teach and take away what they taught themselves.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    there = pc.invert(pc.is_null(column, nan_is_null=True))
+    if pa.types.is_primitive(column.type):
+        return there
+    return pc.and_(there, pc.not_equal(_text(column), b""))
 
 
 def _keys(column: Any, numbered: bool) -> Column:

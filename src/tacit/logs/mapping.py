@@ -18,9 +18,9 @@ from typing import Any, Literal
 import numpy as np
 
 from tacit.errors import InvalidInput, suggestion
-from tacit.pairs import allowed_flags, terminals
-from tacit.privacy.book import printable
-from tacit.task import Task
+from tacit.privacy.ledger_lines import printable
+from tacit.task.pairs import allowed_flags, terminals
+from tacit.task.task import Task
 from tacit.validate import choice, integer, number
 
 ROLES = ("person", "episode", "step", "reward", "propensity", "ends")

@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.logs.run import OfflineResult
-from tacit.logs.storing import stored
+from tacit.learner import BoundAgent
+from tacit.logs.files import stored
+from tacit.logs.offline import OfflineResult
 from tacit.planners.first_returns import FirstReturnPlanner
 from tacit.planners.first_visits import FirstVisitPlanner
 from tacit.planners.offline import completed, people_of
-from tacit.planners.prior import PriorPlanner, tried
+from tacit.planners.warm_start import PriorPlanner, tried
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.joint.merged import Merged
+from tacit.privacy.joint.merged_release import Merged
 from tacit.release import Release
-from tacit.task import Task
+from tacit.task.task import Task
 
 VISITS = {name: name for name in ("transitions", "totals", "gains", "starts")}
 RETURNS = {"returns": "outcomes", "totals": "visits"}

@@ -9,6 +9,7 @@ from here says what a cell of the log holds.
 from __future__ import annotations
 
 import csv
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tacit.errors import InvalidInput, need, suggestion
-from tacit.kernels.logged import arrange
+from tacit.kernels.raw.log_rows import arrange, whole_rows
 from tacit.logs.encoding import Column, encoded, narrow
 from tacit.logs.mapping import Mapped
 from tacit.logs.screen import Exact
@@ -34,7 +35,7 @@ PIECE = 1 << 17
 BLOCK = 8 << 20
 """Bytes of a piece of a CSV file; pieces grow where a row is longer."""
 
-LONGEST = 2**31 - 1
+LONGEST = 2**31 - 4
 """Bytes of the longest row that pyarrow can read."""
 
 
@@ -232,43 +233,43 @@ def _header(file: Path) -> list[str]:
 def _csv(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
     """Pieces of a CSV file; a line with another number of cells than columns is no row.
 
-    Where a row is longer than a piece the file is read again in larger ones, from where it stopped:
-    nobody's row keeps those of others from being read.
+    What pyarrow gets are whole rows with the right number of cells, a piece at once: left to itself
+    it stops at a line that is no row and not UTF-8 either, and it may cut a row in two, at a line
+    break in quotes, where one of its own pieces ends. Either would be somebody's row deciding what
+    is read of others.
     """
     import pyarrow as pa
     import pyarrow.csv
 
-    block, done, last = BLOCK, 0, 0
-
-    def skip(line: Any) -> str:
-        nonlocal last
-        if line.number > last:
-            exact.rows += 1
-            exact.left["have too many or too few cells"] += 1
-            last = line.number
-        return "skip"
-
+    names = _header(file)
     convert = pa.csv.ConvertOptions(
         column_types={name: pa.large_binary() for name in mapped.read},
         include_columns=list(mapped.read),
         strings_can_be_null=True,
         null_values=["", "NA", "NaN", "null"],
     )
-    parse = pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=skip)
-    while True:
-        read, seen = pa.csv.ReadOptions(use_threads=False, block_size=block), 0
-        try:
-            with pa.csv.open_csv(file, read, parse, convert) as pieces:  # data sets hold all of it
-                for piece in pieces:
-                    seen += piece.num_rows
-                    if seen > done:
-                        yield piece.slice(max(0, piece.num_rows - (seen - done)))
-                        done = seen
-            return
-        except pa.ArrowInvalid:
-            if block >= min(file.stat().st_size, LONGEST):
-                raise
-            block = min(8 * block, LONGEST)
+    parse = pa.csv.ParseOptions(newlines_in_values=True)
+    with file.open("rb") as lines:
+        rest, header, last = lines.read(len(BOM_UTF8)).removeprefix(BOM_UTF8), 1, False
+        while not last:
+            if len(rest) == LONGEST:
+                raise OverflowError("a row is too long")
+            more = lines.read(min(max(BLOCK, len(rest)), LONGEST - len(rest)))
+            last = not more
+            text = np.frombuffer(rest + more, dtype=np.uint8)
+            kept = np.empty(len(text) + 1, dtype=np.uint8)
+            done, size, left = whole_rows(text, len(names), last, kept)
+            rest = text[done:].tobytes()
+            exact.rows += left
+            exact.left["have too many or too few cells"] += left
+            if size:
+                options = pa.csv.ReadOptions(
+                    column_names=names, use_threads=False, block_size=size + 1
+                )
+                rows = pa.BufferReader(pa.py_buffer(kept[:size]))
+                found = pa.csv.read_csv(rows, options, parse, convert)
+                yield from found.slice(header).to_batches()
+                header = 0
 
 
 def _parquet(file: Path, mapped: Mapped, exact: Exact) -> Iterator[Any]:
@@ -323,16 +324,35 @@ def _minari(name: str, mapped: Mapped) -> LogSource:
     seen = [f"observation[{i}]" for i in range(*shape)] if shape else ["observation"]
     _check_columns(["person", "step", *seen, "action", "reward", "ends"], mapped, name)
 
+    number, kinds = pa.float64(), {"person": pa.int64(), "ends": pa.bool_()}
+    schema = pa.schema([(x, kinds.get(x, number)) for x in mapped.read])
+
     def pieces(exact: Exact) -> Iterator[Any]:
         for episode in dataset.iterate_episodes():
-            rows = np.asarray(episode.observations).reshape(-1, len(seen))
-            columns: dict[str, Any] = {"person": np.full(len(rows), int(episode.id))}
-            columns["step"] = np.arange(len(rows))
-            columns |= dict(zip(seen, rows.T, strict=True))
-            columns["action"] = pa.array([*np.asarray(episode.actions).tolist(), None])
-            columns["reward"] = np.append(np.asarray(episode.rewards, dtype=np.float64), np.nan)
-            columns["ends"] = np.append(np.asarray(episode.terminations, dtype=bool), False)
-            yield pa.record_batch({name: pa.array(columns[name]) for name in mapped.read})
+            try:
+                rows = _episode(episode, seen, schema)
+            except (
+                ValueError,
+                TypeError,
+                NotImplementedError,
+            ):  # it keeps no other from being read
+                exact.rows += 1
+                exact.left["are an episode of another form"] += 1
+                continue
+            yield rows
 
-    number, kinds = pa.float64(), {"person": pa.int64(), "ends": pa.bool_()}
-    return LogSource(mapped, pieces, (pa.schema([(x, kinds.get(x, number)) for x in mapped.read]),))
+    return LogSource(mapped, pieces, (schema,))
+
+
+def _episode(episode: Any, seen: list[str], schema: Any) -> Any:
+    """The rows of an episode of a Minari data set."""
+    import pyarrow as pa
+
+    rows = np.asarray(episode.observations).reshape(-1, len(seen))
+    columns: dict[str, Any] = {"person": np.full(len(rows), int(episode.id))}
+    columns["step"] = np.arange(len(rows))
+    columns |= dict(zip(seen, rows.T, strict=True))
+    columns["action"] = [*np.asarray(episode.actions).tolist(), None]
+    columns["reward"] = np.append(np.asarray(episode.rewards, dtype=np.float64), np.nan)
+    columns["ends"] = np.append(np.asarray(episode.terminations, dtype=bool), False)
+    return pa.record_batch([pa.array(columns[x.name], x.type) for x in schema], schema=schema)

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from tacit.arrays import Array, IntArray
 from tacit.errors import need
 from tacit.kernels import kernel
-from tacit.kernels.draws import draw
-from tacit.kernels.rollout import Truth, next_of, reward_of
-from tacit.policy import Policy, StochasticPolicy, TabularPolicy
+from tacit.kernels.raw.rollout import Truth, next_of, reward_of
+from tacit.kernels.sampling import draw
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.trajectory import Log
 

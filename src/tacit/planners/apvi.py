@@ -11,9 +11,10 @@ import math
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.policy import Policy, TabularPolicy
+from tacit.policies.base import Policy
+from tacit.policies.tabular import TabularPolicy
 from tacit.release import Release
-from tacit.task import Task, table_sizes
+from tacit.task.task import Task, table_sizes
 
 
 def apvi_policy(

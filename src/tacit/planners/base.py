@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.planning import greedy
-from tacit.pairs import Rows, full_rows, nonzero_rows
-from tacit.policy import TabularPolicy
+from tacit.kernels.public.planning import greedy
+from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release
-from tacit.task import Task
+from tacit.task.pairs import Rows, full_rows, nonzero_rows
+from tacit.task.task import Task
 
 Ask = Callable[[Any], Release]
 """Answered queries: a planner that needs one more number asks for it, and it is charged."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.pairs import Flags
 from tacit.planners.base import Ask, Streams, next_version
-from tacit.policy import StochasticPolicy, uniform_policy
+from tacit.policies.tabular import StochasticPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task, table_sizes
+from tacit.task.pairs import Flags
+from tacit.task.task import Task, table_sizes
 
 KNOWN = 1.5
 """Standard deviations of its number of visits above which a pair is known."""

@@ -15,18 +15,18 @@ import numpy as np
 from scipy.special import ndtri
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.known_pairs import (
+from tacit.kernels.public.first_visit_model import (
     draw_next_states,
     expected_visits,
     find_next,
     plan_pairs,
 )
-from tacit.kernels.rewards import draw_rewards, fit_rewards
+from tacit.kernels.public.rewards import draw_rewards, fit_rewards
 from tacit.planners.base import Ask, Streams, next_version, pair_rewards
-from tacit.policy import TabularPolicy, uniform_policy
+from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task, table_sizes
+from tacit.task.task import Task, table_sizes
 
 FALSE, NONE = 0.1, 0.05
 """Next states of a pair that are noise alone, expected; in vast tables, those of all pairs."""

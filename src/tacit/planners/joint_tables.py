@@ -14,15 +14,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels.joint_tables import Bonus, bonus_induction, bonus_model, consistent_counts
-from tacit.kernels.mixture import mirror_step
-from tacit.kernels.obi import tail
+from tacit.kernels.public.joint_tables import (
+    Bonus,
+    bonus_induction,
+    bonus_model,
+    consistent_counts,
+)
+from tacit.kernels.public.mixture import mirror_step
+from tacit.kernels.public.obi import tail
 from tacit.planners.base import Ask, Context, Streams, ValuePlanner, least_count, next_version
 from tacit.planners.vtr import Rate, step_sizes
-from tacit.policy import StochasticPolicy
+from tacit.policies.tabular import StochasticPolicy
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release
-from tacit.task import Task, table_sizes
+from tacit.task.task import Task, table_sizes
 
 
 def noise_bound(law: NoiseLaw, block: str, cells: float, beta: float) -> float:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels import lq_learning as learning
 from tacit.kernels.excitation import directions
+from tacit.kernels.public import lq_learning as learning
 from tacit.planners.lq_model import LinearTask, lower_root
 from tacit.planners.lq_posterior import Belief, moments_under
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.random import Generator
 
 from tacit.arrays import Array
-from tacit.kernels import lq
+from tacit.kernels.public import lq
 from tacit.planners.base import Ask, Context, Streams, next_version
-from tacit.policy import LinearPolicy
+from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task
+from tacit.task.task import Task
 
 KEYS = 2**62
 """Keys of public directions are drawn below it."""

@@ -15,9 +15,15 @@ import numpy.typing as npt
 
 from tacit.arrays import Array
 from tacit.kernels.excitation import direction_sums
-from tacit.kernels.lq_learning import Served, Start, expected_moments, misfit_slopes, misfits
+from tacit.kernels.public.lq_learning import (
+    Served,
+    Start,
+    expected_moments,
+    misfit_slopes,
+    misfits,
+)
 from tacit.planners.lq_model import LinearTask, inverted, within_unit
-from tacit.policy import LinearPolicy
+from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
 from tacit.release import Release
 

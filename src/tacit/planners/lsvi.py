@@ -14,13 +14,13 @@ from typing import Any, Literal
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels import lsvi
+from tacit.kernels.public import lsvi
 from tacit.planners.base import Ask, Streams, greedy_actions, next_version
 from tacit.planners.ridge import unit_direction, unpacked
-from tacit.policy import TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
-from tacit.task import Task, feature_table, table_sizes
+from tacit.task.task import Task, feature_table, table_sizes
 
 LEAST = 1e-9
 """No eigenvalue is below this."""

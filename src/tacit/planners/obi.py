@@ -10,8 +10,8 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.kernels.obi import KINDS, WIDTHS, CellNoise, Rule, first_bonus, obi_values
-from tacit.kernels.planning import backward_induction, optimistic_model
+from tacit.kernels.public.obi import KINDS, WIDTHS, CellNoise, Rule, first_bonus, obi_values
+from tacit.kernels.public.planning import backward_induction, optimistic_model
 from tacit.planners.base import (
     Context,
     Streams,
@@ -23,7 +23,7 @@ from tacit.planners.base import (
 )
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release
-from tacit.task import Task, table_sizes
+from tacit.task.task import Task, table_sizes
 
 Width = Literal["paper", "corrected", "tight"]
 

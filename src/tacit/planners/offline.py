@@ -11,12 +11,13 @@ import dataclasses
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.known_pairs import draw_next_states
-from tacit.kernels.pessimism import plan_low
+from tacit.kernels.public.first_visit_model import draw_next_states
+from tacit.kernels.public.pessimism import plan_low
 from tacit.planners.first_visits import read_model
-from tacit.policy import Policy, StochasticPolicy, TabularPolicy
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.release import Release
-from tacit.task import Task, table_sizes
+from tacit.task.task import Task, table_sizes
 
 DEPTH = 1.0
 """Standard deviations that are taken from the value of a pair."""

@@ -16,7 +16,7 @@ from numpy.random import Generator
 from scipy.special import gammaincinv
 
 from tacit.arrays import Array
-from tacit.kernels.lq_optimism import best_dual_bound, descend
+from tacit.kernels.public.lq_optimism import best_dual_bound, descend
 from tacit.planners.base import Context
 from tacit.planners.lq_model import (
     LinearTask,
@@ -25,7 +25,7 @@ from tacit.planners.lq_model import (
     certainty_gains,
     within_unit,
 )
-from tacit.policy import LinearPolicy
+from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
 
 STARTS = 6

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels.planning import backward_induction
-from tacit.kernels.posterior import Prior, sample_model
+from tacit.kernels.public.planning import backward_induction
+from tacit.kernels.public.posterior import Prior, sample_model
 from tacit.planners.base import (
     Context,
     Streams,
@@ -18,7 +18,7 @@ from tacit.planners.base import (
 )
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task, table_sizes
+from tacit.task.task import Task, table_sizes
 
 
 class PosteriorPlanner(ValuePlanner):

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from tacit.arrays import Array
-from tacit.kernels.planning import backward_induction
-from tacit.pairs import nonzero_rows, rows_of_steps
+from tacit.kernels.public.planning import backward_induction
 from tacit.planners.base import (
     Ask,
     Context,
@@ -27,10 +26,12 @@ from tacit.planners.lq_model import (
     inverted,
     within_unit,
 )
-from tacit.policy import LinearPolicy, uniform_policy
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task, table_sizes
+from tacit.task.pairs import nonzero_rows, rows_of_steps
+from tacit.task.task import Task, table_sizes
 
 
 class UniformPlanner:

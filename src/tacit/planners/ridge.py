@@ -10,10 +10,10 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
 from tacit.planners.base import Ask, Streams, greedy_actions, next_version
-from tacit.policy import TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
-from tacit.task import Task, feature_table, table_sizes
+from tacit.task.task import Task, feature_table, table_sizes
 
 
 @lru_cache(maxsize=64)

@@ -14,10 +14,10 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.planners.base import Ask, Streams, least_count, next_version
+from tacit.policies.parametric import ScoredPolicy, parameters, scale_free, scoring
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.scored import ScoredPolicy, parameters, scale_free, scoring
-from tacit.task import Task
+from tacit.task.task import Task
 
 KEYS = 2**62
 

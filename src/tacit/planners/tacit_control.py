@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels import lq
+from tacit.kernels.public import lq
 from tacit.planners import lq_design
 from tacit.planners.base import Ask, Streams, next_version
 from tacit.planners.lq_model import KEYS, LinearTask, certainty_gains, inverted, linear_task
 from tacit.planners.lq_posterior import Belief, as_context, posterior, prior, served_so_far
-from tacit.policy import LinearPolicy
+from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task
+from tacit.task.task import Task
 
 TUNING = lq_design.Tuning()
 FEWEST = 20

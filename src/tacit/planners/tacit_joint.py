@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.features import Geometry, known_rewards
-from tacit.kernels.mixture import Regression, Widths, vfree_induction, work_space
-from tacit.kernels.planning import backward_induction
-from tacit.kernels.posterior import mark_tried, sample_joint_model
-from tacit.pairs import full_rows
+from tacit.kernels.public.mixture import Regression, Widths, vfree_induction, work_space
+from tacit.kernels.public.planning import backward_induction
+from tacit.kernels.public.posterior import mark_tried, sample_joint_model
 from tacit.planners.base import Context, Streams, ValuePlanner, averaged, pair_rewards
-from tacit.policy import TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task, table_sizes
+from tacit.task.features import Geometry, known_rewards
+from tacit.task.pairs import full_rows
+from tacit.task.task import Task, table_sizes
 
 
 @dataclass(frozen=True, kw_only=True)

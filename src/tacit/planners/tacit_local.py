@@ -10,22 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array
-from tacit.kernels import tacit_local
-from tacit.kernels.listed import listed_model, settled
-from tacit.kernels.planning import backward_induction, greedy
-from tacit.kernels.posterior import (
+from tacit.kernels.public import tacit_local
+from tacit.kernels.public.planning import backward_induction, greedy
+from tacit.kernels.public.posterior import (
     NoisyCounts,
     noisy_counts,
     predict_occupancy,
     sample_noisy_model,
 )
-from tacit.kernels.questions import KINDS, WEIGHT_STEPS, Weighing
-from tacit.pairs import Rows, full_rows, met_places
+from tacit.kernels.public.questions import KINDS, WEIGHT_STEPS, Weighing
+from tacit.kernels.public.sparse_model import listed_model, settled
 from tacit.planners.base import MANY_STATES, Ask, Streams, averaged, greedy_actions, next_version
-from tacit.policy import TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task, table_sizes
+from tacit.task.pairs import Rows, full_rows, met_places
+from tacit.task.task import Task, table_sizes
 
 FLOOR = 0.02
 """Least predicted chance of a state that a report's weight is worked out from

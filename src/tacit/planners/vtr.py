@@ -9,14 +9,14 @@ from typing import Literal
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.features import known_rewards, value_caps
-from tacit.kernels import mixture
+from tacit.kernels.public import mixture
 from tacit.planners.base import Ask, Context, Streams, ValuePlanner, next_version
 from tacit.planners.widths import Sums, WidthRule
-from tacit.policy import StochasticPolicy
+from tacit.policies.tabular import StochasticPolicy
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.task import Task, table_sizes
+from tacit.task.features import known_rewards, value_caps
+from tacit.task.task import Task, table_sizes
 
 Rate = Literal["paper", "tight"]
 

@@ -9,11 +9,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.features import RewardFeatures, TransitionFeatures, value_caps
-from tacit.kernels.mixture import Widths
-from tacit.kernels.widths import fill_tight, paper_terms
+from tacit.kernels.public.mixture import Widths
+from tacit.kernels.public.widths import fill_tight, paper_terms
 from tacit.release import Release
-from tacit.task import Task
+from tacit.task.features import RewardFeatures, TransitionFeatures, value_caps
+from tacit.task.task import Task
 
 
 class Units(NamedTuple):

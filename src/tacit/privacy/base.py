@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import Blind, InvalidInput
-from tacit.kernels import sums
+from tacit.kernels.raw import sums as sums
 from tacit.privacy.events import Event
 from tacit.privacy.finite.channel import Pair
 from tacit.privacy.guarantee import Guarantee
@@ -21,7 +21,7 @@ from tacit.privacy.noise import SOURCES, Noise, Source, weakest
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release, ValueQuery
 from tacit.statistics.base import Bounded, Layout, Relation
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.validate import choice
 
 _NOISE_SPREAD = 50.0

@@ -20,7 +20,7 @@ from tacit.errors import InvalidInput
 from tacit.privacy import accounting, bounded
 from tacit.privacy.guarantee import Delta, Guarantee, Model
 from tacit.privacy.sentences import rests_on
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.validate import number
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import IntArray
-from tacit.kernels import sums
+from tacit.kernels.raw import sums
 from tacit.privacy.base import Privatizer, Query, Report, Secret, require_room
 from tacit.privacy.events import Disclosure, PureEvent, guaranteed
 from tacit.privacy.guarantee import Guarantee
@@ -13,7 +13,7 @@ from tacit.privacy.noise import Noise
 from tacit.publication import Publication
 from tacit.release import NoNoise, Release
 from tacit.statistics.base import Relation, Statistic
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 class Exact(Privatizer[Secret]):

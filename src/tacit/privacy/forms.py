@@ -13,7 +13,7 @@ from typing import Any
 from tacit.errors import InvalidInput, UnknownName
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.sentences import at_most, covered, over
-from tacit.timing import in_words
+from tacit.util.durations import in_words
 
 _TRUST = {
     "local": "Nobody but the device is trusted: reports are randomized before they are sent.",
@@ -118,6 +118,7 @@ def _nist(guarantee: Guarantee) -> dict[str, Any]:
 def _opendp(guarantee: Guarantee) -> dict[str, Any]:
     """An entry; the registry's files are YAML, of which JSON is a part."""
     revealed = ", ".join(guarantee.revealed)
+    whose = f", and are{over(guarantee)}" if over(guarantee) else ""
     return {
         "url_slug": None,
         "deployment": {
@@ -153,7 +154,7 @@ def _opendp(guarantee: Guarantee) -> dict[str, Any]:
                 "actors": None,
                 "release_type": "Many releases",
                 "release_type_details": "Policies are published while users come; the parameters "
-                f"cover all of them together{over(guarantee)}.",
+                f"cover all of them together{whose}.",
                 "data_source_type": "Dynamic",
                 "data_source_type_details": "Users come one after another.",
                 "access_type": "Non-interactive",

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.participation import Participation
 from tacit.privacy import composition, sentences
 from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.tradeoff import Tradeoff
+from tacit.task.participation import Participation
 from tacit.validate import integer, number
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class Guarantee:
         return np.column_stack((alarms, np.maximum(missed, 0.0)))
 
     def to_dp_event(self) -> DpEvent:
-        """The statement as an event of dp-accounting.
+        """The statement as an event of dp-accounting; of one period where budgets are renewed.
 
         Gaussian noise is for its default relation, where the noise multiplier is 1 / mu. As soon as
         there is a pure part, which is stated as randomized response, the event is for REPLACE_ONE,

@@ -28,8 +28,9 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from tacit.errors import InvalidInput, TacitError
-from tacit.folders import lock_of, sync_folder
-from tacit.privacy.book import (
+from tacit.privacy.charges import Charge
+from tacit.privacy.filter import Budget, Cost
+from tacit.privacy.ledger_lines import (
     FORMAT,
     AlreadyCharged,
     Book,
@@ -42,8 +43,7 @@ from tacit.privacy.book import (
     read_book,
     seal,
 )
-from tacit.privacy.charges import Charge
-from tacit.privacy.filter import Budget, Cost
+from tacit.util.files import lock_of, sync_folder
 
 __all__ = ["AlreadyCharged", "ChargedNode", "Ledger", "Verification", "verify"]
 
@@ -53,7 +53,7 @@ class LedgerUnavailable(TacitError):
 
 
 class Ledger(Bookkeeping):
-    """A ledger in a file of its own; see :class:`~tacit.privacy.book.Bookkeeping` for its moves."""
+    """A ledger in a file; see :class:`~tacit.privacy.ledger_lines.Bookkeeping` for its moves."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput, need
-from tacit.kernels.noise import fill_bounded, fill_gaussian, fill_laplace
+from tacit.kernels.raw.noise import fill_bounded, fill_gaussian, fill_laplace
 from tacit.validate import finite_array
 
 Source = Literal["secure", "simulated", "replay", "none"]

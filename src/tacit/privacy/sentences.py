@@ -14,11 +14,11 @@ from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING
 
 from tacit.errors import InvalidInput
-from tacit.timing import in_words
+from tacit.util.durations import in_words
 
 if TYPE_CHECKING:
-    from tacit.participation import Participation
     from tacit.privacy.guarantee import Guarantee
+    from tacit.task.participation import Participation
 
 FALSE_ALARMS = 0.01
 """Share of false alarms at which the share of people found is stated."""

@@ -9,7 +9,7 @@ from tacit.problems.catalogue import make_problem, problems
 
 if TYPE_CHECKING:
     from tacit.problems.base import Problem
-    from tacit.problems.environments import LQEnv, TabularEnv
+    from tacit.problems.gymnasium.export import LQEnv, TabularEnv
     from tacit.problems.linear import LinearMDP
     from tacit.problems.lq import LQSystem
     from tacit.problems.mixture import LinearMixtureMDP
@@ -28,12 +28,12 @@ __all__ = [
 ]
 
 _MODULES = {
-    "LQEnv": "environments",
+    "LQEnv": "gymnasium.export",
     "LQSystem": "lq",
     "LinearMDP": "linear",
     "LinearMixtureMDP": "mixture",
     "Problem": "base",
-    "TabularEnv": "environments",
+    "TabularEnv": "gymnasium.export",
     "TabularMDP": "tabular",
 }
 

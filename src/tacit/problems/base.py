@@ -9,14 +9,14 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput, suggestion
-from tacit.policy import Policy
-from tacit.task import Task
+from tacit.policies.base import Policy
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 
 @runtime_checkable
 class Problem(Protocol):
-    """The secret truth. A learner gets its :class:`~tacit.task.Task`, never this."""
+    """The secret truth. A learner gets its :class:`~tacit.task.task.Task`, never this."""
 
     @property
     def name(self) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InvalidInput
-from tacit.registry import Registered, Registry
+from tacit.util.registry import Registered, Registry
 
 if TYPE_CHECKING:
     from tacit.problems.base import Problem
@@ -14,16 +14,19 @@ if TYPE_CHECKING:
 PROBLEMS = (
     (
         "random-mdp",
-        "benchmarks:random_mdp",
+        "tabular_benchmarks:random_mdp",
         "random transitions and 0/1 rewards, one instance per seed",
     ),
     (
         "river-swim",
-        "benchmarks:river_swim",
+        "tabular_benchmarks:river_swim",
         "swim upstream for a large reward: exploration matters",
     ),
-    ("hard-tree", "benchmarks:hard_tree", "the lower-bound tree: one leaf is slightly better"),
-    ("coach", "coach:coach", "messages that make people walk, until they are used to them"),
+    (
+        "hard-tree",
+        "tabular_benchmarks:hard_tree",
+        "the lower-bound tree: one leaf is slightly better",
+    ),
     (
         "synthetic-linear",
         "linear:synthetic_linear",
@@ -53,16 +56,20 @@ PROBLEMS = (
         "mixture:linear_bandit",
         "a contextual linear bandit: the mixture with H = 1",
     ),
-    ("cart-pole", "classic:cart_pole", "search: keep a pole up on a cart, 500 steps"),
-    ("acrobot", "classic:acrobot", "search: swing up two links"),
-    ("mountain-car", "classic:mountain_car", "search: rock a weak car up a hill"),
+    ("cart-pole", "classic_control:cart_pole", "search: keep a pole up on a cart, 500 steps"),
+    ("acrobot", "classic_control:acrobot", "search: swing up two links"),
+    ("mountain-car", "classic_control:mountain_car", "search: rock a weak car up a hill"),
     (
         "mountain-car-continuous",
-        "classic:mountain_car_continuous",
+        "classic_control:mountain_car_continuous",
         "search: the same, with a price of force",
     ),
-    ("pendulum", "classic:pendulum", "search: swing a pendulum up and keep it there"),
-    ("episodes", "classic:episodes_of", "search: a table or a linear system, without its model"),
+    ("pendulum", "classic_control:pendulum", "search: swing a pendulum up and keep it there"),
+    (
+        "episodes",
+        "classic_control:episodes_of",
+        "search: a table or a linear system, without its model",
+    ),
 )
 """Name, where its function is in this package, and what it is."""
 
@@ -72,7 +79,7 @@ for _name, _where, _summary in PROBLEMS:
 
 GYMNASIUM: Registered[Problem] = Registered(
     "gym:ID",
-    problems.source("gym:ID", "tacit.problems.from_gymnasium:gymnasium_problem"),
+    problems.source("gym:ID", "tacit.problems.gymnasium.tables:gymnasium_problem"),
     "a Gymnasium toy-text environment, for example gym:FrozenLake-v1",
 )
 
@@ -87,7 +94,7 @@ def problem_entry(name: str) -> Registered[Problem]:
 def make_problem(name: str, **parameters: Any) -> Problem:
     """The problem of that name."""
     if name.startswith("gym:"):
-        from tacit.problems.classic import CLASSIC
+        from tacit.problems.classic_control import CLASSIC
 
         known = CLASSIC.get(name.removeprefix("gym:"))
         if known is not None:
@@ -101,7 +108,7 @@ def make_problem(name: str, **parameters: Any) -> Problem:
                 "or horizon=100 in Python"
             )
         problem_entry(name).check(parameters)
-        from tacit.problems.from_gymnasium import gymnasium_problem
+        from tacit.problems.gymnasium.tables import gymnasium_problem
 
         return gymnasium_problem(name.removeprefix("gym:"), **parameters)
     return problems.make(name, parameters)
@@ -116,9 +123,6 @@ def register() -> None:
         if id not in gymnasium.registry:
             gymnasium.register(
                 id,
-                entry_point="tacit.problems.environments:make_environment",
+                entry_point="tacit.problems.gymnasium.export:make_environment",
                 kwargs={"problem": entry.name},
             )
-    people = "tacit/coach-people-v0"
-    if people not in gymnasium.registry:
-        gymnasium.register(people, entry_point="tacit.problems.coach:CoachEnv")

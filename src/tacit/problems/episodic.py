@@ -18,12 +18,13 @@ import numpy.typing as npt
 from tacit import validate
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels import scores, worlds
-from tacit.kernels.worlds import World
-from tacit.policy import Policy
+from tacit.kernels.public import scores
+from tacit.kernels.raw import classic_control
+from tacit.kernels.raw.classic_control import World
+from tacit.policies.base import Policy
+from tacit.policies.parametric import ScoredPolicy, declared, parameters, scoring
 from tacit.problems.played import playing
-from tacit.scored import ScoredPolicy, declared, parameters, scoring
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import VectorTrajectory
 
 VALUED = 64
@@ -47,7 +48,7 @@ class Episodes:
         sizes: "states", the numbers of an observation, and "actions" or "inputs" (of a box).
         horizon: number of steps after which an episode is cut.
         returns: least and largest return of an episode, public; what lies outside is clipped.
-        form: how observations are scored (``tacit.scored.declared``), public.
+        form: how observations are scored (``tacit.policies.parametric.declared``), public.
         name: shown in results.
         parameters: what made it, shown in results.
     """
@@ -195,7 +196,7 @@ class CompiledEpisodes(Episodes):
         self.world = world
 
     def _play(self, policy: ScoredPolicy, key: int) -> float:
-        return worlds.play(self.world, policy.form, policy.theta, key)
+        return classic_control.play(self.world, policy.form, policy.theta, key)
 
     def optimal_value(self) -> float:
         """The largest declared return: nobody knows the best policy, but none is better."""
@@ -230,22 +231,24 @@ class CompiledEpisodes(Episodes):
         z = np.zeros((len(keys), len(policy.theta)), dtype=np.int64)
         if policy.sigma > 0.0:
             z = policy.directions(np.arange(first, first + len(keys)))
-        worlds.play_batch(self.world, policy.form, policy.theta, policy.sigma, z, keys, returns)
+        classic_control.play_batch(
+            self.world, policy.form, policy.theta, policy.sigma, z, keys, returns
+        )
 
     def through(self, key: int, act: Callable[[Any], Any], observe: Callable[..., None]) -> None:
         """One episode, step by step, for somebody who acts: ``observe(reward, ended=...)``."""
         world, form = self.world, self.form
         s, o = np.empty(world.states), np.empty(world.observations)
         spare = np.empty(5 * world.states)
-        worlds.start(world, key, s)
+        classic_control.start(world, key, s)
         for h in range(world.horizon):
-            worlds.observe(world, s, o)
+            classic_control.observe(world, s, o)
             seen = int(o[0]) if form.kind == scores.ONE_HOT else o
             a = np.atleast_1d(np.asarray(act(seen), dtype=np.float64))
             if not world.discrete:  # from the box to [-1, 1]
                 low, high = form.box
                 a = 2.0 * (a - low) / (high - low) - 1.0
-            reward, ended = worlds.step(world, key, h, s, a, spare)
+            reward, ended = classic_control.step(world, key, h, s, a, spare)
             observe(reward, ended=bool(ended))
             if ended:
                 break

@@ -18,7 +18,7 @@ from tacit import validate
 from tacit.arrays import Array, frozen
 from tacit.errors import InvalidInput
 from tacit.problems.tabular import Rewards, TabularMDP
-from tacit.task import Task
+from tacit.task.task import Task
 
 _ROUND = 1e-9
 """Products of features and parameters this close to a probability or a reward are taken as one."""

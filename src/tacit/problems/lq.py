@@ -15,15 +15,16 @@ import numpy.typing as npt
 from tacit import validate
 from tacit.arrays import Array, frozen
 from tacit.errors import InvalidInput
-from tacit.kernels import lq
-from tacit.kernels.lq_rollout import LinearTruth, lq_rollout, normals_per_episode
-from tacit.policy import LinearPolicy, Policy
+from tacit.kernels.public import lq
+from tacit.kernels.raw.lq_rollout import LinearTruth, lq_rollout, normals_per_episode
+from tacit.policies.base import Policy
+from tacit.policies.linear import LinearPolicy
 from tacit.problems.base import revealed
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import VectorTrajectory
 
 if TYPE_CHECKING:
-    from tacit.problems.environments import LQEnv
+    from tacit.problems.gymnasium.export import LQEnv
 
 _ROUNDING = 1e-9
 
@@ -252,7 +253,7 @@ class LQSystem:
 
     def environment(self) -> LQEnv:
         """This system as a Gymnasium environment."""
-        from tacit.problems.environments import LQEnv
+        from tacit.problems.gymnasium.export import LQEnv
 
         return LQEnv(self)
 

@@ -18,7 +18,7 @@ from tacit import validate
 from tacit.arrays import Array, frozen
 from tacit.errors import InvalidInput
 from tacit.problems.tabular import Rewards, TabularMDP
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 class LinearMixtureMDP(TabularMDP):

@@ -17,8 +17,9 @@ import numpy as np
 from tacit import validate
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput, TacitError
-from tacit.policy import Policy, StochasticPolicy, TabularPolicy, uniform_policy
-from tacit.task import Task
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy, uniform_policy
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 Step = tuple[int, int, float, int | None]

@@ -12,29 +12,24 @@ import numpy.typing as npt
 from tacit import validate
 from tacit.arrays import Array, frozen
 from tacit.errors import InvalidInput
-from tacit.kernels import planning
-from tacit.kernels.rollout import (
+from tacit.kernels.public import planning
+from tacit.kernels.raw.rollout import (
     Truth,
     cumulate,
     rollout,
     rollout_stochastic,
     uniforms_per_episode,
 )
-from tacit.pairs import Flags, allowed_flags, start_law, terminals
-from tacit.policy import (
-    Policy,
-    StochasticPolicy,
-    TabularPolicy,
-    check_allowed,
-    uniform_policy,
-)
+from tacit.policies.base import Policy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy, check_allowed, uniform_policy
 from tacit.problems.base import revealed
-from tacit.problems.tables import next_states, reward_table, table_shape
-from tacit.task import Task, checked_labels
+from tacit.problems.table_input import next_states, reward_table, table_shape
+from tacit.task.pairs import Flags, allowed_flags, start_law, terminals
+from tacit.task.task import Task, checked_labels
 from tacit.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from tacit.problems.environments import TabularEnv
+    from tacit.problems.gymnasium.export import TabularEnv
 
 Rewards = Literal["deterministic", "bernoulli"]
 
@@ -301,7 +296,7 @@ class TabularMDP:
 
     def environment(self) -> TabularEnv:
         """This problem as a Gymnasium environment."""
-        from tacit.problems.environments import TabularEnv
+        from tacit.problems.gymnasium.export import TabularEnv
 
         return TabularEnv(self)
 

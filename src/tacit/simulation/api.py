@@ -15,29 +15,30 @@ import numpy as np
 from tacit._version import __version__
 from tacit.agents.base import Agent
 from tacit.arrays import IntArray
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.folders import made_with
 from tacit.forecast import bind, pair
 from tacit.kernels.compiler import working_time
-from tacit.learned import LearnedPolicy
-from tacit.participation import Participation
+from tacit.learned_policy import LearnedPolicy
+from tacit.learner import BoundAgent
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.base import Problem
-from tacit.simulation import saving
+from tacit.simulation import resume as saving
 from tacit.simulation.attendance import Attendance, attend
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
-from tacit.simulation.compiled import compiled_run
-from tacit.simulation.free_riders import FreeRiderRun
+from tacit.simulation.dispatch import compiled_run
 from tacit.simulation.result import Result, Returning
-from tacit.simulation.runs import Run, StepwiseRun
+from tacit.simulation.runs.base import Run
+from tacit.simulation.runs.stepwise import StepwiseRun
+from tacit.simulation.runs.uncounted import FreeRiderRun
 from tacit.simulation.scheduler import Keep, Progress, advance_all
-from tacit.simulation.streams import stream
+from tacit.streams import stream
+from tacit.task.participation import Participation
+from tacit.util.files import made_with
 from tacit.validate import integer
 
 if TYPE_CHECKING:
+    from tacit.logs.offline import OfflineResult
     from tacit.logs.prior import Prior
-    from tacit.logs.run import OfflineResult
 
 MOST_EPISODES = 10**15
 MOST_SEEDS = 10_000

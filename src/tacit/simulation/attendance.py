@@ -15,8 +15,8 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import kernel
-from tacit.participation import Participation
-from tacit.timing import DAY
+from tacit.task.participation import Participation
+from tacit.util.durations import DAY
 from tacit.validate import choice, integer
 
 SPARE = 1.3

@@ -11,8 +11,8 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.intervals import Interval, half_width, mean_interval
 from tacit.simulation.result import FACTS, Result
+from tacit.util.intervals import Interval, half_width, mean_interval
 from tacit.validate import choice
 
 if TYPE_CHECKING:
@@ -129,8 +129,10 @@ class LearnResult(Result):
         for seed, run in zip(self.seeds, self.tests["runs"], strict=True):
             mean, (low, high) = run["return"]["mean"], run["return"]["ci95"]
             why = f"; failed: {failed[seed]}" if seed in failed else ""
-            interval = f"95% interval {low:.4g} to {high:.4g} over test episodes"
-            lines.append(f"run {seed}: {mean:.4g} ({interval}){why}")
+            said = f" (95% interval {low:.4g} to {high:.4g} over test episodes)"
+            if low == high:  # what never differed has no interval
+                said = f" in each of {self.tests['episodes']} test episodes"
+            lines.append(f"run {seed}: {mean:.4g}{said}{why}")
         return lines
 
     @property
@@ -277,11 +279,10 @@ class LearnResult(Result):
     def earned(self) -> str:
         """The return of the last users, with its interval."""
         runs, (mean, low, high) = len(self.seeds), self._interval(self.late())
-        interval = f", 95% interval {low:.4g} to {high:.4g}" if runs > 1 else ""
-        return (
-            f"{mean:.4g} per user in the last tenth of {self.completed:,} (mean of {runs} "
-            f"run{'s' if runs > 1 else ''}{interval})"
-        )
+        over = "one run" if runs == 1 else f"the same in each of {runs} runs"
+        if runs > 1 and low < high:
+            over = f"mean of {runs} runs, 95% interval over runs {low:.4g} to {high:.4g}"
+        return f"{mean:.4g} per user in the last tenth of {self.completed:,} ({over})"
 
 
 def compared(played: Mapping[str, Array], constant: str) -> dict[str, Any]:

@@ -16,15 +16,14 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.forecast import bind, in_order, pair
 from tacit.kernels.compiler import working_time
-from tacit.learned import LearnedPolicy
-from tacit.participation import Participation
-from tacit.policy import Policy
+from tacit.learned_policy import LearnedPolicy
+from tacit.policies.base import Policy
+from tacit.policies.parametric import declared
 from tacit.privacy.noise import SecureNoise
-from tacit.problems.classic import CLASSIC
+from tacit.problems.classic_control import CLASSIC
 from tacit.problems.episodic import CompiledEpisodes, Episodes, PlayedEpisodes
-from tacit.problems.from_gymnasium import make_environment
+from tacit.problems.gymnasium.tables import make_environment
 from tacit.problems.played import Play, Played
-from tacit.scored import declared
 from tacit.simulation.api import (
     MOST_EPISODES,
     MOST_SEEDS,
@@ -34,15 +33,17 @@ from tacit.simulation.api import (
     what_runs,
 )
 from tacit.simulation.checkpoints import checkpoints as checkpoint_grid
-from tacit.simulation.compiled import compiled_run
+from tacit.simulation.dispatch import compiled_run
 from tacit.simulation.learn_result import LearnResult, compared
-from tacit.simulation.runs import Run, StepwiseRun
+from tacit.simulation.runs.base import Run
+from tacit.simulation.runs.stepwise import StepwiseRun
 from tacit.simulation.scheduler import Progress, advance_all
-from tacit.simulation.streams import stream
+from tacit.streams import stream
+from tacit.task.participation import Participation
 from tacit.validate import choice, integer
 
 if TYPE_CHECKING:
-    from tacit.logs.run import OfflineResult
+    from tacit.logs.offline import OfflineResult
 
 TESTS = 200
 """Episodes that each learned policy is tried on afterwards, and what does not learn beside it.
@@ -94,9 +95,9 @@ def learn(
             outside is clipped before the agent learns from it.
         returns: least and largest return of an episode, public, for tacit-search; likewise clipped.
             Gymnasium's classic control problems declare their own.
-        form: how tacit-search scores observations (``tacit.scored.declared``), public; by default
-            the numbers of an observation and 1, scaled by the bounds of their space, or not at all
-            for a function that plays.
+        form: how tacit-search scores observations (``tacit.policies.parametric.declared``), public;
+            by default the numbers of an observation and 1, scaled by the bounds of their space, or
+            not at all for a function that plays.
         horizon: steps after which an episode is cut; by default the environment's time limit.
         states: how many there are, for a function that plays.
         actions: likewise.
@@ -185,7 +186,7 @@ def played(
     import gymnasium
 
     if isinstance(environment, gymnasium.Env):
-        from tacit.problems.from_environment import played_environment
+        from tacit.problems.gymnasium.environments import played_environment
 
         if (states, actions) != (None, None):
             raise InvalidInput(
@@ -226,7 +227,7 @@ def searched(
     """What a person calls an environment, as an episodic problem."""
     if form is not None and not isinstance(form, Mapping):
         raise InvalidInput(
-            f"form is {form!r}, but it must be what tacit.scored.declared(...) makes"
+            f"form is {form!r}, but it must be what tacit.policies.parametric.declared(...) makes"
         )
     if isinstance(environment, str):
         id = environment.removeprefix("gym:")
@@ -243,7 +244,7 @@ def searched(
     import gymnasium
 
     if isinstance(environment, gymnasium.Env):
-        from tacit.problems.from_environment import searched_environment
+        from tacit.problems.gymnasium.environments import searched_environment
 
         return searched_environment(environment, returns=returns, form=form, horizon=horizon)
     given: Any = {"states": states, "actions": actions, "horizon": horizon}

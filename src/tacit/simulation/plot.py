@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from tacit.errors import InvalidInput, need
-from tacit.folders import make_folder
+from tacit.util.files import make_folder
 from tacit.validate import choice
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ import numpy as np
 from tacit._version import __version__
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput, MissingExtra, need
-from tacit.folders import made_with, make_folder, read_json, write_json
-from tacit.intervals import half_width, mean_interval
-from tacit.learned import LearnedPolicy, load_policy, most_typical
+from tacit.learned_policy import LearnedPolicy, load_policy, most_typical
 from tacit.privacy.guarantee import Guarantee
 from tacit.simulation.attendance import Attendance
+from tacit.util.files import made_with, make_folder, read_json, write_json
+from tacit.util.intervals import half_width, mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +120,7 @@ class Result:
 
         Which one is best in truth nobody can know who sees releases only, and nothing else may
         choose what is then called private. So the rule reads the policies alone: of all runs the
-        one is taken that is nearest to their mean (:func:`tacit.learned.most_typical`).
+        one is taken that is nearest to their mean (:func:`tacit.learned_policy.most_typical`).
         """
         if not self.policies:
             raise InvalidInput(

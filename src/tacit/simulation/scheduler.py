@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from tacit.simulation import saving
-from tacit.simulation.runs import Run
+from tacit.simulation import resume
+from tacit.simulation.runs.base import Run
 
 CHUNK_SECONDS = 0.1
 
@@ -99,7 +99,7 @@ def _advance_group(runs: Sequence[Run], episodes: int, stop: threading.Event, ke
                 chunk[i] *= 2
             elif took > CHUNK_SECONDS and chunk[i] > 1:
                 chunk[i] //= 2
-            if began + took - kept[i] > saving.SECONDS:
+            if began + took - kept[i] > resume.SECONDS:
                 keep(run)
                 kept[i] = time.perf_counter()
     for run in runs:

@@ -8,8 +8,8 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
-from tacit.kernels.planning import policy_values, start_value
-from tacit.kernels.rollout import Truth
+from tacit.kernels.public.planning import policy_values, start_value
+from tacit.kernels.raw.rollout import Truth
 from tacit.problems.base import Problem
 
 

@@ -13,15 +13,17 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
 from tacit.kernels.excitation import directions
-from tacit.kernels.lq_rollout import LinearTruth, lq_rollout, normals_per_episode
-from tacit.kernels.rollout import Truth, rollout, rollout_stochastic, uniforms_per_episode
-from tacit.policy import LinearPolicy, Policy, StochasticPolicy, TabularPolicy
+from tacit.kernels.raw.lq_rollout import LinearTruth, lq_rollout, normals_per_episode
+from tacit.kernels.raw.rollout import Truth, rollout, rollout_stochastic, uniforms_per_episode
+from tacit.policies.base import Policy
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.parametric import ScoredPolicy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.problems.episodic import CompiledEpisodes
 from tacit.problems.linear import LinearMDP
 from tacit.problems.lq import LQSystem
 from tacit.problems.mixture import LinearMixtureMDP
 from tacit.problems.tabular import TabularMDP, cumulative
-from tacit.scored import ScoredPolicy
 from tacit.simulation.score import Score, record
 from tacit.trajectory import Lives
 

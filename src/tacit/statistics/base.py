@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tacit.arrays import Array, IntArray
 from tacit.errors import Blind, InvalidInput, suggestion
 from tacit.publication import Publication
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Lives, Trajectory
 from tacit.validate import number, table_fits
 

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.counts import add_joint_counts, add_policy_transitions, add_visits
-from tacit.policy import TabularPolicy
+from tacit.kernels.raw.counts import add_joint_counts, add_policy_transitions, add_visits
+from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
-from tacit.task import Task, table_sizes
+from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.grid import STEPS
-from tacit.kernels.first_visits import add_first_returns
-from tacit.policy import uniform_policy
+from tacit.kernels.raw.first_visits import add_first_returns
+from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (
     Block,
@@ -21,7 +21,7 @@ from tacit.statistics.base import (
     Relation,
     block_weights,
 )
-from tacit.task import Task, table_sizes
+from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
 
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.grid import STEPS
-from tacit.kernels.first_visits import add_first_visits
-from tacit.participation import OFTEN
-from tacit.policy import uniform_policy
+from tacit.kernels.raw.first_visits import add_first_visits
+from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (
     Block,
@@ -23,7 +22,8 @@ from tacit.statistics.base import (
     block_weights,
     published,
 )
-from tacit.task import Task, table_sizes
+from tacit.task.participation import OFTEN
+from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
 from tacit.validate import integer
 

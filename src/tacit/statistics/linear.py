@@ -19,11 +19,11 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
 from tacit.grid import STEPS
-from tacit.kernels.linear_sums import Weights, add_steps, add_weighted_steps
-from tacit.policy import uniform_policy
+from tacit.kernels.raw.linear_sums import Weights, add_steps, add_weighted_steps
+from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics import base
-from tacit.task import Task, feature_table
+from tacit.task.task import Task, feature_table
 from tacit.trajectory import Lives, Trajectory
 from tacit.validate import number
 

@@ -11,11 +11,11 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.lq_moments import moments, responses
-from tacit.policy import LinearPolicy
+from tacit.kernels.raw.lq_moments import moments, responses
+from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
 from tacit.statistics import base
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Lives, VectorTrajectory
 from tacit.validate import number
 

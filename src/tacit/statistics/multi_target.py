@@ -12,13 +12,13 @@ from functools import cached_property
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.features import geometry
 from tacit.grid import STEPS
-from tacit.kernels.targets import StepTables, add_multi_targets
+from tacit.kernels.raw.targets import StepTables, add_multi_targets
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
 from tacit.statistics.distances import ISOMETRIC, squared_diameter
-from tacit.task import Task, table_sizes
+from tacit.task.features import geometry
+from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
 
 Shares = Mapping[str, float]

@@ -21,7 +21,7 @@ from tacit.statistics.base import (
     Steered,
     block_weights,
 )
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Lives, Trajectory
 
 HAIR = 1e-12

@@ -9,13 +9,13 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.grid import STEPS
-from tacit.kernels import questions as asking
-from tacit.kernels.cells import step_reward, step_state
-from tacit.pairs import Places, met_places
+from tacit.kernels.public import questions as asking
+from tacit.kernels.raw.cells import step_reward, step_state
 from tacit.publication import Publication
 from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
 from tacit.statistics.counts import staying
-from tacit.task import Task
+from tacit.task.pairs import Places, met_places
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 _NOTHING = np.zeros(0)
@@ -31,8 +31,8 @@ class OneStep:
     asked for is written as 0. Actions are not read (docs/papers/tabular_ldp.md#b2). States and
     rewards are clipped; a trajectory that ends early goes on in state 0 with reward 0.
 
-    States are told as places (``tacit.pairs.Places``): whoever is in a terminal state at that step
-    has one and the same answer, the first cell of the end, and nothing of it is told further.
+    States are told as places (``tacit.task.pairs.Places``): whoever is in a terminal state at that
+    step has one and the same answer, the first cell of the end, and nothing of it is told further.
     """
 
     def __init__(self, task: Task) -> None:

@@ -13,12 +13,12 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.scores import search_coins
-from tacit.kernels.windowed import add_windowed, shifts_of, through_window
+from tacit.kernels.public.scores import search_coins
+from tacit.kernels.raw.returns import add_windowed, shifts_of, through_window
+from tacit.policies.parametric import ScoredPolicy, parameters, scoring
 from tacit.publication import Publication
-from tacit.scored import ScoredPolicy, parameters, scoring
 from tacit.statistics import base
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Lives, Trajectory, VectorTrajectory
 
 FAR = 1e30

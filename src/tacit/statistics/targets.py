@@ -10,19 +10,19 @@ from typing import Literal
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.features import (
+from tacit.grid import STEPS
+from tacit.kernels.raw.targets import TargetFeatures, TargetScales, add_value_targets
+from tacit.publication import Publication
+from tacit.statistics import base, distances
+from tacit.statistics.counts import staying
+from tacit.task.features import (
     RewardFeatures,
     TransitionFeatures,
     reward_features,
     transition_features,
     value_caps,
 )
-from tacit.grid import STEPS
-from tacit.kernels.targets import TargetFeatures, TargetScales, add_value_targets
-from tacit.publication import Publication
-from tacit.statistics import base, distances
-from tacit.statistics.counts import staying
-from tacit.task import Task, table_sizes
+from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
 
 FAMILIES = ("gram", "target", "reward_gram", "reward_target")

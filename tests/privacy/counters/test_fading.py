@@ -101,6 +101,15 @@ def test_a_pair_seen_long_ago_keeps_its_signal_and_growing_batches_their_share()
     assert empty.std() == pytest.approx(NOISE, rel=0.15) and first.std() < 1.15 * NOISE
 
 
+@pytest.mark.parametrize(("total", "shown"), [(0.5, 0), (1.0, 0), (1.25, 1), (3.0, 1)])
+def test_one_row_is_released_as_it_is_if_its_total_exceeds_the_noise(total, shown) -> None:
+    counter = fading(2)
+    item = np.array([600, -20, int(total * NOISE)])
+    nothing = np.zeros(3, dtype=np.int64)
+    released, _ = counter.step(counter.init(3, 10**6), item, lambda node: nothing)
+    assert released == pytest.approx(shown * item)
+
+
 def test_it_goes_on_from_a_saved_state_bit_for_bit() -> None:
     counter, rng = fading(5, pairs=2, alone=2), np.random.default_rng(4)
     stream, noise = rng.integers(0, 9999, size=(5, 8)), rng.integers(-999, 999, size=(5, 8))

@@ -14,16 +14,16 @@ from contracts.composition import gaussian_delta, one_draw
 from contracts.privatizer import STEP, PrivatizerContract, Witness
 from contracts.replay import ReplayNoise
 from tacit.auditing import audit_target
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
-from tacit.kernels.linear_sums import weighted_regression
+from tacit.kernels.raw.linear_sums import weighted_regression
+from tacit.learner import BoundAgent
 from tacit.planners.base import next_version
-from tacit.policy import uniform_policy
+from tacit.policies.tabular import uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.base import Record
 from tacit.privacy.counters.tree import Tree
-from tacit.privacy.curator.answers import Answers, Price, grid_rounding
 from tacit.privacy.curator.curator import Curator
+from tacit.privacy.curator.declared_answers import Answers, Price, grid_rounding
 from tacit.privacy.curator.paper import Independent, ReusedNoise
 from tacit.privacy.filter import BudgetExhausted
 from tacit.publication import Publication

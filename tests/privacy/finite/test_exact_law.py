@@ -20,7 +20,7 @@ from contracts.randomizer import (
     independent_bits,
     subset_law,
 )
-from tacit.kernels import finite as kernels
+from tacit.kernels.raw import randomizers as kernels
 from tacit.privacy import SecureNoise, SimulatedNoise
 from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
 from tacit.privacy.finite.chances import ONE, happens

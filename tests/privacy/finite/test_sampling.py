@@ -14,7 +14,7 @@ from scipy import stats
 from contracts import listed
 from contracts.moments import moments_fit
 from tacit.errors import InvalidInput
-from tacit.kernels import finite as kernels
+from tacit.kernels.raw import randomizers as kernels
 from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
 from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 

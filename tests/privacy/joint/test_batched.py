@@ -13,7 +13,7 @@ from tacit.privacy.accounting import gaussian_epsilon, gaussian_mu
 from tacit.privacy.joint.batched import BatchSums
 from tacit.statistics import Relation, Statistic
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 def batched(statistic: Statistic, factor: float = 1.0, task: Task = TASK) -> BatchSums:

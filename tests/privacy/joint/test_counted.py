@@ -12,8 +12,8 @@ from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from contracts.releases import ReleasesContract
 from contracts.replay import ReplayNoise
 from tacit.auditing import audit_target
-from tacit.driver import BoundAgent
 from tacit.errors import InvalidInput
+from tacit.learner import BoundAgent
 from tacit.planners.references import UniformPlanner
 from tacit.privacy import (
     Noise,
@@ -31,7 +31,7 @@ from tacit.privacy.counters.fading import Fading
 from tacit.privacy.joint.counted import CountedSums, counted_noise
 from tacit.statistics import Relation, Statistic
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 def counted(

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tacit.privacy.book import FORMAT
 from tacit.privacy.charges import PureCharge
 from tacit.privacy.filter import Budget
 from tacit.privacy.ledger import (
     Ledger,
 )
+from tacit.privacy.ledger_lines import FORMAT
 
 BUDGET = Budget(1.0, 1e-5, pure=0.5, mu_squared=0.02)
 TENTH = PureCharge(0.1)

@@ -12,7 +12,6 @@ import pytest
 
 from privacy.ledger.files import BUDGET, TENTH, create, head_of, line_of
 from tacit.errors import InvalidInput
-from tacit.privacy.book import FORMAT
 from tacit.privacy.charges import CopiesCharge, GaussianCharge, PureCharge
 from tacit.privacy.filter import BudgetExhausted, Cost
 from tacit.privacy.ledger import (
@@ -21,6 +20,7 @@ from tacit.privacy.ledger import (
     LedgerUnavailable,
     verify,
 )
+from tacit.privacy.ledger_lines import FORMAT
 
 
 def test_a_reopened_ledger_is_the_ledger_that_was_closed(path: Path) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from privacy.ledger.files import TENTH, copy_to, forge, head_of, line_of
-from tacit.privacy.book import FORMAT
 from tacit.privacy.ledger import (
     Ledger,
     LedgerDamaged,
     verify,
 )
+from tacit.privacy.ledger_lines import FORMAT
 
 
 @pytest.mark.parametrize("mask", [0x01, 0x20])

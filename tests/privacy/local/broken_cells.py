@@ -4,15 +4,15 @@ import numpy as np
 
 from privacy.local.cells import LEAST
 from tacit.grid import STEPS
-from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
-from tacit.policy import TabularPolicy
+from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
+from tacit.policies.tabular import TabularPolicy
 from tacit.privacy.base import Report
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.local.one_cell import OneCell
 from tacit.publication import Publication
 from tacit.statistics import Block, Layout
 from tacit.statistics.one_step import OneStep
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 class Louder(OneCell):

@@ -13,14 +13,14 @@ from fractions import Fraction
 import numpy as np
 
 from contracts import listed
-from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
-from tacit.policy import TabularPolicy
+from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
+from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import Query
 from tacit.privacy.base import Report
 from tacit.privacy.local.one_cell import OneCell
 from tacit.publication import Publication
 from tacit.statistics.one_step import OneStep
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 LEAST = 328

@@ -26,7 +26,7 @@ from tacit.privacy.accounting import gaussian_delta
 from tacit.privacy.local.additive import LocalAdditive, least_scales
 from tacit.statistics import Relation, Statistic
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 def task(horizon: int, participations: int = 1) -> Task:

@@ -15,7 +15,7 @@ from tacit.privacy.bounded import bounded_delta, bounded_epsilon, paper_radius, 
 from tacit.privacy.local.additive import LocalAdditive, least_scales, proportional_radii
 from tacit.statistics import Statistic
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 def task(horizon: int, participations: int = 1) -> Task:

@@ -24,9 +24,9 @@ from privacy.local.cells import (
     worst_at,
 )
 from tacit.errors import InvalidInput
-from tacit.kernels.cells import add_hits
-from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
-from tacit.policy import TabularPolicy, uniform_policy
+from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
+from tacit.kernels.raw.cells import add_hits
+from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.local.cells import best_oracles

@@ -24,7 +24,7 @@ from privacy.local.cells import (
     unbiased,
     weight,
 )
-from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
+from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.privacy import Query, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.finite.subset import SubsetSelection

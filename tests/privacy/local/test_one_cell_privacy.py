@@ -22,7 +22,7 @@ from privacy.local.cells import (
     worst_at,
     worst_log_ratio,
 )
-from tacit.kernels.questions import KINDS, MOVE, REWARD
+from tacit.kernels.public.questions import KINDS, MOVE, REWARD
 from tacit.trajectory import Trajectory
 
 

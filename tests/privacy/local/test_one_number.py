@@ -12,15 +12,15 @@ from contracts.privatizer import PrivatizerContract, Question
 from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.scores import search_coins, search_directions
-from tacit.policy import uniform_policy
+from tacit.kernels.public.scores import search_coins, search_directions
+from tacit.policies.parametric import ScoredPolicy, declared, scoring
+from tacit.policies.tabular import uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, SimulatedNoise
 from tacit.privacy.finite.sliding import Sliding, best_sliding
 from tacit.privacy.local.one_number import OneNumber, SlidingLaw
 from tacit.publication import Publication
-from tacit.scored import ScoredPolicy, declared, scoring
 from tacit.statistics.search import RoundedReturn
-from tacit.task import Task
+from tacit.task.task import Task
 
 KNOWN = {**declared([1.0, 2.0, 0.5]), "returns": np.array([0.0, 10.0])}
 TASK = Task("episodic", 5, {"states": 3, "actions": 2}, homogeneous=False, users=20, known=KNOWN)

@@ -20,11 +20,11 @@ from privacy.local.cells import (
     weight,
     worst_log_ratio,
 )
-from tacit.kernels.cells import cell_index
-from tacit.kernels.questions import MOVE, REWARD, WEIGHT_STEPS
-from tacit.pairs import make_pairs, met_places
-from tacit.privacy.finite.answers import domains
+from tacit.kernels.public.questions import MOVE, REWARD, WEIGHT_STEPS
+from tacit.kernels.raw.cells import cell_index
+from tacit.privacy.finite.cell_answers import domains
 from tacit.statistics.one_step import EachStep
+from tacit.task.pairs import make_pairs, met_places
 
 
 def ended(H, terminal, allowed=None, S=3, homogeneous=True):

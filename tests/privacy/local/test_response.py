@@ -15,7 +15,7 @@ from contracts.randomizer import RandomizerContract, convolved, independent_bits
 from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.finite import debias, respond, round_sums
+from tacit.kernels.raw.randomizers import debias, respond, round_sums
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.finite.bits import BinaryResponse
 from tacit.privacy.local.response import (
@@ -26,7 +26,7 @@ from tacit.privacy.local.response import (
 )
 from tacit.statistics import Statistic
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 

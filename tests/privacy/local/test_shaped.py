@@ -12,9 +12,9 @@ from contracts.composition import counts_l2, fresh_noise, gaussian_delta
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
 from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
-from tacit.policy import TabularPolicy
+from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import Noise, Query, SimulatedNoise, accounting
-from tacit.privacy.local.shaped import LocalShaped
+from tacit.privacy.local.weighted import LocalShaped
 from tacit.publication import Publication
 from tacit.statistics import Statistic
 from tacit.statistics.base import Relation

@@ -13,18 +13,18 @@ from scipy import optimize, stats
 import tacit
 from contracts.privatizer import PrivatizerContract, Question
 from contracts.replay import ReplayNoise
-from tacit.driver import Learner
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
+from tacit.learner import Learner
+from tacit.policies.parametric import ScoredPolicy, scoring
 from tacit.privacy import Privatizer, SimulatedNoise
 from tacit.privacy.finite.sliding import Sliding
 from tacit.privacy.shuffle.directions import ShuffledReturns
-from tacit.problems.classic import cart_pole
+from tacit.problems.classic_control import cart_pole
 from tacit.publication import Publication
-from tacit.scored import ScoredPolicy, scoring
-from tacit.simulation.streams import planner_streams
 from tacit.statistics.search import SharedReturn
-from tacit.task import Task
+from tacit.streams import planner_streams
+from tacit.task.task import Task
 
 D = 4
 

@@ -6,8 +6,8 @@ import pytest
 import tacit
 from tacit.agents import ShuffleOBI
 from tacit.errors import InvalidInput
-from tacit.kernels.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
-from tacit.policy import TabularPolicy
+from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS
+from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.local.one_cell import OneCell
 from tacit.publication import Publication

@@ -10,7 +10,7 @@ import tacit
 from contracts.composition import bits_delta
 from contracts.privatizer import TASK, PrivatizerContract, Question, taking_part
 from contracts.replay import ReplayNoise
-from tacit.agents import ShuffleOBI, paper
+from tacit.agents import ShuffleOBI, paper_constants
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.privacy import Query, SimulatedNoise
@@ -19,7 +19,7 @@ from tacit.privacy.shuffle.reshuffled import ReshuffledBits
 from tacit.privacy.shuffle.shuffled import open_batch
 from tacit.statistics import Statistic
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 PROBLEM = tacit.problem("random-mdp", seed=21)
@@ -173,10 +173,10 @@ def test_the_agent_runs_it_and_says_what_the_paper_claims() -> None:
     assert np.isfinite(result.regret).all() and result.guarantee.model == "local"
     assert result.guarantee.epsilon == pytest.approx(14 * 0.5)
     notes = " ".join(result.agent["notes"])
-    claim = paper.shuffle_claim(2, 300, 0.5, 1e-6)
+    claim = paper_constants.shuffle_claim(2, 300, 0.5, 1e-6)
     assert "(111) leaves out step 2" in notes and f"central epsilon of {claim:.3g}" in notes
     assert result.agent["parameters"]["width"] == "paper"
-    assert paper.shuffle_claim(2, 10, 0.5, 1e-6) == math.inf
+    assert paper_constants.shuffle_claim(2, 10, 0.5, 1e-6) == math.inf
 
 
 def test_the_claim_of_the_paper_is_evaluated_as_printed() -> None:
@@ -184,7 +184,7 @@ def test_the_claim_of_the_paper_is_evaluated_as_printed() -> None:
     p = 2 / (math.e + 1)
     rest = p - math.sqrt(2 * p * math.log(2 / delta) / n)
     printed = 32 * math.log(4 / delta) / math.sqrt(n) / math.sqrt(rest) * (1 - rest)
-    assert paper.shuffle_claim(2, 10_000, 1.0, delta) == pytest.approx(printed)
+    assert paper_constants.shuffle_claim(2, 10_000, 1.0, delta) == pytest.approx(printed)
 
 
 def test_reward_bits_are_powers_of_two() -> None:

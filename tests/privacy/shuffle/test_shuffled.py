@@ -13,8 +13,8 @@ from contracts.privatizer import PrivatizerContract, Question
 from contracts.replay import ReplayNoise
 from privacy.shuffle.exact import worst_delta
 from tacit.errors import InvalidInput
-from tacit.kernels.questions import MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
-from tacit.policy import TabularPolicy
+from tacit.kernels.public.questions import MOVE, REWARD, STEP, WEIGHT_STEPS, report_weight
+from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import Privatizer, Query, Report, SecureNoise, SimulatedNoise
 from tacit.privacy.finite.bits import UnaryEncoding
 from tacit.privacy.finite.subset import KaryResponse
@@ -25,7 +25,7 @@ from tacit.privacy.shuffle.shuffled import Pile, Shuffled, hidden_among, open_ba
 from tacit.publication import Publication
 from tacit.statistics import Statistic
 from tacit.statistics.one_step import EachStep, OneStep
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 

@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.agents.base import Agent
-from tacit.driver import BoundAgent
-from tacit.policy import TabularPolicy
+from tacit.learner import BoundAgent
+from tacit.policies.tabular import TabularPolicy
 from tacit.privacy.base import Query
 from tacit.privacy.noise import SimulatedNoise
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.simulation.one_cell import OneCellRun
+from tacit.simulation.loops.one_cell import OneCellRun
 from tacit.simulation.score import new_score
-from tacit.simulation.streams import planner_streams, stream
 from tacit.simulation.users import simulated_users
+from tacit.streams import planner_streams, stream
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,17 +11,11 @@ from service.dashboard.made_up import Stored, joint_run, local_run
 from tacit.agents import LdpOBI, TacitLocal
 from tacit.agents.linopt import PrivateLinOptVI
 from tacit.agents.tacit_joint import TacitJoint
-from tacit.client.population import fleet_population
-from tacit.policy import StochasticPolicy, TabularPolicy, uniform_policy
+from tacit.planners.evaluation.by_release import COVERAGE, Baseline, Estimate, estimate, project
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy, uniform_policy
 from tacit.problems import TabularMDP, make_problem
 from tacit.publication import Publication
-from tacit.service.dashboard.estimate import (
-    COVERAGE,
-    Baseline,
-    Estimate,
-    estimate,
-    project,
-)
+from tacit_service.rehearsal.people import fleet_population
 
 SWIM = make_problem("river-swim", states=4, horizon=6)
 TWO = make_problem("random-mdp", states=2, actions=2, horizon=2, seed=7)
@@ -150,11 +144,11 @@ def test_the_same_release_gives_the_same_band() -> None:
 def test_large_models_are_drawn_in_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     bound, release, publication = local_run(TWO, TacitLocal(4.0), 2_000, 1)
     whole = estimate(bound.task, bound.planner, release, publication, 3)
-    monkeypatch.setattr("tacit.service.dashboard.estimate.ROOM", 8)
+    monkeypatch.setattr("tacit.planners.evaluation.by_release.ROOM", 8)
     pieces = estimate(bound.task, bound.planner, release, publication, 3)
     assert pieces.low == pytest.approx(whole.low, abs=0.05)
     assert pieces.high == pytest.approx(whole.high, abs=0.05)
-    monkeypatch.setattr("tacit.service.dashboard.estimate.ROOM", 7)
+    monkeypatch.setattr("tacit.planners.evaluation.by_release.ROOM", 7)
     assert estimate(bound.task, bound.planner, release, publication, 3) == Estimate("none")
 
 

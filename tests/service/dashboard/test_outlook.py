@@ -1,8 +1,8 @@
 import pytest
 
-from tacit.driver import CappedBatches, Every, Geometric
-from tacit.service.dashboard.facts import Version
-from tacit.service.dashboard.outlook import WINDOW, outlook, policies_left
+from tacit.schedules import CappedBatches, Every, Geometric
+from tacit_service.dashboard.facts import Version
+from tacit_service.dashboard.outlook import WINDOW, outlook, policies_left
 
 HOUR = 3600.0
 
@@ -64,5 +64,5 @@ def test_policies_left_follow_the_driver(schedule, population: int) -> None:
 
 
 def test_countless_policies_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.service.dashboard.outlook.MOST", 50)
+    monkeypatch.setattr("tacit_service.dashboard.outlook.MOST", 50)
     assert policies_left(0, 10**9, Every(1)) is None

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.service.dashboard.plots import (
+from tacit_service.dashboard.plots import (
     TALL,
     WIDE,
     BandPoint,
@@ -79,7 +79,9 @@ def test_the_population_is_drawn_once_it_is_near() -> None:
 def test_a_single_moment_and_a_single_value_can_be_drawn() -> None:
     one = users_over_time([(5.0, 0)], (5.0, 1), 1)
     flat = [BandPoint(1, 2.0, 2.0, 2.0), BandPoint(2, 2.0, 2.0, 2.0)]
-    for drawn in (one, value_over_users(flat, (0.0, 2.0))):
+    bare = value_over_users(flat, (0.0, 2.0), "Value hoped for")
+    assert "Value hoped for" in bare and "with no band" in bare and "from 2 to 2" not in bare
+    for drawn in (one, bare):
         assert ElementTree.fromstring(drawn).tag.endswith("svg") and "nan" not in drawn.lower()
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tacit.service.dashboard import words
+from tacit_service.dashboard import words
 
 NOW = 1_800_000_000.0
 

@@ -13,11 +13,11 @@ from fastapi import FastAPI
 
 from patience import PATIENCE
 from service.devices import local_reports, sent, trajectories
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.http import server
-from tacit.service.http.app import create_app
-from tacit.service.planning import PlannerLoop
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.http import server
+from tacit_service.http.app import create_app
+from tacit_service.planning.loop import PlannerLoop
 
 SMALL = """
 [task]

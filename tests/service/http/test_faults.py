@@ -14,9 +14,9 @@ import pytest
 
 from patience import PATIENCE, until
 from service.http.running import JOINT, SMALL, small_service
-from tacit.service.answers import Unavailable
-from tacit.service.dashboard import page
-from tacit.service.http import server
+from tacit_service.dashboard import page
+from tacit_service.http import server
+from tacit_service.responses import Unavailable
 
 
 def ready(service) -> tuple[int, str | None]:
@@ -77,7 +77,7 @@ def test_a_database_that_is_away_is_unready_and_503(service, monkeypatch) -> Non
 
 
 def test_a_frozen_database_does_not_freeze_what_needs_none(service, monkeypatch) -> None:
-    monkeypatch.setattr("tacit.service.http.monitoring.READY_SECONDS", 0.2)
+    monkeypatch.setattr("tacit_service.http.monitoring.READY_SECONDS", 0.2)
     until(lambda: ready(service) == (200, None))
     status, thaw, asked = service.collector.status, threading.Event(), []
 

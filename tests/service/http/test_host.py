@@ -17,9 +17,9 @@ from service.http.test_fuzz import fuzz
 from tacit.client.device import Device
 from tacit.client.errors import NotTaken
 from tacit.client.transport import Api
-from tacit.service.folder import Folder
-from tacit.service.http import operator
-from tacit.service.http.host import Host
+from tacit_service.folder import Folder
+from tacit_service.http import operator
+from tacit_service.http.host import Host
 
 TASKS = "/v1/operator/tasks"
 

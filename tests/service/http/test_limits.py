@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from patience import PATIENCE
-from tacit.service.http import edge, server
+from tacit_service.http import limits, server
 
 POST = (
     "POST /v1/reports HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {token}\r\n"
@@ -39,7 +39,7 @@ def chunks(number: int) -> Iterable[bytes]:
 @pytest.fixture
 def hurried(monkeypatch) -> None:
     """What is thrown away is read for a short time; what is waited for has all of its own."""
-    monkeypatch.setattr(edge, "DRAIN_SECONDS", 0.2)
+    monkeypatch.setattr(limits, "DRAIN_SECONDS", 0.2)
 
 
 def test_a_body_that_says_it_is_too_large_is_not_read(shared, hurried) -> None:
@@ -81,7 +81,7 @@ def test_a_body_just_over_the_limit_gets_its_answer(shared) -> None:
 
 
 def test_a_body_that_never_comes_times_out(shared, hurried, monkeypatch) -> None:
-    monkeypatch.setattr(edge, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(limits, "BODY_SECONDS", 0.2)
     head = POST.format(token=shared.device) + "Content-Length: 100\r\n\r\n{"
     answer = talk(shared.url, head)
     assert answer.startswith(b"HTTP/1.1 408") and b"request_timeout" in answer

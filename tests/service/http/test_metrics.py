@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from patience import until
 from service.http.running import JOINT, SMALL, small_service
 from tacit._version import __version__
-from tacit.service.http.metrics import TIMED
+from tacit_service.http.metrics import TIMED
 
 
 def samples(service) -> dict[str, float]:

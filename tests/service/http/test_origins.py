@@ -4,7 +4,7 @@ import pytest
 
 from service.http.running import SMALL, small_service
 from tacit.errors import InvalidInput
-from tacit.service.deployment import Deployment
+from tacit_service.config.deployment import Deployment
 
 PAGE = "https://coach.example.org"
 ASKED = {

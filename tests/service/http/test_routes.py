@@ -6,9 +6,9 @@ import time
 import httpx
 import pytest
 
-from tacit import wire
 from tacit._version import __version__
-from tacit.service.http import door
+from tacit.wire import documents
+from tacit_service.http import auth
 
 
 def code(answer: httpx.Response) -> str:
@@ -47,7 +47,7 @@ def test_a_device_can_ask_before_it_randomizes(shared) -> None:
     assert answer.json() == {
         "task_id": shared.collector.deployment.task_id,
         "version": 0,
-        "publication": wire.publication_hash(shared.client.get("/v1/policy/0").json()),
+        "publication": documents.publication_hash(shared.client.get("/v1/policy/0").json()),
         "taken": True,
         "reason": None,
         "message": None,
@@ -68,7 +68,7 @@ def test_unknown_versions(shared) -> None:
 def test_guarantee_is_public_and_of_real_noise(shared) -> None:
     body = shared.client.get("/v1/guarantee").json()
     guarantee = body["guarantee"]
-    assert "differential privacy, local model" in body["statement"]
+    assert "differential privacy per participation, local model" in body["statement"]
     assert guarantee["model"] == "local" and guarantee["simulated"] is False
     assert guarantee["epsilon"] <= 4.0 + 1e-6
 
@@ -131,8 +131,8 @@ def test_who_may_do_what(shared, method: str, path: str, role: str) -> None:
 
 
 def test_a_revoked_token_is_refused_within_a_second(shared, monkeypatch) -> None:
-    assert door.BELIEVED <= 1.0
-    monkeypatch.setattr(door, "BELIEVED", 0.2)
+    assert auth.BELIEVED <= 1.0
+    monkeypatch.setattr(auth, "BELIEVED", 0.2)
     token = shared.collector.tokens.issue("operator", 1, "to be revoked")[0]
     headers = {"Authorization": f"Bearer {token}"}
     assert shared.client.get("/metrics", headers=headers).status_code == 200

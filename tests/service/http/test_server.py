@@ -22,8 +22,8 @@ from patience import PATIENCE
 from service.http import running
 from tacit.errors import InvalidInput
 from tacit.privacy.noise import GridLaw, SecureNoise
-from tacit.service.http import server
-from tacit.service.http.app import create_app
+from tacit_service.http import server
+from tacit_service.http.app import create_app
 
 
 @contextmanager

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from patience import PATIENCE
-from tacit import wire
-from tacit.service.answers import Outcome, Unavailable, UploadAnswer
-from tacit.service.http.uploads import Writer
-from tacit.service.intake import PendingReport, Upload
+from tacit.wire import documents
+from tacit_service.http.uploads import Writer
+from tacit_service.intake.uploads import PendingReport, Upload
+from tacit_service.responses import Outcome, Unavailable, UploadAnswer
 
 JSON = {"Content-Type": "application/json"}
 
@@ -188,7 +188,7 @@ def test_nothing_of_a_body_reaches_a_log(service, caplog) -> None:
     written = " ".join(record.getMessage() + str(vars(record)) for record in caplog.records)
     for word in ("canary", "424242", service.device, *(r["id"] for r in reports)):
         assert word not in written
-    assert wire.VERSION == 3
+    assert documents.VERSION == 3
 
 
 class SlowCollector:

@@ -23,12 +23,12 @@ import numpy.typing as npt
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import GRID, require_coarse
-from tacit.kernels.linear_sums import noisy_answer
+from tacit.kernels.raw.linear_sums import noisy_answer
 from tacit.privacy import accounting
 from tacit.privacy.base import TRUSTED, Likelihood, Privatizer, Query, Record, Report, Secret
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters.base import Strategy
-from tacit.privacy.curator.answers import Answers, Price, grid_rounding
+from tacit.privacy.curator.declared_answers import Answers, Price, grid_rounding
 from tacit.privacy.events import GaussianEvent, guaranteed
 from tacit.privacy.filter import Budget, BudgetExhausted, Cost, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
@@ -39,7 +39,7 @@ from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release, ValueQuery
 from tacit.statistics.base import Layout, Norm, Relation
 from tacit.statistics.linear import CuratedTransitions
-from tacit.task import Task
+from tacit.task.task import Task
 
 WORST_STATES = 6
 """Next states at one stage whose values are tried at both ends; two lives have two of them."""

@@ -22,7 +22,7 @@ from tacit.privacy.events import Disclosure, guaranteed
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import GridLaw, Noise
 from tacit.release import Release, ValueQuery
-from tacit.task import Task
+from tacit.task.task import Task
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels import finite as kernels
-from tacit.kernels.cells import Sampler
+from tacit.kernels.raw import randomizers as kernels
+from tacit.kernels.raw.cells import Sampler
 from tacit.privacy.finite.chances import BITS, ONE, happens, least_noise, log_above, log_ratio
 from tacit.privacy.finite.channel import Pair
 from tacit.privacy.finite.oracle import (

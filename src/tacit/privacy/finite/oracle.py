@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels.cells import Chances, Sampler
+from tacit.kernels.raw.cells import Chances, Sampler
 from tacit.privacy.finite.channel import Pair
 from tacit.validate import integer, number
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels import finite as kernels
-from tacit.kernels.cells import Sampler
+from tacit.kernels.raw import randomizers as kernels
+from tacit.kernels.raw.cells import Sampler
 from tacit.privacy.finite import chances as odds
 from tacit.privacy.finite.channel import Pair
 from tacit.privacy.finite.oracle import (

@@ -19,14 +19,14 @@ import numpy.typing as npt
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import GRID, least_std, require_coarse, whole_steps
-from tacit.kernels import sums
+from tacit.kernels.raw import sums as sums
 from tacit.privacy import accounting, base
 from tacit.privacy.events import GaussianEvent, guaranteed
 from tacit.privacy.noise import GridLaw, Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Bounded, Norm, Relation, lifelong
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.validate import number
 
 

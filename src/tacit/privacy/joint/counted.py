@@ -31,7 +31,7 @@ from tacit.privacy.joint.batched import BatchSecret, GaussianLaw, NoisySums, Sum
 from tacit.privacy.noise import Noise, weakest
 from tacit.release import Release
 from tacit.statistics.base import Relation, Statistic, lifelong
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.validate import integer
 
 

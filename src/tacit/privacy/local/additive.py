@@ -17,7 +17,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import GRID, TAIL, least_scale, require_coarse, whole_steps
-from tacit.kernels.noise import add_scaled
+from tacit.kernels.raw.noise import add_scaled
 from tacit.privacy import accounting, bounded
 from tacit.privacy.base import LocalPrivatizer, Query, Secret, require_room
 from tacit.privacy.events import BoundedEvent, Event, GaussianEvent, PureEvent, guaranteed
@@ -27,7 +27,7 @@ from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Norm, Relation, Statistic
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.validate import number
 
 _SCALE_NAMES: dict[Kind, str] = {"laplace": "scale", "gaussian": "std", "bounded": "radius"}

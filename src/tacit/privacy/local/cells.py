@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.questions import KINDS, REWARD, SPREAD, WEIGHT_STEPS, Weighing
+from tacit.kernels.public.questions import KINDS, REWARD, SPREAD, WEIGHT_STEPS, Weighing
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.finite.oracle import Oracle
 from tacit.statistics import Block, Layout
 from tacit.statistics.one_step import EachStep, OneStep
-from tacit.task import Task
+from tacit.task.task import Task
 
 Oracles = tuple[Oracle, Oracle, Oracle]
 """One for each kind of question: whole steps, moves, rewards."""

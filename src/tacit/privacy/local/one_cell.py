@@ -16,14 +16,14 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.cells import CellSums, add_hits, cell_index, estimate_cells
-from tacit.kernels.posterior import noisy_counts
-from tacit.kernels.questions import MOVE, REWARD, STEP, WEIGHT_STEPS
-from tacit.policy import TabularPolicy
+from tacit.kernels.public.posterior import noisy_counts
+from tacit.kernels.public.questions import MOVE, REWARD, STEP, WEIGHT_STEPS
+from tacit.kernels.raw.cells import CellSums, add_hits, cell_index, estimate_cells
+from tacit.policies.tabular import TabularPolicy
 from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret
 from tacit.privacy.events import FiniteEvent, guaranteed
 from tacit.privacy.finite import packing
-from tacit.privacy.finite.answers import answer, domains, marked
+from tacit.privacy.finite.cell_answers import answer, domains, marked
 from tacit.privacy.finite.channel import Pair
 from tacit.privacy.finite.oracle import Oracle
 from tacit.privacy.guarantee import Guarantee
@@ -40,7 +40,7 @@ from tacit.privacy.sentences import ONE_REPORT
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.one_step import EachStep, OneStep
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.validate import number
 
 _NAMES = ("step", "move", "reward")

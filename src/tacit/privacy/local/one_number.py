@@ -17,7 +17,8 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import GRID, STEPS
-from tacit.kernels.scores import search_coins
+from tacit.kernels.public.scores import search_coins
+from tacit.policies.parametric import ScoredPolicy
 from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret
 from tacit.privacy.events import FiniteEvent, guaranteed
 from tacit.privacy.finite.channel import Pair
@@ -26,10 +27,9 @@ from tacit.privacy.noise import Noise, Source, weakest
 from tacit.privacy.sentences import ONE_REPORT
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.scored import ScoredPolicy
 from tacit.statistics.base import Block, Layout
 from tacit.statistics.search import RoundedReturn
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.validate import number
 
 

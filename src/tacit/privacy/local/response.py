@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels.finite import debias, respond, round_sums
+from tacit.kernels.raw.randomizers import debias, respond, round_sums
 from tacit.privacy.base import LocalPrivatizer, Query, Secret
 from tacit.privacy.events import FiniteEvent, guaranteed
 from tacit.privacy.finite.bits import BinaryResponse
@@ -30,7 +30,7 @@ from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.base import Relation
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.validate import number
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels import sums
+from tacit.kernels.raw import sums
+from tacit.policies.parametric import ScoredPolicy
 from tacit.privacy.base import Privatizer, Query, Report
 from tacit.privacy.events import guaranteed
 from tacit.privacy.finite import chances as odds
@@ -30,9 +31,8 @@ from tacit.privacy.shuffle.blanket import FINENESS, Blanket, Crowd, largest_repo
 from tacit.privacy.shuffle.shuffled import CrowdEvent, Pile, grouped, open_batch, unasked
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.scored import ScoredPolicy
 from tacit.statistics.search import RoundedReturn, SharedReturn
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.validate import integer
 
 WORDS = 3

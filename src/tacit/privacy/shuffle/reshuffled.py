@@ -26,7 +26,7 @@ from tacit.privacy.local.response import LocalResponse, PooledResponse, Response
 from tacit.privacy.noise import Noise
 from tacit.release import Release
 from tacit.statistics.counts import VisitCounts
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.validate import integer, number
 
 MOST_REWARD_BITS = 2**10

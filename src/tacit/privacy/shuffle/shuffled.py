@@ -18,11 +18,11 @@ import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
-from tacit.kernels import sums
-from tacit.kernels.questions import KINDS, REWARD, STEP
+from tacit.kernels.public.questions import KINDS, REWARD, STEP
+from tacit.kernels.raw import sums
 from tacit.privacy.base import Privatizer, Query, Report, Secret
 from tacit.privacy.events import Event, guaranteed
-from tacit.privacy.finite.answers import domains
+from tacit.privacy.finite.cell_answers import domains
 from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.local.cells import CellLaw
@@ -32,7 +32,7 @@ from tacit.privacy.shuffle.blanket import Blanket, Crowd, calibrate
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.one_step import EachStep, OneStep
-from tacit.task import Task
+from tacit.task.task import Task
 from tacit.validate import integer, number
 
 

@@ -1,0 +1,202 @@
+"""Which two lives to audit: as far apart as the mechanism can be made to show.
+
+A statistic knows a bad pair of its own. Here it is improved by trying changes, step by step, of
+both lives and of the published numbers that the statistic reads, as an operator with bad intent
+could. How far apart a pair is, over what the guarantee pays for, is printed with every audit: an
+audit of a pair that is close together shows little, whatever the noise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arrays import Array, IntArray
+from tacit.errors import InvalidInput
+from tacit.learner import BoundAgent
+from tacit.publication import Publication
+from tacit.statistics.base import Steered
+from tacit.trajectory import Trajectory, VectorTrajectory
+
+TRIES = 2000
+"""Changes that are tried on a pair, each kept if the pair does not come closer together."""
+
+PATIENCE = 300
+"""Changes in a row that bring nothing, after which the search is over."""
+
+CANARY_TRIES = 500
+"""Relabellings tried in search of orthogonal pairs."""
+
+NEARLY = 0.98
+"""A further pair is as good as the first if it is this share as far apart."""
+
+FREE = ("V",)
+"""Published arrays whose entries may be rearranged within a row: any values are allowed there."""
+
+
+Lives = tuple[Trajectory, Trajectory]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Two lives, and the publication under which they are audited.
+
+    Attributes:
+        name: which kind of report it brings out; empty where there is only one.
+        lives: the two trajectories, world 0 and world 1.
+        publication: what the person acts on, ``context`` included.
+        context: what takes the place of published numbers, for this person.
+        distance: how far apart the lives are, over what the guarantee pays for.
+    """
+
+    name: str
+    lives: Lives
+    publication: Publication
+    context: Mapping[str, npt.NDArray[Any]]
+    distance: float
+
+
+def contribution(
+    bound: BoundAgent, life: Trajectory, publication: Publication, coin: int
+) -> IntArray:
+    """What a life contributes."""
+    out = np.zeros(bound.statistic.layout.size, dtype=np.int64)
+    bound.statistic.contribute(life, publication, coin, out)
+    return out
+
+
+def worst_cases(
+    bound: BoundAgent, publication: Publication, rng: np.random.Generator
+) -> list[Case]:
+    """A bad pair for every kind of report that is ever made, improved by search."""
+    statistic = bound.statistic
+    contexts: Any = statistic.worst_contexts() if isinstance(statistic, Steered) else {"": {}}
+    cases = []
+    for name, context in contexts.items():
+        aimed = aimed_at(publication, context)
+        lives = statistic.worst_pair()
+        try:
+            distance = _distance(bound, lives, aimed)
+        except InvalidInput:  # the privatizer refuses to be asked that, so it is never sent
+            continue
+        start = Case(name, lives, aimed, context, distance)
+        cases.append(_improved(bound, start, rng))
+    return cases
+
+
+def canaries(bound: BoundAgent, case: Case, most: int, rng: np.random.Generator) -> list[Case]:
+    """Several pairs, nearly as far apart, that move the sums in orthogonal directions.
+
+    Independent Gaussian noise in orthogonal directions is independent, so one run shows as much as
+    that many runs with one pair each.
+    """
+    found, moves = [case], [_move(bound, case.lives, case.publication)]
+    for _ in range(CANARY_TRIES):
+        if len(found) >= most:
+            break
+        lives = _relabelled(bound, case.lives, rng)
+        distance = _distance(bound, lives, case.publication)
+        move = _move(bound, lives, case.publication)
+        if distance > NEARLY * case.distance and all(
+            abs(move @ other) <= 1e-9 * np.linalg.norm(move) * np.linalg.norm(other)
+            for other in moves
+        ):
+            found.append(dataclasses.replace(case, lives=lives, distance=distance))
+            moves.append(move)
+    return found
+
+
+def _move(bound: BoundAgent, lives: Lives, publication: Publication) -> Array:
+    """How the pair moves the sums, in natural units."""
+    first, second = (contribution(bound, life, publication, 0) for life in lives)
+    moved: Array = (second - first) * bound.statistic.layout.units
+    return moved
+
+
+def _relabelled(bound: BoundAgent, lives: Lives, rng: np.random.Generator) -> Lives:
+    """The same lives with states and actions by other names, or turned around their axes."""
+    if isinstance(lives[0], VectorTrajectory):
+        turn = rng.permutation(lives[0].states.shape[1])
+        signs = rng.choice([-1.0, 1.0], size=len(turn))
+        one, two = (
+            VectorTrajectory(life.states[:, turn] * signs, life.actions, life.rewards)
+            for life in lives
+        )
+        return one, two
+    sizes = bound.task.sizes
+    s, a = rng.permutation(sizes["states"]), rng.permutation(sizes["actions"])
+    first, second = (Trajectory(s[life.states], a[life.actions], life.rewards) for life in lives)
+    return first, second
+
+
+def aimed_at(publication: Publication, context: Any) -> Publication:
+    """A publication with some of its numbers replaced."""
+    return dataclasses.replace(publication, context={**publication.context, **context})
+
+
+def _distance(bound: BoundAgent, lives: Lives, publication: Publication) -> float:
+    first, second = (contribution(bound, life, publication, 0) for life in lives)
+    return bound.privatizer.moved(first, second, publication)
+
+
+def _improved(bound: BoundAgent, case: Case, rng: np.random.Generator) -> Case:
+    """Climb: changes of one step or of one published number, as long as some remain to be tried."""
+    in_vain = 0
+    for _ in range(TRIES):
+        if case.distance > 1.0 - 1e-6 or in_vain > PATIENCE:
+            break
+        changed = _changed(bound, case, rng)
+        distance = _distance(bound, changed.lives, changed.publication)
+        in_vain = 0 if distance > case.distance + 1e-9 else in_vain + 1
+        if distance >= case.distance:
+            case = dataclasses.replace(changed, distance=distance)
+    return case
+
+
+def _changed(bound: BoundAgent, case: Case, rng: np.random.Generator) -> Case:
+    """The same case but for one thing."""
+    free = [name for name in FREE if name in case.context]
+    if free and rng.random() < 0.2:
+        values = np.array(case.context[free[0]])
+        row = rng.integers(len(values))
+        values[row, rng.integers(values.shape[1])] = values[row, rng.integers(values.shape[1])]
+        context = {**case.context, free[0]: values}
+        aimed = aimed_at(case.publication, context)
+        return dataclasses.replace(case, context=context, publication=aimed)
+    which = int(rng.integers(2))
+    lives = list(case.lives)
+    lives[which] = other_step(bound, lives[which], rng)
+    if rng.random() < 0.3:  # some improvements need both lives to change at once
+        lives[1 - which] = other_step(bound, lives[1 - which], rng)
+    return dataclasses.replace(case, lives=(lives[0], lives[1]))
+
+
+def other_step(bound: BoundAgent, life: Trajectory, rng: np.random.Generator) -> Trajectory:
+    """The same life but for one step, or for one stretch of equal steps."""
+    states, actions, rewards = (
+        np.array(part) for part in (life.states, life.actions, life.rewards)
+    )
+    steps = slice(None) if rng.random() < 0.3 else slice(h := int(rng.integers(len(states))), h + 1)
+    if isinstance(life, VectorTrajectory):
+        kind = rng.integers(3)
+        if kind == 0:
+            states[steps] = rng.choice([-1.0, 0.0, 1.0], size=states.shape[1]) * rng.random()
+        elif kind == 1:
+            states[steps] *= rng.choice([-1.0, 0.5, 2.0])
+        else:
+            actions[steps] = rng.normal(size=actions.shape[1])
+        return VectorTrajectory(states, actions, rewards)
+    sizes = bound.task.sizes
+    kind = rng.integers(3)
+    if kind == 0:
+        states[steps] = rng.integers(sizes["states"])
+    elif kind == 1:
+        actions[steps] = rng.integers(sizes["actions"])
+    else:
+        rewards[steps] = float(rng.integers(2))
+    return Trajectory(states, actions, rewards)

@@ -1,0 +1,198 @@
+"""``tacit list``: what there is, with parameters and defaults, or with the time it takes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import textwrap
+from collections.abc import Callable
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+
+from tacit.cli.display import speaker
+from tacit.cli.options import Json
+from tacit.errors import InvalidInput, UnknownName
+
+if TYPE_CHECKING:
+    from tacit.util.registry import Registered, Registry
+
+WIDTH = 80
+"""Columns that every terminal has."""
+
+_WORDS = {int: "whole number", float: "number", bool: "true | false", str: "text"}
+_WORDS |= {NoneType: "none", inspect.Parameter.empty: "anything"}
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def list_(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            help="agents, problems, attendance or figures; by default the names", metavar="[WHAT]"
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List agents and problems with their parameters and defaults, or figures with their times.
+
+    Those that other installed packages add come last, each with the package it is from.
+
+    Example: tacit list
+
+    Example: tacit list agents
+    """
+    from importlib.metadata import entry_points
+
+    others = entry_points(group="tacit.lists")
+    if what is not None and what in others.names:
+        others[what].load()(as_json=as_json)
+        return
+    kinds = ["agents", "problems"] if what is None else [what]
+    rows = {kind: _laws() if kind == "attendance" else _rows(kind) for kind in kinds}
+    if as_json:
+        print(json.dumps(rows))
+        return
+    say = speaker()
+    for kind in kinds:
+        if what is None:
+            say(kind, style="bold")
+        for row in rows[kind]:
+            _print_row(row, say, short=what is None)
+    if what is None:
+        more = ", ".join((*kinds, "attendance", *sorted(others.names)))
+        say(f"With parameters: tacit list WHAT, one of {more}")
+
+
+def _print_row(row: dict[str, Any], say: Callable[..., None], *, short: bool) -> None:
+    """A name and its sentence; unless ``short``, also what it is for and what it takes."""
+    from rich.markup import escape
+
+    origin = "" if row["package"] == "tacit" else f" (from the package {row['package']})"
+    begin = "  " if short else ""
+    name = f"{begin}{row['name']}  "
+    first, *rest = _wrapped(row["summary"] + origin, name, indent=f"{begin}    ")
+    said = first.removeprefix(name)
+    say(f"{begin}[bold]{escape(row['name'])}[/bold]  {escape(said)}", markup=True)
+    lines = [*rest]
+    if not short:
+        if "families" in row:
+            lines += _wrapped(_promises(row), "    ")
+        for parameter in row["parameters"]:
+            default = "required" if parameter["required"] else f"default {_word(parameter)}"
+            lines += _wrapped(f"{parameter['name']}: {parameter['type']}, {default}", "    ")
+    for line in lines:
+        say(line)
+
+
+def _wrapped(text: str, first: str, indent: str = "        ") -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False
+    )
+
+
+def _promises(row: dict[str, Any]) -> str:
+    """Family, model, and what must be revealed, in a line."""
+    if row["models"]:
+        said = "not private" if "none" in row["models"] else " or ".join(row["models"]) + " privacy"
+    else:
+        said = "collects nothing"
+    told = ", ".join(row["needs"]) or "nothing"
+    return f"{', '.join(row['families'])} problems; {said}; must be told: {told}"
+
+
+def _word(parameter: dict[str, Any]) -> str:
+    """A default as it is typed after -P or -A."""
+    value = parameter["default"]
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def _rows(what: str) -> list[dict[str, Any]]:
+    """Agents or problems: Tacit's own, then those of other packages."""
+    known = registry(what)
+    return [
+        *map(_row, entries(what)),
+        *(_foreign(entry, known) for entry in known.installed if entry.package),
+    ]
+
+
+def _laws() -> list[dict[str, Any]]:
+    """The laws by which simulated people come back."""
+    from tacit.simulation.attendance import LAWS
+
+    return [
+        {
+            "name": name,
+            "summary": inspect.cleandoc(law.__doc__ or "").partition("\n")[0].rstrip("."),
+            "package": "tacit",
+            "parameters": [],
+        }
+        for name, law in LAWS.items()
+    ]
+
+
+def registry(what: str) -> Registry[Any]:
+    """The registry of one kind."""
+    from importlib.metadata import entry_points
+
+    from tacit.agents.catalogue import agents
+    from tacit.problems.catalogue import problems
+
+    kinds: dict[str, Registry[Any]] = {"agents": agents, "problems": problems}
+    if what not in kinds:
+        others = ("attendance", *entry_points(group="tacit.lists").names)
+        raise UnknownName("list", what, [*kinds, *others])
+    return kinds[what]
+
+
+def entries(what: str) -> list[Registered[Any]]:
+    """Tacit's own entries of one kind."""
+    from tacit.problems.catalogue import GYMNASIUM
+
+    return [*registry(what), *([GYMNASIUM] if what == "problems" else [])]
+
+
+def _foreign(entry: Registered[Any], known: Registry[Any]) -> dict[str, Any]:
+    """The row of another package's entry; what is wrong with it is said there, and not raised."""
+    nothing = {"name": entry.name, "package": entry.package, "parameters": []}
+    used = known.entry(entry.name)
+    if used is not entry:
+        return {**nothing, "summary": f"not used: the name is {used.package or 'tacit'}'s"}
+    try:
+        return _row(entry)
+    except InvalidInput as error:
+        return {**nothing, "summary": f"not usable: {error}"}
+
+
+def _row(entry: Registered[Any]) -> dict[str, Any]:
+    facts = {
+        fact: sorted(value) if isinstance(value, frozenset) else list(value)
+        for fact in ("families", "models", "needs")
+        if (value := getattr(entry.factory, fact, None)) is not None
+    }
+    return {
+        "name": entry.name,
+        "summary": entry.summary,
+        "package": entry.package or "tacit",
+        **facts,
+        "parameters": [
+            {
+                "name": name,
+                "type": type_words(parameter.annotation),
+                "required": parameter.default is parameter.empty,
+                "default": None if parameter.default is parameter.empty else parameter.default,
+            }
+            for name, parameter in entry.parameters.items()
+            if parameter.kind in _NAMED
+        ],
+    }
+
+
+def type_words(annotation: Any) -> str:
+    """A type as people write its values."""
+    if get_origin(annotation) in (Union, UnionType):
+        return " | ".join(type_words(part) for part in get_args(annotation))
+    if get_origin(annotation) is Literal:
+        return " | ".join(str(option) for option in get_args(annotation))
+    return _WORDS.get(annotation, getattr(annotation, "__name__", str(annotation)))

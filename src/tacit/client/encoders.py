@@ -1,0 +1,89 @@
+"""From a trajectory to what is sent, in two steps: the clipped answer, and the message made of it.
+
+The answer is what stays of an episode until its report is due; noise is added when the message is
+made. Which reports there are is said in docs/wire.md; a new kind of them is a class here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tacit.privacy.finite import packing
+from tacit.privacy.finite.cell_answers import answer, marked
+from tacit.statistics.one_step import OneStep
+from tacit.wire import messages
+from tacit.wire.report_rules import oracles_of
+
+if TYPE_CHECKING:
+    from tacit.arrays import IntArray
+    from tacit.privacy.noise import Noise
+    from tacit.publication import Publication
+    from tacit.task.task import Task
+    from tacit.trajectory import Trajectory
+
+
+class Reports(Protocol):
+    """How the reports of one task are made on a device."""
+
+    def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
+        """The clipped answer as JSON: all that stays of the steps."""
+
+    def message(self, answer: Any, publication: Publication, coin: int, noise: Noise) -> str:
+        """What is sent of an answer: randomized, unless the operator is trusted with it."""
+
+
+class Raw:
+    """The trajectory itself, for an operator whom the user trusts."""
+
+    def __init__(self, task: Task) -> None:
+        self._horizon = task.horizon
+
+    def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
+        """All steps, always of one length."""
+        return messages.pack_trajectory(lived, self._horizon)
+
+    def message(self, answer: Any, publication: Publication, coin: int, noise: Noise) -> str:
+        """As it is."""
+        return str(answer)
+
+
+def sparse(contribution: IntArray) -> list[list[int]]:
+    """Where a contribution is not zero, and what stands there."""
+    cells = np.flatnonzero(contribution)
+    return [cells.tolist(), contribution[cells].tolist()]
+
+
+def dense(answer: Any, size: int) -> IntArray:
+    """The contribution again."""
+    contribution = np.zeros(size, dtype=np.int64)
+    contribution[answer[0]] = answer[1]
+    return contribution
+
+
+class Cells:
+    """One cell of one step, by the randomizer that the rules have for the question asked."""
+
+    def __init__(self, task: Task, rules: Mapping[str, Any]) -> None:
+        self._statistic = OneStep(task)
+        self._oracles = oracles_of(rules, self._statistic.places)
+        worst = max(oracle.epsilon for oracle in self._oracles.values())
+        self.epsilon = task.participations * worst
+
+    def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
+        """The one step that was asked about."""
+        contribution = np.zeros(self._statistic.layout.size, dtype=np.int64)
+        self._statistic.contribute(lived, publication, coin, contribution)
+        return sparse(contribution)
+
+    def message(self, answer_: Any, publication: Publication, coin: int, noise: Noise) -> str:
+        """The randomizer's row of bits, which is inspected as the collector will."""
+        contribution = dense(answer_, self._statistic.layout.size)
+        h, kind, mass = marked(self._statistic, contribution)
+        assert (h, kind) == self._statistic.question(publication, coin), "made with another coin"
+        oracle = self._oracles[kind]
+        row = packing.pack(answer(mass, kind, oracle, noise))
+        packing.inspect(row, oracle.domain, oracle.ones)
+        return messages.pack_message(row)

@@ -1,0 +1,1 @@
+"""Compiled formulas of what is public: planners and policies use these only."""

@@ -1,0 +1,1 @@
+"""Compiled formulas that see raw data: behind the wall."""

@@ -1,0 +1,1 @@
+"""Gymnasium: its tables read, its environments played, and our problems as its own."""

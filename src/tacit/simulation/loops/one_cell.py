@@ -1,0 +1,400 @@
+"""The fused loop of one-cell reports: tacit-local, and shuffle-obi in tight calibration.
+
+The loop follows ``driver.drive``, but the reports of a batch are not drawn one by one: how many of
+its users sit in each cell is counted, and the sum of their reports is drawn from its joint law
+(``kernels.finite``). So a run equals a stepwise run in law, not bit by bit.
+
+Measured beside the driver in one process: 500 times as fast at S = A = H = 2, 100 times on
+river-swim (S = 6, A = 2, H = 20).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tacit.arrays import Array, Arrays, IntArray
+from tacit.grid import STEPS
+from tacit.kernels import kernel
+from tacit.kernels.public.planning import backward_induction, greedy
+from tacit.kernels.public.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
+from tacit.kernels.public.questions import (
+    KINDS,
+    MOVE,
+    REWARD,
+    STEP,
+    WEIGHT_STEPS,
+    Weighing,
+    in_turn,
+    pick_question,
+)
+from tacit.kernels.public.sparse_model import listed_model, settled
+from tacit.kernels.public.tacit_local import (
+    directional_induction,
+    directional_z,
+    mean_model,
+    share_questions,
+    stakes,
+)
+from tacit.kernels.raw.cells import (
+    CellSums,
+    Sampler,
+    add_hits,
+    cell_index,
+    estimate_cells,
+    step_reward,
+)
+from tacit.kernels.raw.randomizers import sum_bits, sum_subsets
+from tacit.kernels.raw.rollout import Truth, rollout
+from tacit.learner import BoundAgent, Learner
+from tacit.planners.tacit_local import FLOOR, DirectionalPlanner, lists_next
+from tacit.policies.tabular import TabularPolicy
+from tacit.privacy.local.one_cell import DrawnCell, OneCell
+from tacit.problems.tabular import TabularMDP
+from tacit.publication import Publication
+from tacit.schedules import CappedBatches
+from tacit.simulation.runs.base import FusedRun
+from tacit.simulation.score import Score, rescore
+from tacit.task.pairs import Pairs, Places, Rows, full_rows
+
+
+class Batch(NamedTuple):
+    """What is public about the batch, and the raw answers of its users: question and cell of each.
+
+    ``clock`` holds the number of users still to be served by this policy, its version, and whether
+    ``asked`` is in force (else all steps are asked about in turn). ``users`` counts those who were
+    asked each question.
+    """
+
+    policy: IntArray
+    occupancy: IntArray
+    asked: Array
+    clock: IntArray
+    answers: IntArray
+    users: IntArray
+
+
+class BatchSizes(NamedTuple):
+    """Batch sizes, as ``CappedBatches`` computes them."""
+
+    least: int
+    most: int
+    share: float
+
+
+class Explore(NamedTuple):
+    """How the next policy is found: by posterior sampling, or optimistically; the rest is public.
+
+    ``listed`` says whether next states are, ``asks`` whether questions are chosen, else all steps
+    are asked about in turn; ``floor`` is the least predicted chance of a state.
+    """
+
+    optimistic: bool
+    listed: bool
+    bonus_scale: float
+    beta: float
+    weighing: Weighing
+    asks: bool
+    floor: float
+
+
+@kernel
+def next_batch(schedule: BatchSizes, served: int) -> int:
+    """Size of the batch that begins after that many users."""
+    return max(schedule.least, min(int(schedule.share * served), schedule.most))
+
+
+@kernel
+def close_batch(
+    joint: Sampler,
+    move: Sampler,
+    reward: Sampler,
+    weighing: Weighing,
+    state: IntArray,
+    number: IntArray,
+    batch: Batch,
+    sums: CellSums,
+    rng: np.random.Generator,
+) -> None:
+    """Draw the summed reports of the batch, question by question, and add them up."""
+    largest = max(joint.domain, move.domain, reward.domain)
+    row, cells = np.empty(largest, dtype=np.int64), np.zeros(largest, dtype=np.int64)
+    answered = batch.users.sum()
+    order = np.argsort(batch.answers[:answered, 0], kind="mergesort")
+    at = 0
+    for question in range(batch.users.shape[0]):
+        n = batch.users[question]
+        if n == 0:
+            continue
+        kind = question % KINDS
+        oracle = joint if kind == STEP else (move if kind == MOVE else reward)
+        held, hits = cells[: oracle.domain], row[: oracle.domain]
+        for i in range(at, at + n):
+            held[batch.answers[order[i], 1]] += 1
+        if oracle.size > 0:
+            sum_subsets(held, oracle.size, oracle.blanket, rng, hits)
+        else:
+            sum_bits(held, n, oracle.chances.p, oracle.chances.q, rng, hits)
+        h = question // KINDS
+        add_hits(hits, n, kind, h, state, number, batch.policy, batch.occupancy, weighing, sums)
+        for i in range(at, at + n):
+            held[batch.answers[order[i], 1]] = 0
+        at += n
+        batch.users[question] = 0
+
+
+@kernel
+def plan_batch(
+    counts: NoisyCounts,
+    first: IntArray,
+    number: IntArray,
+    place: IntArray,
+    action: IntArray,
+    rows: Rows,
+    end_reward: float,
+    start: Array,
+    users: int,
+    share: float,
+    explore: Explore,
+    ties: np.random.Generator,
+    posterior: np.random.Generator,
+    batch: Batch,
+) -> None:
+    """The steps of ``NoisyPosteriorPlanner``, or of ``DirectionalPlanner``."""
+    begin, end, succ = rows.begin, rows.end, rows.succ
+    P, R = np.zeros(counts.moves.shape), np.zeros(counts.rewards.shape[:2])
+    H, S = batch.policy.shape
+    X, N = counts.moves.shape[1], counts.moves.shape[2]
+    Q, V, f = np.zeros((H, X)), np.zeros((H + 1, N)), np.zeros((H, N))
+    flat = P.reshape(-1)
+    if explore.optimistic:
+        sizes = (H, S, number.shape[1])
+        z = directional_z(explore.bonus_scale, explore.beta, sizes, batch.clock[1])
+        mean_model(counts, P, R)
+        directional_induction(counts, z, first, P, R, end_reward, Q, V)
+    else:
+        if explore.listed:
+            mean = settled(share, posterior)
+            listed_model(counts, first, mean, posterior, begin, end, succ, flat, R)
+        else:
+            sample_noisy_model(counts, posterior, np.zeros(N), P, R)
+        Q[:] = np.inf
+        none = np.zeros((0, 0))
+        backward_induction(first, begin, end, succ, flat, none, R, end_reward, Q, V)
+    policy, steps = np.zeros((H, N), dtype=np.int64), np.zeros((H, N), dtype=np.int64)
+    greedy(first, action, Q, ties, policy)
+    users_first = float(users)
+    predict_occupancy(
+        start, users_first, number, begin, end, succ, flat, policy, explore.floor, f, steps
+    )
+    for h in range(H):
+        for s in range(S):
+            batch.policy[h, s] = policy[h, place[s]]
+            batch.occupancy[h, s] = steps[h, place[s]]
+    if explore.asks:
+        at_moves, at_rewards = np.zeros(P.shape[:2]), np.zeros(R.shape)
+        stakes(counts, f, number, begin, end, succ, flat, V, policy, at_moves, at_rewards)
+        share_questions(at_moves, at_rewards, f, number, policy, explore.weighing, batch.asked)
+        batch.clock[2] = 1
+
+
+@kernel
+def one_cell_episodes(
+    truth: Truth,
+    uniforms: Array,
+    joint: Sampler,
+    move: Sampler,
+    reward: Sampler,
+    schedule: BatchSizes,
+    drawn: bool,
+    explore: Explore,
+    ties: np.random.Generator,
+    posterior: np.random.Generator,
+    rng: np.random.Generator,
+    batch: Batch,
+    sums: CellSums,
+    counts: NoisyCounts,
+    places: Places,
+    pairs: Pairs,
+    rows: Rows,
+    end_reward: float,
+    first: Array,
+    people: int,
+    score: Score,
+) -> None:
+    """One episode of ``tacit-local`` per row of ``uniforms``; a batch may span several calls.
+
+    Users are asked what was published, or about all steps in turn, or each about one it draws.
+    """
+    policy, _, asked, clock, answers, users = batch
+    optimum, now, at, checkpoints, regret_curve, reward_curve = score
+    H, S = policy.shape
+    state, place, first_pairs, number, live = places
+    N = state.shape[0]
+    states, actions = np.empty(H + 1, dtype=np.int64), np.empty(H, dtype=np.int64)
+    rewards, values = np.empty(H), np.zeros((H + 1, S))
+    gap, regret, earned = now
+    done, passed = at
+    left = clock[0]
+    answered = users.sum()
+    chosen = clock[2] == 1
+    for row in range(uniforms.shape[0]):
+        if left == 0:
+            if done == 0:
+                equal = np.zeros((H, pairs.action.shape[0]))
+                greedy(pairs.first, pairs.action, equal, ties, policy)
+            else:
+                weighing = explore.weighing
+                close_batch(joint, move, reward, weighing, state, number, batch, sums, rng)
+                estimate_cells(sums, joint.chances, move.chances, reward.chances, counts, first)
+                answered = 0
+                clock[1] += 1
+                plan_batch(
+                    counts,
+                    first_pairs,
+                    number,
+                    place,
+                    pairs.action,
+                    rows,
+                    end_reward,
+                    first,
+                    sums.first_users.sum(),
+                    done / people,
+                    explore,
+                    ties,
+                    posterior,
+                    batch,
+                )
+            rescore(truth, policy, optimum, values, now)
+            gap = now[0]
+            left = next_batch(schedule, done)
+            chosen = clock[2] == 1
+        earned += rollout(truth, policy, uniforms[row], states, actions, rewards)
+        question = pick_question(asked, done) if chosen else in_turn(done, H)
+        h = int(rng.random() * H) if drawn else question // KINDS
+        kind = STEP if drawn else question - KINDS * h
+        if h == H - 1:
+            kind = REWARD
+        s, rho, following = place[states[h]], 0, 0
+        if s < live:
+            following = place[states[h + 1]]
+            if kind != MOVE:
+                share = step_reward(rewards, h)
+                rho = 1 if share == STEPS else 0
+                if 0 < share < STEPS:
+                    rho = 1 if rng.random() * STEPS < share else 0
+        answers[answered, 0] = KINDS * h + kind
+        answers[answered, 1] = cell_index(kind, s, rho, following, N)
+        answered += 1
+        users[KINDS * h + kind] += 1
+        left -= 1
+        regret += gap
+        done += 1
+        if passed < checkpoints.shape[0] and checkpoints[passed] == done:
+            regret_curve[passed] = regret
+            reward_curve[passed] = earned
+            passed += 1
+    now[1], now[2] = regret, earned
+    at[0], at[1] = done, passed
+    clock[0] = left
+
+
+class OneCellRun(FusedRun):
+    """tacit-local, batch by batch."""
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
+        H, S = problem.horizon, problem.states
+        mechanism, schedule = agent.privatizer.device, agent.schedule
+        assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)
+        joint, move, reward = (oracle.sampler for oracle in mechanism.oracles)
+        assert joint is not None and move is not None and reward is not None
+        self._oracles = joint, move, reward
+        self._schedule = BatchSizes(schedule.least, schedule.most, schedule.share)
+        self._flat = mechanism.init().sums
+        self._sums = mechanism.cell_sums(self._flat)
+        of_moves, of_rewards = self._sums.moves.shape[1:], self._sums.rewards.shape[1:]
+        self._released = NoisyCounts(
+            moves=np.zeros(of_moves),
+            rewards=np.zeros(of_rewards),
+            moves_variance=np.zeros(of_moves[:2]),
+            rewards_variance=np.zeros(of_rewards[:2]),
+            moves_unit=np.zeros(of_moves[:2]),
+            rewards_unit=np.zeros(of_rewards[:2]),
+        )
+        self._pairs, self._end_reward = agent.task.pairs, agent.task.end_reward
+        self._places = mechanism.statistic.places
+        self._rows = full_rows(*of_moves)
+        self._first = np.zeros(self._places.live)
+        self._batch = Batch(
+            policy=np.zeros((H, S), dtype=np.int64),
+            occupancy=np.full((H, S), WEIGHT_STEPS, dtype=np.int64),
+            asked=np.zeros(KINDS * H),
+            clock=np.zeros(3, dtype=np.int64),
+            answers=np.zeros((max(schedule.least, schedule.most), 2), dtype=np.int64),
+            users=np.zeros(KINDS * H, dtype=np.int64),
+        )
+        self._drawn = isinstance(mechanism, DrawnCell)
+        self._explore = _explore(agent, mechanism.weighing)
+
+    @staticmethod
+    def knows(agent: BoundAgent) -> bool:
+        """Whether it can draw the sums of the oracles; one of any other type has its own law."""
+        mechanism = agent.privatizer.device  # shuffling changes no sum, and batches open when full
+        if type(mechanism) is not OneCell and type(mechanism) is not DrawnCell:
+            return False
+        return all(oracle.sampler is not None for oracle in mechanism.oracles)
+
+    def _episodes(self, uniforms: Array) -> None:
+        one_cell_episodes(
+            self.problem.truth,
+            uniforms,
+            *self._oracles,
+            self._schedule,
+            self._drawn,
+            self._explore,
+            self.streams.ties,
+            self.streams.posterior,
+            self._noise,
+            self._batch,
+            self._sums,
+            self._released,
+            self._places,
+            self._pairs,
+            self._rows,
+            self._end_reward,
+            self._first,
+            self.agent.task.users,
+            self.score,
+        )
+
+    def kept(self) -> Arrays:
+        """What the loop carries on; the rest is worked out again with the next plan."""
+        released, batch = self._released._asdict(), self._batch._asdict()
+        named = {**{f"released.{n}": a for n, a in released.items()}, **batch}
+        return {"sums": self._flat, "first": self._first, **named}
+
+    def _stand(self) -> Learner:
+        """A last batch that is not full is opened, but not behind a shuffler."""
+        batch, served = self._batch, int(self.score.at[0])
+        if batch.clock[0] == 0 or self.agent.privatizer.batch is None:
+            joint, move, reward = self._oracles
+            weighing, places, sums = self._explore.weighing, self._places, self._sums
+            state, number = places.state, places.number
+            close_batch(joint, move, reward, weighing, state, number, batch, sums, self._noise)
+        secret = self.agent.privatizer.init()
+        secret.sums[:] = self._flat
+        last = Publication(int(batch.clock[1]), TabularPolicy(batch.policy))
+        return self._learner(secret, served - int(batch.users.sum()), last)
+
+
+def _explore(agent: BoundAgent, weighing: Weighing) -> Explore:
+    planner = agent.planner
+    if isinstance(planner, DirectionalPlanner):
+        scale, beta = float(planner.bonus_scale), float(planner.beta)
+        asks = planner.weighing is not None
+        return Explore(True, False, scale, beta, weighing, asks, FLOOR)
+    return Explore(False, lists_next(agent.task), 0.0, 0.0, weighing, True, FLOOR)

@@ -1,0 +1,310 @@
+"""The fused loop of learners that look at Gram matrices after every user and rarely switch.
+
+Everybody gets a publication, but most of them say the same: the switching rule is worked out in
+compiled code on every release, and the planner is called by ``Learner.publish`` when a switch is
+due, with the noise that made it due. It equals the driver bit by bit.
+
+Measured beside the segment run in one process, synthetic-linear: 14 times as fast without privacy,
+5 times with a curator.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tacit.arrays import Array, Arrays, IntArray
+from tacit.grid import GRID
+from tacit.kernels import kernel
+from tacit.kernels.public.lsvi import log_determinants, stretched
+from tacit.kernels.raw.linear_sums import add_weighted_steps
+from tacit.kernels.raw.noise import fill_gaussian
+from tacit.kernels.raw.rollout import Truth, rollout
+from tacit.kernels.raw.sums import scale
+from tacit.kernels.tree import close_block, cover, trailing_zeros
+from tacit.learner import BoundAgent, Learner
+from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner
+from tacit.policies.tabular import TabularPolicy
+from tacit.privacy import SimulatedNoise
+from tacit.privacy.counters.tree import Tree
+from tacit.privacy.curator.curator import Curator, CuratorSecret
+from tacit.problems.tabular import TabularMDP
+from tacit.simulation.runs.base import FusedRun
+from tacit.simulation.score import Score, record
+from tacit.statistics.linear import CuratedTransitions
+
+
+class CuratedSums(NamedTuple):
+    """Exact sums behind the wall.
+
+    Gram matrices are those of the open batch where a curator releases them, else of everybody.
+    """
+
+    gram: IntArray  # [H, p]
+    table: IntArray  # [H, S, A, S]
+    reward: IntArray  # [H, S, A]
+
+
+class GramStream(NamedTuple):
+    """The releases of the Gram matrices: exact sums, or prefixes of a tree (``counters.Tree``).
+
+    ``prefix`` is the newest release, in natural units; ``clock`` the number of tree nodes kept.
+    """
+
+    noisy: bool
+    blocks: IntArray  # [levels, H p], exact
+    public: IntArray  # [levels, H p], published
+    scales: Array
+    noise: IntArray
+    item: IntArray
+    total: IntArray
+    units: Array
+    prefix: Array
+    clock: IntArray
+
+
+BUFFERS = ("noise", "item", "total", "prefix", "clock")
+"""What a stream holds besides the learner's own."""
+
+
+class Switch(NamedTuple):
+    """The switching rule: all of it public."""
+
+    ridge: float
+    least: float
+    rate: float
+    base: Array  # log determinants at the last switch [H]
+    matrices: Array  # or the matrices themselves [H, d, d], where directions are compared
+
+
+@kernel
+def switch_is_due(prefix: Array, switch: Switch, work: Array, logdet: Array) -> bool:
+    """Whether the planner has to be called: a matrix has grown, or needs repair."""
+    H = switch.base.shape[0]
+    packed = prefix.reshape((H, prefix.shape[0] // H))
+    if not log_determinants(packed, switch.ridge, switch.least, work, logdet):
+        return True
+    if switch.matrices.shape[0] > 0:
+        return stretched(packed, switch.ridge, switch.matrices, switch.rate, work)
+    for h in range(H):
+        if logdet[h] - switch.base[h] >= math.log(switch.rate):
+            return True
+    return False
+
+
+@kernel
+def next_prefix(stream: GramStream, gram: IntArray, rng: np.random.Generator) -> None:
+    """Draw the noise of the next node and release the prefix it completes; nothing is kept yet."""
+    t = stream.clock[0] + 1
+    noise, item = stream.noise, stream.item
+    fill_gaussian(stream.scales, rng, noise)
+    item[:] = gram.reshape(item.shape[0])
+    close_block(stream.blocks, t, item)
+    noise += item
+    cover(stream.public, t, noise, stream.total)
+    noise -= item
+    scale(stream.total, stream.units, stream.prefix)
+
+
+@kernel
+def keep_node(stream: GramStream, gram: IntArray) -> None:
+    """Keep the node and start the next batch."""
+    level = trailing_zeros(stream.clock[0] + 1)
+    stream.blocks[level] = stream.item
+    stream.public[level] = stream.item + stream.noise
+    stream.clock[0] += 1
+    gram[:] = 0
+
+
+@kernel
+def switching_episodes(
+    truth: Truth,
+    uniforms: Array,
+    users: int,
+    policy: IntArray,
+    phi: Array,
+    weights: Array,
+    largest: float,
+    sums: CuratedSums,
+    stream: GramStream,
+    switch: Switch,
+    may_switch: bool,
+    rng: np.random.Generator,
+    score: Score,
+) -> tuple[int, bool]:
+    """Episodes under one policy, with a release after each, until a switch is due.
+
+    Returns how many rows were used, and whether a switch is due. The node that made it due is
+    drawn and not kept: the privatizer does that, with the same noise, when it releases.
+    """
+    gram, table, reward = sums
+    H = policy.shape[0]
+    states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
+    rewards, logdet = np.empty((1, H)), np.empty(H)
+    work = np.empty((phi.shape[2], phi.shape[2]))
+    _, now, at, checkpoints, regret_curve, reward_curve = score
+    for row in range(uniforms.shape[0]):
+        total = rollout(truth, policy, uniforms[row], states[0], actions[0], rewards[0])
+        add_weighted_steps(states, actions, rewards, phi, weights, largest, gram, table, reward)
+        record(total, now, at, checkpoints, regret_curve, reward_curve)
+        if at[0] == users:
+            return row + 1, False
+        if stream.noisy:
+            next_prefix(stream, gram, rng)
+        else:
+            scale(gram.reshape(stream.prefix.shape[0]), stream.units, stream.prefix)
+        if may_switch and switch_is_due(stream.prefix, switch, work, logdet):
+            return row + 1, True
+        if stream.noisy:
+            keep_node(stream, gram)
+    return len(uniforms), False
+
+
+class SwitchingRun(FusedRun):
+    """dp-lsvi-adaptive and dp-lsvi-ucb++ (a curator with a tree), lsvi-ucb++ (exact sums)."""
+
+    learner: Learner
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
+        planner, statistic = agent.planner, agent.statistic
+        assert isinstance(planner, LsviPlanner | LsviPlusPlanner) and planner.switching is not None
+        assert isinstance(statistic, CuratedTransitions)
+        self.learner = Learner(agent, SimulatedNoise(self._noise))
+        self._statistic = statistic
+        self._most = planner.switching.most
+        self._due = True
+        H, d = problem.horizon, statistic.phi.shape[2]
+        stages = H if planner.switching.rule == "rayleigh" else 0
+        self._switch = Switch(
+            ridge=float(planner.ridge),
+            least=float(planner.least),
+            rate=planner.switching.rate,
+            base=np.zeros(H),
+            matrices=np.zeros((stages, d, d)),
+        )
+        self._attach()
+
+    def _attach(self) -> None:
+        """Let the loop write into the learner's own sums."""
+        secret, layout = self.learner.secret, self._statistic.layout
+        views = layout.views(secret.sums)
+        gram = views["gram"]
+        if isinstance(secret, CuratorSecret):
+            gram = secret.stream.sums.reshape(gram.shape)
+        self._sums = CuratedSums(gram, views["table"], views["reward"])
+        self._stream = _stream(self.agent.privatizer, secret, gram.size, layout.units)
+
+    @staticmethod
+    def knows(agent: BoundAgent) -> bool:
+        """Whether the loop knows the agent's rule of switching and its counter."""
+        planner, privatizer = agent.planner, agent.privatizer
+        assert isinstance(planner, LsviPlanner | LsviPlusPlanner)
+        theorem = isinstance(planner, LsviPlusPlanner) and planner.bonus.theory
+        counter = type(privatizer.stream.strategy) if isinstance(privatizer, Curator) else Tree
+        return planner.switching is not None and not theorem and counter is Tree
+
+    def _episodes(self, uniforms: Array) -> None:
+        while len(uniforms):
+            if self._due:
+                self._publish()
+            uniforms = uniforms[self._serve(uniforms) :]
+
+    def _publish(self) -> None:
+        """What nobody read is passed over: publications of users who saw no switch."""
+        learner, served = self.learner, int(self.score.at[0])
+        last, secret = learner.publication, learner.secret
+        if last is not None:
+            learner.publication = replace(last, version=served - 1)
+        if self._stream.noisy and served > 1:
+            assert isinstance(secret, CuratorSecret) and isinstance(self.agent.privatizer, Curator)
+            self.agent.privatizer.stream.replay(secret.stream, self._stream.noise[None])
+        new = learner.publish(self.streams)
+        if last is None or new.policy is not last.policy:
+            self.score.now[0] = self.score.optimum - self.problem.value(new.policy)
+        if isinstance(secret, CuratorSecret):
+            self._stream.clock[0] = secret.stream.counter.steps
+        if len(self._switch.matrices):
+            self._switch.matrices[:] = new.context["matrices"]
+        else:
+            self._switch.base[:] = new.context["logdet"]
+        self._due = False
+
+    def _serve(self, uniforms: Array) -> int:
+        """Users until a switch is due; the first release is always the privatizer's own."""
+        publication, secret = self.learner.publication, self.learner.secret
+        assert publication is not None and isinstance(publication.policy, TabularPolicy)
+        stream, before = self._stream, int(self.score.at[0])
+        first = stream.noisy and before == 0
+        rows, self._due = switching_episodes(
+            self.problem.truth,
+            uniforms[:1] if first else uniforms,
+            1 if first else self.agent.task.users,
+            publication.policy.actions,
+            self._statistic.phi,
+            self._statistic.weights(publication),
+            self._statistic.largest_weight,
+            self._sums,
+            stream,
+            self._switch,
+            int(publication.context["switches"]) < self._most,
+            self._noise,
+            self.score,
+        )
+        self._due = self._due or first
+        served = before + rows
+        secret.users = self.learner.served = served
+        if isinstance(secret, CuratorSecret):
+            kept = int(stream.clock[0])
+            secret.stream.users, secret.stream.open = served, served - kept
+            secret.stream.counter.steps = secret.stream.counter.drawn = kept
+        return rows
+
+    def kept(self) -> Arrays:
+        """What the loop carries on besides the learner's own."""
+        buffers = {name: getattr(self._stream, name) for name in BUFFERS}
+        marks = {"base": self._switch.base, "matrices": self._switch.matrices}
+        return {**buffers, **marks, "due": np.array(self._due)}
+
+    def recall(self, arrays: Arrays) -> None:
+        """Go on, with the learner's new sums."""
+        self._attach()
+        super().recall(arrays)
+        self._due = bool(arrays["due"])
+
+    def _stand(self) -> Learner:
+        """Of publications that nobody read only the count is missing; the last prefix is public."""
+        learner, secret, served = self.learner, self.learner.secret, int(self.score.at[0])
+        assert learner.publication is not None
+        learner.publication = replace(learner.publication, version=served - 1)
+        if isinstance(secret, CuratorSecret) and self._stream.clock[0] > 1:
+            secret.stream.prefix = self._stream.total.astype(np.float64)
+        return learner
+
+
+def _stream(privatizer: object, secret: object, cells: int, units: Array) -> GramStream:
+    """The counter's own buffers, or none where sums are exact."""
+    blocks = public = np.zeros((0, cells), dtype=np.int64)
+    scales = np.zeros(0)
+    if isinstance(privatizer, Curator):
+        assert isinstance(secret, CuratorSecret)
+        state = secret.stream.counter
+        blocks, public = state.secret["blocks"], state.public["blocks"]
+        scales = np.full(cells, privatizer.gram_std / GRID)
+    return GramStream(
+        noisy=isinstance(privatizer, Curator),
+        blocks=blocks,
+        public=public,
+        scales=scales,
+        noise=np.zeros(cells, dtype=np.int64),
+        item=np.zeros(cells, dtype=np.int64),
+        total=np.zeros(cells, dtype=np.int64),
+        units=units[:cells].copy(),
+        prefix=np.zeros(cells),
+        clock=np.zeros(1, dtype=np.int64),
+    )

@@ -1,0 +1,434 @@
+"""The fused loop of learners on visit counts that plan after every user: UCB-VI, PSRL, OBI.
+
+It follows ``driver.drive`` step by step and only calls kernels: plan from the release, score the
+policy, serve one user, randomize the contribution where a device would, absorb, release. It equals
+the driver bit by bit. The raw sums and the release are separate buffers: planning reads ``Public``
+only, and only ``sums.scale``, ``response.debias`` and ``release_steps`` write there. The last one
+is for large tables with exact counts: it releases the cells that a user moved, and lists the next
+states that were seen, so that a user costs O(H) and a plan what was seen.
+
+Measured beside the segment run and the driver in one process: 90 to 150 times as fast at
+S = A = H = 2, 13 to 19 times on river-swim (S = 6, A = 2, H = 20), for all of its agents.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arrays import Array, Arrays, IndexArray, IntArray
+from tacit.grid import GRID, STEPS
+from tacit.kernels import kernel
+from tacit.kernels.public.obi import (
+    BOUNDED,
+    EXACT,
+    GAUSSIAN,
+    LAPLACE,
+    RESPONSE,
+    CellNoise,
+    Rule,
+    obi_values,
+)
+from tacit.kernels.public.planning import backward_induction, greedy, optimistic_model
+from tacit.kernels.public.posterior import Prior, sample_model
+from tacit.kernels.raw.counts import add_visits, clip_pair
+from tacit.kernels.raw.noise import add_scaled, fill_bounded, fill_gaussian, fill_laplace
+from tacit.kernels.raw.randomizers import debias, respond, round_sums
+from tacit.kernels.raw.rollout import Truth, rollout
+from tacit.kernels.raw.sums import absorb, scale
+from tacit.learner import BoundAgent, Learner
+from tacit.planners.base import lists_seen, pair_rewards
+from tacit.planners.obi import ObiPlanner, UcbViPlanner, cell_noise
+from tacit.planners.posterior import PosteriorPlanner
+from tacit.policies.tabular import TabularPolicy
+from tacit.privacy import Privatizer
+from tacit.privacy.local.additive import LocalAdditive
+from tacit.privacy.local.response import LocalResponse
+from tacit.problems.tabular import TabularMDP
+from tacit.publication import Publication
+from tacit.schedules import Every
+from tacit.simulation.runs.base import FusedRun
+from tacit.simulation.score import Score, record, rescore
+from tacit.statistics.counts import VisitCounts
+from tacit.task.pairs import full_rows
+
+UCB_VI, POSTERIOR, OBI = range(3)
+
+
+class Planning(NamedTuple):
+    """How the next policy is found, and what its kind of planning needs: all public.
+
+    There is a new one after ``every`` so many users; ``listed`` as ``planners.base.lists_seen``.
+    """
+
+    kind: int
+    every: int
+    listed: bool
+    width: float
+    prior: Prior
+    noise: CellNoise
+    rule: Rule
+
+
+class Local(NamedTuple):
+    """What a user does to a contribution: nothing, additive noise in grid steps, or flips of bits.
+
+    ``scales`` and ``factors`` belong to additive noise, ``steps``, ``ones``, ``trials``, ``keep``
+    and ``flip`` to randomized response; ``message`` is what is sent.
+    """
+
+    kind: int
+    scales: Array
+    factors: IntArray
+    steps: IntArray
+    ones: IntArray
+    trials: IntArray
+    keep: float
+    flip: float
+    message: IntArray
+
+
+class Tables(NamedTuple):
+    """Views of one flat count vector (contribution, sums or release): [G, X], the last [G, X, S].
+
+    See ``VisitCounts.tables``.
+    """
+
+    reward: npt.NDArray[Any]
+    reward_squares: npt.NDArray[Any]
+    visits: npt.NDArray[Any]
+    transitions: npt.NDArray[Any]
+
+
+class Raw(NamedTuple):
+    """What planning may not see: one contribution, and the sums."""
+
+    contribution: IntArray
+    blocks: Tables
+    sums: IntArray
+    totals: Tables
+
+
+class Public(NamedTuple):
+    """What planning may see: the task's pairs, the release in natural units, and what it lists."""
+
+    first: IntArray
+    action: IntArray
+    number: IntArray
+    end_reward: float
+    units: Array
+    release: Array
+    blocks: Tables
+    known_reward: Array
+    begin: IntArray
+    end: IntArray
+    succ: IndexArray
+
+
+@kernel
+def randomize(
+    kind: int,
+    contribution: IntArray,
+    scales: Array,
+    factors: IntArray,
+    steps: IntArray,
+    ones: IntArray,
+    trials: IntArray,
+    keep: float,
+    flip: float,
+    rng: np.random.Generator,
+    message: IntArray,
+) -> None:
+    """What the device sends about a contribution."""
+    if kind == RESPONSE:
+        round_sums(contribution, steps, rng, ones)
+        respond(ones, trials, keep, flip, rng, message)
+        return
+    if kind == LAPLACE:
+        fill_laplace(scales, rng, message)
+    elif kind == GAUSSIAN:
+        fill_gaussian(scales, rng, message)
+    elif kind == BOUNDED:
+        fill_bounded(scales, rng, message)
+    add_scaled(contribution, factors, message)
+
+
+@kernel
+def release_steps(
+    states: IntArray,
+    actions: IntArray,
+    first: IntArray,
+    number: IntArray,
+    totals: Tables,
+    released: Tables,
+    begin: IntArray,
+    end: IntArray,
+    succ: IndexArray,
+) -> None:
+    """Release the cells that one user's steps moved, and list the next states.
+
+    Exact counts only: rewards count in steps of 1 / STEPS, the rest in ones (``VisitCounts``).
+    """
+    G = begin.shape[0]
+    H = actions.shape[0]
+    for h in range(H):
+        g = h if G > 1 else 0
+        x = clip_pair(first, number, states[h], actions[h])
+        if x < 0:
+            break
+        released.reward[g, x] = totals.reward[g, x] * (1.0 / STEPS)
+        if totals.reward_squares.shape[0] > 0:
+            released.reward_squares[g, x] = totals.reward_squares[g, x] * (1.0 / STEPS)
+        released.visits[g, x] = totals.visits[g, x]
+        if h < H - 1:
+            n = states[h + 1]
+            released.transitions[g, x, n] = totals.transitions[g, x, n]
+            place = end[g, x]
+            while place > begin[g, x] and succ[place - 1] > n:
+                place -= 1
+            if place == begin[g, x] or succ[place - 1] != n:
+                for i in range(end[g, x], place, -1):
+                    succ[i] = succ[i - 1]
+                succ[place] = n
+                end[g, x] += 1
+
+
+@kernel
+def visit_episodes(
+    truth: Truth,
+    uniforms: Array,
+    planning: Planning,
+    local: Local,
+    ties: np.random.Generator,
+    posterior: np.random.Generator,
+    rng: np.random.Generator,
+    raw: Raw,
+    public: Public,
+    P: Array,
+    rest: Array,
+    Q: Array,
+    policy: IntArray,
+    score: Score,
+) -> None:
+    """One episode per row of ``uniforms``; UCB-VI's Q carries over.
+
+    Arrays are taken out of the tuples before the first episode: doing it inside costs twice the
+    time of a whole episode at S = A = H = 2.
+    """
+    contribution, (c_reward, c_squares, c_visits, c_next), sums, totals = raw
+    t_reward, t_squares, t_visits, t_next = totals
+    first, action, number, end_reward, units, release = public[:6]
+    released = public.blocks
+    r_reward, r_squares, r_visits, r_next = released
+    known_reward, begin, end, succ = public[7:]
+    optimum, now, at, checkpoints, regret_curve, reward_curve = score
+    how, every, listed, width, prior, noise, rule = planning
+    kind, scales, factors, steps, ones, trials, keep, flip, message = local
+    H, S, A = policy.shape[0], policy.shape[1], number.shape[1]
+    V = np.zeros((H + 1, S))
+    R = np.zeros((H if how == UCB_VI else r_next.shape[0], Q.shape[1]))
+    states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
+    rewards, values = np.empty((1, H)), np.zeros((H + 1, S))
+    for row in range(uniforms.shape[0]):
+        if at[0] % every == 0:
+            if how == OBI:
+                obi_values(
+                    first,
+                    begin,
+                    end,
+                    succ,
+                    r_reward,
+                    r_visits,
+                    r_next,
+                    end_reward,
+                    noise,
+                    at[0],
+                    A,
+                    rule,
+                    Q,
+                    V,
+                )
+            else:
+                if how == UCB_VI:
+                    optimistic_model(
+                        r_reward, r_visits, r_next, begin, end, succ, known_reward, width, P, R
+                    )
+                else:
+                    sample_model(
+                        r_reward,
+                        r_squares,
+                        r_visits,
+                        r_next,
+                        begin,
+                        end,
+                        succ,
+                        known_reward,
+                        prior,
+                        posterior,
+                        P,
+                        rest,
+                        R,
+                    )
+                    Q[:] = np.inf
+                backward_induction(first, begin, end, succ, P, rest, R, end_reward, Q, V)
+            if greedy(first, action, Q, ties, policy) or at[0] == 0:
+                rescore(truth, policy, optimum, values, now)
+        reward = rollout(truth, policy, uniforms[row], states[0], actions[0], rewards[0])
+        if listed:
+            add_visits(
+                states,
+                actions,
+                rewards,
+                H,
+                first,
+                number,
+                t_reward,
+                t_squares,
+                t_visits,
+                t_next,
+            )
+            release_steps(states[0], actions[0], first, number, totals, released, begin, end, succ)
+        else:
+            contribution[:] = 0
+            add_visits(
+                states,
+                actions,
+                rewards,
+                H,
+                first,
+                number,
+                c_reward,
+                c_squares,
+                c_visits,
+                c_next,
+            )
+            if kind == EXACT:
+                absorb(sums, contribution)
+            else:
+                randomize(
+                    kind,
+                    contribution,
+                    scales,
+                    factors,
+                    steps,
+                    ones,
+                    trials,
+                    keep,
+                    flip,
+                    rng,
+                    message,
+                )
+                absorb(sums, message)
+            if kind == RESPONSE:
+                debias(sums, trials, at[0] + 1, keep, flip, release)
+            else:
+                scale(sums, units, release)
+        record(reward, now, at, checkpoints, regret_curve, reward_curve)
+
+
+class VisitRun(FusedRun):
+    """UCB-VI, PSRL and OBI; the last two also with users who randomize their counts."""
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
+        statistic, task = agent.statistic, agent.task
+        assert isinstance(statistic, VisitCounts)
+        H, size, pairs = problem.horizon, statistic.layout.size, task.pairs
+        additive = isinstance(agent.privatizer, LocalAdditive)
+        contribution, release = np.zeros(size, dtype=np.int64), np.zeros(size)
+        sums = np.zeros(size, dtype=np.int64)
+        self.planning = _planning(agent)
+        self.local = _local(agent.privatizer, self.planning.noise.kind, size)
+        self.raw = Raw(
+            contribution=contribution,
+            blocks=Tables(*statistic.tables(contribution)),
+            sums=sums,
+            totals=Tables(*statistic.tables(sums)),
+        )
+        blocks = Tables(*statistic.tables(release))
+        rows = full_rows(*blocks.transitions.shape)
+        if self.planning.listed:  # room for every next state, none of them seen
+            rows = rows._replace(end=rows.begin.copy())
+        self.public = Public(
+            first=pairs.first,
+            action=pairs.action,
+            number=pairs.number,
+            end_reward=task.end_reward,
+            units=np.full(size, GRID) if additive else statistic.layout.units,
+            release=release,
+            blocks=blocks,
+            known_reward=pair_rewards(task),
+            begin=rows.begin,
+            end=rows.end,
+            succ=rows.succ,
+        )
+        sampled = self.planning.kind == POSTERIOR and self.planning.listed
+        self.P = np.zeros(len(rows.succ))
+        self.rest = np.zeros(blocks.visits.shape if sampled else (0, 0))
+        self.Q = np.full((H, len(pairs.action)), float(H))
+        self.policy = np.zeros((H, problem.states), dtype=np.int64)
+
+    def _episodes(self, uniforms: Array) -> None:
+        visit_episodes(
+            self.problem.truth,
+            uniforms,
+            self.planning,
+            self.local,
+            self.streams.ties,
+            self.streams.posterior,
+            self._noise,
+            self.raw,
+            self.public,
+            self.P,
+            self.rest,
+            self.Q,
+            self.policy,
+            self.score,
+        )
+
+    def kept(self) -> Arrays:
+        """What the loop carries on; the rest is worked out again with the next plan."""
+        kept = self.raw.sums, self.public.release, self.Q, self.policy
+        return dict(zip(("sums", "release", "Q", "policy"), kept, strict=True))
+
+    def _stand(self) -> Learner:
+        served, secret = int(self.score.at[0]), self.agent.privatizer.init()
+        secret.sums[:] = self.raw.sums
+        version = (served - 1) // self.planning.every
+        last = Publication(version, TabularPolicy(self.policy), {"Q": self.Q})
+        return self._learner(secret, served, last)
+
+
+def _planning(agent: BoundAgent) -> Planning:
+    """What the planner does; what belongs to other kinds of planning is left blank."""
+    task, planner, law = agent.task, agent.planner, agent.privatizer.law(1)
+    kind, width, prior, rule = OBI, 0.0, Prior(1.0, 1.0, 1.0, 1.0), Rule(0, 2.0, 1.0)
+    if isinstance(planner, UcbViPlanner):
+        kind, width = UCB_VI, planner.width(task)
+    elif isinstance(planner, PosteriorPlanner):
+        kind, prior = POSTERIOR, planner.prior
+    else:
+        assert isinstance(planner, ObiPlanner)
+        rule = planner.rule
+    every = agent.schedule.users if isinstance(agent.schedule, Every) else 1
+    return Planning(kind, every, lists_seen(task, law), width, prior, cell_noise(law), rule)
+
+
+def _local(mechanism: Privatizer[Any], kind: int, size: int) -> Local:
+    """What the users of a randomizer do; parts that it does not have stay empty.
+
+    All arrays are fresh and writable, so that one compiled loop serves every randomizer.
+    """
+    none, message = np.zeros(0, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    if isinstance(mechanism, LocalResponse):
+        bits, ones = mechanism.randomizer.bits, np.zeros(size, dtype=np.int64)
+        steps, trials = mechanism.randomizer.steps.copy(), mechanism.randomizer.trials.copy()
+        return Local(kind, np.zeros(0), none, steps, ones, trials, bits.p, bits.q, message)
+    scales, factors = np.zeros(0), none
+    if isinstance(mechanism, LocalAdditive):
+        scales, factors = mechanism.noise_law.scales.copy(), mechanism.factors.copy()
+    return Local(kind, scales, factors, none, none, none, 1.0, 0.0, message)

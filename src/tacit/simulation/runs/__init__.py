@@ -1,0 +1,1 @@
+"""Runs: how an agent meets its users, one after the other or many at once."""

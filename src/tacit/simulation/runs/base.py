@@ -1,0 +1,166 @@
+"""One seeded run, advanced in chunks: user by user, in segments, or by a fused loop.
+
+``StepwiseRun`` is ``driver.drive`` and defines every result. ``SegmentRun`` is the same loop on
+``driver.Learner``, with all users between two publications simulated together. A ``FusedRun``
+plans, serves and absorbs in compiled code, where that pays. ``simulation.compiled`` chooses. After
+the last user all of them plan once more, by ``Learner.conclude``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from tacit.arrays import Array, Arrays, IntArray
+from tacit.errors import InvalidInput
+from tacit.kernels.raw.rollout import uniforms_per_episode
+from tacit.learner import BoundAgent, Learner
+from tacit.privacy.base import Secret
+from tacit.privacy.noise import SimulatedNoise
+from tacit.problems.base import Problem
+from tacit.problems.tabular import TabularMDP
+from tacit.publication import Publication
+from tacit.simulation.attendance import Attendance
+from tacit.simulation.score import new_score
+from tacit.simulation.users import NUMBERS
+from tacit.streams import planner_streams, stream
+
+
+class Run(ABC):
+    """A run in progress.
+
+    Attributes:
+        score: regret so far; ``score.at[0]`` episodes are done.
+        final: what was planned after the last user, and from how many users; None before that.
+        learner: where learning stands, in runs that have one.
+        attendance: who takes part when, where people come back.
+        period: the number of the one that the open batch is in.
+    """
+
+    learner: Learner | None = None
+    attendance: Attendance | None = None
+
+    def __init__(
+        self, problem: Problem, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        self.agent = agent
+        self.period = np.zeros(1, dtype=np.int64)
+        self.score = new_score(problem, checkpoints)
+        self.streams = planner_streams(root, run)
+        self._noise, self._users = stream(root, run, "noise"), stream(root, run, "users")
+        self.final: tuple[Publication, int] | None = None
+
+    def come_back(self, attendance: Attendance) -> None:
+        """Let people come back, before the first of them is served."""
+        self.attendance = attendance
+        if self.learner is not None and self.learner.memory is not None:
+            noise, agent = self.learner.noise, self.agent
+            self.learner = Learner(agent, noise, people=attendance.people)
+
+    @abstractmethod
+    def advance(self, episodes: int) -> None:
+        """Do that many more episodes."""
+
+    def _stand(self) -> Learner:
+        """Where learning stands, with everybody absorbed who can be."""
+        assert self.learner is not None
+        return self.learner
+
+    def conclude(self) -> None:
+        """Plan once more, when all users have been served."""
+        learner = self._stand()
+        self.final = learner.conclude(self.streams), learner.learned
+
+    def kept(self) -> Arrays:
+        """The arrays themselves that the run carries from episode to episode, by name.
+
+        Besides its score, its streams and its learner: ``saving`` keeps these.
+        """
+        memory = None if self.learner is None else self.learner.memory
+        return (
+            {}
+            if memory is None
+            else {
+                "taught": memory.taught,
+                "spent": memory.spent,
+                "period": self.period,
+            }
+        )
+
+    def _renew_if_due(self) -> None:
+        """Begin a new period with the batch that begins now, if the clock says so."""
+        learner, came = self.learner, self.attendance
+        assert learner is not None
+        if came is None or learner.served == learner.agent.task.users:
+            return
+        period = came.period_of(learner.served, learner.agent.task.users)
+        if learner.served == 0:  # nobody has a budget to renew
+            self.period[0] = period
+        if learner.agent.plans_again(learner.served):
+            return
+        if period > self.period[0]:
+            self.period[0] = period
+            learner.renew()
+
+    def recall(self, arrays: Arrays) -> None:
+        """Fill them again in place: compiled loops hold views of them."""
+        for name, array in self.kept().items():
+            array[...] = arrays[name]
+
+    @property
+    def generators(self) -> dict[str, np.random.Generator]:
+        """All that the run draws from."""
+        ties, posterior = self.streams.ties, self.streams.posterior
+        return {"users": self._users, "noise": self._noise, "ties": ties, "posterior": posterior}
+
+
+class Interrupted(Exception):
+    """Raised inside a stepwise run when it is asked to stop between two users."""
+
+
+def require_counts(agent: BoundAgent) -> None:
+    """Refuse what closes batches by the number of users where nobody may know who stays away."""
+    rule = agent.task.rule
+    if rule is not None and rule.attendance == "private":
+        raise InvalidInput(
+            "here batches close when so many people have taken part, and that would show who stays "
+            "away: only tacit.simulate, with a compiled run, closes them by the clock. Let "
+            "attendance be public"
+        )
+
+
+class FusedRun(Run):
+    """What fused loops share: the streams, and the users' uniforms, one row per episode."""
+
+    def __init__(
+        self, problem: TabularMDP, agent: BoundAgent, root: int, run: int, checkpoints: IntArray
+    ) -> None:
+        super().__init__(problem, agent, root, run, checkpoints)
+        self.problem = problem
+        columns = uniforms_per_episode(problem.horizon)
+        self._uniforms = np.empty((max(1, NUMBERS // columns), columns))
+
+    @staticmethod
+    def knows(agent: BoundAgent) -> bool:
+        """Whether the loop knows the inside of parts whose types it serves."""
+        return True
+
+    def advance(self, episodes: int) -> None:
+        """Do that many more episodes, in slices that bound memory."""
+        while episodes > 0:
+            uniforms = self._uniforms[:episodes]
+            self._users.random(out=uniforms)
+            self._episodes(uniforms)
+            episodes -= len(uniforms)
+
+    @abstractmethod
+    def _episodes(self, uniforms: Array) -> None:
+        """One episode per row of uniforms: the compiled loop of this run."""
+
+    def _learner(self, secret: Secret, users: int, publication: Publication) -> Learner:
+        """The learner of a loop whose sums of that many users were copied into its secret."""
+        noise = SimulatedNoise(self._noise)
+        secret.users = users
+        secret.source = noise.source if self.agent.guarantee.model != "none" else "none"
+        return Learner(self.agent, noise, secret=secret, publication=publication, served=users)

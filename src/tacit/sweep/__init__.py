@@ -1,9 +1,0 @@
-"""Many runs from one file: on local processes or a cluster, resumable, as tables."""
-
-from tacit.errors import need
-
-need("a sweep", "tables")
-
-from tacit.sweep.dataset import Sweep, load
-
-__all__ = ["Sweep", "load"]

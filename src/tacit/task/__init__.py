@@ -1,0 +1,1 @@
+"""What is public before the first user: the task, its pairs, who may take part, its features."""

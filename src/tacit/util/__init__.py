@@ -1,0 +1,1 @@
+"""What any part may use and no part is about: files, durations, intervals, names."""

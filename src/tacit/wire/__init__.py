@@ -1,0 +1,1 @@
+"""What devices and collectors say to each other, and how it is spelt."""

@@ -1,0 +1,292 @@
+"""What devices and collectors say to each other: tasks, publications and policies in JSON.
+
+docs/wire.md is the specification. Everything that arrives is decoded strictly
+(``wire/strict_json.py``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.policies.base import Policy
+from tacit.policies.linear import LinearPolicy
+from tacit.policies.parametric import ARRAYS, ScoredPolicy, scoring
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy, check_allowed
+from tacit.publication import Publication
+from tacit.task.participation import Participation
+from tacit.task.task import Task
+from tacit.wire.strict_json import (
+    array_from_json,
+    array_to_json,
+    canonical,
+    fields,
+    named,
+    real,
+    spelt,
+    text,
+    truth,
+    whole,
+)
+
+if TYPE_CHECKING:
+    pass
+
+VERSION = 3
+"""Of all that docs/wire.md says; a peer that speaks another one is not understood.
+
+1 had no hashes of publications, no question whether a report would be taken, and ids that every
+device drew for itself; 2 did not say by which rules a report is made. Devices still follow an
+episode that they began under an older version.
+"""
+
+READABLE = (1, 2, VERSION)
+"""Versions of a description that a device stored and can go on with."""
+
+TERMS_FORMS = (2, 1)
+"""How the terms are spelt when they are hashed, the newest first; a task keeps its own.
+
+In form 2 as RFC 8785 says, so that every language can; form 1 is Python's spelling of numbers.
+"""
+
+PLACES_FORM = 3
+"""Spelt as form 2: of tacit-local on a table with terminal states, since all of these are one
+answer now. In earlier forms each had answers of its own, and the two do not add up."""
+
+TERMS = ("name", "task", "agent", "reward_range", "absorbing_state", "unit")
+"""What a user agrees to: one of them changed is another task."""
+
+PUBLISHED = ("task_id", "version", "policy", "context")
+"""What is said about a policy wherever it goes."""
+
+BESIDES: tuple[str, ...] = ("format", "format_version", "family", "horizon", "sizes", "users")
+BESIDES += ("guarantee", "names", "about", "sha256")
+"""What a policy file says besides."""
+
+
+def terms_forms(description: Mapping[str, Any]) -> tuple[int, ...]:
+    """Forms that the terms in a task's description may have, the newest first."""
+    agent, task = description["agent"], description["task"]
+    known = task.get("known") if isinstance(task, Mapping) else None
+    ends = isinstance(known, Mapping) and "terminal" in known
+    name = agent.get("name") if isinstance(agent, Mapping) else None
+    return (PLACES_FORM,) if ends and name == "tacit-local" else TERMS_FORMS
+
+
+def task_id(description: Mapping[str, Any], form: int | None = None) -> str:
+    """SHA-256 of the terms in a task's description (see ``TERMS``; other fields do not count).
+
+    In the newest form that they may have, or in the one that is given.
+    """
+    for name in TERMS:
+        if name not in description:
+            raise InvalidInput(f"a task without {name!r} has no id")
+    terms = {name: description[name] for name in TERMS}
+    form = form or terms_forms(description)[0]
+    spell = canonical if form == 1 else spelt
+    return hashlib.sha256(spell({"wire": form, **terms})).hexdigest()
+
+
+def task_to_json(task: Task) -> dict[str, Any]:
+    """A Task, as JSON. A duration and a participation rule are written where there are some.
+
+    So other tasks keep their ids.
+    """
+    duration = {"duration": task.duration} if task.duration else {}
+    rule = {} if task.rule is None else {"rule": task.rule.to_json()}
+    return {
+        "family": task.family,
+        "horizon": task.horizon,
+        "sizes": dict(task.sizes),
+        "homogeneous": task.homogeneous,
+        "users": task.users,
+        "participations": task.participations,
+        "known": {name: array_to_json(task.known[name]) for name in task.revealed},
+        **duration,
+        **rule,
+    }
+
+
+def task_from_json(value: object) -> Task:
+    """The Task again."""
+    given = fields(
+        value,
+        "task",
+        ("family", "horizon", "sizes", "homogeneous", "users", "participations", "known"),
+        ("duration", "rule"),
+    )
+    rule = given.get("rule")
+    return Task(
+        family=text(given["family"], "family"),
+        horizon=whole(given["horizon"], "horizon", 1),
+        sizes={
+            name: whole(size, f"the number of {name}", 1)
+            for name, size in named(given["sizes"], "sizes").items()
+        },
+        homogeneous=truth(given["homogeneous"], "homogeneous"),
+        users=whole(given["users"], "users", 1),
+        known={
+            name: array_from_json(fact, name)
+            for name, fact in named(given["known"], "known").items()
+        },
+        participations=whole(given["participations"], "participations", 1),
+        duration=real(given.get("duration", 0.0), "duration"),
+        rule=None if rule is None else _rule_from_json(rule),
+    )
+
+
+def _rule_from_json(value: object) -> Participation:
+    """A rule that leaves nothing open."""
+    rule = Participation.from_json(named(value, "rule"))
+    if rule.teaches is None and rule.times != 1:
+        raise InvalidInput("the rule of participations does not say which of them teach")
+    return rule
+
+
+def publication_to_json(
+    publication: Publication, task_id: str, previous: str | None = None
+) -> dict[str, Any]:
+    """What a policy file and the answer to a policy request say about the policy itself.
+
+    ``previous`` is the hash of the publication before; those made before there were hashes name
+    none.
+    """
+    return {
+        "task_id": task_id,
+        **({} if previous is None else {"previous": previous}),
+        "version": publication.version,
+        "policy": _policy_to_json(publication.policy),
+        "context": {
+            name: array_to_json(array) for name, array in sorted(publication.context.items())
+        },
+    }
+
+
+def publication_hash(body: object) -> str:
+    """Names a publication and, as each names the one before, the whole history it stands in."""
+    return hashlib.sha256(canonical(body)).hexdigest()
+
+
+def publication_from_json(value: object, task: Task, task_id: str) -> Publication:
+    """The publication again, refused if it is of another task or does not fit this one.
+
+    What a policy file says besides (``tacit.learned_policy``) is passed over, but for its seal.
+    """
+    given = fields(value, "policy answer", PUBLISHED, (*BESIDES, "previous"))
+    if "sha256" in given:
+        check_seal(given)
+    if text(given["task_id"], "task_id") != task_id:
+        raise InvalidInput(
+            f"this is a policy of task {given['task_id'][:12]}..., not of {task_id[:12]}..."
+        )
+    publication = read_publication(given, task.horizon, task.sizes)
+    if task.family == "tabular":
+        check_allowed(publication.policy, task.pairs)
+    return publication
+
+
+def read_publication(
+    given: Mapping[str, Any], horizon: int, sizes: Mapping[str, int]
+) -> Publication:
+    """The publication in fields that were checked, for a task of these sizes."""
+    if "previous" in given:
+        text(given["previous"], "previous")
+    context = {
+        name: array_from_json(array, name)
+        for name, array in named(given["context"], "context").items()
+    }
+    version = whole(given["version"], "version", 0)
+    return Publication(version, _policy_from_json(given["policy"], horizon, sizes), context)
+
+
+def sealed(value: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with the SHA-256 of its canonical JSON in it: what was damaged is noticed."""
+    return {**value, "sha256": hashlib.sha256(canonical(value)).hexdigest()}
+
+
+def check_seal(value: Mapping[str, Any]) -> None:
+    """Refuse an object whose content is not what was sealed."""
+    content = {name: entry for name, entry in value.items() if name != "sha256"}
+    if sealed(content)["sha256"] != value["sha256"]:
+        raise InvalidInput(
+            "the policy is damaged or was changed: its content does not have the SHA-256 that it "
+            "states; get it again from where it came from"
+        )
+
+
+def _policy_to_json(policy: Policy) -> dict[str, Any]:
+    if isinstance(policy, TabularPolicy):
+        return {"kind": "table", "actions": policy.actions.tolist()}
+    if isinstance(policy, StochasticPolicy):
+        return {"kind": "stochastic", "probabilities": array_to_json(policy.probabilities)}
+    if isinstance(policy, LinearPolicy):
+        return {
+            "kind": "linear",
+            "gains": array_to_json(policy.gains),
+            "offsets": array_to_json(policy.offsets),
+            "amplitude": policy.amplitude,
+            "key": policy.key,
+        }
+    if isinstance(policy, ScoredPolicy):
+        return {
+            "kind": "scored",
+            "theta": array_to_json(policy.theta),
+            "form": {name: array_to_json(array) for name, array in policy.arrays().items()},
+            "sigma": policy.sigma,
+            "key": policy.key,
+            **({"shared": policy.shared} if policy.shared else {}),
+        }
+    raise InvalidInput(f"a {type(policy).__name__} has no form in which it can be sent or saved")
+
+
+def _policy_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> Policy:
+    kind = value.get("kind") if isinstance(value, Mapping) else None
+    if kind == "linear" and "inputs" in sizes:
+        return _linear_from_json(value, horizon, sizes)
+    if kind == "scored":
+        return _scored_from_json(value, horizon, sizes)
+    if kind not in ("table", "stochastic") or "actions" not in sizes:
+        raise InvalidInput("the kind of the policy must be table, stochastic, linear or scored")
+    H, S, A = horizon, sizes["states"], sizes["actions"]
+    if kind == "stochastic":
+        table = fields(value, "policy", ("kind", "probabilities"))["probabilities"]
+        return StochasticPolicy(array_from_json(table, "probabilities", (H, S, A)))
+    table = fields(value, "policy", ("kind", "actions"))["actions"]
+    if not isinstance(table, list) or len(table) != H:
+        raise InvalidInput(f"the policy must have {H} rows, one for each step")
+    for row in table:
+        if not isinstance(row, list) or len(row) != S:
+            raise InvalidInput(f"every row of the policy must have {S} actions")
+    actions = [[whole(action, "an action", 0, A - 1) for action in row] for row in table]
+    return TabularPolicy(np.array(actions, dtype=np.int64))
+
+
+def _linear_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> LinearPolicy:
+    given = fields(value, "policy", ("kind", "gains", "offsets", "amplitude", "key"))
+    H, d, n = horizon, sizes["inputs"], sizes["states"]
+    return LinearPolicy(
+        array_from_json(given["gains"], "gains", (H, d, n)),
+        array_from_json(given["offsets"], "offsets", (H, d)),
+        amplitude=real(given["amplitude"], "amplitude"),
+        key=whole(given["key"], "key", 0, 2**63 - 1),
+    )
+
+
+def _scored_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> ScoredPolicy:
+    given = fields(value, "policy", ("kind", "theta", "form", "sigma", "key"), ("shared",))
+    arrays = {
+        name: array_from_json(array, name)
+        for name, array in fields(given["form"], "form", ARRAYS).items()
+    }
+    return ScoredPolicy(
+        scoring(sizes, arrays),
+        array_from_json(given["theta"], "theta"),
+        horizon,
+        sigma=real(given["sigma"], "sigma"),
+        key=whole(given["key"], "key", 0, 2**62 - 1),
+        shared=whole(given.get("shared", 0), "shared", 0),
+    )

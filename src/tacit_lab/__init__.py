@@ -1,0 +1,1 @@
+"""Experiments with tacit: sweeps, reports, the papers' figures, comparisons, case studies."""

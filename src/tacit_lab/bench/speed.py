@@ -1,0 +1,212 @@
+"""Speed side by side: the same algorithm by tacit, by hand, and by rlberry-scool, in turns.
+
+Processor time, so that other work on the machine disturbs less; all contenders take turns, round by
+round, so that what disturbs one disturbs all. Ratios are the result; times are for orientation.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit.agents.catalogue import make_agent
+from tacit.errors import InvalidInput
+from tacit.forecast import bind
+from tacit.problems.tabular import TabularMDP
+from tacit.problems.tabular_benchmarks import random_mdp, river_swim
+from tacit.simulation.checkpoints import checkpoints
+from tacit.simulation.dispatch import compiled_run
+from tacit.simulation.runs.stepwise import StepwiseRun
+from tacit_lab.bench import by_hand, peer_rlberry
+
+PEER = "rlberry-scool"
+HAND, HAND_COMPILED = "plain NumPy", "by hand, compiled"
+_PEER_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class SpeedContest:
+    """One algorithm on one problem.
+
+    Attributes:
+        algorithm: by our name.
+        problem: on what.
+        said: the problem in words.
+        ours: episodes that tacit is timed on.
+        theirs: episodes that the slow contenders are timed on.
+        first: whether all are timed on their first episodes, where the time grows with them.
+        unequal: what is not the same between the contenders.
+    """
+
+    algorithm: str
+    problem: TabularMDP
+    said: str
+    ours: int
+    theirs: int
+    first: bool
+    unequal: tuple[str, ...]
+
+
+_UCB_VI = (
+    "plain NumPy: the same bonus and the same exact score of every policy, drawn with NumPy's own "
+    "generator",
+    "rlberry-scool UCBVI: a simplified Bernstein bonus of its own, ties go to the first action, "
+    "policies are not scored; it steps a Gymnasium environment, as it must",
+)
+_LSVI = (
+    "plain NumPy: regressions on the whole history, stage by stage, with one-hot features",
+    "rlberry-scool LSVI-UCB: pools the stages in one Gram matrix, has a bonus of its own, goes "
+    "through the whole history in Python loops and gets slower with every episode; policies are "
+    "not scored",
+    "tacit keeps sums of transitions, so that an episode costs the same early and late",
+)
+_LDP = (
+    "by hand: published noise in floating point, no grid, no exact sums, no release object: a "
+    "yardstick for speed, not for privacy",
+)
+
+
+def contests(quick: bool) -> list[SpeedContest]:
+    """What is timed."""
+    swim, small = river_swim(), random_mdp(seed=1)
+    said, said_small = "river-swim S=6 A=2 H=20", "random-mdp S=2 A=2 H=2"
+    theirs, many = (100, 5_000) if quick else (500, 50_000)
+    return [
+        SpeedContest("ucb-vi", swim, said, many, theirs, False, _UCB_VI),
+        SpeedContest("ucb-vi", small, said_small, 4 * many, 4 * theirs, False, _UCB_VI),
+        SpeedContest("lsvi-ucb", swim, said, 12 if quick else 40, 12 if quick else 40, True, _LSVI),
+        SpeedContest("ldp-obi", swim, said, many, many, False, _LDP),
+        SpeedContest("ldp-obi", small, said_small, 4 * many, 4 * many, False, _LDP),
+    ]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What one contender took: microseconds of processor time per episode, round by round."""
+
+    who: str
+    rounds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The typical round."""
+        return statistics.median(self.rounds)
+
+    def ratio(self, to: Timed) -> tuple[float, float, float]:
+        """How many times slower than another: median, least and greatest over rounds."""
+        each = [mine / other for mine, other in zip(self.rounds, to.rounds, strict=True)]
+        return statistics.median(each), min(each), max(each)
+
+
+def report(
+    contest: SpeedContest, quick: bool, peer_python: Path | None, watch: Callable[[str], None]
+) -> dict[str, Any]:
+    """A contest in plain values, as ``tacit bench --json`` prints it."""
+    rounds = 1 if quick else 5
+    timed, missing = measure(contest, rounds, peer_python, watch)
+    ratios = [one.ratio(timed[0]) for one in timed]
+    return {
+        "algorithm": contest.algorithm,
+        "problem": contest.said,
+        "episodes": {"tacit": contest.ours, "others": contest.theirs},
+        "rounds": rounds,
+        "contenders": [
+            {
+                "who": one.who,
+                "microseconds_per_episode": one.median,
+                "times_slower": middle,
+                "range": [low, high],
+            }
+            for one, (middle, low, high) in zip(timed, ratios, strict=True)
+        ],
+        "not_equal": list(contest.unequal),
+        "missing": missing,
+    }
+
+
+def measure(
+    contest: SpeedContest, rounds: int, peer_python: Path | None, watch: Callable[[str], None]
+) -> tuple[list[Timed], str | None]:
+    """All contenders in turns, tacit first; and why the peer is missing, if it is."""
+    contenders: dict[str, Callable[[int], float]] = {"tacit": lambda seed: _tacit(contest, seed)}
+    contenders |= _by_hand(contest)
+    has_peer = contest.algorithm != "ldp-obi"
+    missing = None
+    if peer_python is not None and has_peer:
+        try:
+            _peer(contest, peer_python, 0, episodes=2)
+            contenders[PEER] = lambda seed: _peer(contest, peer_python, seed)
+        except InvalidInput as error:
+            missing = str(error)
+    taken: dict[str, list[float]] = {who: [] for who in contenders}
+    _tacit(contest, 0)  # compiles, or loads
+    for number in range(rounds):
+        for who, run in contenders.items():
+            watch(f"{contest.algorithm} on {contest.said}, round {number + 1}: {who}")
+            taken[who].append(run(number))
+    return [Timed(who, tuple(times)) for who, times in taken.items()], missing
+
+
+def _by_hand(contest: SpeedContest) -> dict[str, Callable[[int], float]]:
+    problem, theirs = contest.problem, contest.theirs
+    if contest.algorithm == "ldp-obi":
+        return {HAND_COMPILED: lambda seed: by_hand.ldp_obi(problem, theirs)}
+    loop = by_hand.ucb_vi if contest.algorithm == "ucb-vi" else by_hand.lsvi
+    return {HAND: lambda seed: loop(problem, theirs, seed)}
+
+
+_PARAMETERS: dict[str, dict[str, Any]] = {
+    "ldp-obi": {"epsilon": 2.0, "calibration": "paper"},
+    "lsvi-ucb": {"bonus_scale": 0.1},
+}
+
+
+def _tacit(contest: SpeedContest, seed: int) -> float:
+    """Our own time; where all episodes cost the same, a tenth of them first, untimed."""
+    agent = make_agent(contest.algorithm, **_PARAMETERS.get(contest.algorithm, {}))
+    before = 0 if contest.first else contest.ours // 10
+    bound = bind(contest.problem, agent, before + contest.ours)
+    grid = checkpoints(before + contest.ours)
+    run = compiled_run(contest.problem, bound, seed, 0, grid) or StepwiseRun(
+        contest.problem, bound, seed, 0, grid, threading.Event()
+    )
+    if before:
+        run.advance(before)
+    began = time.process_time()
+    run.advance(contest.ours)
+    return 1e6 * (time.process_time() - began) / contest.ours
+
+
+def _peer(contest: SpeedContest, python: Path, seed: int, episodes: int | None = None) -> float:
+    problem = contest.problem
+    order = {
+        "agent": contest.algorithm,
+        "P": problem.P[0].tolist(),
+        "R": problem.R[0].tolist(),
+        "initial": problem.initial.tolist(),
+        "horizon": problem.horizon,
+        "episodes": episodes or contest.theirs,
+        "seed": seed,
+    }
+    command = [str(python), "-W", "ignore", str(Path(peer_rlberry.__file__).resolve())]
+    try:
+        done = subprocess.run(
+            command,
+            input=json.dumps(order),
+            capture_output=True,
+            text=True,
+            timeout=_PEER_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InvalidInput(f"{PEER} was not measured: {error}") from None
+    if done.returncode != 0:
+        why = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise InvalidInput(f"{PEER} was not measured: {python} says {why}")
+    return float(json.loads(done.stdout.strip().splitlines()[-1])["microseconds"])

@@ -1,0 +1,172 @@
+"""What a study finds: values of policies by people and epsilon, and what they beat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tacit.agents.catalogue import make_agent
+from tacit.logs.offline import OfflineResult
+from tacit.policies.base import Policy
+from tacit.policies.parametric import ScoredPolicy
+from tacit.policies.tabular import TabularPolicy
+from tacit.problems.base import Problem
+from tacit.problems.classic_control import table_episodes
+from tacit.problems.tabular import TabularMDP
+from tacit.simulation import simulate
+from tacit.util.intervals import Interval, mean_interval
+
+Rule = Literal["mostly", "surely"]
+RULES: dict[Rule, str] = {
+    "mostly": "at least 9 of 10 runs end with a policy that is worth more",
+    "surely": "the mean of the runs is worth more, with 95% confidence",
+}
+"""What it means that an agent beats something."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Values of the policies of one agent, one per run.
+
+    Attributes:
+        agent: who learned, with its model where it has several.
+        people: from how many.
+        epsilon: under which privacy asked for.
+        values: exact values of the policies that were left in the end.
+        policy: the one that agrees most with those of all runs.
+    """
+
+    agent: str
+    people: int
+    epsilon: float
+    values: tuple[float, ...]
+    policy: Policy | None = field(default=None, compare=False)
+
+    @property
+    def mean(self) -> Interval:
+        """Mean with its 95% interval."""
+        return mean_interval(np.array(self.values))
+
+    def beats(self, limit: float) -> int:
+        """In how many runs the policy is worth more."""
+        return sum(value > limit for value in self.values)
+
+    def wins(self, limit: float, rule: Rule) -> bool:
+        """Whether the agent beats a limit."""
+        if rule == "surely":
+            return self.mean.low > limit
+        return self.beats(limit) >= 0.9 * len(self.values)
+
+    def to_json(self, limit: float) -> dict[str, Any]:
+        """Plain values."""
+        mean = self.mean
+        return {
+            "agent": self.agent,
+            "people": self.people,
+            "epsilon": self.epsilon,
+            "value": {"mean": mean.value, "ci95": [mean.low, mean.high]},
+            "values": list(self.values),
+            "beats": self.beats(limit),
+            "runs": len(self.values),
+        }
+
+
+def online(
+    problem: TabularMDP,
+    agent: str,
+    people: int,
+    epsilon: float | None,
+    runs: int,
+    seed: int,
+    *,
+    called: str = "",
+    returns: int = 1,
+    **parameters: Any,
+) -> Outcome:
+    """Values of the policies that an agent leaves after so many people.
+
+    Args:
+        problem: the table; a search is told nothing about it but what is seen of states and what
+            episodes return.
+        agent: its name.
+        people: how many.
+        epsilon: privacy asked for; None for an agent that promises nothing.
+        runs: independent ones.
+        seed: root of all random streams.
+        called: what the outcome calls the agent, if not by its name.
+        returns: how often each person takes part; the guarantee covers all of it.
+        parameters: of the agent.
+    """
+    private = {} if epsilon is None else {"epsilon": epsilon}
+    made = make_agent(agent, **private, **parameters)
+    world: Problem = table_episodes(problem) if "episodic" in made.families else problem
+    again: dict[str, Any] = {} if returns == 1 else {"participations": returns, "people": people}
+    result = simulate(world, made, episodes=people * returns, seeds=runs, seed=seed, **again)
+    values = tuple(problem.value(tabled(one.policy, problem)) for one in result.policies)
+    chosen = tabled(result.policy.policy, problem)
+    return Outcome(called or agent, people, epsilon or np.inf, values, chosen)
+
+
+def tabled(policy: Policy, problem: TabularMDP) -> Policy:
+    """A policy of a search as a table of actions; others as they are."""
+    if not isinstance(policy, ScoredPolicy):
+        return policy
+    seen = range(problem.states) if problem.coordinates is None else problem.coordinates
+    row = [int(policy.act(one, 0, None)) for one in seen]
+    return TabularPolicy(np.tile(row, (problem.horizon, 1)))
+
+
+class HeadStart(NamedTuple):
+    """Regret per user of the first users, without and with a log to begin with."""
+
+    people: int  # in the log
+    users: int  # the first ones
+    without: Interval
+    prior: Interval
+
+
+def head_start(
+    problem: TabularMDP, logs: Sequence[OfflineResult], people: int, epsilon: float, seed: int
+) -> HeadStart:
+    """What the first tenth of up to 10,000 users of tacit-joint lose, once per log.
+
+    Args:
+        problem: the truth.
+        logs: what was learned from independent logs.
+        people: in each of them.
+        epsilon: of the online learner.
+        seed: root of all random streams.
+    """
+    users, agent = min(people, 10_000), make_agent("tacit-joint", epsilon=epsilon)
+    first = max(1, users // 10)
+    lost = np.zeros((2, len(logs)))
+    for run, made in enumerate(logs):
+        for row, prior in zip(lost, (None, made), strict=True):
+            found = simulate(
+                problem, agent, users, seed=seed + run, checkpoints=first, prior=prior, workers=1
+            )
+            row[run] = found.regret[0, 0] / first
+    without, prior_ = (mean_interval(row) for row in lost)
+    return HeadStart(people, first, without, prior_)
+
+
+def needed(
+    outcomes: Sequence[Outcome], limit: float, rule: Rule = "mostly"
+) -> dict[tuple[str, float], int | None]:
+    """By agent and epsilon, from how many people on a limit is beaten.
+
+    The least number that was tried from which on all larger ones that were tried do; None if the
+    largest does not.
+    """
+    found: dict[tuple[str, float], int | None] = {}
+    for key in dict.fromkeys((o.agent, o.epsilon) for o in outcomes):
+        same = sorted((o for o in outcomes if (o.agent, o.epsilon) == key), key=lambda o: -o.people)
+        found[key] = None
+        for outcome in same:
+            if not outcome.wins(limit, rule):
+                break
+            found[key] = outcome.people
+    return found

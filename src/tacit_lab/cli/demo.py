@@ -1,0 +1,117 @@
+"""tacit demo: the tour of a few minutes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli import options as given
+from tacit.cli.display import progress_bar, speaker
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tacit.simulation import Result
+
+
+WINDOWS = {
+    "first 1,000": (0, 1_000),
+    "to 10,000": (9_000, 10_000),
+    "to 100,000": (90_000, 100_000),
+    "to 200,000": (180_000, 200_000),
+}
+
+
+EPISODES, RUNS = 200_000, 4
+STRICT, LENIENT = 2.0, 8.0
+AGENTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("psrl", {}),
+    ("tacit-local", {"epsilon": LENIENT}),
+    ("tacit-local", {"epsilon": STRICT}),
+    ("ldp-obi", {"epsilon": LENIENT}),
+)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plot.")] = Path(
+        "tacit-demo"
+    ),
+    as_json: given.Json = False,
+) -> None:
+    """The two-minute tour: watch agents learn, see their regret, read what was guaranteed.
+
+    Example: tacit demo
+    """
+    from tacit.agents.catalogue import make_agent
+    from tacit.privacy.sentences import meaning
+    from tacit.problems.catalogue import make_problem
+    from tacit.simulation import simulate
+    from tacit.simulation.plot import check_target, plot_regret
+
+    check_target(out / "regret.png")
+    problem = make_problem("river-swim")
+    say = speaker(quiet=as_json)
+    say("tacit demo: swim upstream (river-swim, 6 states, 20 steps)", style="bold")
+    say(
+        f"{EPISODES:,} users arrive one after the other and act on the newest policy. Going left "
+        "pays a little at once, swimming right against the current pays a lot, late. The best "
+        f"policy is worth {problem.optimal_value():.4f} per user, random actions "
+        f"{problem.baseline()[1]:.4f}. Regret is what users lost against the best policy. psrl "
+        "sees everything its users do; the others see one randomized report per user.\n",
+        soft_wrap=False,
+    )
+    results = []
+    for name, parameters in AGENTS:
+        agent = make_agent(name, **parameters)
+        with progress_bar(name, EPISODES) as progress:
+            results.append(simulate(problem, agent, EPISODES, RUNS, progress=progress))
+        if results[-1].interrupted:
+            raise KeyboardInterrupt
+    promised = next(r.guarantee for r in results if r.guarantee.requested_epsilon == STRICT)
+    picture = plot_regret(
+        results,
+        out / "regret.png",
+        log=True,
+        baseline=False,
+        caption=f"At epsilon {STRICT:g}: {meaning(promised)}",
+    )
+    if as_json:
+        print(json.dumps({"runs": [r.to_json() for r in results], "files": [str(picture)]}))
+        return
+    say(_demo_table(results))
+    for result in results:
+        if result.warning:
+            say(f"{result.agent['name']}: {result.warning}\n", soft_wrap=False)
+    say(
+        "tacit-local and ldp-obi give the same kind of promise and differ in how they spend it: "
+        "one report about one step at full epsilon, read with the noise in mind, against noise on "
+        "every count and worst-case bonuses.\n",
+        soft_wrap=False,
+    )
+    say(f"What tacit-local promises at epsilon {STRICT:g}", style="bold")
+    say(promised.statement(), soft_wrap=False)
+    say("\nWhat psrl promises", style="bold")
+    say(results[0].guarantee.statement().split("\n")[0], soft_wrap=False)
+    say(f"\nThe curves: {picture}")
+    say("Next: tacit guarantee river-swim tacit-local --epsilon 2 --episodes 1e6")
+    say("      tacit audit random-mdp tacit-local --epsilon 2")
+
+
+def _demo_table(results: list[Result]) -> Table:
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    from tacit.simulation.plot import label
+
+    table = Table(title=f"Regret per user, mean of {RUNS} runs", title_justify="left", box=SIMPLE)
+    table.add_column("agent")
+    for window in (*WINDOWS, "total"):
+        table.add_column(window, justify="right")
+    for result in results:
+        rates = [result.regret_per_episode(begin, end).mean() for begin, end in WINDOWS.values()]
+        total = result.regret[:, -1].mean()
+        table.add_row(label(result), *(f"{rate:.4f}" for rate in rates), f"{total:,.0f}")
+    return table

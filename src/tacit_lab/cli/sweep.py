@@ -1,0 +1,230 @@
+"""``tacit sweep``: a file of runs, on local processes or on a cluster; ``tacit report``: a page."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib import resources
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit._version import __version__
+from tacit.cli.display import bar, speaker
+from tacit.cli.options import Json, Processes, cores, write_new
+from tacit.cli.run import one_interrupt
+from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tacit_lab.sweep.run import Backend, SweepProgress, Swept, Watch
+    from tacit_lab.sweep.task import SweepTask
+
+OUT = Path("tacit-sweeps")
+_MOST_ROWS = 60
+
+
+def sweep(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="What to run.")],
+    init: Annotated[
+        bool, typer.Option("--init", help="Write an example to SPEC.toml and run nothing.")
+    ] = False,
+    workers: Processes = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help='A Ray cluster instead, or "local".')
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on in a folder that holds a sweep.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder (default: tacit-sweeps/SPEC).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run every combination that a file lists, and write the results as tables.
+
+    Finished tasks are never run again: interrupted or killed, the same command with --resume goes
+    on, and the results are those of a run without interruption. Exits with status 1 if tasks
+    failed; they are reported, and --resume tries them again.
+
+    Example: tacit sweep study.toml --init; tacit sweep study.toml
+    """
+    if init:
+        write_new(
+            spec, resources.files("tacit_lab.sweep").joinpath("example.toml").read_text("utf-8")
+        )
+        print(f"wrote {spec}; run it: tacit sweep {spec}")
+        return
+    from tacit_lab.sweep.run import run
+    from tacit_lab.sweep.spec import read
+
+    listed = read(spec)
+    folder = out if out is not None else OUT / listed.name
+    if workers is not None and ray is not None:
+        raise InvalidInput("--workers is for local processes, --ray for a cluster: give one")
+    count = cores(workers)
+    try:
+        with one_interrupt(), _backend(ray, count) as (backend, slots), _bar() as watch:
+            done = run(listed, folder, backend, workers=slots, resume=resume, watch=watch)
+    except KeyboardInterrupt:
+        print(
+            f"stopped; finished tasks are kept in {folder}, and the same command with --resume "
+            "goes on from there",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130) from None
+    if as_json:
+        print(json.dumps(_json(done), allow_nan=False))
+    else:
+        _report(speaker(), done)
+    if done.failures:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _backend(address: str | None, count: int) -> Iterator[tuple[Backend[SweepTask], int]]:
+    """Where tasks run, and how many at once."""
+    from tacit_lab.sweep import pool
+    from tacit_lab.sweep import ray as ray_backend
+
+    if address is None:
+        yield partial(pool.run_on_processes, workers=count), count
+        return
+    with ray_backend.connected(address, count) as slots:
+        yield partial(ray_backend.run_on_ray, slots=slots), slots
+
+
+@contextmanager
+def _bar() -> Iterator[Watch]:
+    """One bar for the whole sweep."""
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+
+    from tacit_lab.sweep.estimate import duration
+
+    columns = (
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} tasks"),
+        BarColumn(bar_width=24),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}{task.fields[failed]}"),
+    )
+    with bar(*columns) as drawn:
+        line = drawn.add_task("", total=1, left="", failed="")
+
+        def watch(now: SweepProgress) -> None:
+            left = "" if now.seconds_left is None else f"about {duration(now.seconds_left)} left"
+            failed = f", {len(now.failures):,} failed" if now.failures else ""
+            drawn.update(line, total=now.total, completed=now.done, left=left, failed=failed)
+
+        yield watch
+
+
+def _json(done: Swept) -> dict[str, Any]:
+    rows = _rows(done)
+    configurations = [
+        {key: described[key] for key in ("label", "problem", "agent", "episodes", "seeds")}
+        | {"regret": rows[described["configuration"]]}
+        | {key: described[key] for key in ("guarantee", "chosen")}
+        for described in done.sweep.configurations
+    ]
+    return {
+        "tacit": __version__,
+        "out": str(done.sweep.folder),
+        "tasks": {
+            "total": done.total,
+            "kept": done.kept,
+            "ran": done.ran,
+            "failed": len(done.failures),
+        },
+        "configurations": configurations,
+        "failures": list(done.failures),
+        "files": [str(file) for file in done.files],
+        "timing": {"seconds": done.seconds},
+    }
+
+
+def _rows(done: Swept) -> list[dict[str, Any]]:
+    """Final regret of each configuration: mean, standard deviation, 95% Student t interval."""
+    from tacit.util.intervals import mean_interval
+
+    runs = done.sweep.runs
+    rows = []
+    for described in done.sweep.configurations:
+        mine = runs["configuration"] == described["configuration"]
+        regret = runs["regret"].to_numpy(dtype=float)[mine]
+        n = len(regret)
+        mean = float(regret.mean()) if n else None
+        std = float(regret.std(ddof=1)) if n > 1 else None
+        found = mean_interval(regret, least=0.0) if n > 1 else None
+        interval = [None, None] if found is None else [found.low, found.high]
+        rows.append({"mean": mean, "std": std, "ci95": interval})
+    return rows
+
+
+def _report(say: Callable[..., None], done: Swept) -> None:
+    from tacit_lab.sweep.estimate import duration
+
+    configurations = done.sweep.configurations
+    lines = list(zip(configurations, _rows(done), strict=True))
+    for where, group in groupby(lines[:_MOST_ROWS], key=lambda line: _where(line[0])):
+        say(_table(where, group), soft_wrap=False)
+    if len(configurations) > _MOST_ROWS:
+        say(f"and {len(configurations) - _MOST_ROWS} more in {done.files[0]}")
+    chosen = [described for described in configurations if described["chosen"] is not None]
+    for described in chosen[:_MOST_ROWS]:
+        say(f"{described['label']}: {described['chosen']['brief']}")
+    for statement in dict.fromkeys(described["chosen"]["deviation"] for described in chosen):
+        say(f"note: {statement}")
+    say(
+        f"{done.ran:,} tasks ran in {duration(done.seconds)}, {done.kept:,} were finished before, "
+        f"{len(done.failures):,} failed"
+    )
+    _complain(done.failures)
+    for file in done.files:
+        say(f"wrote {file}")
+
+
+def _where(described: dict[str, Any]) -> str:
+    from tacit_lab.sweep.task import said
+
+    given = described["given"]["problem"]
+    return f"{said(described['problem']['name'], given)}, {described['episodes']:,} episodes"
+
+
+def _table(where: str, lines: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -> Table:
+    from rich.table import Table
+
+    from tacit.privacy.guarantee import Guarantee
+    from tacit_lab.sweep.task import said
+
+    table = Table(title=where, title_justify="left")
+    for heading in ("agent", "seeds", "mean regret", "95% interval over seeds", "guarantee"):
+        table.add_column(heading, overflow="fold")
+    for described, row in lines:
+        low, high = row["ci95"]
+        stated = described["guarantee"]
+        back = said("", described["given"]["coming"])
+        table.add_row(
+            said(described["agent"]["name"], described["given"]["agent"]) + back,
+            str(len(described["seeds"])),
+            "not finished" if row["mean"] is None else f"{row['mean']:.5g}",
+            "" if low is None else f"{low:.5g} to {high:.5g}",
+            "" if stated is None else Guarantee.from_json(stated).brief(),
+        )
+    return table
+
+
+def _complain(failures: Iterable[dict[str, Any]]) -> None:
+    """Failures on stderr, once per reason and configuration."""
+
+    def reason(failure: dict[str, Any]) -> tuple[str, str]:
+        return failure["label"], failure["error"]
+
+    for (label, error), group in groupby(sorted(failures, key=reason), key=reason):
+        seeds = ", ".join(str(failure["seed"]) for failure in group)
+        print(f"failed: {label}, seed {seeds}: {error}", file=sys.stderr)

@@ -1,0 +1,102 @@
+"""Panels of curves: mean over problems, and the smallest and largest run as a band."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from tacit_lab.figures.evidence import LEAST, Evidence, Runs
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+    import matplotlib.figure
+
+    Axes: TypeAlias = matplotlib.axes.Axes
+    Picture: TypeAlias = matplotlib.figure.Figure
+else:  # figures name them in annotations; matplotlib is imported when something is drawn
+    Axes = Picture = object
+
+
+def canvas(columns: int, title: str, rows: int = 1) -> tuple[Picture, list[Axes]]:
+    """An empty picture and its panels, row by row."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    picture = Figure(figsize=(6.0 * columns, 5.2 * rows), dpi=120, layout="constrained")
+    FigureCanvasAgg(picture)
+    picture.suptitle(title, fontsize="large")
+    return picture, [picture.add_subplot(rows, columns, i + 1) for i in range(rows * columns)]
+
+
+def regret_panel(axes: Axes, curves: Sequence[Runs], title: str, *, legend: bool = True) -> None:
+    """Cumulative regret on linear axes, as the papers draw it."""
+    for runs in curves:
+        _band(axes, runs, per_episode=False, label=runs.label if legend else "")
+    axes.set_ylabel("cumulative regret")
+    _finish(axes, title, legend)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+
+
+def rate_panel(axes: Axes, curves: Sequence[Runs], title: str, *, legend: bool = True) -> None:
+    """Regret per episode, R_k / k, on logarithmic axes."""
+    for runs in curves:
+        _band(axes, runs, per_episode=True, label=runs.label if legend else "")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=0.3 * min(_lowest_rate(runs) for runs in curves))
+    axes.set_ylabel("regret per episode, R_k / k")
+    _finish(axes, title, legend)
+
+
+def regrets(
+    title: str, panels: Mapping[str, Sequence[Runs]], *, legends: int | None = None
+) -> Picture:
+    """Cumulative regret, one panel per title; only the first ``legends`` have a legend."""
+    picture, axes = canvas(len(panels), title)
+    for i, (name, curves) in enumerate(panels.items()):
+        regret_panel(axes[i], curves, name, legend=legends is None or i < legends)
+    return picture
+
+
+def regret_and_rate(title: str, curves: Sequence[Runs]) -> Picture:
+    """Left cumulative regret, right regret per episode."""
+    picture, (left, right) = canvas(2, title)
+    regret_panel(left, curves, "cumulative regret")
+    rate_panel(right, curves, "regret per episode", legend=False)
+    return picture
+
+
+def rates(title: str, panel: str, evidence: Evidence) -> Picture:
+    """Regret per episode of all curves in one panel."""
+    picture, (axes,) = canvas(1, title)
+    rate_panel(axes, list(evidence.curves.values()), panel)
+    return picture
+
+
+def legend_below(axes: Axes) -> None:
+    """Under the panel: true guarantees are long, and must not cover the curves."""
+    axes.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.2))
+
+
+def _lowest_rate(runs: Runs) -> float:
+    """Of the means; runs without any regret so far would stretch the axis for ever."""
+    return float((np.maximum(runs.mean, LEAST) / runs.episodes).min())
+
+
+def _band(axes: Axes, runs: Runs, *, per_episode: bool, label: str) -> None:
+    k = runs.episodes
+    scale = 1.0 / k if per_episode else 1.0
+    (line,) = axes.plot(k, runs.mean * scale, label=label or None)
+    low, high = runs.runs.min(axis=0) * scale, runs.runs.max(axis=0) * scale
+    axes.fill_between(k, low, high, color=line.get_color(), alpha=0.12, lw=0)
+
+
+def _finish(axes: Axes, title: str, legend: bool) -> None:
+    axes.set_title(title, fontsize="medium")
+    axes.set_xlabel("users (episodes)")
+    axes.grid(alpha=0.3)
+    if legend:
+        legend_below(axes)

@@ -1,0 +1,107 @@
+"""Comparing curves with an honest "not decided": nothing is said within the error of a mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.util.intervals import Interval, mean_interval
+from tacit_lab.figures.evidence import LEAST, Runs, exponent
+from tacit_lab.figures.figure import Claim
+
+ERRORS = 2.0
+"""A number closer to its limit than this many standard errors decides nothing."""
+
+
+def mean(samples: Array) -> Interval:
+    """The mean of independent samples, give or take two standard errors."""
+    n, value = len(samples), float(samples.mean())
+    half = ERRORS * float(samples.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+    return Interval(value, value - half, value + half)
+
+
+def jackknife(samples: Sequence[Array], statistic: Callable[[Sequence[Array]], float]) -> Interval:
+    """A function of samples, give or take two standard errors.
+
+    Args:
+        samples: one or more arrays [n, ...] over the same n problems (or runs), paired.
+        statistic: smooth in their means; computed with one problem left out at a time.
+    """
+    n, value = len(samples[0]), statistic(samples)
+    if n < 2:
+        return Interval(value, -np.inf, np.inf)
+    without = [statistic([np.delete(one, i, axis=0) for one in samples]) for i in range(n)]
+    half = ERRORS * float(np.sqrt((n - 1) * np.var(without)))
+    return Interval(value, value - half, value + half)
+
+
+def growth(runs: Runs) -> Interval:
+    """Exponent x of regret ~ k^x over the last decade, give or take two standard errors."""
+    return jackknife([runs.samples], lambda left: exponent(runs.episodes, left[0].mean(axis=0)))
+
+
+def bend(first: Runs, second: Runs) -> Interval:
+    """How much larger the exponent of ``first`` is than that of ``second``."""
+
+    def difference(samples: Sequence[Array]) -> float:
+        one, two = (exponent(first.episodes, each.mean(axis=0)) for each in samples)
+        return one - two
+
+    return jackknife([first.samples, second.samples], difference)
+
+
+def second_half(runs: Runs) -> Interval:
+    """Regret of the second half of the users over that of the first."""
+    middle = int(np.searchsorted(runs.episodes, runs.curve.episodes // 2, side="right")) - 1
+
+    def share(samples: Sequence[Array]) -> float:
+        regret = samples[0].mean(axis=0)
+        return float((regret[-1] - regret[middle]) / max(regret[middle], LEAST))
+
+    return jackknife([runs.samples], share)
+
+
+def ratio(first: Runs, second: Runs) -> Interval:
+    """Final regret of ``first`` over ``second``: geometric mean, paired over their problems."""
+    logs = np.log(np.maximum(first.final, LEAST) / np.maximum(second.final, LEAST))
+    return mean_interval(logs).exponential()
+
+
+Verdict = bool | None
+"""None: not decided."""
+
+
+def together(verdicts: Sequence[Verdict]) -> Verdict:
+    """All of them: one failure fails, one open question leaves it open."""
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def judged(
+    claim: str,
+    expected: str,
+    measured: Mapping[str, float | Interval],
+    holds: Verdict | Sequence[Verdict],
+    failed: str,
+    undecided: str = "",
+) -> Claim:
+    """A claim with its verdict, and why it does not plainly hold where it does not.
+
+    Args:
+        claim: the statement.
+        expected: what the measurement must show.
+        measured: numbers; of an interval its value is shown.
+        holds: the verdict, or several that must all be true.
+        failed: why, where it does not hold.
+        undecided: why, where nothing is decided; by default the error of the means.
+    """
+    verdict = together(holds) if isinstance(holds, Sequence) else holds
+    open_because = undecided or (
+        "not decided at this size: the limit is within the error of the means"
+    )
+    why = {True: "", False: failed, None: open_because}[verdict]
+    numbers = {k: x.value if isinstance(x, Interval) else x for k, x in measured.items()}
+    return Claim(claim, expected, numbers, verdict, why)

@@ -1,0 +1,216 @@
+"""``tacit_lab.figures.reproduce``: run a figure, draw it, judge its claims, write it all down."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit._version import __version__
+from tacit.errors import InvalidInput, UnknownName
+from tacit.util.files import made_with, make_folder, write_json
+from tacit.validate import integer
+from tacit_lab.figures.evidence import Evidence, Measured, Runs
+from tacit_lab.figures.figure import Claim, Curve, Figure, Measurement, Part, Size
+from tacit_lab.papers import linear_jdp, lq_jdp, mixture, tabular_jdp, tabular_ldp
+from tacit_lab.sweep.pool import Done, run_on_threads
+from tacit_lab.sweep.run import finish
+from tacit_lab.sweep.store import Finished
+
+figures: tuple[Figure, ...] = (
+    *tabular_ldp.FIGURES,
+    *tabular_jdp.FIGURES,
+    *mixture.FIGURES,
+    *linear_jdp.FIGURES,
+    *lq_jdp.FIGURES,
+)
+
+
+def find(name: str) -> Figure:
+    """The figure of that id, or an error that suggests the nearest ones."""
+    by_id = {figure.id: figure for figure in figures}
+    if name not in by_id:
+        raise UnknownName("figure", name, by_id)
+    return by_id[name]
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far the work is: part number ``part`` (from 0) of ``parts``, and the share of it done."""
+
+    part: int
+    parts: int
+    label: str
+    share: float
+
+
+Watch = Callable[[Step], None]
+"""Told now and then how far the work is."""
+
+
+def gather(
+    parts: Sequence[Part], size: Size, folder: Path, workers: int | None, watch: Watch | None
+) -> Evidence:
+    """Finish every part in turn, or take it from the folder if it is finished.
+
+    Ctrl-C loses the part in progress, at most, and is passed on.
+    """
+    keys = [part.key for part in parts]
+    if len(set(keys)) < len(keys):
+        raise InvalidInput(f"the parts of a figure need different keys, got {', '.join(keys)}")
+    threads = integer(workers, "workers", low=1) if workers is not None else os.cpu_count() or 1
+    finished, found = Finished(folder), Evidence(size, {}, {})
+    for i, part in enumerate(parts):
+
+        def tell(share: float, i: int = i, label: str = part.label) -> None:
+            if watch is not None:
+                watch(Step(i, len(parts), label, share))
+
+        tell(0.0)
+        if isinstance(part, Curve):
+            backend = partial(run_on_threads, workers=threads, watch=tell)
+            finish(part.tasks(), finished, backend)
+            results = tuple(finished.result(task) for task in part.tasks())
+            found.curves[part.key] = Runs(part, results)
+        else:
+            finish([part], finished, _run_here)
+            kept = finished.outcome(part)
+            arrays = {name: np.array(values) for name, values in kept["arrays"].items()}
+            found.measurements[part.key] = Measured(part, arrays, kept["seconds"])
+        tell(1.0)
+    return found
+
+
+def _run_here(measurements: Sequence[Measurement]) -> Generator[Done[Measurement], None, None]:
+    """In the main thread, where Ctrl-C ends them: nobody else can stop a plain function."""
+    for measurement in measurements:
+        yield Done(measurement, measurement.run())
+
+
+OUT = "tacit-figures"
+PICTURE, CLAIMS, MANIFEST = "figure.png", "claims.json", "manifest.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """A figure that was run.
+
+    Attributes:
+        figure: which.
+        size: how much of it.
+        scale: "quick", "full", "paper" or "custom".
+        claims: what the paper says beside what was measured.
+        evidence: every curve and measurement behind them.
+        files: picture, claims and manifest.
+        seconds: wall-clock time of this call; stored parts cost none.
+        cpu_seconds: processor time of this call, over all cores.
+    """
+
+    figure: Figure
+    size: Size
+    scale: str
+    claims: tuple[Claim, ...]
+    evidence: Evidence
+    files: tuple[Path, ...]
+    seconds: float
+    cpu_seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The object ``tacit reproduce --json`` prints, and ``claims.json`` holds."""
+        return {
+            "tacit": __version__,
+            "figure": self.figure.id,
+            "title": self.figure.title,
+            "scale": self.scale,
+            "size": asdict(self.size),
+            "claims": [
+                {
+                    "claim": claim.claim,
+                    "expected": claim.expected,
+                    "measured": _finite(claim.measured),
+                    "holds": claim.holds,
+                    "why": claim.why,
+                }
+                for claim in self.claims
+            ],
+            "notes": list(self.figure.notes(self.size)),
+            "curves": [runs.to_json() for runs in self.evidence.curves.values()],
+            "files": [str(file) for file in self.files],
+            "timing": {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds},
+        }
+
+
+def _finite(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: float(x) if math.isfinite(x) else None for name, x in numbers.items()}
+
+
+def reproduce(
+    figure: str | Figure,
+    *,
+    quick: bool = False,
+    size: str | Size = "full",
+    out: str | Path = OUT,
+    workers: int | None = None,
+    watch: Watch | None = None,
+) -> Reproduction:
+    """Run a figure, draw it, and judge every claim.
+
+    Finished parts are kept under ``out/parts`` and never computed twice, so a call that was
+    interrupted goes on where it stopped, and repeating a finished one is instant.
+
+    Args:
+        figure: its id (``tacit list figures``), or a figure of your own.
+        quick: the small size, whatever ``size`` says.
+        size: "quick", "full" or "paper", or a size of your own.
+        out: folder for parts, picture, claims and manifest.
+        workers: threads; by default one per core.
+        watch: told how far the work is.
+    """
+    figure = find(figure) if isinstance(figure, str) else figure
+    size = "quick" if quick else size
+    scale, chosen = ("custom", size) if isinstance(size, Size) else (size, figure.at(size)[0])
+    folder = Path(out) / figure.id / scale
+    make_folder(folder)
+    began, cpu_began = time.perf_counter(), time.process_time()
+    evidence = gather(figure.parts(chosen), chosen, Path(out) / "parts", workers, watch)
+    figure.draw(evidence).savefig(folder / PICTURE, bbox_inches="tight")
+    done = Reproduction(
+        figure=figure,
+        size=chosen,
+        scale=scale,
+        claims=tuple(judge(evidence) for judge in figure.claims),
+        evidence=evidence,
+        files=tuple(folder / name for name in (PICTURE, CLAIMS, MANIFEST)),
+        seconds=time.perf_counter() - began,
+        cpu_seconds=time.process_time() - cpu_began,
+    )
+    write_json(folder / CLAIMS, done.to_json())
+    write_json(folder / MANIFEST, _manifest(done))
+    return done
+
+
+def _manifest(done: Reproduction) -> dict[str, Any]:
+    """How it was made: versions, machine, seeds and times."""
+    curves, measurements = done.evidence.curves.values(), done.evidence.measurements.values()
+    computing = sum(r.seconds for runs in curves for r in runs.results)
+    return {
+        "tacit": __version__,
+        "figure": done.figure.id,
+        "scale": done.scale,
+        "size": asdict(done.size),
+        "seeds": {runs.curve.key: [r.seed for r in runs.results] for runs in curves},
+        "measurements": {m.measurement.key: dict(m.measurement.parameters) for m in measurements},
+        **made_with(),
+        "timing": {
+            "seconds": done.seconds,
+            "cpu_seconds": done.cpu_seconds,
+            "seconds_of_all_parts": computing + sum(m.seconds for m in measurements),
+        },
+    }

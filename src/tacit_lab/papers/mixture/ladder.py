@@ -1,0 +1,243 @@
+"""From the published algorithm to tacit-joint on RemapWalk: which change buys what.
+
+See docs/papers/mixture_jdp.md#x3, docs/papers/mixture_jdp.md#x5 (the number of states) and
+docs/papers/mixture_jdp.md#x6 (when to release).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tacit_lab.figures import draw
+from tacit_lab.figures.draw import Axes, Picture
+from tacit_lab.figures.evidence import Evidence
+from tacit_lab.figures.figure import Claim, Curve, Figure, Named, Size
+from tacit_lab.figures.judge import judged, mean, ratio
+from tacit_lab.papers.mixture.bars import WALK, curve, rate_below
+
+USERS = 10_000
+EPSILONS = (1.0, 10.0)
+RELEASES = 22
+
+
+def _rungs(size: Size) -> list[tuple[str, str, str, dict[str, Any]]]:
+    """Key, label, agent and parameters besides epsilon of every rung."""
+    every = {"every": max(1, size.episodes // RELEASES)}
+    targeted, free = "private-linopt-vi", "tacit-joint"
+    return [
+        ("paper", "as published", targeted, {**every, "calibration": "paper"}),
+        ("tight-tree", "least noise, tree", targeted, every),
+        ("tight-root", "least noise, Toeplitz", targeted, {**every, "counter": "toeplitz"}),
+        ("free-tree", "V-free, tree", free, {"counter": "tree"}),
+        ("free-root", "V-free, Toeplitz (tacit-joint)", free, {}),
+        ("free-theory", "V-free, bonus of the theorem", free, {"bonus_scale": 1.0}),
+    ]
+
+
+def parts(size: Size) -> list[Curve]:
+    """Every rung at two levels."""
+    return [
+        curve(f"{key}@{epsilon:g}", label, WALK, size, 720, name, epsilon=epsilon, **more)
+        for epsilon in EPSILONS
+        for key, label, name, more in _rungs(size)
+    ]
+
+
+def rung(better: str, worse: str, said: str, factor: float, evidence: Evidence) -> Claim:
+    """One rung has less regret than another, by a factor."""
+    ratios = {
+        f"{better} / {worse} at {e:g}": ratio(
+            evidence.curve(f"{better}@{e:g}"), evidence.curve(f"{worse}@{e:g}")
+        )
+        for e in EPSILONS
+    }
+    return judged(
+        said,
+        f"{better} / {worse} below {factor:g} at every epsilon, paired over seeds",
+        ratios,
+        [r.below(factor) for r in ratios.values()],
+        _WHY.get(better, "it does not at this length"),
+    )
+
+
+_WHY = {
+    "tight-root": "at epsilon 1 value-targeted regression learns nothing with either counter: "
+    "while values are clipped flat its features are all alike (docs/papers/mixture_jdp.md#b1)",
+}
+
+LADDER = Figure(
+    id="mixture-jdp/ladder",
+    title="From Private-LinOpt-VI to tacit-joint step by step, on RemapWalk",
+    full=Size(episodes=USERS, instances=20, runs=1),
+    quick=Size(episodes=USERS, instances=4, runs=1),
+    full_time="21 s of processor time (measured)",
+    quick_time="4 s of processor time, already compiled (measured)",
+    parts=parts,
+    draw=lambda evidence: draw.regrets(
+        "from Private-LinOpt-VI to tacit-joint, RemapWalk",
+        {f"epsilon {e:g} asked for": evidence.ending(f"@{e:g}") for e in EPSILONS},
+    ),
+    claims=tuple(
+        partial(rung, *step)
+        for step in (
+            ("tight-root", "tight-tree", "a better counter alone lowers regret", 1.0),
+            ("free-tree", "tight-tree", "sums that do not depend on V are the largest gain", 0.5),
+            ("free-root", "free-tree", "on these, the better counter lowers regret", 1.0),
+            ("free-root", "free-theory", "a bonus of a tenth lowers regret", 1.0),
+            ("free-root", "paper", "all together: a tenth of the published regret", 0.1),
+        )
+    )
+    + (
+        partial(
+            rate_below,
+            "free-theory@1",
+            0.7,
+            USERS,
+            "at epsilon 1 V-free sums learn also with the theorem's bonus",
+            why="learning starts late: the widths of the theorem are loose at this length",
+        ),
+    ),
+    notes=lambda size: (
+        "Our own benchmark (docs/papers/mixture_jdp.md#x3): no experiment in the paper.",
+        f"Value-targeted learners release {RELEASES} times, evenly; V-free ones on their own "
+        "geometric schedule.",
+    ),
+)
+
+
+def states_parts(size: Size) -> list[Curve]:
+    """tacit-joint on two walks that differ in the number of states only."""
+    walks = {states: Named("remap-walk", {"states": states}) for states in (10, 100)}
+    return [
+        curve(f"{n}@{e:g}", f"tacit-joint, S = {n}", walk, size, 720, "tacit-joint", epsilon=e)
+        for e in EPSILONS
+        for n, walk in walks.items()
+    ]
+
+
+def states_do_not_matter(epsilon: float, evidence: Evidence) -> Claim:
+    """Equal regret, give or take a quarter."""
+    found = ratio(evidence.curve(f"100@{epsilon:g}"), evidence.curve(f"10@{epsilon:g}"))
+    return judged(
+        f"epsilon {epsilon:g}: regret does not depend on the number of states",
+        "S = 100 over S = 10, with its 95% interval, between 0.8 and 1.25",
+        {"ratio": found, "low": found.low, "high": found.high},
+        found.within(0.8, 1.25),
+        "the states do matter",
+    )
+
+
+STATES = Figure(
+    id="mixture-jdp/states",
+    title="tacit-joint on RemapWalk with ten and with a hundred states",
+    full=Size(episodes=USERS, instances=20, runs=1),
+    quick=Size(episodes=USERS, instances=6, runs=1),
+    full_time="68 s of processor time, estimated from half of its runs",
+    quick_time="22 s of processor time, estimated from half of its runs",
+    parts=states_parts,
+    draw=lambda evidence: draw.rates(
+        "RemapWalk with ten and a hundred states", "tacit-joint", evidence
+    ),
+    claims=tuple(partial(states_do_not_matter, epsilon) for epsilon in EPSILONS),
+    notes=lambda size: (
+        "Our own benchmark (docs/papers/mixture_jdp.md#x5): no experiment in the paper.",
+    ),
+)
+
+GROWTHS = (1.02, 1.1, 1.25, 1.5, 2.0, 4.0)
+FIRSTS = (10, 100, 1_000)
+LEVELS = (0.1, 1.0, 10.0)
+
+
+def schedule_parts(size: Size) -> list[Curve]:
+    """Growth at epsilon 1, the first batch at three levels."""
+
+    def at(key: str, **parameters: float) -> Curve:
+        label = f"tacit-joint, {key.partition('@')[0]}"
+        return curve(key, label, WALK, size, 730, "tacit-joint", **parameters)
+
+    return [
+        *(at(f"growth {growth:g}", epsilon=1.0, growth=growth) for growth in GROWTHS),
+        *(
+            at(f"first {first}@{epsilon:g}", epsilon=epsilon, first=first)
+            for epsilon in LEVELS
+            for first in FIRSTS
+        ),
+    ]
+
+
+def schedule_picture(evidence: Evidence) -> Picture:
+    """Final regret per episode with two standard errors."""
+    drawing, (left, right) = draw.canvas(2, "tacit-joint on RemapWalk: when to release")
+    left.set_title("growth of the schedule, epsilon 1", fontsize="medium")
+    _points(left, evidence, [f"growth {g:g}" for g in GROWTHS], GROWTHS, "joint epsilon 1")
+    right.set_title("users before the first release", fontsize="medium")
+    for epsilon in LEVELS:
+        keys = [f"first {first}@{epsilon:g}" for first in FIRSTS]
+        _points(right, evidence, keys, FIRSTS, f"joint epsilon {epsilon:g}")
+    right.set_yscale("log")
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_ylabel("regret per episode")
+        axes.grid(alpha=0.3)
+        draw.legend_below(axes)
+    return drawing
+
+
+def _points(
+    axes: Axes, evidence: Evidence, keys: Sequence[str], xs: Sequence[float], label: str
+) -> None:
+    found = [mean(evidence.curve(key).runs[:, -1] / evidence.size.episodes) for key in keys]
+    values = np.array([one.value for one in found])
+    errors = np.array([one.high - one.value for one in found])
+    axes.errorbar(xs, values, yerr=errors, marker="o", capsize=3, label=label)
+
+
+def moderate_growth(evidence: Evidence) -> Claim:
+    """Neither at every user nor too rarely."""
+    finals = {g: evidence.curve(f"growth {g:g}") for g in GROWTHS}
+    return judged(
+        "releases at moderately growing distances are best",
+        "regret at growth 1.25 below that at 1.02 and at 4, paired over seeds",
+        {f"regret at {g:g}": float(runs.final.mean()) for g, runs in finals.items()},
+        [ratio(finals[1.25], finals[g]).below(1.0) for g in (GROWTHS[0], GROWTHS[-1])],
+        "many releases cost next to nothing through the Toeplitz counter and with widths that "
+        "know the noise, so frequent plans do not lose",
+    )
+
+
+def patience(evidence: Evidence) -> Claim:
+    """The smaller epsilon, the longer the best first batch."""
+    runs = {(f, e): evidence.curve(f"first {f}@{e:g}") for e in LEVELS for f in FIRSTS}
+    best = {e: min(FIRSTS, key=lambda f: float(runs[f, e].final.mean())) for e in LEVELS}
+    return judged(
+        "the smaller epsilon, the longer should be the first batch",
+        "a first batch of 1000 loses to 10 at epsilon 10 and wins at 0.1",
+        {f"best first batch at {e:g}": float(f) for e, f in best.items()},
+        [
+            ratio(runs[10, 10.0], runs[1000, 10.0]).below(1.0),
+            ratio(runs[1000, 0.1], runs[10, 0.1]).below(1.0),
+        ],
+        "at epsilon 0.1 an early plan does not hurt: where noise drowns everything it is one "
+        "more draw of ties",
+    )
+
+
+SCHEDULE = Figure(
+    id="mixture-jdp/schedule",
+    title="tacit-joint on RemapWalk with other release schedules",
+    full=Size(episodes=10_000, instances=20, runs=1),
+    quick=Size(episodes=10_000, instances=5, runs=1),
+    full_time="42 s of processor time (measured)",
+    quick_time="14 s of processor time, already compiled (measured)",
+    parts=schedule_parts,
+    draw=schedule_picture,
+    claims=(moderate_growth, patience),
+    notes=lambda size: (
+        "Our own benchmark (docs/papers/mixture_jdp.md#x6): no experiment in the paper.",
+    ),
+)

@@ -1,0 +1,153 @@
+"""One self-contained page about a policy that was learned from a log; made of the release alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tacit._version import __version__
+from tacit.logs.offline import NOT_FOR_OTHERS, OfflineResult
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
+from tacit.util.intervals import Interval
+from tacit_lab.report.page import asset, templates
+from tacit_lab.report.sections import number
+
+MOST_STATES = 200
+"""States of the policy's table that are shown."""
+
+TITLES = {
+    "policy": "the policy",
+    "behaviour": "what was done before",
+    "difference": "the policy above what was done before",
+}
+
+RULES = (
+    "Of rows with the same person, episode and step the first counts.",
+    "Rows with too many or too few cells, without a person or a readable step, with an undeclared "
+    "state, before the first step, after the horizon or after the end of an episode are left out.",
+    "Where steps are ordered or dated, rows that follow one another are taken for steps that do, "
+    "also those with an undeclared state: a step that has no row at all is not noticed.",
+    "A value that was not declared goes to the cell called other, where there is one.",
+    "Rewards are cut to their declared range; a row without one teaches nothing, unless it is "
+    "declared what that counts as.",
+    "A step after which no row follows, and which does not end the episode, teaches its reward and "
+    "no next state: it is taken to have led where the others did that went on.",
+)
+
+COUNTED = {
+    False: "Of one person every pair of state and action is counted once, over all episodes, up to "
+    "a fixed number of pairs.",
+    True: "Of one episode every pair of state and action is counted once, up to a fixed number of "
+    "pairs. Where this page speaks of people it means episodes: nobody knows whose they are.",
+}
+"""The last of the rules, by whether every episode is taken for a person of its own."""
+
+
+def write_page(result: OfflineResult, path: str | Path) -> Path:
+    """Write the page."""
+    target = Path(path)
+    part = target.with_name(target.name + ".part")
+    part.write_text(render_page(result), encoding="utf-8")
+    part.replace(target)
+    return target
+
+
+def render_page(result: OfflineResult) -> str:
+    """The page as text."""
+    guarantee, data = result.guarantee, result.mapped.to_json()
+    known = {name: found for name, found in result.values.items() if found is not None}
+    levels = {name: found for name, found in known.items() if name != "difference"}
+    page = (
+        templates()
+        .get_template("log.html")
+        .render(
+            name=result.mapped.name,
+            agent=result.policy.about["agent"],
+            version=__version__,
+            people=f"{result.policy.users:,} {'episodes' if _by_episode(result) else 'people'}",
+            facts=[[key.replace("_", " "), _shown(value)] for key, value in data.items()],
+            headlines=_headlines(result),
+            bars=_bars(levels),
+            values=[
+                [TITLES[name], known.get(name, "not told by this release")]
+                for name in result.values
+            ],
+            whole=f"{100 * result.whole.value:.1f}%",
+            rules=(*RULES, COUNTED[_by_episode(result)]),
+            policy=_policy(result),
+            more=max(0, data["states"] - MOST_STATES),
+            brief=guarantee.brief(),
+            lines=guarantee.statement().split("\n"),
+            json=json.dumps(guarantee.to_json(), indent=2, ensure_ascii=False),
+            css=asset("page.css"),
+        )
+    )
+    return str(page)
+
+
+def _by_episode(result: OfflineResult) -> bool:
+    """Whether nobody knows whose the episodes are, so that each is one of its own."""
+    return result.guarantee.unit == "participation"
+
+
+def _headlines(result: OfflineResult) -> list[str]:
+    """What a reader in a hurry should know."""
+    gain, whose = result.values["difference"], "for each person over all their episodes"
+    if _by_episode(result):
+        whose = "for each episode alone: nothing is promised about a person with several"
+    said = [f"Privacy: {result.guarantee.brief()}, {whose}."]
+    if gain is None:
+        said.append(result.withheld)
+    elif gain.low > 0.0:
+        said.append(
+            "The policy is better than what was done before: the 95% interval of the difference is "
+            "above 0."
+        )
+    elif gain.high < 0.0:
+        said.append("The policy is worse than what was done before: do not use it.")
+    else:
+        said.append("It is not shown that the policy is better than what was done before.")
+    said += result.assumes
+    if result.guarantee.simulated:
+        said.append(NOT_FOR_OTHERS)
+    return said
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list) and isinstance(value[0], str):
+        return "; ".join(value)
+    if isinstance(value, list):
+        return " to ".join(number(float(x)) for x in value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _bars(values: dict[str, Interval]) -> list[dict[str, float | str]]:
+    """Intervals as places on an axis from the least to the largest end, in hundredths."""
+    if not values:
+        return []
+    low = min(found.low for found in values.values())
+    high = max(found.high for found in values.values())
+    room = max(high - low, 1e-9) * 1.1
+    at = [(x - low) / room * 90 + 5 for found in values.values() for x in vars(found).values()]
+    return [
+        {"name": name, "middle": at[3 * i], "low": at[3 * i + 1], "high": at[3 * i + 2]}
+        for i, name in enumerate(values)
+    ]
+
+
+def _policy(result: OfflineResult) -> list[list[str]]:
+    """What to do in each state at the first step, and how often that changes later."""
+    policy, names = result.policy.policy, result.policy.names
+    rows = []
+    for s, name in enumerate(names["states"][:MOST_STATES]):
+        if isinstance(policy, TabularPolicy):
+            said = names["actions"][policy.actions[0, s]]
+            changes = int((policy.actions[1:, s] != policy.actions[:-1, s]).sum())
+        else:
+            assert isinstance(policy, StochasticPolicy)
+            first = policy.probabilities[:, s]
+            said = names["actions"][first[0].argmax()] + (" mostly" if first[0].max() < 1 else "")
+            changes = int((first[1:] != first[:-1]).any(axis=1).sum())
+        rows.append([name, said, str(changes)])
+    return rows

@@ -1,0 +1,206 @@
+"""``tacit report``: one self-contained HTML file from a folder of results."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from tacit._version import __version__
+from tacit.errors import InvalidInput
+from tacit.privacy.sentences import NOBODY, over
+from tacit.util.files import make_folder
+from tacit_lab.report.analysis import grouped, prices, winnings
+from tacit_lab.report.results import Arm, Study, read_study
+from tacit_lab.report.sections import by_length, number, section, with_range
+
+
+def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
+    """Write the report on a folder that ``tacit sweep`` or ``tacit run --out`` made.
+
+    Args:
+        folder: the results; a folder whose subfolders hold runs is one study of all of them.
+        out: the file to write, by default ``report.html`` in the folder.
+    """
+    source = Path(folder)
+    target = source / "report.html" if out is None else Path(out)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInput(f"cannot write the report into {target}: it must end in .html")
+    if target.is_dir():
+        raise InvalidInput(f"cannot write the report into {target}: it is a folder")
+    study = read_study(source)
+    make_folder(target.parent)
+    part = target.with_name(target.name + ".part")
+    part.write_text(render(study), encoding="utf-8")
+    part.replace(target)
+    return target
+
+
+def render(study: Study) -> str:
+    """The page as text."""
+    problems = grouped(study.arms, lambda arm: arm.problem)
+    page = (
+        templates()
+        .get_template("page.html")
+        .render(
+            study=study,
+            version=__version__,
+            counts=_counts(study),
+            headlines=list(_headlines(study)),
+            sections=[section(i, name, arms) for i, (name, arms) in enumerate(problems.items())],
+            guarantees=_guarantees(study.arms),
+            simulated=_simulated(study.arms),
+            chosen=_chosen(study.arms),
+            failures=[[f["label"], f"{f['seed']}", f["error"]] for f in study.failures],
+            made=list(_made(study)),
+            css=asset("page.css"),
+            js=asset("page.js"),
+        )
+    )
+    return str(page)
+
+
+def templates() -> Any:
+    """The pages of this folder, with the filters they use."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(asset),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters |= {"number": number, "finite": math.isfinite}
+    return environment
+
+
+def asset(name: str) -> str:
+    """A file that goes into a page."""
+    return resources.files("tacit_lab.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _counts(study: Study) -> str:
+    runs = sum(len(arm.pairs) for arm in study.arms)
+    problems = len({arm.problem for arm in study.arms})
+    learners = len({arm.learner for arm in study.arms})
+    failed = f", {len(study.failures)} failed tasks" if study.failures else ""
+    return (
+        f"{_many(learners, 'learner')} on {_many(problems, 'problem')}, "
+        f"{_many(len(study.arms), 'configuration')}, {_many(runs, 'run')}{failed}"
+    )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _headlines(study: Study) -> Iterator[str]:
+    """What a reader in a hurry should know, problem by problem at the largest K."""
+    for problem, arms in grouped(study.arms, lambda arm: arm.problem).items():
+        users, same = next(iter(by_length(arms).items()))
+        learners = [arm for arm in same if not arm.reference]
+        if not learners:
+            continue
+        lost = arms[0].gap * users
+        best = min(learners, key=lambda arm: float(arm.final.mean()))
+        share = f", {best.final.mean() / lost:.2%} of the {best.baseline}'s" if lost > 0 else ""
+        yield (
+            f"{problem}, K = {users:,}: least regret by {best.label} "
+            f"({number(float(best.final.mean()))}{share})."
+        )
+        known = [(row.arm.level, row.ratio, row) for row in prices(same) if row.ratio is not None]
+        for epsilon in sorted({level for level, _, _ in known}):
+            at = [(ratio, row) for level, ratio, row in known if level == epsilon]
+            ratio, row = min(at, key=lambda pair: pair[0].value)
+            least = f", the least of {len(at)} learners" if len(at) > 1 else ""
+            yield (
+                f"Privacy at ε = {epsilon:g}{over(row.arm.result.guarantee)} costs "
+                f"{with_range(ratio)} times the regret of {row.against.label}, with "
+                f"{row.arm.learner}{least}."
+            )
+        found = winnings(arms)
+        beaten = sum(row.answer.verdict == "beats" for row in found)
+        if found:
+            yield (
+                f"{beaten} of {_many(len(found), 'learner')} beat the {arms[0].baseline} within "
+                f"K = {users:,}, each with 95% confidence."
+            )
+        weak = [arm.label for arm in learners if arm.result.warning]
+        if weak:
+            yield (
+                f"By the last tenth of the users, not better than the {arms[0].baseline}, or not "
+                f"shown to be, or not in every run: {'; '.join(weak)}."
+            )
+    if study.failures:
+        yield f"{_many(len(study.failures), 'task')} failed; see below."
+
+
+def _guarantees(arms: Sequence[Arm]) -> list[dict[str, Any]]:
+    found = []
+    for same in grouped(arms, lambda arm: arm.result.guarantee.digest()).values():
+        guarantee = same[0].result.guarantee
+        who = list(dict.fromkeys(f"{arm.label} on {arm.result.problem['name']}" for arm in same))
+        lengths = sorted({arm.users for arm in same})
+        shown = "; ".join(who[:6]) + (f" and {len(who) - 6} more" if len(who) > 6 else "")
+        found.append(
+            {
+                "brief": guarantee.brief(),
+                "who": f"{shown}, K = {', '.join(f'{k:,}' for k in lengths)}",
+                "lines": guarantee.statement().split("\n"),
+                "json": json.dumps(guarantee.to_json(), indent=2, ensure_ascii=False),
+            }
+        )
+    return found
+
+
+def _simulated(arms: Sequence[Arm]) -> str:
+    if all(arm.result.guarantee.simulated for arm in arms):
+        return f"Everything here was simulated: {NOBODY}."
+    return "Statements that were made in simulation say so."
+
+
+def _chosen(arms: Sequence[Arm]) -> list[list[Any]]:
+    rows = []
+    for arm in arms:
+        if arm.chosen is None:
+            continue
+        tried = ", ".join(f"{c['value']}: {number(c['mean'])}" for c in arm.chosen["candidates"])
+        rows.append(
+            [
+                f"{arm.label}, K = {arm.users:,}, {arm.result.problem['name']}",
+                arm.chosen["parameter"],
+                f"{arm.chosen['value']}",
+                f"{arm.chosen['default']}",
+                tried,
+                f"{arm.chosen['brief']}; {arm.chosen['deviation']}",
+            ]
+        )
+    return rows
+
+
+def _made(study: Study) -> Iterator[list[str]]:
+    yield ["tacit that ran it", ", ".join(study.versions)]
+    yield ["tacit that wrote this", __version__]
+    seeds = sorted({pair for arm in study.arms for pair in arm.pairs})
+    yield ["seeds (root, run)", _ranges(seeds)]
+    for made in study.made_with:
+        for kind, values in made.items():
+            said = ", ".join(f"{name} {value}" for name, value in values.items())
+            yield [kind, said]
+    seconds = sum(arm.result.seconds for arm in study.arms)
+    yield ["time of all runs", f"{number(seconds)} s"]
+
+
+def _ranges(pairs: Sequence[tuple[int, int]]) -> str:
+    """Seeds in few words: runs of consecutive ones are joined."""
+    roots = sorted({root for root, _ in pairs})
+    runs = sorted({run for _, run in pairs})
+    joined = []
+    for values in (roots, runs):
+        consecutive = values == list(range(values[0], values[-1] + 1)) and len(values) > 1
+        said = f"{values[0]} to {values[-1]}" if consecutive else ", ".join(map(str, values))
+        joined.append(said)
+    return f"root {joined[0]}; run {joined[1]}"

@@ -1,0 +1,283 @@
+"""``tacit fleet``: simulated devices against a running service, scored against the truth."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit._version import __version__
+from tacit.cli.display import bar, speaker
+from tacit.cli.options import DeploymentFile, Json, Seed, count
+from tacit.errors import InvalidInput
+from tacit.util.durations import DAY
+
+if TYPE_CHECKING:
+    from tacit_service.rehearsal.fleet import Fleet, Watch
+    from tacit_service.rehearsal.people import Population, Searchers
+
+    People = Population | Searchers
+
+
+def fleet(
+    deployment: DeploymentFile,
+    users: Annotated[
+        int, count("Stop at so many reports, all told; with --returns: so many people.")
+    ] = 1000,
+    workers: Annotated[int, count("People on their way at the same time.")] = 8,
+    address: Annotated[
+        str | None, typer.Option(metavar="URL", help="Of the service, instead of the file's.")
+    ] = None,
+    tokens: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Tokens, one per line.")
+    ] = None,
+    virtual: Annotated[
+        bool,
+        typer.Option(
+            "--virtual",
+            help="No service: people come at the file's pace, in virtual time, in this process.",
+        ),
+    ] = False,
+    returns: Annotated[
+        int | None,
+        count("With --virtual: how often everybody wants to take part, on average."),
+    ] = None,
+    attendance: Annotated[
+        str,
+        typer.Option(
+            metavar="LAW",
+            help="When they do: rounds, anytime, bursts or few-often.",
+            show_default=True,
+        ),
+    ] = "rounds",
+    decoys: Annotated[
+        bool,
+        typer.Option("--decoys", help="With --returns: who does not report sends a decoy."),
+    ] = False,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Send simulated devices to a running service, and score its policies against the truth.
+
+    Stopped and started again, it goes on with the people who were not counted yet. To a running
+    service they come as fast as it takes them: its clock is real. With --virtual a collector of its
+    own, with a database that is deleted at the end, lives through the weeks that the file states.
+    With --returns the same people come back, each with one token and one device.
+
+    Example: tacit fleet coach.toml --users 1e4 --tokens tokens.txt
+    """
+    from tacit.client.transport import Api
+    from tacit.validate import integer
+    from tacit_service.config.deployment import Deployment
+    from tacit_service.rehearsal.fleet import Fleet
+    from tacit_service.rehearsal.people import fleet_population
+
+    d = Deployment.load(deployment)
+    integer(users, "--users", low=1)
+    people = fleet_population(d.settings.fleet, d.folder, d.task)
+    own_tokens = d.settings.population.tokens == "per-device"
+    if virtual:
+        from tacit_service.rehearsal.in_process import rehearsal
+        from tacit_service.rehearsal.returning_fleet import Returns
+
+        if address is not None or tokens is not None:
+            raise InvalidInput("--virtual needs no service: leave --address and --tokens out")
+        often = None
+        if returns is not None:
+            often = Returns(integer(returns, "--returns", low=1), attendance, decoys)
+        with rehearsal(d, people, users, integer(seed, "--seed", low=0), often) as cohort:
+            _run(cohort, people, users, deployment, as_json=as_json)
+        return
+    if returns is not None:
+        raise InvalidInput("--returns needs --virtual: days of a running service are real")
+    address = address or f"http://{d.settings.server.host}:{d.settings.server.port}"
+    sent = Fleet(
+        partial(Api, address, keep=60.0),
+        people,
+        tokens=_tokens(tokens, deployment, own_tokens),
+        own_tokens=own_tokens,
+        workers=integer(workers, "--workers", low=1, high=256),
+        seed=integer(seed, "--seed", low=0),
+    )
+    try:
+        if sent.terms.task_id != d.begun_as(sent.terms.task_id).task_id:
+            raise InvalidInput(
+                f"{address} serves {sent.terms.name!r} on other terms than {deployment}; restart "
+                "one of them"
+            )
+        _run(sent, people, users, deployment, as_json=as_json)
+    finally:
+        sent.close()
+
+
+def _run(fleet: Fleet, people: People, users: int, path: Path, *, as_json: bool) -> None:
+    """Send them, and say what came of it."""
+    began, interrupted = time.monotonic(), False
+    with _bar(fleet, users, quiet=as_json) as watch:
+        try:
+            fleet.run(users, watch)
+        except KeyboardInterrupt:
+            interrupted = True
+    said = _result(fleet, people, users, time.monotonic() - began, interrupted)
+    if as_json:
+        print(json.dumps(said))
+    else:
+        _say(said, path)
+
+
+def _tokens(file: Path | None, path: Path, per_device: bool) -> list[str]:
+    if file is None:
+        kind = "--count N" if per_device else ""
+        raise InvalidInput(
+            f"the devices need tokens: `tacit tokens {path} issue {kind}".rstrip()
+            + " --out tokens.txt`, then --tokens tokens.txt"
+        )
+    try:
+        tokens = file.read_text(encoding="ascii").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file} cannot be read: {error}") from None
+    if not tokens or (not per_device and len(tokens) != 1):
+        wanted = "one token per line" if per_device else "the one shared token"
+        raise InvalidInput(f"{file} holds {len(tokens)} tokens, but it must hold {wanted}")
+    return tokens
+
+
+@contextmanager
+def _bar(fleet: Fleet, users: int, *, quiet: bool) -> Iterator[Watch]:
+    """Reports counted, and the time that is left."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn(fleet.terms.name),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("reports counted"),
+        TimeRemainingColumn(),
+    )
+    with bar(*columns, quiet=quiet) as drawn:
+        line = drawn.add_task("", total=min(users, fleet.terms.task.users))
+        drawn.update(line, completed=fleet.before)
+        yield lambda counted: drawn.update(line, completed=counted)
+
+
+def _result(
+    fleet: Fleet, people: People, users: int, seconds: float, interrupted: bool
+) -> dict[str, Any]:
+    """The end of it, as JSON says it."""
+    numbers = fleet.settle()
+    curve = fleet.score(numbers["versions"])
+    references = {name: people.earned(p, fleet.terms) for name, p in people.references.items()}
+    tenths = _tenths(curve, numbers["progress"]["accepted"])
+    sent = sum(fleet.tally.outcomes.values())
+    return {
+        "tacit": __version__,
+        "task_id": fleet.terms.task_id,
+        "model": fleet.terms.model,
+        "users": {
+            "asked": users,
+            "before": fleet.before,
+            "counted": numbers["progress"]["accepted"],
+            "population": numbers["progress"]["population"],
+        },
+        "outcomes": dict(fleet.tally.outcomes),
+        **_visits(fleet, users),
+        "interrupted": interrupted,
+        "version": curve[-1]["version"],
+        "value": {
+            "newest": curve[-1]["value"],
+            **references,
+            **people.limits(fleet.terms),
+        },
+        "measured": people.measured,
+        "tenths": tenths,
+        "beats": {name: _since(tenths, value) for name, value in references.items()},
+        "curve": [{k: row[k] for k in ("version", "users", "value")} for row in curve],
+        "timing": {
+            "seconds": seconds,
+            "users_per_second": sent / max(seconds, 1e-9),
+            "virtual_days": fleet.passed / DAY,
+        },
+    }
+
+
+def _visits(fleet: Fleet, people: int) -> dict[str, Any]:
+    """Of people who come back: how often they took part, and how often that was reported."""
+    from tacit_service.rehearsal.returning_fleet import Regulars
+
+    if not isinstance(fleet, Regulars):
+        return {}
+    visits = fleet.visits
+    return {
+        "visits": {
+            "people": people,
+            "law": fleet.returns.law,
+            "participations": visits.begun,
+            "reported": visits.begun - visits.free,
+            "free_rides": visits.free,
+            "decoys": fleet.tally.outcomes["decoy"],
+            "refused_by_rule": visits.refused,
+        }
+    }
+
+
+def _tenths(curve: list[dict[str, Any]], users: int) -> list[dict[str, float]]:
+    """What every tenth of the users could expect on average: one policy explores, many show it."""
+    edges = [*(row["users"] for row in curve[1:]), users]
+    tenths = []
+    for k in range(10):
+        low, high = users * k // 10, users * (k + 1) // 10
+        shares = [
+            max(0, min(end, high) - max(row["users"], low))
+            for row, end in zip(curve, edges, strict=True)
+        ]
+        total = sum(share * row["value"] for share, row in zip(shares, curve, strict=True))
+        tenths.append({"from": low, "value": total / max(1, sum(shares))})
+    return tenths
+
+
+def _since(tenths: list[dict[str, float]], value: float) -> int | None:
+    """The report from which on every tenth did better; None if the last one did not."""
+    since = None
+    for tenth in tenths:
+        if tenth["value"] <= value:
+            since = None
+        elif since is None:
+            since = int(tenth["from"])
+    return since
+
+
+def _say(said: dict[str, Any], path: Path) -> None:
+    users, values, timing = said["users"], said["value"], said["timing"]
+    say = speaker()
+    if said["interrupted"]:
+        say(f"interrupted; the same command goes on with {path}", style="bold")
+    say(
+        f"{users['counted']:,} reports counted of {users['population']:,} planned "
+        f"({users['before']:,} before), {timing['seconds']:.1f} s, "
+        f"{timing['users_per_second']:,.0f} reports/s",
+        style="bold",
+    )
+    if timing["virtual_days"]:
+        say(f"  {timing['virtual_days']:.1f} days of virtual time")
+    if "visits" in said:
+        v = said["visits"]
+        say(
+            f"  {v['people']:,} people by the law {v['law']}: {v['participations']:,} "
+            f"participations, {v['reported']:,} reported, {v['free_rides']:,} free rides, "
+            f"{v['decoys']:,} decoys; {v['refused_by_rule']:,} times the rule did not allow it"
+        )
+    say("  outcomes: " + ", ".join(f"{n:,} {o}" for o, n in said["outcomes"].items()))
+    say(f"  policy versions: 0 to {said['version']}")
+    say(f"  value of the newest policy: {values['newest']:.4f} per episode ({said['measured']})")
+    say(f"  of the policies of the last tenth: {said['tenths'][-1]['value']:.4f}")
+    for name, since in said["beats"].items():
+        when = "not beaten yet" if since is None else f"beaten on average from report {since:,} on"
+        say(f"  {name}: {values[name]:.4f}, {when}")
+    if "best" in values:
+        say(f"  best policy: {values['best']:.4f}; no policy exceeds {values['ceiling']:.4f}")

@@ -1,0 +1,1 @@
+"""The deployment file: what an operator writes, and what is made of it."""

@@ -1,0 +1,151 @@
+"""API v1 of one task: what each address takes and answers."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse, Response
+
+from tacit_service.http import models, uploads
+from tacit_service.http.auth import SCHEME, Door, documented
+from tacit_service.http.limits import UPLOADS, Upload, read_body
+from tacit_service.responses import Ticket, UploadAnswer
+
+if TYPE_CHECKING:
+    from tacit_service.collector import Collector
+    from tacit_service.http.metrics import TaskMetrics
+
+Version = Annotated[int, Path(ge=0, le=models.LARGEST_VERSION, description="Version of a policy.")]
+IfNoneMatch = Annotated[str | None, Header(description="ETag of the policy already held.")]
+
+
+def api(collector: Collector, door: Door, counters: TaskMetrics) -> tuple[APIRouter, Upload]:
+    """The routes on one collector; and the one that takes uploads, for those in a hurry."""
+    routes, writer = APIRouter(), uploads.Writer(collector)
+    deployment = collector.deployment
+    limits = deployment.settings.server
+    token = [Depends(SCHEME)]
+    role = ("unauthorized", "forbidden")
+    held: dict[int | str, dict[str, Any]] = {
+        304: {"description": "The policy is the one already held."}
+    }
+
+    @routes.get("/v1/task", response_model=models.TaskBody, responses=documented())
+    def task() -> Response:
+        """What is learned, by whom, and what is guaranteed. Public."""
+        return JSONResponse(collector.describe())
+
+    @routes.get("/v1/policy", response_model=models.PolicyBody, responses=documented() | held)
+    def newest_policy(if_none_match: IfNoneMatch = None) -> Response:
+        """The newest policy, or 304 if the client names its ETag. Public."""
+        return _conditional(collector, None, if_none_match)
+
+    @routes.get(
+        "/v1/policy/{version}",
+        response_model=models.PolicyBody,
+        responses=documented("unknown_version", "invalid") | held,
+    )
+    def policy(version: Version, if_none_match: IfNoneMatch = None) -> Response:
+        """The policy of one version. Public."""
+        return _conditional(collector, version, if_none_match)
+
+    @routes.get(
+        "/v1/taking/{version}",
+        response_model=models.TakingBody,
+        responses=documented("invalid"),
+    )
+    def taking(version: Version) -> Response:
+        """Whether a report under a version would be taken now: ask before randomizing. Public."""
+        answer = dataclasses.asdict(collector.taking(version))
+        return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+
+    @routes.post(
+        "/v1/tickets",
+        response_model=Ticket,
+        dependencies=token,
+        responses=documented(
+            *("malformed", *role, "unknown_task", "request_timeout", "paused", "too_large"),
+            *("unsupported_media_type", "invalid"),
+        ),
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": models.TICKET.json_schema()}},
+            }
+        },
+    )
+    async def ticket(request: Request) -> Response:
+        """Be counted before an episode of a search begins: a number, and the policy to act on.
+
+        Idempotent: an id has one ticket, which is answered again. Role device.
+        """
+        sender = await door.admit(request, "device")
+        asked = uploads.validated(models.TICKET, await read_body(request, limits.max_body_bytes))
+        named = asked["task_id"], asked["id"], asked["rules"]
+        given = await run_in_threadpool(collector.ticket, *named, sender)
+        return JSONResponse(dataclasses.asdict(given))
+
+    schema = models.upload_schema(
+        deployment.task_id, limits.max_batch, ticketed=deployment.ticketed
+    )
+
+    @routes.post(
+        UPLOADS,
+        response_model=UploadAnswer,
+        dependencies=token,
+        responses=documented(
+            *("malformed", *role, "unknown_task", "request_timeout", "paused", "too_large"),
+            *("too_many_reports", "unsupported_media_type", "invalid"),
+        ),
+        openapi_extra={
+            "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}
+        },
+    )
+    async def upload(request: Request) -> Response:
+        """Hand in reports: one outcome each, in the order sent.
+
+        Idempotent: a report is known by its id, so that the same upload may be sent again after any
+        failure. Role device.
+        """
+        sender = await door.admit(request, "device")
+        task_id, reports = uploads.parse(
+            await read_body(request, limits.max_body_bytes), limits.max_batch
+        )
+        answer = await writer.settle(collector.read(task_id, reports, sender))
+        counters.count_reports(outcome.outcome for outcome in answer.outcomes)
+        return Response(uploads.ANSWER.dump_json(answer), media_type="application/json")
+
+    @routes.get("/v1/guarantee", response_model=models.GuaranteeBody, responses=documented())
+    def guarantee() -> Response:
+        """The guarantee, computed from the noise that is added. Public."""
+        return JSONResponse(collector.guarantee())
+
+    @routes.get(
+        "/v1/ledger",
+        response_model=models.LedgerBody,
+        dependencies=token,
+        responses=documented(*role),
+    )
+    async def ledger(request: Request) -> Response:
+        """Every charge, and whether the chain of them is whole. Role operator."""
+        await door.admit(request)
+        return JSONResponse(await run_in_threadpool(collector.ledger))
+
+    return routes, upload
+
+
+def _conditional(collector: Collector, version: int | None, held: str | None) -> Response:
+    policy = collector.policy(version)
+    headers = {"ETag": policy.etag, "Cache-Control": "no-cache"}
+    if held is not None and _matches(held, policy.etag):
+        return Response(status_code=304, headers=headers)
+    return Response(policy.body, media_type="application/json", headers=headers)
+
+
+def _matches(held: str, etag: str) -> bool:
+    """RFC 9110 13.1.2: any of a list of tags, compared weakly, or a star."""
+    tags = {tag.strip().removeprefix("W/") for tag in held.split(",")}
+    return "*" in tags or etag.removeprefix("W/") in tags

@@ -1,0 +1,1 @@
+"""What the two models of privacy do with a report."""

@@ -1,0 +1,1 @@
+"""Rehearsals: fleets of simulated people against a running service."""

@@ -1,0 +1,125 @@
+"""``tacit fleet FILE --virtual``: a whole deployment in this process, on a clock that jumps."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tacit.client.transport import Api
+from tacit.errors import InvalidInput
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.dashboard.facts import FactReader
+from tacit_service.dashboard.view import build
+from tacit_service.planning.loop import PlannerLoop
+from tacit_service.rehearsal.people import Population, Searchers
+from tacit_service.rehearsal.returning_fleet import Regulars, Returns
+from tacit_service.rehearsal.virtual_fleet import EPOCH, Cohort, VirtualClock
+from tacit_service.responses import IncomingReport
+
+
+class Inside(Api):
+    """A collector in the same process; what is said is what a network would carry."""
+
+    def __init__(self, collector: Collector) -> None:
+        super().__init__("https://inside.invalid", client=httpx.Client())
+        self._collector = collector
+        self._facts = FactReader(collector)
+
+    def task(self) -> Any:
+        """As JSON makes it."""
+        return json.loads(json.dumps(self._collector.describe()))
+
+    def policy(self, version: int | None = None) -> Any:
+        """The newest, or that one."""
+        return json.loads(self._collector.policy(version).body)
+
+    def taking(self, version: int) -> Any:
+        """Whether a report would be taken now."""
+        return dataclasses.asdict(self._collector.taking(version))
+
+    def ticket(self, task_id: str, report_id: str, rules: str | None, token: str | None) -> Any:
+        """Be counted."""
+        sender = None if token is None else self._collector.tokens.authenticate(token)
+        return dataclasses.asdict(self._collector.ticket(task_id, report_id, rules, sender))
+
+    def dashboard(self) -> Any:
+        """Public numbers."""
+        return build(self._facts.read(None)).to_json()
+
+    def upload(self, body: bytes, token: str | None) -> Any:
+        """Decide about reports."""
+        given = json.loads(body)
+        reports = [IncomingReport(**report) for report in given["reports"]]
+        sender = None if token is None else self._collector.tokens.authenticate(token)
+        return dataclasses.asdict(self._collector.upload(given.get("task_id"), reports, sender))
+
+
+@contextmanager
+def rehearsal(
+    deployment: Deployment,
+    people: Population | Searchers,
+    users: int,
+    seed: int,
+    returns: Returns | None = None,
+) -> Iterator[Cohort]:
+    """A cohort against a collector of its own: a new database, which is deleted at the end.
+
+    ``users`` come once, at the file's pace, or so many people come back by a law.
+    """
+    _check(deployment, returns)
+    pace, own = deployment.settings.population.pace, deployment.unit == "user"
+    clock = VirtualClock(deployment.settings.window.opens or EPOCH)
+    with tempfile.TemporaryDirectory(prefix="tacit-virtual-") as folder:
+        place = Path(folder)
+        there = dataclasses.replace(
+            deployment,
+            database=f"sqlite:///{place / 'virtual.db'}",
+            key_file=place / "virtual.key",
+            witness=place / "virtual.witness",
+        )
+        with Collector.open(there, clock=clock) as collector:
+            planner = PlannerLoop(collector)
+
+            def plan() -> None:
+                while planner.step():
+                    pass
+
+            given: dict[str, Any] = {
+                "connect": lambda: Inside(collector),
+                "people": people,
+                "tokens": collector.tokens.issue("device", users if own else 1, "virtual"),
+                "own_tokens": own,
+                "seed": seed,
+                "clock": clock,
+                "plan": plan,
+            }
+            if returns is None:
+                cohort = Cohort(pace=pace or 0.0, **given)
+            else:
+                cohort = Regulars(returns=returns, **given)
+            try:
+                yield cohort
+            finally:
+                cohort.close()
+
+
+def _check(deployment: Deployment, returns: Returns | None) -> None:
+    """Refuse people whom the file does not provide for."""
+    if returns is None and deployment.settings.population.pace is None:
+        raise InvalidInput(
+            'people need a pace to come at: write for example pace = "150/day" in [population]'
+        )
+    once = deployment.task.rule is None and deployment.task.participations == 1
+    if returns is not None and (once or deployment.unit != "user"):
+        raise InvalidInput(
+            "people who come back need a token of their own and a rule: write for example "
+            'participations = "any" and tokens = "per-device" in [population]'
+        )

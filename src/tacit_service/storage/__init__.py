@@ -1,0 +1,1 @@
+"""What a deployment keeps: database, ledger, vault, witness, and copies of them."""
