@@ -38,13 +38,13 @@ from tacit.cli.main import main
 from tacit.errors import InvalidInput
 from tacit.forecast import bind
 from tacit.logs.simulated import simulate_log, write_log
-from tacit.service.answers import Refused
-from tacit.service.collector import Collector
-from tacit.service.deployment import Deployment
-from tacit.service.http.app import create_app
-from tacit.service.planning import LEASE_SECONDS, PlannerLoop
 from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.compiled import compiled_run
+from tacit.simulation.dispatch import compiled_run
+from tacit_service.collector import Collector
+from tacit_service.config.deployment import Deployment
+from tacit_service.http.app import create_app
+from tacit_service.planning.loop import LEASE_SECONDS, PlannerLoop
+from tacit_service.responses import Refused
 
 TESTS = Path(__file__).resolve().parents[1]
 PROJECT = TESTS.parent
@@ -52,7 +52,7 @@ EXAMPLES = {
     "health_coach": PROJECT / "examples/health_coach/coach.toml",
     "health_coach joint": PROJECT / "examples/health_coach/coach_joint.toml",
     "web_coach": PROJECT / "examples/web_coach/web.toml",
-    "service": PROJECT / "src/tacit/service/example.toml",
+    "service": PROJECT / "src/tacit_service/config/example.toml",
 }
 """Deployment files that are shipped."""
 
