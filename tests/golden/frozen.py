@@ -36,7 +36,7 @@ from logs.worlds import chain, uniform
 from service.devices import local_reports
 from tacit.cli.main import main
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import bind
 from tacit.logs.simulated import simulate_log, write_log
 from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.dispatch import compiled_run
