@@ -94,7 +94,7 @@ def test_runs_guarantees_and_audits_need_no_extra(tmp_path: Path) -> None:
         ("import tacit; tacit.simulate('random-mdp', 'psrl', 5).save('x')", "plots,tables"),
         ("import tacit.client", "client"),
         ("import tacit_service.storage.database", "service"),
-        ("import tacit_lab.sweep.grid", "tables"),
+        ("import tacit_lab.sweep.spec", "tables"),
         ("import tacit_lab.report.page", "report"),
     ],
 )

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import itertools
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from tacit.errors import InvalidInput, suggestion
+from tacit.config import anything, key, read_text, read_toml, section, unknown
+from tacit.errors import InvalidInput
 from tacit.privacy.ledger_lines import printable
 from tacit.task.pairs import allowed_flags, terminals
 from tacit.task.task import Task
@@ -30,15 +30,6 @@ PEOPLE = 10_000_000
 """People that a log may have, unless the mapping says otherwise."""
 
 Steps = Literal["numbered", "ordered", "dated"]
-
-_TABLES: dict[str, tuple[str, ...]] = {
-    "data": ("name", "people"),
-    "budget": ("epsilon", "delta"),
-    "columns": ROLES,
-    "action": ("column", "values", "bins", "size", "other"),
-    "reward": ("range", "most", "missing"),
-    "task": ("horizon", "terminal", "allowed", "steps", "first_step", "date_format"),
-}
 
 
 @dataclass(frozen=True)
@@ -63,46 +54,26 @@ class Discretizer:
     @classmethod
     def read(cls, data: Mapping[str, Any], where: str) -> Discretizer:
         """One table of the mapping."""
-        _known(data, _TABLES["action"], where)
-        column = printable(data.get("column"), f"{where}: column")
-        kinds = [kind for kind in ("values", "bins", "size") if kind in data]
+        said = section(_Column, data, where, named="{where}: {key}")
+        kinds = [kind for kind in ("values", "bins", "size") if getattr(said, kind) is not None]
         if len(kinds) != 1:
             raise InvalidInput(
                 f"{where} must say exactly one of values (a list of labels), bins (edges between "
                 f"numbers) and size (numbers from 0), got {', '.join(kinds) or 'none'}"
             )
-        edges: tuple[float, ...] = ()
-        if kinds[0] == "values":
-            names = tuple(map(_label, _listed(data["values"], f"{where}: values")))
-            if not all(name.strip() for name in names):
-                raise InvalidInput(
-                    f"{where}: a label in values is empty: a missing value goes to other"
-                )
-            folded = [name.strip().casefold() for name in names]
-            if len(set(folded)) < len(names):
-                raise InvalidInput(
-                    f"{where}: values must name each label once, and two of them differ at most in "
-                    "case or spaces; they would be two cells: spell them alike in the log"
-                )
-        elif kinds[0] == "size":
-            size = integer(data["size"], f"{where}: size", low=1, high=1_000_000)
-            names = tuple(str(i) for i in range(size))
-        else:
-            edges = tuple(number(x, f"{where}: bins") for x in _listed(data["bins"], where))
-            if list(edges) != sorted(set(edges)):
-                raise InvalidInput(f"{where}: the edges of bins must increase")
-            said = [f"{edge:g}" for edge in edges]
-            names = (
-                f"< {said[0]}",
-                *(f"{low} to {high}" for low, high in itertools.pairwise(said)),
-                f">= {said[-1]}",
-            )
+        names, edges = said.values, said.bins or ()
+        if said.size is not None:
+            names = tuple(str(i) for i in range(said.size))
+        if edges:
+            at = [f"{edge:g}" for edge in edges]
+            between = (f"{low} to {high}" for low, high in itertools.pairwise(at))
+            names = (f"< {at[0]}", *between, f">= {at[-1]}")
+        assert names is not None
         other = -1
-        if "other" in data:
-            label = _label(data["other"])
-            names = names if label in names else (*names, label)
-            other = names.index(label)
-        return cls(column, names, kinds[0], edges, other)  # type: ignore[arg-type]
+        if said.other is not None:
+            names = names if said.other in names else (*names, said.other)
+            other = names.index(said.other)
+        return cls(said.column, names, kinds[0], edges, other)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -186,156 +157,196 @@ class LogMapping:
 def read_mapping(path: str | Path) -> LogMapping:
     """Read and check a mapping file."""
     path = Path(path)
+    init = f"tacit offline LOG --task {path} --init"
+    text = read_text(path, f"there is no mapping {path}; `{init}` writes one to start from")
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InvalidInput(
-            f"there is no mapping {path}; `tacit offline LOG --task {path} --init` writes one to "
-            "start from"
-        ) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidInput(f"{path} cannot be read: {error}") from None
-    try:
-        return make_mapping(data)
+        return make_mapping(read_toml(text))
     except InvalidInput as error:
         raise InvalidInput(f"{path.name}: {error}") from None
 
 
 def make_mapping(data: Mapping[str, Any]) -> LogMapping:
     """The same from what the file says."""
-    _known(data, (*_TABLES, "state"), "the mapping")
-    for table in ("data", "columns", "task", "action"):
-        if not isinstance(data.get(table), Mapping):
-            raise InvalidInput(f"the mapping needs a table [{table}]")
-    for table, keys in _TABLES.items():
-        _known(data.get(table, {}), keys, f"[{table}]")
-    columns = {role: printable(name, role) for role, name in data["columns"].items()}
-    if "person" not in columns:
-        raise InvalidInput(
-            "[columns] must name the column person: privacy is promised to people, so every row "
-            "has to say whose it is"
-        )
-    parts = data.get("state")
-    if not isinstance(parts, Sequence) or not parts or isinstance(parts, str):
-        raise InvalidInput("the mapping needs at least one table [[state]]")
-    states = tuple(Discretizer.read(part, f"[[state]] {i + 1}") for i, part in enumerate(parts))
-    action = Discretizer.read(data["action"], "[action]")
-    about, paid = data["task"], data.get("reward", {})
-    low, high = _span(paid.get("range", [0.0, 1.0]))
-    task = _task(data["data"], about, states, action, "ends" in columns, (low, high))
-    steps = choice(about.get("steps", "numbered"), "steps", ("numbered", "ordered", "dated"))
-    ends_known = bool((np.diff(task.pairs.first) == 0).any())
-    if ends_known:
+    whole = {"budget": {}, "reward": {}, **data}
+    said = section(_File, whole, "the mapping", named="{where} {key}")
+    columns, action = _columns(said.columns), Discretizer.read(said.action, "[action]")
+    low, high = said.reward.range
+    task = _task(said, action, "ends" in columns)
+    if (np.diff(task.pairs.first) == 0).any():
         low, high = min(low, 0.0), max(high, 0.0)
-    most = paid.get("most")
     top = float(task.horizon)
-    if most is not None:
-        top = (number(most, "[reward] most") - task.horizon * low) / (high - low)
+    if said.reward.most is not None:
+        top = (said.reward.most - task.horizon * low) / (high - low)
         top = number(top, "[reward] most, rescaled", low=0.0, high=task.horizon, low_open=True)
-    budget = data.get("budget", {})
+    missing = math.nan
+    if said.reward.missing is not None:
+        missing = number(said.reward.missing, "[reward] missing", low=low, high=high)
+    if said.task.date_format and said.task.steps != "dated":
+        raise InvalidInput('[task] date_format is for steps = "dated"')
     return LogMapping(
-        name=printable(data["data"].get("name"), "[data] name"),
-        budget=(
-            number(budget.get("epsilon", 1.0), "[budget] epsilon", low=0.0, low_open=True),
-            number(budget.get("delta", 1e-5), "[budget] delta", low=0.0, high=1.0, low_open=True),
-        ),
+        name=said.data.name,
+        budget=(said.budget.epsilon, said.budget.delta),
         columns=columns,
-        states=states,
+        states=said.state,
         action=action,
         task=task,
-        steps=steps,  # type: ignore[arg-type]
-        first_step=integer(about.get("first_step", 0), "first_step"),
-        date_format=_date_format(about.get("date_format", ""), steps),
+        steps=said.task.steps,
+        first_step=said.task.first_step,
+        date_format=said.task.date_format,
         reward_range=(low, high),
-        missing_reward=_missing(paid.get("missing"), (low, high)),
+        missing_reward=missing,
         max_return=top,
     )
 
 
-def _task(
-    data: Mapping[str, Any],
-    about: Mapping[str, Any],
-    states: Sequence[Discretizer],
-    action: Discretizer,
-    ends: bool,
-    paid: tuple[float, float],
-) -> Task:
+def _task(said: _File, action: Discretizer, ends: bool) -> Task:
     """The public task of a mapping."""
-    names = tuple(" / ".join(parts) for parts in itertools.product(*(c.names for c in states)))
+    about, actions, (low, high) = said.task, action.names, said.reward.range
+    names = tuple(" / ".join(parts) for parts in itertools.product(*(c.names for c in said.state)))
     if ends:
         names = (*names, "ended")
-    labels = {"states": names, "actions": action.names}
-    over = terminals(about.get("terminal", ()), len(names), names)
+    over = terminals(about.terminal, len(names), names)
     if ends:
         over[-1] = True
-    shape = (len(names), len(action.names))
-    given = about.get("allowed")
+    given = about.allowed
     if given is not None and ends:
         given = [*given, []]
-    flags = allowed_flags(given, over, shape, action.names)
+    flags = allowed_flags(given, over, (len(names), len(actions)), actions)
     known: dict[str, Any] = {}
     if over.any():
         known["terminal"] = over
-        low, high = min(paid[0], 0.0), max(paid[1], 0.0)
+        low, high = min(low, 0.0), max(high, 0.0)
         if low < 0.0:
             known["end_reward"] = np.asarray(-low / (high - low))
     if not flags[~over].all():
         known["allowed"] = flags
     return Task(
         family="tabular",
-        horizon=integer(about.get("horizon"), "[task] horizon", low=1),
-        sizes={"states": shape[0], "actions": shape[1]},
+        horizon=about.horizon,
+        sizes={"states": len(names), "actions": len(actions)},
         homogeneous=True,
-        users=integer(data.get("people", PEOPLE), "[data] people", low=1),
+        users=said.data.people,
         known=known,
-        labels=labels,
+        labels={"states": names, "actions": actions},
     )
 
 
-def _date_format(given: Any, steps: str) -> str:
-    if given == "":
-        return ""
-    form, date = printable(given, "[task] date_format"), datetime(2001, 2, 3, 4, 5, 6)
-    try:
-        datetime.strptime(date.strftime(form), form)
-    except ValueError as error:
-        raise InvalidInput(f"[task] date_format cannot be used: {error}") from None
-    if steps != "dated":
-        raise InvalidInput('[task] date_format is for steps = "dated"')
-    return form
+def _listed(given: Any, name: str) -> list[Any]:
+    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+        raise InvalidInput(f"{name} must be a list, and not empty")
+    return list(given)
 
 
-def _span(given: Any) -> tuple[float, float]:
-    ends = [number(x, "[reward] range") for x in _listed(given, "[reward] range")]
-    if len(ends) != 2 or not 0.0 < ends[1] - ends[0] < math.inf:
-        raise InvalidInput(
-            "[reward] range must be the least and the largest reward of one step, a finite width "
-            "apart"
-        )
-    return ends[0], ends[1]
-
-
-def _label(given: Any) -> str:
+def _label(given: Any, name: str) -> str:
     """As a column of truth values has it, and as CSV files mostly do: true and false."""
     return str(given).lower() if isinstance(given, bool) else str(given)
 
 
-def _missing(given: Any, span: tuple[float, float]) -> float:
-    """What a missing reward counts as, NaN if nothing is said; what is said must be a reward."""
-    if given is None:
-        return math.nan
-    return number(given, "[reward] missing", low=span[0], high=span[1])
+def _labels(given: Any, name: str) -> tuple[str, ...]:
+    found = tuple(_label(one, name) for one in _listed(given, name))
+    if not all(label.strip() for label in found):
+        raise InvalidInput(f"{name}: a label is empty: a missing value goes to other")
+    if len({label.strip().casefold() for label in found}) < len(found):
+        raise InvalidInput(
+            f"{name} must name each label once, and two of them differ at most in case or spaces; "
+            "they would be two cells: spell them alike in the log"
+        )
+    return found
 
 
-def _listed(given: Any, where: str) -> list[Any]:
-    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
-        raise InvalidInput(f"{where} must be a list, and not empty")
-    return list(given)
+def _edges(given: Any, name: str) -> tuple[float, ...]:
+    found = [number(x, name) for x in _listed(given, name)]
+    if found != sorted(set(found)):
+        raise InvalidInput(f"{name}: the edges must increase")
+    return tuple(found)
 
 
-def _known(data: Any, keys: Sequence[str], where: str) -> None:
-    if not isinstance(data, Mapping):
-        raise InvalidInput(f"{where} must be a table of keys and values")
-    for key in data:
-        if key not in keys:
-            raise InvalidInput(f"{where} has no key {key!r}{suggestion(key, keys)}")
+def _span(given: Any, name: str) -> tuple[float, float]:
+    ends = [number(x, name) for x in _listed(given, name)]
+    if len(ends) != 2 or not 0.0 < ends[1] - ends[0] < math.inf:
+        raise InvalidInput(
+            f"{name} must be the least and the largest reward of one step, a finite width apart"
+        )
+    return ends[0], ends[1]
+
+
+def _date_format(given: Any, name: str) -> str:
+    if given == "":
+        return ""
+    form, date = printable(given, name), datetime(2001, 2, 3, 4, 5, 6)
+    try:
+        datetime.strptime(date.strftime(form), form)
+    except ValueError as error:
+        raise InvalidInput(f"{name} cannot be used: {error}") from None
+    return form
+
+
+def _states(given: Any, name: str) -> tuple[Discretizer, ...]:
+    if not isinstance(given, Sequence) or not given or isinstance(given, str):
+        raise InvalidInput("the mapping needs at least one table [[state]]")
+    return tuple(Discretizer.read(part, f"[[state]] {i + 1}") for i, part in enumerate(given))
+
+
+def _columns(given: Mapping[str, Any]) -> dict[str, str]:
+    for wrong in unknown(given, ROLES, "[columns]"):
+        raise InvalidInput(wrong)
+    if "person" not in given:
+        raise InvalidInput(
+            "[columns] must name the column person: privacy is promised to people, so every row "
+            "has to say whose it is"
+        )
+    return {role: printable(name, f"[columns] {role}") for role, name in given.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Column:
+    column: str = key(printable)
+    values: tuple[str, ...] | None = key(_labels, default=None)
+    bins: tuple[float, ...] | None = key(_edges, default=None)
+    size: int | None = key(integer, default=None, low=1, high=1_000_000)
+    other: str | None = key(_label, default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Data:
+    name: str = key(printable)
+    people: int = key(integer, default=PEOPLE, low=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Budget:
+    epsilon: float = key(number, default=1.0, low=0.0, low_open=True)
+    delta: float = key(number, default=1e-5, low=0.0, high=1.0, low_open=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reward:
+    range: tuple[float, float] = key(_span, default=(0.0, 1.0))
+    most: float | None = key(number, default=None)
+    missing: float | None = key(number, default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _About:
+    horizon: int = key(integer, low=1)
+    terminal: Any = key(anything, default=())
+    allowed: Any = key(anything, default=None)
+    steps: Steps = key(choice, default="numbered", options=get_args(Steps))
+    first_step: int = key(integer, default=0)
+    date_format: str = key(_date_format, default="")
+
+
+_TABLE = "{where} needs a table [{key}]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    data: _Data = key(_Data, missing=_TABLE)
+    budget: _Budget = key(_Budget)
+    columns: dict[str, Any] = key(dict, missing=_TABLE)
+    state: tuple[Discretizer, ...] = key(
+        _states, missing="{where} needs at least one table [[{key}]]"
+    )
+    action: dict[str, Any] = key(dict, missing=_TABLE)
+    reward: _Reward = key(_Reward)
+    task: _About = key(_About, missing=_TABLE)

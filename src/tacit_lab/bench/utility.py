@@ -24,10 +24,9 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.problems.catalogue import make_problem
 from tacit.problems.tabular import TabularMDP
 from tacit.util.intervals import Interval, mean_interval
-from tacit_lab.sweep.grid import Planned, plan
 from tacit_lab.sweep.pool import Done, run_on_processes
 from tacit_lab.sweep.run import SweepProgress, run_all
-from tacit_lab.sweep.spec import CHOOSING_SEEDS_FROM, Choose, Spec, SweepCase
+from tacit_lab.sweep.spec import CHOOSING_SEEDS_FROM, Choose, Planned, Spec, SweepCase, plan
 from tacit_lab.sweep.store import ResultStore
 from tacit_lab.sweep.task import SweepTask
 
@@ -210,10 +209,10 @@ def _planned(arena: Arena, episodes: int, seeds: Seeds, choose: Choose) -> list[
     case = SweepCase(
         problems=(arena.problem,),
         agents=tuple(_contenders()),
-        privacy={"epsilon": (EPSILON,), "delta": (DELTA,)},
+        epsilon=(EPSILON,),
+        delta=(DELTA,),
         episodes=(episodes,),
         seeds=seeds.reported,
-        reveal=(),
     )
     spec = Spec(arena.family, "", Path(), (), "log", (case,), choose)
     return [_with_default(item) for item in plan(spec)]

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from tacit.agents.catalogue import agents
-from tacit_lab.sweep.grid import Planned
-from tacit_lab.sweep.spec import Choose
+from tacit_lab.sweep.spec import Choose, Planned
 from tacit_lab.sweep.store import ResultStore
 from tacit_lab.sweep.task import SweepTask
 

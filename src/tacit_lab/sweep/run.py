@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 from tacit.errors import InvalidInput
 from tacit.util.files import make_folder
 from tacit_lab.sweep.choose import pick, tasks_of
-from tacit_lab.sweep.grid import Planned, plan
 from tacit_lab.sweep.pool import Done
-from tacit_lab.sweep.spec import Choose, Spec
+from tacit_lab.sweep.spec import Choose, Planned, Spec, plan
 from tacit_lab.sweep.store import Job, ResultStore
 from tacit_lab.sweep.tables import MANIFEST, SPEC, TASKS, Sweep, load, write
 from tacit_lab.sweep.task import SweepTask

@@ -1,22 +1,29 @@
-"""A sweep as a person writes it: a TOML file in which every list is an axis.
+"""A sweep as a person writes it: a TOML file in which every list is an axis; and what it plans.
 
 Top-level keys are crossed with each other; ``[[cases]]`` are crossed each on its own, and take what
 they do not say from the top level. ``[choose]`` names a parameter that is chosen on seeds of its
 own before anything is reported. See ``tacit sweep --init`` for an example with comments.
+
+Agents that are not private take no epsilon, delta or calibration: they appear once, not once per
+value. A purely epsilon-private agent that refuses a delta appears without one. Where people take
+part once, nothing else about how they come back makes a difference: that appears once as well.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from tacit.errors import InvalidInput, suggestion
+from tacit.agents.catalogue import PRIVACY_PARAMETERS, agents, make_agent
+from tacit.config import anything, key, keys, read_text, read_toml, section, unknown
+from tacit.errors import InvalidInput
 from tacit.experiment import MOST_EPISODES, MOST_RUNS
-from tacit.experiment_spec import Named
+from tacit.experiment_spec import ExperimentSpec, Modules, Named, returning
+from tacit.problems.catalogue import make_problem, problem_entry
+from tacit.util.registry import Registered
 from tacit.validate import integer, number
 
 CHOOSING_SEEDS_FROM = 1_000_000
@@ -25,33 +32,97 @@ CHOOSING_SEEDS_FROM = 1_000_000
 COMING = ("participations", "teaches", "period", "apart", "people", "attendance")
 """How people come back: each may be an axis; as the options of ``tacit run`` are called."""
 
-_RUN = ("problems", "agents", "epsilon", "delta", "calibration", "episodes", "seeds", "reveal")
-_CASE = (*_RUN, *COMING)
-_TOP = (*_CASE, "checkpoints", "modules", "cases", "choose")
-_CHOOSE = ("parameter", "candidates", "seeds", "agents")
+_CHOOSING = tuple(range(CHOOSING_SEEDS_FROM, CHOOSING_SEEDS_FROM + 4))
+
+_PRIVACY = ("epsilon", "delta", "calibration")
 
 
-@dataclass(frozen=True)
+def axis(value: Any, name: str) -> list[Any]:
+    """The values of an axis: the items of a list, or the value alone."""
+    if not isinstance(value, list):
+        return [value]
+    if not value:
+        raise InvalidInput(f"{name} = [], but an empty list runs nothing; leave it out")
+    return value
+
+
+def _each(value: Any, name: str, *, of: Callable[..., Any], **bounds: Any) -> tuple[Any, ...]:
+    return tuple(of(item, name, **bounds) for item in axis(value, name))
+
+
+def _named(item: Any, name: str) -> Named:
+    table = {"name": item} if isinstance(item, str) else item
+    if not isinstance(table, dict) or not isinstance(table.get("name"), str):
+        raise InvalidInput(f"{name} holds {item!r}, but it must be a name, or a table with a name")
+    parameters = {name.replace("-", "_"): v for name, v in table.items() if name != "name"}
+    return Named(table["name"], parameters)
+
+
+def _seeds(value: Any, name: str, *, start: int) -> tuple[int, ...]:
+    """A number n means n seeds from ``start``; a list means these."""
+    if isinstance(value, list):
+        seeds = [integer(seed, name, low=0, high=2**63 - 1) for seed in axis(value, name)]
+        if len(set(seeds)) < len(seeds):
+            raise InvalidInput(f"{name} lists a seed twice")
+        return tuple(seeds)
+    return tuple(range(start, start + integer(value, name, low=1, high=MOST_RUNS)))
+
+
+def _word(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} = {value!r}, but it must be a word")
+    return value
+
+
+def _words(value: Any, name: str) -> tuple[str, ...]:
+    return tuple(_word(item, name) for item in (value if isinstance(value, list) else [value]))
+
+
+def _facts(value: Any, name: str) -> tuple[str, ...]:
+    return tuple(sorted(_words(value, name)))
+
+
+def _candidates(value: Any, name: str) -> tuple[Any, ...]:
+    if len(axis(value, name)) < 2:
+        raise InvalidInput(f"{name} has one value: set the parameter itself instead")
+    return tuple(value)
+
+
+_MISSING = "{key} is missing: say what is to be run"
+
+
+@dataclass(frozen=True, kw_only=True)
 class SweepCase:
     """What is crossed with each other.
 
     Attributes:
         problems: names and parameters; a parameter that is a list is an axis.
         agents: likewise.
-        privacy: values of epsilon, delta and calibration, for agents that take them.
+        epsilon: values for agents that take them; likewise delta and calibration.
         episodes: numbers of users.
         seeds: root seeds.
         reveal: facts told to the learners.
-        coming: values of how people come back, by name.
+        participations: how often one person may take part; the rest says how they come back.
     """
 
-    problems: tuple[Named, ...]
-    agents: tuple[Named, ...]
-    privacy: Mapping[str, tuple[Any, ...]]
-    episodes: tuple[int, ...]
-    seeds: tuple[int, ...]
-    reveal: tuple[str, ...]
-    coming: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    problems: tuple[Named, ...] = key(_each, of=_named, missing=_MISSING)
+    agents: tuple[Named, ...] = key(_each, of=_named, missing=_MISSING)
+    epsilon: tuple[float, ...] = key(_each, default=(), of=number, low=0.0, low_open=True)
+    delta: tuple[float, ...] = key(_each, default=(), of=number, low=0.0, high=1.0, high_open=True)
+    calibration: tuple[str, ...] = key(_each, default=(), of=_word)
+    episodes: tuple[int, ...] = key(_each, missing=_MISSING, of=integer, low=1, high=MOST_EPISODES)
+    seeds: tuple[int, ...] = key(_seeds, default=tuple(range(4)), start=0)
+    reveal: tuple[str, ...] = key(_facts, default=())
+    participations: tuple[Any, ...] = key(_each, default=(), of=anything)
+    teaches: tuple[Any, ...] = key(_each, default=(), of=anything)
+    period: tuple[Any, ...] = key(_each, default=(), of=anything)
+    apart: tuple[Any, ...] = key(_each, default=(), of=anything)
+    people: tuple[Any, ...] = key(_each, default=(), of=anything)
+    attendance: tuple[Any, ...] = key(_each, default=(), of=anything)
+
+    def given(self, names: Iterable[str]) -> dict[str, list[Any]]:
+        """The axes of these names that the file gives."""
+        return {name: [*values] for name in names if (values := getattr(self, name))}
 
 
 @dataclass(frozen=True)
@@ -65,10 +136,10 @@ class Choose:
         agents: whose parameter; None for every agent that has it and does not fix it.
     """
 
-    parameter: str
-    candidates: tuple[Any, ...]
-    seeds: tuple[int, ...]
-    agents: tuple[str, ...] | None
+    parameter: str = key(_word, missing="{where} needs {key}")
+    candidates: tuple[Any, ...] = key(_candidates, missing="{where} needs {key}")
+    seeds: tuple[int, ...] = key(_seeds, default=_CHOOSING, start=CHOOSING_SEEDS_FROM)
+    agents: tuple[str, ...] | None = key(_words, default=None)
 
 
 @dataclass(frozen=True)
@@ -96,160 +167,206 @@ class Spec:
 
 def read(path: Path) -> Spec:
     """Read a spec from a file."""
-    try:
-        text = path.read_text()
-    except OSError as error:
-        raise InvalidInput(
-            f"cannot read {path}: {error.strerror}; tacit sweep {path} --init writes an example"
-        ) from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{path} is not a text file in UTF-8") from None
-    return parse(text, path)
+    hint = f"tacit sweep {path} --init writes an example"
+    return parse(read_text(path, f"cannot read {path}: No such file or directory; {hint}"), path)
 
 
 def parse(text: str, path: Path) -> Spec:
     """Read a spec from its text; ``path`` names it in messages."""
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"{path} is not valid TOML: {error}") from None
-    try:
-        return _spec(data, text, path)
+        return _spec(read_toml(text), text, path)
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from None
 
 
 def _spec(data: Mapping[str, Any], text: str, path: Path) -> Spec:
-    _known(data, _TOP, "the top level")
-    cases = _tables(data.get("cases", [{}]), "cases")
-    for case in cases:
-        _known(case, _CASE, "a case")
-    read = tuple(_case({**{k: data[k] for k in _CASE if k in data}, **case}) for case in cases)
-    if not read:
-        raise InvalidInput("cases = [], but an empty list runs nothing; leave it out")
-    choose = _choose(data["choose"], read) if "choose" in data else None
+    known = keys(SweepCase)
+    wrong = unknown(data, (*known, "checkpoints", "modules", "cases", "choose"), "the top level")
+    cases = data.get("cases", [{}])
+    if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
+        raise InvalidInput("cases must be a list of tables: write [[cases]] above each")
+    for case in axis(cases, "cases"):
+        wrong += unknown(case, known, "a case")
+    if wrong:
+        raise InvalidInput(wrong[0])
+    shared = {name: value for name, value in data.items() if name in known}
+    read = tuple(_case({**shared, **case}) for case in cases)
     every = data.get("checkpoints", "log")
     return Spec(
         name=path.stem,
         text=text,
         folder=path.resolve().parent,
-        modules=tuple(_words(data.get("modules", []), "modules")),
+        modules=_words(data.get("modules", []), "modules"),
         checkpoints=every if every == "log" else integer(every, "checkpoints", low=1),
         cases=read,
-        choose=choose,
+        choose=_choose(data["choose"], read) if "choose" in data else None,
     )
 
 
 def _case(data: Mapping[str, Any]) -> SweepCase:
-    for key in ("problems", "agents", "episodes"):
-        if key not in data:
-            raise InvalidInput(f"{key} is missing: say what is to be run")
-    idle = [key for key in COMING if key in data]
-    if idle and "participations" not in data and "period" not in data:
+    case = section(SweepCase, data, "a case", named="{key}")
+    idle = case.given(COMING)
+    if idle and not case.participations and not case.period:
         raise InvalidInput(
-            f"{idle[0]} is about people who come back: say how often one person may take part, as "
-            "in participations = 30, or leave it out"
+            f"{next(iter(idle))} is about people who come back: say how often one person may take "
+            "part, as in participations = 30, or leave it out"
         )
-    privacy = {
-        key: tuple(check(value, key) for value in axis(data[key], key))
-        for key, check in _PRIVACY.items()
-        if key in data
-    }
-    return SweepCase(
-        problems=_named(data["problems"], "problems"),
-        agents=_named(data["agents"], "agents"),
-        privacy=privacy,
-        episodes=tuple(
-            integer(value, "episodes", low=1, high=MOST_EPISODES)
-            for value in axis(data["episodes"], "episodes")
-        ),
-        seeds=_seeds(data.get("seeds", 4), 0, "seeds"),
-        reveal=tuple(sorted(_words(data.get("reveal", []), "reveal"))),
-        coming={key: tuple(axis(data[key], key)) for key in COMING if key in data},
-    )
+    return case
 
 
 def _choose(data: Any, cases: Iterable[SweepCase]) -> Choose:
-    if not isinstance(data, dict):
-        raise InvalidInput("choose must be a table: write [choose] and its keys below it")
-    _known(data, _CHOOSE, "[choose]")
-    for key in ("parameter", "candidates"):
-        if key not in data:
-            raise InvalidInput(f"[choose] needs {key}")
-    seeds = _seeds(data.get("seeds", 4), CHOOSING_SEEDS_FROM, "choose.seeds")
-    shared = sorted(set(seeds) & {seed for case in cases for seed in case.seeds})
+    choose = section(Choose, data, "[choose]", named="choose.{key}")
+    shared = sorted(set(choose.seeds) & {seed for case in cases for seed in case.seeds})
     if shared:
         raise InvalidInput(
             f"choose.seeds and seeds share {shared[0]}, but what is chosen on a seed must not be "
             "reported on it; take other seeds for one of them"
         )
-    candidates = axis(data["candidates"], "choose.candidates")
-    if len(candidates) < 2:
-        raise InvalidInput("choose.candidates has one value: set the parameter itself instead")
-    return Choose(
-        parameter=_word(data["parameter"], "choose.parameter"),
-        candidates=tuple(candidates),
-        seeds=seeds,
-        agents=tuple(_words(data["agents"], "choose.agents")) if "agents" in data else None,
-    )
+    return choose
 
 
-def axis(value: Any, name: str) -> list[Any]:
-    """The values of an axis: the items of a list, or the value alone."""
-    if not isinstance(value, list):
-        return [value]
-    if not value:
-        raise InvalidInput(f"{name} = [], but an empty list runs nothing; leave it out")
+@dataclass(frozen=True)
+class Planned:
+    """A configuration and the seeds it is reported on.
+
+    Attributes:
+        configuration: without the parameter that is still to be chosen, if there is one.
+        seeds: root seeds, whether finished or not.
+        candidates: the configuration with each candidate of that parameter.
+        chosen: how the parameter was chosen, for the manifest.
+    """
+
+    configuration: ExperimentSpec
+    seeds: tuple[int, ...]
+    candidates: tuple[ExperimentSpec, ...] = ()
+    chosen: Mapping[str, Any] | None = None
+
+
+def plan(spec: Spec) -> list[Planned]:
+    """All configurations of a sweep in the order of its file, each of them once."""
+    modules = Modules.find(spec.folder, spec.modules)
+    found: dict[str, Planned] = {}
+    for case in spec.cases:
+        for configuration in _cross(case):
+            full = replace(configuration, checkpoints=spec.checkpoints, modules=modules)
+            planned = _planned(full, case.seeds, spec)
+            before = found.get(full.key)
+            if before is not None:
+                seeds = tuple(dict.fromkeys((*before.seeds, *case.seeds)))
+                planned = replace(before, seeds=seeds)
+            found[full.key] = planned
+    _check_choice(spec, list(found.values()))
+    return list(found.values())
+
+
+def _cross(case: SweepCase) -> Iterator[ExperimentSpec]:
+    problems = [problem for entry in case.problems for problem in _problems(entry)]
+    learners = [agent for entry in case.agents for agent in _agents(entry, case.given(_PRIVACY))]
+    ways = [returning(values) for values in _product(case.given(COMING))]
+    crossed = itertools.product(problems, case.episodes, ways, learners)
+    for problem, episodes, (rule, how), agent in crossed:
+        yield ExperimentSpec(
+            problem=problem,
+            agent=agent,
+            episodes=episodes,
+            reveal=case.reveal,
+            participation=rule,
+            attendance=how,
+        )
+
+
+def _problems(given: Named) -> Iterator[Named]:
+    entry = problem_entry(given.name)
+    for parameters in _product(given.parameters):
+        typed = _typed(entry, parameters)
+        make_problem(given.name, **typed)
+        yield Named(given.name, typed)
+
+
+def _agents(given: Named, privacy: Mapping[str, list[Any]]) -> Iterator[Named]:
+    entry = agents.entry(given.name)
+    missing = {
+        name: values
+        for name, values in privacy.items()
+        if name in entry.parameters and name not in given.parameters
+    }
+    seen = []
+    for parameters in _product({**missing, **given.parameters}):
+        typed = _without_useless_delta(given.name, _typed(entry, parameters), "delta" in missing)
+        if typed not in seen:
+            seen.append(typed)
+            yield Named(given.name, typed)
+
+
+def _without_useless_delta(name: str, parameters: dict[str, Any], shared: bool) -> dict[str, Any]:
+    """Parameters with which the agent can be made; a shared delta is left out if it refuses one."""
+    try:
+        make_agent(name, **parameters)
+    except InvalidInput as error:
+        less = {key: value for key, value in parameters.items() if key != "delta"}
+        if not shared or less == parameters:
+            raise
+        try:
+            make_agent(name, **less)
+        except InvalidInput:
+            raise error from None
+        return less
+    return parameters
+
+
+def _product(parameters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    axes = [axis(value, name) for name, value in parameters.items()]
+    for values in itertools.product(*axes):
+        yield dict(zip(parameters, values, strict=True))
+
+
+def _typed(entry: Registered[Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """``1`` where a number is declared means 1.0, and 1e3 where a whole one is means 1000."""
+    takes = entry.parameters
+    return {
+        name: _number(value, takes[name].annotation if name in takes else None)
+        for name, value in parameters.items()
+    }
+
+
+def _number(value: Any, annotation: Any) -> Any:
+    kinds = (annotation, *get_args(annotation))
+    if float in kinds and type(value) is int:
+        return float(value)
+    if int in kinds and isinstance(value, float) and value.is_integer():
+        return int(value)
     return value
 
 
-def _named(value: Any, name: str) -> tuple[Named, ...]:
-    found = []
-    for item in axis(value, name):
-        table = {"name": item} if isinstance(item, str) else item
-        if not isinstance(table, dict) or not isinstance(table.get("name"), str):
-            raise InvalidInput(
-                f"{name} holds {item!r}, but it must be a name, or a table with a name"
-            )
-        parameters = {key.replace("-", "_"): v for key, v in table.items() if key != "name"}
-        found.append(Named(table["name"], parameters))
-    return tuple(found)
+def _planned(configuration: ExperimentSpec, seeds: tuple[int, ...], spec: Spec) -> Planned:
+    choose, agent = spec.choose, configuration.agent
+    if choose is None or (choose.agents is not None and agent.name not in choose.agents):
+        return Planned(configuration, seeds)
+    entry = agents.entry(agent.name)
+    if choose.parameter not in entry.parameters or choose.parameter in agent.parameters:
+        return Planned(configuration, seeds)
+    candidates = []
+    for value in choose.candidates:
+        typed = _typed(entry, {**agent.parameters, choose.parameter: value})
+        make_agent(agent.name, **typed)
+        candidates.append(replace(configuration, agent=Named(agent.name, typed)))
+    return Planned(configuration, seeds, tuple(candidates))
 
 
-def _seeds(value: Any, start: int, name: str) -> tuple[int, ...]:
-    """A number n means n seeds from ``start``; a list means these."""
-    if isinstance(value, list):
-        seeds = [integer(seed, name, low=0, high=2**63 - 1) for seed in axis(value, name)]
-        if len(set(seeds)) < len(seeds):
-            raise InvalidInput(f"{name} lists a seed twice")
-        return tuple(seeds)
-    return tuple(range(start, start + integer(value, name, low=1, high=MOST_RUNS)))
-
-
-def _word(value: Any, name: str) -> str:
-    if not isinstance(value, str):
-        raise InvalidInput(f"{name} = {value!r}, but it must be a word")
-    return value
-
-
-def _words(value: Any, name: str) -> list[str]:
-    return [_word(item, name) for item in (value if isinstance(value, list) else [value])]
-
-
-_PRIVACY: Mapping[str, Callable[[Any, str], Any]] = {
-    "epsilon": partial(number, low=0.0, low_open=True),
-    "delta": partial(number, low=0.0, high=1.0, high_open=True),
-    "calibration": _word,
-}
-
-
-def _tables(value: Any, name: str) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise InvalidInput(f"{name} must be a list of tables: write [[{name}]] above each")
-    return value
-
-
-def _known(data: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
-    for key in data:
-        if key not in keys:
-            raise InvalidInput(f"{where} has no key {key!r}{suggestion(key, keys)}")
+def _check_choice(spec: Spec, planned: list[Planned]) -> None:
+    choose = spec.choose
+    if choose is None:
+        return
+    if choose.parameter in PRIVACY_PARAMETERS:
+        raise InvalidInput(
+            f"choose.parameter = {choose.parameter!r}, but privacy is asked for, not chosen by "
+            "regret; list its values as an axis instead"
+        )
+    chosen = {item.configuration.agent.name for item in planned if item.candidates}
+    lacking = sorted(set(choose.agents or ()) - chosen)
+    if lacking or not chosen:
+        who = ", ".join(lacking) or "any agent of the sweep"
+        raise InvalidInput(
+            f"[choose] finds nothing to choose for {who}: it has no parameter "
+            f"{choose.parameter!r}, or the file already sets it, or it is not in the sweep"
+        )

@@ -25,7 +25,7 @@ from tacit.agents.catalogue import PRIVACY_PARAMETERS
 from tacit.errors import InvalidInput
 from tacit.experiment_spec import ExperimentSpec
 from tacit.util.files import read_json, write_json
-from tacit_lab.sweep.grid import Planned
+from tacit_lab.sweep.spec import Planned
 from tacit_lab.sweep.store import ResultStore
 from tacit_lab.sweep.task import SweepTask, sources
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from typing import Any, Literal
 
 from tacit.agents.base import Agent
 from tacit.agents.catalogue import agents
+from tacit.config import overridden, read_text, read_toml
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.privacy.guarantee import Guarantee
@@ -24,9 +24,9 @@ from tacit.util import durations
 from tacit.wire import documents, messages
 from tacit.wire.report_rules import rules_of
 from tacit_service.config.sections import (
+    SECTIONS,
     Settings,
     UpdatesSection,
-    from_environment,
     read_settings,
 )
 from tacit_service.config.serving import Model, bind, served_model
@@ -90,15 +90,8 @@ class Deployment:
         what it says, and keeps nothing, says that nothing is ``stored``: no witness is needed then.
         """
         path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise InvalidInput(
-                f"there is no file {path}; `tacit serve {path} --init` writes one to start from"
-            ) from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"{path} cannot be read: {error}") from None
-        return cls.parse(text, path, os.environ, stored=stored)
+        absent = f"there is no file {path}; `tacit serve {path} --init` writes one to start from"
+        return cls.parse(read_text(path, absent), path, os.environ, stored=stored)
 
     @classmethod
     def parse(
@@ -112,10 +105,10 @@ class Deployment:
         """The same from text; relative paths in it are relative to the folder of ``path``."""
         path, used = Path(path), []
         try:
-            data = tomllib.loads(text)
-            used = from_environment(data, environ or {}, path.stem)
+            data = read_toml(text)
+            used = overridden(data, SECTIONS, environ or {}, path.stem)
             return cls._build(read_settings(data), path, stored)
-        except (tomllib.TOMLDecodeError, InvalidInput) as error:
+        except InvalidInput as error:
             source = " with ".join((path.name, *used[:1])) + (" and others" if used[1:] else "")
             raise InvalidInput(f"{source}: {error}") from None
 
@@ -124,7 +117,7 @@ class Deployment:
         """What follows from several settings together, or from where the file lies."""
         folder, stem, storage = path.parent, path.stem, settings.storage
         task, rule = read_task(settings, folder), rule_of(settings)
-        agent, bound = bind(dict(settings.agent), task, rule, settings.updates.minimum_batch)
+        agent, bound = bind(settings.agent, task, rule, settings.updates.minimum_batch)
         if agents.entry(agent.name).package:
             raise InvalidInput(f"{agent.name} is not one of tacit's own, and devices run no other")
         opens, closes = settings.window.opens, settings.window.closes
@@ -290,23 +283,13 @@ class Deployment:
 
         Where things lie and where it listens may change; what people and devices were told may not.
         """
-        sections = self.settings.model_dump(
-            mode="json",
-            warnings=False,
-            include={
-                "task": True,
-                "agent": True,
-                "population": True,
-                "updates": True,
-                "window": True,
-                **({} if self.settings.search is None else {"search": True}),
-                "storage": {"keep_reports"},
-            },
-        )
+        sections = dataclasses.asdict(self.settings)
+        del sections["server"], sections["fleet"]
+        sections["storage"] = {"keep_reports": self.settings.storage.keep_reports}
         return {
             f"{key} in [{section}]": json.dumps(value, sort_keys=True)
             for section, keys in sections.items()
-            for key, value in keys.items()
+            for key, value in (keys or {}).items()
             if key != "pace"  # a guess of the operator, which may be corrected
         }
 
@@ -338,8 +321,8 @@ class Deployment:
         more = given.teaches or given.apart or given.renews or given.participations is None
         if self.task.rule is None or more:
             return self
-        population = given.model_copy(update={"teaches": "every"})
-        settings = self.settings.model_copy(update={"population": population})
+        population = dataclasses.replace(given, teaches="every")
+        settings = dataclasses.replace(self.settings, population=population)
         return self._build(settings, self.folder / f"{self.stem}.toml")
 
     def __repr__(self) -> str:
@@ -372,7 +355,7 @@ def _acceptance(updates: UpdatesSection, duration: float) -> tuple[int | None, f
     """Accepted versions, delay and grace: by time if the task has a duration."""
     if not duration:
         for key in ("delay", "grace"):
-            if key in updates.model_fields_set:
+            if getattr(updates, key) is not None:
                 raise InvalidInput(
                     f"{key} in [updates] goes with duration in [task], the time one episode takes; "
                     "give both or neither"

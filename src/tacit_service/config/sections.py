@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
-
+from tacit.config import anything, key, keys, section
 from tacit.errors import InvalidInput, suggestion
+from tacit.privacy.ledger_lines import printable
 from tacit.task.participation import ANY, MOST, Attendance, Teaches
 from tacit.util.durations import DAY, HOUR, seconds
 from tacit.validate import choice, flag, integer, number
@@ -20,18 +18,11 @@ from tacit.validate import choice, flag, integer, number
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")
 
 
-def text(value: object, name: str) -> str:
-    """A short printable line."""
-    if not isinstance(value, str) or not 0 < len(value) <= 200 or not value.isprintable():
-        raise InvalidInput(f"{name} = {value!r}, but it must be 1 to 200 printable characters")
-    return value
-
-
 def labels(value: object, name: str) -> tuple[str, ...] | int:
     """A number of things, or a list of their names."""
     if not isinstance(value, list):
         return integer(value, name, low=1, high=1_000_000)
-    names = tuple(text(label, f"{name}: a name") for label in value)
+    names = tuple(printable(label, f"{name}: a name") for label in value)
     if not names or len(set(names)) < len(names):
         raise InvalidInput(f"{name} must list at least one name, and each name once")
     return names
@@ -117,28 +108,8 @@ def web_origins(value: object, name: str) -> tuple[str, ...]:
     return listed(value, name)
 
 
-def _read(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
-    """A value read by one of the checks above; where it stands is said by :func:`_sentence`."""
-    return PlainValidator(lambda value: check(value, "", **bounds))
-
-
-Text = Annotated[str, _read(text)]
-Labels = Annotated[tuple[str, ...] | int, _read(labels)]
-Duration = Annotated[float, _read(seconds)]
-Pace = Annotated[float, _read(pace)]
-Moment = Annotated[float, _read(moment)]
-Span = Annotated[tuple[float, float], _read(span)]
-Flag = Annotated[bool, _read(flag)]
-Numbers = Annotated[tuple[float, ...], _read(numbers)]
-
-
-class Section(BaseModel):
-    """One section of the file: unknown keys are refused, nothing changes afterwards."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TaskSection(Section):
+@dataclass(frozen=True, kw_only=True)
+class TaskSection:
     """What is learned.
 
     Attributes:
@@ -158,23 +129,24 @@ class TaskSection(Section):
         theta_norm: the bound on their parameter.
     """
 
-    name: Text
-    states: Labels
-    actions: Labels
-    horizon: Annotated[int, _read(integer, low=1, high=100_000)]
-    duration: Duration = 0.0
-    reward_range: Span = (0.0, 1.0)
-    returns: Span | None = None
-    homogeneous: Flag = False
-    absorbing_state: Annotated[int, _read(integer, low=0)] = 0
-    terminal: Annotated[tuple[Any, ...], _read(listed)] | None = None
-    allowed: Annotated[tuple[Any, ...], _read(listed)] | None = None
-    start: Any = None
-    features: Text | None = None
-    theta_norm: Annotated[float, _read(number, low=0.0)] | None = None
+    name: str = key(printable)
+    states: tuple[str, ...] | int = key(labels)
+    actions: tuple[str, ...] | int = key(labels)
+    horizon: int = key(integer, low=1, high=100_000)
+    duration: float = key(seconds, default=0.0)
+    reward_range: tuple[float, float] = key(span, default=(0.0, 1.0))
+    returns: tuple[float, float] | None = key(span, default=None)
+    homogeneous: bool = key(flag, default=False)
+    absorbing_state: int = key(integer, default=0, low=0)
+    terminal: tuple[Any, ...] | None = key(listed, default=None)
+    allowed: tuple[Any, ...] | None = key(listed, default=None)
+    start: Any = key(anything, default=None)
+    features: str | None = key(printable, default=None)
+    theta_norm: float | None = key(number, default=None, low=0.0)
 
 
-class SearchSection(Section):
+@dataclass(frozen=True, kw_only=True)
+class SearchSection:
     """Makes the task a policy search: what is reported, and how observations are scored.
 
     ``states`` of [task] are then the numbers of an observation ("one-hot": how many there are),
@@ -195,20 +167,21 @@ class SearchSection(Section):
         most: likewise the largest.
     """
 
-    returns: Span
-    scale: Numbers = ()
-    shift: Numbers | None = None
-    features: Text = "identity"
-    order: Annotated[int, _read(integer, low=0, high=1024)] = 2
-    table: Text | None = None
-    width: Annotated[float, _read(number, low=0.0)] | None = None
-    head: Text | None = None
-    hidden: Annotated[int, _read(integer, low=0, high=1024)] = 0
-    least: Numbers = ()
-    most: Numbers = ()
+    returns: tuple[float, float] = key(span)
+    scale: tuple[float, ...] = key(numbers, default=())
+    shift: tuple[float, ...] | None = key(numbers, default=None)
+    features: str = key(printable, default="identity")
+    order: int = key(integer, default=2, low=0, high=1024)
+    table: str | None = key(printable, default=None)
+    width: float | None = key(number, default=None, low=0.0)
+    head: str | None = key(printable, default=None)
+    hidden: int = key(integer, default=0, low=0, high=1024)
+    least: tuple[float, ...] = key(numbers, default=())
+    most: tuple[float, ...] = key(numbers, default=())
 
 
-class PopulationSection(Section):
+@dataclass(frozen=True, kw_only=True)
+class PopulationSection:
     """Who takes part.
 
     Attributes:
@@ -224,24 +197,20 @@ class PopulationSection(Section):
         pace: people per second who are expected to begin; a guess, which nobody is told.
     """
 
-    users: Annotated[int, _read(integer, low=1, high=10**12)]
-    participations: Annotated[int | None, _read(times)] = 1
-    teaches: (
-        Annotated[Literal["first", "lifetime", "every"], _read(choice, options=get_args(Teaches))]
-        | None
-    ) = None
-    apart: Duration = 0.0
-    renews: Duration = 0.0
-    attendance: Annotated[
-        Literal["public", "private"], _read(choice, options=get_args(Attendance))
-    ] = "public"
-    tokens: Annotated[
-        Literal["per-device", "shared"], _read(choice, options=("per-device", "shared"))
-    ] = "per-device"
-    pace: Pace | None = None
+    users: int = key(integer, low=1, high=10**12)
+    participations: int | None = key(times, default=1)
+    teaches: Teaches | None = key(choice, default=None, options=get_args(Teaches))
+    apart: float = key(seconds, default=0.0)
+    renews: float = key(seconds, default=0.0)
+    attendance: Attendance = key(choice, default="public", options=get_args(Attendance))
+    tokens: Literal["per-device", "shared"] = key(
+        choice, default="per-device", options=("per-device", "shared")
+    )
+    pace: float | None = key(pace, default=None)
 
 
-class UpdatesSection(Section):
+@dataclass(frozen=True, kw_only=True)
+class UpdatesSection:
     """When there is a new policy, and until when a report about an old one is taken.
 
     Attributes:
@@ -252,21 +221,28 @@ class UpdatesSection(Section):
         grace: seconds for which a report is taken after the last moment it can be due.
     """
 
-    minimum_batch: Annotated[int, _read(integer, low=1)] = 100
-    cadence: Duration = 0.0
-    accepted_versions: Annotated[int, _read(integer, low=1, high=1000)] | None = None
-    delay: Duration | None = None
-    grace: Duration | None = None
+    minimum_batch: int = key(integer, default=100, low=1)
+    cadence: float = key(seconds, default=0.0)
+    accepted_versions: int | None = key(integer, default=None, low=1, high=1000)
+    delay: float | None = key(seconds, default=None)
+    grace: float | None = key(seconds, default=None)
 
 
-class WindowSection(Section):
-    """Unix times before which and from which on reports are refused."""
+@dataclass(frozen=True, kw_only=True)
+class WindowSection:
+    """When reports are taken at all.
 
-    opens: Moment | None = None
-    closes: Moment | None = None
+    Attributes:
+        opens: time with an offset before which they are refused.
+        closes: time from which on they are refused.
+    """
+
+    opens: float | None = key(moment, default=None)
+    closes: float | None = key(moment, default=None)
 
 
-class StorageSection(Section):
+@dataclass(frozen=True, kw_only=True)
+class StorageSection:
     """What is kept, and where; names of files are relative to the deployment file.
 
     Attributes:
@@ -278,116 +254,73 @@ class StorageSection(Section):
         keep_reports: keep what was absorbed, so that every policy can be worked out again.
     """
 
-    database: Text | None = Field(default=None, repr=False)  # it may hold a password
-    key_file: Text | None = None
-    witness: Text | None = None
-    witness_on_same_disk: Flag = False
-    keep_reports: Flag = False
+    database: str | None = key(printable, default=None, secret=True)  # it may hold a password
+    key_file: str | None = key(printable, default=None)
+    witness: str | None = key(printable, default=None)
+    witness_on_same_disk: bool = key(flag, default=False)
+    keep_reports: bool = key(flag, default=False)
 
 
-class ServerSection(Section):
-    """Where it listens, how much it reads at once, and pages of which origins may talk to it."""
+@dataclass(frozen=True, kw_only=True)
+class ServerSection:
+    """Where it listens, how much it reads at once, and pages of which origins may talk to it.
 
-    host: Text = "127.0.0.1"
-    port: Annotated[int, _read(integer, low=1, high=65535)] = 8080
-    max_body_bytes: Annotated[int, _read(integer, low=1024)] = 4_000_000
-    max_batch: Annotated[int, _read(integer, low=1, high=100_000)] = 1000
-    origins: Annotated[tuple[str, ...], _read(web_origins)] = ()
-
-
-class AgentSection(Section):
-    """The learner; its other keys are checked by the agent itself."""
-
-    model_config = ConfigDict(extra="allow")
-    name: Any
-
-
-class Settings(Section):
-    """The whole file."""
-
-    task: TaskSection
-    search: SearchSection | None = None
-    agent: AgentSection
-    population: PopulationSection
-    updates: UpdatesSection = UpdatesSection()
-    window: WindowSection = WindowSection()
-    storage: StorageSection = StorageSection()
-    server: ServerSection = ServerSection()
-    fleet: dict[str, Any] = {}
-
-
-def from_environment(data: dict[str, Any], environ: Mapping[str, str], stem: str) -> list[str]:
-    """Let ``TACIT_<SECTION>_<KEY>`` override a file that was parsed; which ones did.
-
-    A value is read as TOML (numbers, lists, true), else as text. ``TACIT_<SECTION>_<KEY>_FILE``
-    names a file that holds it, for secrets. ``{task}`` in any of them stands for the stem, so that
-    tasks of one server can have databases and witnesses of their own. Unknown keys are refused
-    later, with the file's own.
+    Attributes:
+        host: the address.
+        port: likewise.
+        max_body_bytes: of one request.
+        max_batch: reports in one request.
+        origins: of pages that may talk to it.
     """
-    used = []
-    for name in sorted(environ):
-        lead, _, rest = name.partition("_")
-        section, _, key = rest.lower().partition("_")
-        holds = _sections().get(section)
-        if lead != "TACIT" or holds is None or not key:
-            continue
-        value, plain = environ[name].replace("{task}", stem), key.removesuffix("_file")
-        if key not in holds.model_fields and plain in holds.model_fields:
-            value, key = _content(name, value).replace("{task}", stem), plain
-        if not isinstance(data.setdefault(section, {}), dict):
-            continue  # refused later: it must be a section
-        data[section][key] = _toml(value)
-        used.append(name)
-    return used
+
+    host: str = key(printable, default="127.0.0.1")
+    port: int = key(integer, default=8080, low=1, high=65535)
+    max_body_bytes: int = key(integer, default=4_000_000, low=1024)
+    max_batch: int = key(integer, default=1000, low=1, high=100_000)
+    origins: tuple[str, ...] = key(web_origins, default=())
 
 
-def _sections() -> dict[str, type[Section]]:
-    """Sections by name; that of a search may be left out."""
-    fields = {name: field.annotation for name, field in Settings.model_fields.items()}
-    sections = {n: a for n, a in fields.items() if isinstance(a, type) and issubclass(a, Section)}
-    return {**sections, "search": SearchSection}
+TABLES_ONLY = {
+    *("reward_range", "homogeneous", "absorbing_state", "terminal", "allowed", "start"),
+    *("features", "theta_norm"),
+}
+"""Keys of [task] that say nothing about a search."""
 
 
-def _toml(value: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return value
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The whole file; what [agent] and [fleet] hold is checked by whom it is for."""
+
+    task: TaskSection = key(TaskSection)
+    search: SearchSection | None = key(SearchSection, default=None)
+    agent: dict[str, Any] = key(dict)
+    population: PopulationSection = key(PopulationSection)
+    updates: UpdatesSection = key(UpdatesSection)
+    window: WindowSection = key(WindowSection)
+    storage: StorageSection = key(StorageSection)
+    server: ServerSection = key(ServerSection)
+    fleet: dict[str, Any] = key(dict)
 
 
-def _content(name: str, path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise InvalidInput(
-            f"{name} names a file that cannot be read; check path and mode"
-        ) from None
+_KINDS = {one.name: one.metadata["check"] for one in fields(Settings)}
 
-
-_RANK = ("extra_forbidden", "model_type", "dict_type", "value_error", "missing")
-"""Which mistake is told first: a misspelt key explains why the right one is missing."""
+SECTIONS = {name: keys(kind) for name, kind in _KINDS.items() if kind is not dict}
+SECTIONS["agent"] = ("name",)
+"""Keys of the sections that the environment may override; an agent has others besides."""
 
 
 def read_settings(data: dict[str, Any]) -> Settings:
     """Check a file that was parsed; the first mistake is told in a sentence."""
-    needed: dict[str, Any] = {"task": {}, "agent": {}, "population": {}}
-    try:
-        return Settings.model_validate(needed | data)
-    except ValidationError as error:
-        problems = error.errors(include_url=False)
-        first = min(problems, key=lambda one: (_RANK.index(one["type"]), len(one["loc"])))
-        raise InvalidInput(_sentence(first["type"], first["loc"], first.get("ctx"))) from None
-
-
-def _sentence(kind: str, where: tuple[int | str, ...], context: dict[str, Any] | None) -> str:
-    section, *keys = map(str, where)
-    if kind in ("model_type", "dict_type"):
-        return f"{section} must be a section, written [{section}] on a line of its own"
-    if not keys:
-        return f"unknown section [{section}]{suggestion(section, Settings.model_fields)}"
-    if kind == "missing":
-        return f"[{section}] needs the key {keys[0]!r}"
-    if kind == "extra_forbidden":
-        holds = _sections()[section]
-        return f"[{section}] has no key {keys[0]!r}{suggestion(keys[0], holds.model_fields)}"
-    return f"{keys[0]} in [{section}]{context['error'] if context else ''}"
+    for name in data:
+        if name not in _KINDS:
+            raise InvalidInput(f"unknown section [{name}]{suggestion(name, _KINDS)}")
+    every: dict[str, Any] = {name: {} for name in _KINDS if name != "search"}
+    settings = section(Settings, every | data, "the file")
+    if "name" not in settings.agent:
+        raise InvalidInput("[agent] needs the key 'name'")
+    if settings.search is not None:
+        for name in sorted(TABLES_ONLY & data["task"].keys()):
+            raise InvalidInput(
+                f"{name} in [task] is said of tables, and [search] makes this a search"
+            )
+    return settings

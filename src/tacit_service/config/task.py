@@ -15,12 +15,6 @@ from tacit.task.participation import Participation
 from tacit.task.task import Task
 from tacit_service.config.sections import SearchSection, Settings, TaskSection
 
-TABLES_ONLY = {
-    *("reward_range", "homogeneous", "absorbing_state", "terminal", "allowed", "start"),
-    *("features", "theta_norm"),
-}
-"""Keys of [task] that say nothing about a search."""
-
 
 def labels_of(named: TaskSection) -> dict[str, list[str] | None]:
     """Names of the states and of the actions, None where they have none."""
@@ -87,8 +81,6 @@ def read_task(settings: Settings, folder: Path) -> Task:
 def _search(settings: Settings, search: SearchSection, folder: Path) -> Task:
     """An episodic task: nothing is said about states but how their numbers are scored."""
     named, population = settings.task, settings.population
-    for key in sorted(named.model_fields_set & TABLES_ONLY):
-        raise InvalidInput(f"{key} in [task] is said of tables, and [search] makes this a search")
     if isinstance(named.states, tuple):
         raise InvalidInput(
             "states in [task] are the numbers of an observation where there is [search]: say how "

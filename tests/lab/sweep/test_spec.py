@@ -6,8 +6,7 @@ import pytest
 
 from tacit.errors import InvalidInput
 from tacit_lab.sweep.choose import tasks_of
-from tacit_lab.sweep.grid import plan
-from tacit_lab.sweep.spec import CHOOSING_SEEDS_FROM, parse, read
+from tacit_lab.sweep.spec import CHOOSING_SEEDS_FROM, parse, plan, read
 from tacit_lab.sweep.task import SweepTask
 
 ROOT = Path(__file__).resolve().parents[3]
