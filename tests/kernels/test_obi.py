@@ -10,8 +10,8 @@ from tacit.kernels.public.obi import (
     GROWTH,
     KINDS,
     WIDTHS,
+    BonusRule,
     CellNoise,
-    Rule,
     Tails,
     first_bonus,
     obi_tails,
@@ -137,9 +137,9 @@ def test_one_entry_for_all_widths() -> None:
     bonus = {}
     for name, width in WIDTHS.items():
         Q, V = np.empty((2, 2, 2)), np.empty((3, 2))
-        dense.obi_values(*tables, noise, 10**5, Rule(width, 2.0, 0.1), Q, V)
+        dense.obi_values(*tables, noise, 10**5, BonusRule(width, 2.0, 0.1), Q, V)
         found[name] = Q
-        bonus[name] = first_bonus(noise, 10**5, (2, 2, 2), Rule(width, 2.0, 0.1))
+        bonus[name] = first_bonus(noise, 10**5, (2, 2, 2), BonusRule(width, 2.0, 0.1))
     assert (found["paper"] > found["corrected"]).all()
     assert (found["corrected"] > found["tight"]).all()
     assert bonus["paper"] > bonus["corrected"] > bonus["tight"] > 0

@@ -17,7 +17,7 @@ from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.privacy import Exact
 from tacit.publication import Publication
 from tacit.sample_size import Limits, SampleSize, random_experiments, sample_size
-from tacit.sample_size.answer import Measured, SizeAnswer, about, extrapolate
+from tacit.sample_size.answer import SizeAnswer, SizeMeasurement, about, extrapolate
 from tacit.sample_size.search import _sizes
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
@@ -207,8 +207,11 @@ def test_sizes_grow_and_meet_the_population() -> None:
 
 
 def test_confidence_decides() -> None:
-    sure, open_ = Measured(1000, (0.6, 0.7, 0.65), 1.0), Measured(300, (0.0, 1.0, 0.5), 1.0)
-    low = Measured(100, (0.1, 0.0, 0.05), 1.0)
+    sure, open_ = (
+        SizeMeasurement(1000, (0.6, 0.7, 0.65), 1.0),
+        SizeMeasurement(300, (0.0, 1.0, 0.5), 1.0),
+    )
+    low = SizeMeasurement(100, (0.1, 0.0, 0.05), 1.0)
     answer = SizeAnswer(1.0, 0.5, (low, open_, sure))
     assert (answer.insufficient, answer.sufficient) == (100, 1000)
     assert SizeAnswer(1.0, 0.5, (low, open_)).words() == "not below 100"

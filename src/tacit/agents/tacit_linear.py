@@ -12,7 +12,7 @@ from tacit.agents.base import CheckedAgent
 from tacit.agents.lsvi_calibration import Shares, Targets, tight_shares
 from tacit.kernels.raw.linear_sums import Weights
 from tacit.learner import BoundAgent
-from tacit.planners.ridge import Blocks, RidgePlanner
+from tacit.planners.ridge import RidgeBlocks, RidgePlanner
 from tacit.privacy.counters.toeplitz import Toeplitz
 from tacit.privacy.curator.curator import Curator
 from tacit.privacy.joint.counted import CountedSums, counted_noise
@@ -112,7 +112,7 @@ class TacitLinear(CheckedAgent):
     def _additive(self, task: Task) -> BoundAgent:
         statistic, counter, schedule, batch = self._additive_parts(task)
         privatizer = CountedSums(statistic, task, counter, batch=batch, **self.requested())
-        planner = RidgePlanner(Blocks(*WEIGHTS), PRIOR, FLOOR)
+        planner = RidgePlanner(RidgeBlocks(*WEIGHTS), PRIOR, FLOOR)
         return BoundAgent(task, statistic, privatizer, planner, schedule)
 
     def _shares(
@@ -133,5 +133,5 @@ class TacitLinear(CheckedAgent):
         parts = statistic, task, counter, shares.gram_std, answers, shares.price
         batch = max(schedule(t) for t in [0, *schedule.times(task.users)])
         curator = Curator(*parts, batch=batch, **self.requested())
-        blocks = Blocks(1.0, 1.0, 1.0, answered=tuple(answers.ranges["value"]))
+        blocks = RidgeBlocks(1.0, 1.0, 1.0, answered=tuple(answers.ranges["value"]))
         return BoundAgent(task, statistic, curator, RidgePlanner(blocks, PRIOR, FLOOR), schedule)

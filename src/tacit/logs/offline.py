@@ -19,7 +19,7 @@ from tacit.learner import Learner
 from tacit.logs.budget import DatasetBudget
 from tacit.logs.mapping import LogMapping, read_mapping
 from tacit.logs.reading import MINARI, in_memory, open_log
-from tacit.logs.screen import Exact
+from tacit.logs.screen import ExactNumbers
 from tacit.logs.values import in_log_units, table_of, value_by_release, values_json, values_of
 from tacit.planners.evaluation.by_log import (
     CUT,
@@ -155,7 +155,7 @@ class OfflineResult(ReleasedResult):
     """
 
     mapped: LogMapping
-    exact_counts: Exact = field(default_factory=Exact, repr=False)
+    exact_counts: ExactNumbers = field(default_factory=ExactNumbers, repr=False)
 
     def value_of(self, policy: Policy | LearnedPolicy, *, beta: float = 0.05) -> Interval | None:
         """What another policy is worth by the same release: costs nothing more."""
@@ -261,7 +261,7 @@ class Evaluation:
     interval: Interval
     guarantee: Guarantee
     most: float
-    exact_counts: Exact = field(default_factory=Exact, repr=False)
+    exact_counts: ExactNumbers = field(default_factory=ExactNumbers, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """All that is public about it."""
@@ -328,7 +328,7 @@ class Absorbed(NamedTuple):
     secret: BatchSecret
     noise: Noise
     guarantee: Guarantee
-    exact_counts: Exact
+    exact_counts: ExactNumbers
 
 
 def absorbed(
@@ -364,7 +364,7 @@ def absorbed(
         budget.charge(privatizer.event, what)
     if isinstance(held, Log):
         assert isinstance(log, Log)
-        rows, exact = held, Exact(int(log.begin[-1]), int(held.begin[-1]), log.people)
+        rows, exact = held, ExactNumbers(int(log.begin[-1]), int(held.begin[-1]), log.people)
     else:
         rows, exact = held.read()
     total = np.zeros(statistic.layout.size, dtype=np.int64)

@@ -31,7 +31,7 @@ RESIDUAL_SHARE = 0.05
 """Share taken from these for the residuals' second moment, where it is collected."""
 
 
-class Tuning(NamedTuple):
+class ControlTuning(NamedTuple):
     """Constants of the learner, chosen on random systems (proofs/lq.md says which).
 
     Attributes:
@@ -72,7 +72,7 @@ class Prospect(NamedTuple):
 
 
 def prospect(
-    facts: LinearTask, belief: Belief, gains: Array, tuning: Tuning, rng: np.random.Generator
+    facts: LinearTask, belief: Belief, gains: Array, tuning: ControlTuning, rng: np.random.Generator
 ) -> Prospect:
     """Judge gains on models drawn from the belief: act only where it is predicted to pay."""
     normals = rng.standard_normal((MODELS, facts.D, facts.n))
@@ -124,7 +124,7 @@ class Design(NamedTuple):
 
 
 def design(
-    facts: LinearTask, belief: Belief, gains: Array, tuning: Tuning, rng: np.random.Generator
+    facts: LinearTask, belief: Belief, gains: Array, tuning: ControlTuning, rng: np.random.Generator
 ) -> Design:
     """Instruments along the expected path, and clipping from imagined users.
 
@@ -193,7 +193,7 @@ def _imagine(
     path: Array,
     whitener: Array,
     instruments: Array,
-    tuning: Tuning,
+    tuning: ControlTuning,
     rng: np.random.Generator,
 ) -> _Blocks:
     H, n, d = facts.H, facts.n, facts.d

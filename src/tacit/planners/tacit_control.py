@@ -23,12 +23,12 @@ from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task.task import Task
 
-TUNING = lq_design.Tuning()
+TUNING = lq_design.ControlTuning()
 FEWEST = 20
 """Users of the shortest batch."""
 
 
-class Batch(NamedTuple):
+class ControlBatch(NamedTuple):
     """A plan for the next users."""
 
     users: int
@@ -44,7 +44,7 @@ class TacitControlPlanner:
         tuning: constants.
     """
 
-    def __init__(self, noise_std: float, tuning: lq_design.Tuning = TUNING) -> None:
+    def __init__(self, noise_std: float, tuning: lq_design.ControlTuning = TUNING) -> None:
         self.noise_std = noise_std
         self.tuning = tuning
 
@@ -97,7 +97,7 @@ class TacitControlPlanner:
         made: lq_design.Design,
         done: int,
         spent: float,
-    ) -> Batch:
+    ) -> ControlBatch:
         """The plan of least predicted regret over all remaining users, if nothing else is learned.
 
         Excitation must be predicted to save 2% over not exciting, and keep within its budget: a
@@ -109,7 +109,7 @@ class TacitControlPlanner:
         first = max(FEWEST, int(np.ceil(tuning.first * self.noise_std / 2.0)))
         calm = max(FEWEST, done // 2) if done else min(first, max(task.users // 5, 1))
         plans = [
-            Batch(min(calm, rest), 0.0, made.weights(0, shares, collected))
+            ControlBatch(min(calm, rest), 0.0, made.weights(0, shares, collected))
             for shares in lq_design.STILL
         ]
         longest = min(rest, max(calm, int(tuning.growth * done)))
@@ -123,7 +123,7 @@ class TacitControlPlanner:
                 continue
             for shares in lq_design.STIRRED:
                 weights = made.weights(number, shares, collected)
-                plans += [Batch(users, float(amplitude), weights) for users in affordable]
+                plans += [ControlBatch(users, float(amplitude), weights) for users in affordable]
         total = self._predicted(facts, belief, outlook, made, plans, rest)
         best = int(total.argmin())
         calmest = int(total[: len(lq_design.STILL)].argmin())
@@ -136,7 +136,7 @@ class TacitControlPlanner:
         belief: Belief,
         outlook: lq_design.Prospect,
         made: lq_design.Design,
-        plans: list[Batch],
+        plans: list[ControlBatch],
         rest: int,
     ) -> Array:
         """Regret of the batch, plus that of all users after it at what would then be known."""

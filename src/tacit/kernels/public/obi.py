@@ -358,7 +358,7 @@ def tight_induction(
             V[h, s] = min(best, most)
 
 
-class Rule(NamedTuple):
+class BonusRule(NamedTuple):
     """How optimistic LDP-OBI is: which widths, shift of denominators, failure probability."""
 
     width: int
@@ -379,7 +379,7 @@ def obi_values(
     noise: CellNoise,
     n: int,
     actions: int,
-    rule: Rule,
+    rule: BonusRule,
     Q: Array,
     V: Array,
 ) -> None:
@@ -414,7 +414,7 @@ def obi_values(
 
 
 @kernel
-def first_bonus(noise: CellNoise, n: int, sizes: tuple[int, int, int], rule: Rule) -> float:
+def first_bonus(noise: CellNoise, n: int, sizes: tuple[int, int, int], rule: BonusRule) -> float:
     """Bonus of step 1 for a pair (s, a) that all n users visited at all of their steps.
 
     For the tight widths, in the direction of one state worth H - 1 and the others nothing.

@@ -185,7 +185,7 @@ def _band(draws: Array, least: float, most: float) -> Band:
     return float(low), float(np.clip(draws.mean(), low, high)), float(high)
 
 
-def _draw(t: Tables, draws: int, rng: np.random.Generator) -> _Models:
+def _draw(t: ReleasedTables, draws: int, rng: np.random.Generator) -> _Models:
     """Models that the release and its noise allow."""
     S = t.moves.shape[-1]
     moves = t.moves + t.moves_std[..., None] * normals(t.moves, draws, rng)
@@ -206,7 +206,7 @@ def _draw(t: Tables, draws: int, rng: np.random.Generator) -> _Models:
     return _Models(P, R, first)
 
 
-def _hidden_steps(t: Tables, models: _Models, chances: Array) -> Array:
+def _hidden_steps(t: ReleasedTables, models: _Models, chances: Array) -> Array:
     """Per draw, the share of the policy's steps at pairs that noise hides in the release."""
     S, H = t.moves.shape[-1], len(chances)
     _, moved = _totals(t.moves.sum(axis=-1), t.moves_std * S**0.5)
@@ -261,7 +261,7 @@ class Noisy(Protocol):
         """The variance of every entry, or of all of them."""
 
 
-class Tables(NamedTuple):
+class ReleasedTables(NamedTuple):
     """Counts in visits, each with the standard deviation of the noise in one cell.
 
     The mean reward of a pair is ``base + extra / visits``. ``first`` holds the shares of start
@@ -282,7 +282,7 @@ class Tables(NamedTuple):
     starters: float
 
 
-def tables(task: Task, release: Noisy, planner: Planner) -> Tables | None:
+def tables(task: Task, release: Noisy, planner: Planner) -> ReleasedTables | None:
     """The release as tables; None where nobody is in it, or it holds regressions or returns.
 
     Nor is there a band where terminal states or allowed actions are declared: the models drawn here
@@ -301,7 +301,7 @@ def tables(task: Task, release: Noisy, planner: Planner) -> Tables | None:
     return None
 
 
-def _one_cell(release: Noisy) -> Tables:
+def _one_cell(release: Noisy) -> ReleasedTables:
     """Weighted counts, divided by the weight of the average visit behind them.
 
     Rewards come as counts of rho = 0 and rho = 1 with equal noise: their sum and their difference
@@ -313,7 +313,7 @@ def _one_cell(release: Noisy) -> Tables:
     none, one = blocks["rewards"][..., 0] / reward_unit, blocks["rewards"][..., 1] / reward_unit
     std = _std(release, "rewards", reward_unit) / reward_unit
     starters = float(blocks["first_users"][0])
-    return Tables(
+    return ReleasedTables(
         moves=blocks["moves"] / unit[..., None],
         moves_std=_std(release, "moves", unit) / unit,
         visits=none + one,
@@ -328,11 +328,11 @@ def _one_cell(release: Noisy) -> Tables:
     )
 
 
-def _visit_counts(task: Task, release: Noisy) -> Tables:
+def _visit_counts(task: Task, release: Noisy) -> ReleasedTables:
     """Stages are pooled, so nothing is said about the first one."""
     blocks = release.blocks
     visits = blocks["visits"]
-    return Tables(
+    return ReleasedTables(
         moves=blocks["transitions"],
         moves_std=_std(release, "transitions", visits),
         visits=visits,
@@ -347,7 +347,7 @@ def _visit_counts(task: Task, release: Noisy) -> Tables:
     )
 
 
-def _first_visits(task: Task, release: Noisy) -> Tables:
+def _first_visits(task: Task, release: Noisy) -> ReleasedTables:
     """Totals count half a visit, rewards come centred at 1/2; start states count as they weigh."""
     blocks = release.blocks
     shape = (1, task.sizes["states"], task.sizes["actions"])
@@ -360,7 +360,7 @@ def _first_visits(task: Task, release: Noisy) -> Tables:
         starters = float(blocks["starts"].sum())
         first = blocks["starts"] / starters
         first_std = float(np.sqrt(release.variances["starts"])) / starters
-    return Tables(
+    return ReleasedTables(
         moves=blocks["transitions"].reshape(*shape, -1),
         moves_std=_std(release, "transitions", visits),
         visits=visits,
@@ -375,7 +375,7 @@ def _first_visits(task: Task, release: Noisy) -> Tables:
     )
 
 
-def _joint_counts(task: Task, release: Noisy, planner: JointCountsPlanner) -> Tables:
+def _joint_counts(task: Task, release: Noisy, planner: JointCountsPlanner) -> ReleasedTables:
     """Rewards come centred at 1/2; who made the first move says where people start."""
     moves = release.blocks["transitions"] / planner.transition_scale
     visits = moves.sum(axis=-1)
@@ -385,7 +385,7 @@ def _joint_counts(task: Task, release: Noisy, planner: JointCountsPlanner) -> Ta
     if "reward" in release.blocks:
         extra = release.blocks["reward"] / planner.reward_scale
         extra_std = _std(release, "reward", visits) / planner.reward_scale
-    return Tables(
+    return ReleasedTables(
         moves=moves,
         moves_std=std,
         visits=visits,
