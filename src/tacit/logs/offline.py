@@ -22,7 +22,7 @@ from tacit.logs.reading import MINARI, in_memory, open_log
 from tacit.logs.screen import ExactNumbers
 from tacit.logs.values import in_log_units, table_of, value_by_release, values_json, values_of
 from tacit.planners.evaluation.by_log import (
-    CUT,
+    CUT_SHARE,
     begun,
     weighted_value,
     whole_share,
@@ -71,8 +71,9 @@ SHORTER = (
 )
 """What is said where that share cannot be told from none."""
 
-CLIP, LEAST, MOST = 0.4, 2.0, 50.0
-"""Importance weights are cut at (people times mu) to this power, between these."""
+WEIGHT_POWER, LEAST_WEIGHT, LARGEST_WEIGHT = 0.4, 2.0, 50.0
+"""Importance weights are cut at (people times mu) to this power, between these. Not measured:
+others; ``tests/logs/test_values.py`` (slow) holds what the intervals cover with them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -131,7 +132,7 @@ class ReleasedResult:
         """What the values are about, and what they take for granted, as sentences."""
         cut = 1.0 - self.whole.value
         about = "Values are about the rows that count: what the others say is not known."
-        if cut <= CUT:
+        if cut <= CUT_SHARE:
             return (about,)
         never = self.whole.low <= 0.0
         return (
@@ -311,8 +312,8 @@ def evaluate(
         )
     bare = load_policy(policy) if isinstance(policy, str | Path) else policy
     table = table_of(bare.policy if isinstance(bare, LearnedPolicy) else bare, mapped.task)
-    most = (mapped.task.users * gaussian_mu(epsilon, delta)) ** CLIP
-    most = min(max(most, LEAST), MOST)
+    most = (mapped.task.users * gaussian_mu(epsilon, delta)) ** WEIGHT_POWER
+    most = min(max(most, LEAST_WEIGHT), LARGEST_WEIGHT)
     statistic = WeightedReturns(mapped.task, table, most, mapped.max_return)
     privatizer = BatchSums(statistic, mapped.task, requested_epsilon=epsilon, requested_delta=delta)
     budget = _budget(ledger, mapping, mapped, noise)

@@ -44,12 +44,13 @@ COVERAGE = 0.9
 DRAWS = 200
 TAIL = 0.01
 """Bands run from the quantile at TAIL to that at 1 - TAIL: further out than COVERAGE asks for,
-because a policy is chosen where the noise happens to look good."""
+because a policy is chosen where the noise happens to look good. Not measured: other quantiles; how
+often bands hold the truth is (``tests/service/dashboard/test_estimate.py``)."""
 
-HIDDEN = 2.0
-"""Visits within so many standard deviations of zero say nothing."""
+HIDDEN_DEVIATIONS = 2.0
+"""Visits within so many standard deviations of zero say nothing. Not measured: others."""
 
-ROOM = 2_000_000
+MOST_NUMBERS = 2_000_000
 """Most numbers drawn at once."""
 
 Kind = Literal["start", "even", "optimistic", "played", "none"]
@@ -131,12 +132,12 @@ def value_band(
     found = tables(task, release, planner)
     policies = [publication.policy, *(baselines or {}).values()]
     chances = [action_chances(policy, task.sizes["actions"]) for policy in policies]
-    if found is None or chances[0] is None or found.moves.size > ROOM:
+    if found is None or chances[0] is None or found.moves.size > MOST_NUMBERS:
         return _optimistic(task, release, publication)
     rng = np.random.default_rng(seed)
     values: list[list[Array]] = [[] for _ in policies]
     hidden = []
-    per_round = max(1, min(DRAWS, ROOM // found.moves.size))
+    per_round = max(1, min(DRAWS, MOST_NUMBERS // found.moves.size))
     for done in range(0, DRAWS, per_round):
         models = _draw(found, min(per_round, DRAWS - done), rng)
         hidden.append(_hidden_steps(found, models, chances[0]))
@@ -157,7 +158,7 @@ def value_band(
     return ValueBand(kind, *bands[0], tuple(bands[1:]), share, tuple(compared))
 
 
-SURE = 2.0
+MEAN_DEVIATIONS = 2.0
 """Standard deviations on either side of a released mean: 95%."""
 
 
@@ -167,7 +168,8 @@ def value_of_played_batch(publication: Publication) -> ValueBand:
     if not len(curve):
         return ValueBand("none")
     _, mean, error, least, most = curve[-1].tolist()
-    low, high = max(mean - SURE * error, least), min(mean + SURE * error, most)
+    low = max(mean - MEAN_DEVIATIONS * error, least)
+    high = min(mean + MEAN_DEVIATIONS * error, most)
     return ValueBand("played", low, mean, high)
 
 
@@ -231,7 +233,7 @@ def _whole(share: Array) -> Array:
 
 def _totals(total: Array, std: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Totals that noise does not hide, 1 in place of the others; and which those are."""
-    seen = total > np.maximum(HIDDEN * std, 1e-9)
+    seen = total > np.maximum(HIDDEN_DEVIATIONS * std, 1e-9)
     return np.where(seen, total, 1.0), seen
 
 
