@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.kernels.public.questions import (
-    OWN_VARIANCE,
     KINDS,
     MOVE,
+    OWN_VARIANCE,
     REWARD,
     STEP,
     WEIGHT_STEPS,

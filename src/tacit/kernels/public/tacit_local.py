@@ -19,7 +19,7 @@ import numpy as np
 from tacit.arrays import Array, IndexArray, IntArray
 from tacit.kernels import kernel
 from tacit.kernels.public.posterior import LEAST_TOTAL, NoisyCounts, project
-from tacit.kernels.public.questions import OWN_VARIANCE, KINDS, MOVE, REWARD, STEP, Weighing
+from tacit.kernels.public.questions import KINDS, MOVE, OWN_VARIANCE, REWARD, STEP, Weighing
 
 UNKNOWN = 1e12
 """Value of an action about which nothing is known: above every other, so that it is tried."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.public.questions import OWN_VARIANCE, KINDS, REWARD, WEIGHT_STEPS, Weighing
+from tacit.kernels.public.questions import KINDS, OWN_VARIANCE, REWARD, WEIGHT_STEPS, Weighing
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.finite.oracle import Oracle
 from tacit.statistics import Block, Layout
