@@ -2,10 +2,14 @@
 
 import ast
 import functools
+import importlib
 import importlib.util
+import inspect
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+
+from tacit import _PUBLIC as PUBLIC
 
 ROOT = Path(__file__).resolve().parents[1]
 _spec = importlib.util.spec_from_file_location("import_graph", ROOT / "docs" / "import_graph.py")
@@ -170,3 +174,12 @@ def test_every_folder_says_what_it_is() -> None:
     for name, path in MODULES.items():
         if path.name == "__init__.py":
             assert ast.get_docstring(parsed(path)), name
+
+
+def test_public_functions_show_an_example() -> None:
+    public = [getattr(importlib.import_module(module), name) for module, name in PUBLIC.values()]
+    functions = [each for each in public if inspect.isfunction(each)]
+    assert len(functions) >= 9
+    for function in functions:
+        text = function.__doc__ or ""
+        assert ">>>" in text or "Example::" in text, function.__name__

@@ -1,6 +1,8 @@
 """``tacit.sample_size``: answers that are known, and what it says where there is none."""
 
 import dataclasses
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -251,3 +253,8 @@ def test_lines_hold_at_80_columns_and_a_plot_is_drawn(tmp_path: Path) -> None:
     assert "not below this (simulated)" in file.read_text() or file.stat().st_size > 10_000
     with pytest.raises(InvalidInput, match="nothing to plot"):
         quick(agent="uniform", most=100).plot(tmp_path / "none.png")
+
+
+def test_the_question_can_still_be_asked_after_its_package_was_imported() -> None:
+    code = "import tacit, tacit.sample_size; assert callable(tacit.sample_size); tacit.SampleSize"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -85,6 +85,12 @@ def sample_size(
         workers: threads; by default one per core.
         progress: called now and then with epsilon, users, and users done.
         stop: set it from another thread to end early, as Ctrl-C does in the main one.
+
+    >>> import tacit
+    >>> study = tacit.Experiment(problem="river-swim", agent="psrl", episodes=1, runs=2)
+    >>> found = sample_size(study, limits=Limits(most=100, seconds=None), workers=1)
+    >>> [measured.users for measured in found.answers[0].measured]
+    [100]
     """
     share = number(share, "share", low=0.0, high=1.0, low_open=True, high_open=True)
     given = (experiment,) if isinstance(experiment, Experiment) else tuple(experiment)
