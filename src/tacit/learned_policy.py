@@ -198,8 +198,8 @@ def load_policy(path: str | Path) -> LearnedPolicy:
 
     >>> import tempfile, tacit
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     saved = tacit.simulate("river-swim", "psrl", 100, workers=1).policy.save(f"{folder}/p.json")
-    ...     load_policy(saved).users
+    ...     learned = tacit.simulate("river-swim", "psrl", 100, workers=1).policy
+    ...     load_policy(learned.save(f"{folder}/policy.json")).users
     100
     """
     source = Path(path)
