@@ -23,7 +23,7 @@ from tacit_service.responses import ServiceRefused
 from tacit_service.storage import schema
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = (ROOT / "docs" / "deploy.md").read_text()
+GUIDE = (ROOT / "docs" / "deploy" / "index.md").read_text()
 JOINT = """
 [task]
 name = "coach"

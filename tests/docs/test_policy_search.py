@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from tacit.cli.main import app
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "policy_search.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "policy_search.md"
 BLOCK = PAGE.read_text("utf-8").partition("## In the service")[2].split("```")[1]
 QUICK = "--runs 2 --most 100 --seconds 600 --epsilon 1"
 
