@@ -36,10 +36,9 @@ from logs.worlds import chain, uniform
 from service.devices import local_reports
 from tacit.cli.main import main
 from tacit.errors import InvalidInput
-from tacit.forecast import bind
+from tacit.experiment import Experiment
 from tacit.logs.simulated import simulate_log, write_log
-from tacit.simulation.checkpoints import checkpoints
-from tacit.simulation.dispatch import compiled_run
+from tacit.simulation.runs.stepwise import StepwiseRun
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.http.app import create_app
@@ -373,9 +372,9 @@ def runs() -> dict[str, str]:
     for name, case in cases().items():
         truth = problem(case.problem)
         with contextlib.suppress(InvalidInput):
-            bound = bind(truth, case.make_agent(), 60, case.reveal)
-            run = compiled_run(truth, bound, 0, 0, checkpoints(60, 1))
-            found[name] = "stepwise" if run is None else type(run).__name__
+            told = {"reveal": frozenset(case.reveal), "checkpoints": 1}
+            (run,) = Experiment(problem=truth, agent=case.make_agent(), episodes=60, **told).start()
+            found[name] = "stepwise" if type(run) is StepwiseRun else type(run).__name__
     return found
 
 

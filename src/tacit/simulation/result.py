@@ -204,6 +204,11 @@ class Result:
         """The runs that failed there, and how."""
         return returns.failed_runs(self)
 
+    @property
+    def note(self) -> str:
+        """What returns are, who was not simulated, and what was cut."""
+        return returns.note(self)
+
     def regret_per_episode(self, first: int, last: int) -> Array:
         """Mean regret per episode in (first, last] for every run; both must be checkpoints or 0."""
         grid = np.concatenate([[0], self.episodes])
