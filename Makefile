@@ -8,11 +8,12 @@ DEMO_OUT ?= tacit-demo
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-js test-browser check format bench soak docs constraints clean
+.PHONY: help demo test test-fast test-js test-browser check format bench soak docs constraints clean
 
 help:
 	@echo "make demo     install and take the two-minute tour"
 	@echo "make test     install what the tests need; lint, types, all tests"
+	@echo "make test-fast   contracts, privacy, recorded results: to run often"
 	@echo "make test-js  the TypeScript client in Node (installs Debian's, if there is none)"
 	@echo "make test-browser   dashboard, devices and example in a real Chromium (likewise)"
 	@echo "make check    lint and types only"
@@ -45,6 +46,9 @@ check: $(VENV)/test.stamp
 
 test: check
 	$(BIN)/pytest -n auto --dist loadfile -m "not slow and not browser"
+
+test-fast: $(VENV)/test.stamp
+	$(BIN)/pytest -n auto --dist loadfile -m "not slow" tests/contracts tests/privacy tests/golden tests/test_shape.py
 
 JS := clients/js
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
+    from tacit.simulation.result import Result
     from tacit.simulation.scheduler import Progress as Report
 
 
@@ -63,6 +64,15 @@ def tell(result: Told, *, as_json: bool) -> None:
             say(line)
     for file in result.files:
         say(f"wrote {file}")
+
+
+def told_result(result: Result, files: Sequence[Any] = ()) -> Told:
+    """The result of a run, its headings and its warning in bold."""
+    lines = (
+        Line(line, style=None if line[0] == " " and line.strip() != result.warning else "bold")
+        for line in result.lines()
+    )
+    return Told(result.to_json, lines, files)
 
 
 def speaker(*, quiet: bool = False) -> Callable[..., None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.cli import options as given
@@ -37,7 +36,7 @@ def guarantee(
     """
     from tacit.experiment import bind
     from tacit.forecast import forecast
-    from tacit.simulation.plot import check_target
+    from tacit.simulation.plot import check_target, plot_tradeoff
 
     if plot is not None:
         check_target(plot)
@@ -46,7 +45,7 @@ def guarantee(
     bound = bind(truth, learner, episodes, reveal or (), given.rule_of(return_facts))
     stated, expected = bound.guarantee, forecast(bound)
     if plot is not None:
-        _draw(stated, plot)
+        plot_tradeoff(stated, plot)
 
     def to_json() -> dict[str, object]:
         return {"guarantee": stated.to_json(), "forecast": expected.to_json()}
@@ -81,24 +80,3 @@ def _forecasts(expected: NoiseForecast) -> Iterator[str]:
             f"{', '.join(blocks)} per report has standard deviation {std:.4g}; reports needed: "
             f"{needed}"
         )
-
-
-def _draw(guarantee: Guarantee, path: Path) -> None:
-    """The trade-off curve: what a test misses at least, by its false alarms."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from tacit.privacy.sentences import over
-
-    figure = Figure(figsize=(5, 4.5), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    curve = guarantee.curve(501)
-    axes.plot(curve[:, 0], curve[:, 1], label=guarantee.brief())
-    axes.plot([0, 1], [1, 0], "--", color="grey", label="nothing can be learned")
-    axes.set_xlabel("false alarms (share of those of whom it is not true)")
-    axes.set_ylabel("missed at least (share of those of whom it is true)")
-    axes.set_title(f"No test gets below the line{over(guarantee)}", fontsize="medium")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    figure.savefig(path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli import options as given
-from tacit.cli.display import Told, one_interrupt, progress_bar, tell
+from tacit.cli.display import one_interrupt, progress_bar, tell, told_result
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -169,7 +169,6 @@ def _perform(
     as_json: bool = False,
 ) -> None:
     """Run what was asked for, keep it in a folder, draw it and tell it."""
-    from tacit.cli.result_lines import result_lines
     from tacit.experiment_spec import PROGRESS, begin
     from tacit.simulation.plot import check_target
     from tacit.simulation.resume import forget
@@ -189,10 +188,9 @@ def _perform(
     if kept is not None and not result.interrupted:
         forget(kept)
     files += _pictures(result, out, plot)
-    lines = [*result_lines(result)] if not as_json else []
     if out is not None:
         files += _what_next(result, out)
-    tell(Told(result.to_json, lines, files), as_json=as_json)
+    tell(told_result(result, files), as_json=as_json)
     if result.interrupted:
         if out is not None and not as_json:
             print(f"go on with: tacit run --resume {out}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli import options as given
-from tacit.cli.display import Line, Told, privacy_lines, tell
+from tacit.cli.display import Line, Told, privacy_lines, tell, told_result
 
 if TYPE_CHECKING:
     from tacit.learned_policy import LearnedPolicy
@@ -55,11 +55,9 @@ def show(
 
 def _result(folder: Path) -> Told:
     """The result that a run wrote into a folder."""
-    from tacit.cli.result_lines import result_lines
     from tacit.simulation.result import Result
 
-    result = Result.load(folder)
-    return Told(result.to_json, result_lines(result))
+    return told_result(Result.load(folder))
 
 
 def _compared(first: Path, second: Path) -> Told:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from tacit.privacy.guarantee import Guarantee
     from tacit.simulation.result import Result
 
 
@@ -186,3 +187,24 @@ def _baseline(axes: Axes, results: Sequence[Result], by: str) -> None:
         lw=1,
         label=f"{facts['baseline']['name']} (does not learn)",
     )
+
+
+def plot_tradeoff(guarantee: Guarantee, path: Path) -> None:
+    """The trade-off curve: what a test misses at least, by its false alarms."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from tacit.privacy.sentences import over
+
+    figure = Figure(figsize=(5, 4.5), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    curve = guarantee.curve(501)
+    axes.plot(curve[:, 0], curve[:, 1], label=guarantee.brief())
+    axes.plot([0, 1], [1, 0], "--", color="grey", label="nothing can be learned")
+    axes.set_xlabel("false alarms (share of those of whom it is not true)")
+    axes.set_ylabel("missed at least (share of those of whom it is true)")
+    axes.set_title(f"No test gets below the line{over(guarantee)}", fontsize="medium")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    figure.savefig(path)

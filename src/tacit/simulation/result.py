@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -190,6 +190,12 @@ class Result:
                 f"{self.gap:.4g}: {', '.join(failed)}."
             )
         return ""
+
+    def lines(self) -> Iterator[str]:
+        """All of it in words: what ``tacit run`` prints; lines without indent are headings."""
+        from tacit.simulation.words import lines_of
+
+        return lines_of(self)
 
     def tested(self) -> str:
         """How the learned policies did on fresh episodes, in words, where there are tests."""

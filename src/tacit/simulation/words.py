@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tacit.cli.display import Line, privacy_lines
-
 if TYPE_CHECKING:
     from tacit.simulation.result import Result
 
 
-def result_lines(result: Result) -> Iterator[str | Line]:
-    """The problem, the regret or the returns, and what was guaranteed."""
-    yield Line(f"{result.agent['name']} on {result.problem['name']}", style="bold")
+def lines_of(result: Result) -> Iterator[str]:
+    """The problem, the regret or the returns, and what was guaranteed; headings stand out."""
+    yield f"{result.agent['name']} on {result.problem['name']}"
     yield from (_played if result.played else _scored)(result)
     who = "users" if result.played else "episodes"
-    yield (f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} {who}/s over all runs")
+    yield f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} {who}/s over all runs"
     for note in result.agent["notes"]:
-        yield (f"  note: {note}")
-    yield from privacy_lines(result.guarantee.statement())
+        yield f"  note: {note}"
+    yield "Privacy"
+    for line in result.guarantee.statement().split("\n"):
+        yield f"  {line}"
 
 
-def _played(result: Result) -> Iterator[str | Line]:
+def _played(result: Result) -> Iterator[str]:
     """Of a world that is played: what it is, what people were returned, and how policies do."""
     from tacit.simulation import returns
 
@@ -45,16 +45,16 @@ def _played(result: Result) -> Iterator[str | Line]:
             "follows is that part"
         )
     if result.completed:
-        yield (f"  return: {returns.earned(result)}")
-    yield (f"  tested on {result.tests['episodes']} fresh episodes: {returns.tested(result)}")
+        yield f"  return: {returns.earned(result)}"
+    yield f"  tested on {result.tests['episodes']} fresh episodes: {returns.tested(result)}"
     for line in returns.per_run(result) if len(result.policies) > 1 else ():
-        yield (f"    {line}")
+        yield f"    {line}"
     if result.warning:
-        yield Line(f"  {result.warning}", style="bold")
-    yield (f"  {returns.note(result)}")
+        yield f"  {result.warning}"
+    yield f"  {returns.note(result)}"
 
 
-def _scored(result: Result) -> Iterator[str | Line]:
+def _scored(result: Result) -> Iterator[str]:
     """Of a problem whose best policy is known: regret."""
     facts, baseline = result.problem, result.problem["baseline"]
     best = "largest declared return" if facts["family"] == "episodic" else "optimal value"
@@ -65,7 +65,7 @@ def _scored(result: Result) -> Iterator[str | Line]:
     rescaling = facts.get("rescaling", {"offset": 0.0, "scale": 1.0})
     offset, scale = rescaling["offset"], rescaling["scale"]
     if (offset, scale) != (0.0, 1.0):
-        yield (f"  rewards rescaled: original = {offset:g} + {scale:g} x rescaled")
+        yield f"  rewards rescaled: original = {offset:g} + {scale:g} x rescaled"
     if result.interrupted:
         yield (
             f"  interrupted at {result.completed:,} of {result.requested_episodes:,} episodes; "
@@ -74,10 +74,10 @@ def _scored(result: Result) -> Iterator[str | Line]:
     if result.completed:
         yield from _regret(result)
         if result.warning:
-            yield Line(f"  {result.warning}", style="bold")
+            yield f"  {result.warning}"
 
 
-def _regret(result: Result) -> Iterator[str | Line]:
+def _regret(result: Result) -> Iterator[str]:
     runs, last = len(result.seeds), result.completed
     if result.problem["family"] == "episodic":
         yield from _returns(result)
@@ -95,7 +95,7 @@ def _regret(result: Result) -> Iterator[str | Line]:
     for text, begin, end in (("first 100", 0, 100), ("last tenth", -(-last * 9 // 10), last)):
         if {begin, end} <= points and begin < end:
             rate = result.regret_per_episode(begin, end).mean()
-            yield (f"  regret per {each}, {text}: {rate:.4g}")
+            yield f"  regret per {each}, {text}: {rate:.4g}"
     if back is not None:
         yield (
             f"  {back.people:,} people in {back.days[-1]:.4g} days (attendance: {back.law}); "
@@ -103,7 +103,7 @@ def _regret(result: Result) -> Iterator[str | Line]:
         )
 
 
-def _returns(result: Result) -> Iterator[str | Line]:
+def _returns(result: Result) -> Iterator[str]:
     """Of a search: what people were returned, all of them and the last tenth."""
     import numpy as np
 
@@ -121,4 +121,4 @@ def _returns(result: Result) -> Iterator[str | Line]:
                 if least <= per.min() and per.max() <= most:  # all within what was declared
                     low, high = max(low, least), min(high, most)
                 over = f"mean of {len(per)} runs, 95% interval {low:.5g} to {high:.5g}"
-            yield (f"  mean return {text}, what they tried out included: {mean:.5g} ({over})")
+            yield f"  mean return {text}, what they tried out included: {mean:.5g} ({over})"
