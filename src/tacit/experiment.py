@@ -356,6 +356,10 @@ def simulate(
 
     Returns:
         Curves, guarantee, policies and everything needed to report them.
+
+    >>> result = simulate("river-swim", "psrl", episodes=100, runs=2, workers=1)
+    >>> result.regret.shape == (2, len(result.episodes))
+    True
     """
     made = Experiment(problem=problem, agent=agent, episodes=episodes, runs=runs, seed=seed)  # type: ignore[arg-type]
     return made.run(workers=workers, progress=progress, resume=resume)
@@ -378,6 +382,9 @@ def guarantee(
         participation: how often one person may take part, or the whole rule; all that one person
             does is covered together.
         reveal: facts of the problem told to the learner, for example ``["reward"]``.
+
+    >>> guarantee("river-swim", "psrl", 1000).model
+    'none'
     """
     return bind(problem, agent, episodes, reveal, participation).guarantee
 

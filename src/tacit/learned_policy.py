@@ -194,7 +194,14 @@ class LearnedPolicy:
 
 
 def load_policy(path: str | Path) -> LearnedPolicy:
-    """Read a policy that was saved, written by ``tacit run --out``, or published by the service."""
+    """Read a policy that was saved, written by ``tacit run --out``, or published by the service.
+
+    >>> import tempfile, tacit
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     learned = tacit.simulate("river-swim", "psrl", 100, workers=1).policy
+    ...     load_policy(learned.save(f"{folder}/policy.json")).users
+    100
+    """
     source = Path(path)
     try:
         content = source.read_bytes()

@@ -23,7 +23,7 @@ import numpy as np
 from tacit.agents.base import Agent
 from tacit.arrays import Array, IntArray
 from tacit.auditing.neighbours import Case, contribution
-from tacit.auditing.targets import Runs
+from tacit.auditing.targets import AuditedRuns
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.privacy.base import Record
@@ -67,7 +67,7 @@ def _as_published(case: Case, first: Publication) -> bool:
     return all(np.array_equal(told.get(name, ()), x) for name, x in case.context.items())
 
 
-class ServiceTarget(Runs):
+class ServiceTarget(AuditedRuns):
     """What a running curator publishes when people with one of two lives have taken part.
 
     Args:

@@ -143,7 +143,7 @@ class Ticket:
 
 
 @dataclass(frozen=True)
-class PolicyBody:
+class SentPolicy:
     """A publication as it is sent, byte for byte the same every time."""
 
     version: int

@@ -21,7 +21,7 @@ from auditing.mechanisms import (
 )
 from tacit.auditing import audit_target, auditor, findings
 from tacit.auditing.bounds import (
-    Moments,
+    ScoreMoments,
     clopper_pearson_lower,
     epsilon_from_guesses,
     mu_from_pairs,
@@ -373,7 +373,7 @@ def test_the_gaussian_method_judges_every_trial_in_both_worlds(common: bool) -> 
     first, second = (
         np.where(own[0] == world, own[1], other[1]).round(auditor.DIGITS) for world in (0, 1)
     )
-    moments = Moments(), Moments(), Moments()
+    moments = ScoreMoments(), ScoreMoments(), ScoreMoments()
     for one, values in zip(moments, (first, second, second - first), strict=True):
         one.add(values)
     mu = mu_from_pairs(*moments, 0.05 * auditor.KNOWN_SHARE)

@@ -16,7 +16,7 @@ from scipy import stats
 from tacit.auditing.bounds import (
     LARGEST_MU,
     RATE_SHARE,
-    Moments,
+    ScoreMoments,
     clopper_pearson_lower,
     epsilon_from_guesses,
     mu_from_pairs,
@@ -169,7 +169,7 @@ def test_thresholds_on_a_gaussian_show_its_exact_epsilon_and_no_more() -> None:
     st.lists(st.integers(0, 60), max_size=6),
 )
 def test_moments_are_those_of_numpy_however_the_scores_come(values: list, cuts: list) -> None:
-    scores, moments = np.array(values), Moments()
+    scores, moments = np.array(values), ScoreMoments()
     for part in np.split(scores, sorted(min(cut, len(scores)) for cut in cuts)):
         moments.add(part)
     size = float(np.abs(scores).max()) + 1e-30
@@ -181,17 +181,19 @@ def test_moments_are_those_of_numpy_however_the_scores_come(values: list, cuts: 
 
 def test_moments_far_from_zero_keep_their_digits() -> None:
     scores = 1e9 + np.random.default_rng(0).normal(size=10_000)
-    moments = Moments()
+    moments = ScoreMoments()
     for part in np.split(scores, 100):
         moments.add(part)
     assert moments.squares == pytest.approx(((scores - scores.mean()) ** 2).sum(), rel=1e-6)
 
 
-def moments_of(count: int, mean: float, squares: float) -> Moments:
-    return Moments(count, mean, squares)
+def moments_of(count: int, mean: float, squares: float) -> ScoreMoments:
+    return ScoreMoments(count, mean, squares)
 
 
-def pairs_of(count: int, gap: float, spread: float = 1.0) -> tuple[Moments, Moments, Moments]:
+def pairs_of(
+    count: int, gap: float, spread: float = 1.0
+) -> tuple[ScoreMoments, ScoreMoments, ScoreMoments]:
     """Both worlds of unit variance, and differences of that spread."""
     squares = count - 1.0
     return (
@@ -227,7 +229,7 @@ def test_the_bound_on_mu_is_rarely_above_however_the_worlds_depend_on_each_other
         noise, other = rng.normal(size=(2, count))
         mixed = share * noise + math.sqrt(1 - share**2) * other
         first, second = 5.0 + 3.0 * noise, 5.0 + 3.0 * (mu + mixed)
-        worlds = Moments(), Moments(), Moments()
+        worlds = ScoreMoments(), ScoreMoments(), ScoreMoments()
         for moments, values in zip(worlds, (first, second, second - first), strict=True):
             moments.add(values)
         above += mu_from_pairs(*worlds, beta) > mu * (1 + 1e-12)
@@ -249,7 +251,7 @@ def test_scores_may_be_shifted_and_scaled() -> None:
     found = []
     for shift, scale in ((0.0, 1.0), (17.0, 1e-3), (-5.0, 40.0)):
         first, second = (shift + scale * values for values in scores)
-        worlds = Moments(), Moments(), Moments()
+        worlds = ScoreMoments(), ScoreMoments(), ScoreMoments()
         for moments, values in zip(worlds, (first, second, second - first), strict=True):
             moments.add(values)
         found.append(mu_from_pairs(*worlds, 0.05))
@@ -265,7 +267,7 @@ def test_the_wider_world_counts() -> None:
 
 
 def test_edges_of_the_bound_on_mu() -> None:
-    none = Moments(), Moments(), Moments()
+    none = ScoreMoments(), ScoreMoments(), ScoreMoments()
     assert mu_from_pairs(*none, 0.05) == 0.0
     assert mu_from_pairs(*pairs_of(1, 2.0), 0.05) == 0.0
     assert mu_from_pairs(*pairs_of(50, -1.0), 0.05) == 0.0  # reversed
@@ -306,7 +308,7 @@ def test_looks_share_out_all_of_the_error_probability(looks: int) -> None:
         (lambda: epsilon_from_guesses(3, 10, 9, 1e-5, 0.05), "count = 10 of 9"),
         (lambda: epsilon_from_guesses(1, 2, 9, 1.0, 0.05), "delta = 1"),
         (lambda: epsilon_from_guesses(1, 2, 9, math.nan, 0.05), "delta = nan"),
-        (lambda: mu_from_pairs(Moments(), Moments(), Moments(), 1.0), "beta = 1"),
+        (lambda: mu_from_pairs(ScoreMoments(), ScoreMoments(), ScoreMoments(), 1.0), "beta = 1"),
         (lambda: shares_of_looks(0), "looks = 0.*>= 1"),
     ],
 )

@@ -9,15 +9,15 @@ from tacit.auditing import scores
 from tacit.auditing.bounds import epsilon_from_guesses
 from tacit.auditing.scores import (
     RIDGES,
-    Rule,
-    Score,
+    AuditScore,
+    GuessingRule,
     learned_scores,
     likeliest_rule,
     strongest_rule,
 )
 from tacit.errors import InvalidInput
 
-FIRST = Score("x", lambda outputs: outputs[:, 0])
+FIRST = AuditScore("x", lambda outputs: outputs[:, 0])
 
 
 def column(*values: float) -> np.ndarray:
@@ -34,23 +34,29 @@ def halves(rng: np.random.Generator, trials: int) -> np.ndarray:
 def test_a_rule_counts_right_guesses_and_all_guesses() -> None:
     outputs = column(0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
     worlds = np.array([0, 1, 0, 1, 1, 0])
-    assert Rule(FIRST, 1.0, 4.0).count(outputs, worlds) == (2, 4)  # 0 and 4 right, 1 and 5 wrong
-    assert Rule(FIRST, -math.inf, 4.0).count(outputs, worlds) == (1, 2)
-    assert Rule(FIRST, 1.0, math.inf).count(outputs, worlds) == (1, 2)
-    assert Rule(FIRST, -math.inf, math.inf).count(outputs, worlds) == (0, 0)
-    assert Rule(FIRST, 2.0, 2.0).count(outputs, worlds) == (3, 6)  # at a tie, world 1 is guessed
+    assert GuessingRule(FIRST, 1.0, 4.0).count(outputs, worlds) == (
+        2,
+        4,
+    )  # 0 and 4 right, 1 and 5 wrong
+    assert GuessingRule(FIRST, -math.inf, 4.0).count(outputs, worlds) == (1, 2)
+    assert GuessingRule(FIRST, 1.0, math.inf).count(outputs, worlds) == (1, 2)
+    assert GuessingRule(FIRST, -math.inf, math.inf).count(outputs, worlds) == (0, 0)
+    assert GuessingRule(FIRST, 2.0, 2.0).count(outputs, worlds) == (
+        3,
+        6,
+    )  # at a tie, world 1 is guessed
 
 
 def test_scores_may_be_infinite() -> None:
     outputs, worlds = column(-math.inf, math.inf, math.inf), np.array([0, 1, 0])
-    assert Rule(FIRST, -5.0, 5.0).count(outputs, worlds) == (2, 3)
+    assert GuessingRule(FIRST, -5.0, 5.0).count(outputs, worlds) == (2, 3)
 
 
 def test_rules_are_printed_as_they_guess() -> None:
-    assert str(Rule(FIRST, -1.0, 2.5)) == "x >= 2.5 or <= -1"
-    assert str(Rule(FIRST, -math.inf, 2.5)) == "x >= 2.5"
-    assert str(Rule(FIRST, -1.0, math.inf)) == "x <= -1"
-    assert str(Rule(FIRST, -math.inf, math.inf)) == "x never"
+    assert str(GuessingRule(FIRST, -1.0, 2.5)) == "x >= 2.5 or <= -1"
+    assert str(GuessingRule(FIRST, -math.inf, 2.5)) == "x >= 2.5"
+    assert str(GuessingRule(FIRST, -1.0, math.inf)) == "x <= -1"
+    assert str(GuessingRule(FIRST, -math.inf, math.inf)) == "x never"
 
 
 def test_the_strongest_rule_separates_what_can_be_separated() -> None:
@@ -102,7 +108,7 @@ def test_the_best_of_several_scores_wins() -> None:
     worlds = halves(rng, 4000)
     outputs = rng.normal(size=(4000, 3))
     outputs[:, 1] += 2.0 * worlds
-    several = [Score(f"{j}", lambda x, j=j: x[:, j]) for j in range(3)]
+    several = [AuditScore(f"{j}", lambda x, j=j: x[:, j]) for j in range(3)]
     assert strongest_rule(several, outputs, worlds, 0.0, 0.05).score.name == "1"
 
 
@@ -111,7 +117,7 @@ def test_rules_are_ranked_by_what_they_show_not_by_their_luck() -> None:
     rng = np.random.default_rng(4)
     worlds = halves(rng, 2000)
     outputs = rng.normal(size=(2000, 40))
-    several = [Score(f"{j}", lambda x, j=j: x[:, j]) for j in range(40)]
+    several = [AuditScore(f"{j}", lambda x, j=j: x[:, j]) for j in range(40)]
     rule = strongest_rule(several, outputs, worlds, 0.0, 0.05)
     correct, made = rule.count(outputs, worlds)
     assert made > 50
@@ -142,7 +148,7 @@ def test_a_likelihood_that_is_claimed_wrongly_gives_a_rule_all_the_same() -> Non
 # ---- learned scores ----
 
 
-def names(learned: list[Score]) -> list[str]:
+def names(learned: list[AuditScore]) -> list[str]:
     return [score.name for score in learned]
 
 

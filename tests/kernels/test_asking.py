@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dense import dense
 from tacit.kernels.public.posterior import NoisyCounts
 from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, Weighing
-from tacit.kernels.public.tacit_local import IN_TURN, TYPICAL, remaining_variance
+from tacit.kernels.public.tacit_local import EVEN_SHARE, USUAL_REWARD_VARIANCE, remaining_variance
 
 A = 2
 CASES = [(4, 3, 1, 1), (3, 3, 2, 3), (2, 2, 1, 2), (2, 2, 1, 1), (1, 3, 1, 1), (3, 1, 1, 1)]
@@ -73,7 +73,7 @@ def test_stakes_are_those_of_the_plain_formula(seed, case):
         for found, exact in zip(results[-1], expected, strict=True):
             assert np.allclose(found, exact, rtol=1e-9, atol=1e-15)
     assert all(np.array_equal(one, two) for one, two in zip(*results, strict=True))
-    assert TYPICAL == 0.1
+    assert USUAL_REWARD_VARIANCE == 0.1
 
 
 def test_what_remains_is_the_prior_variance_and_falls_with_what_is_known():
@@ -120,10 +120,10 @@ def plain_shares(at_moves, at_rewards, f, policy, weighing):
         for kind, gain in learned.items():
             worth[h, kind] = gain if h < H - 1 or kind == REWARD else 0.0
     total = worth.sum()
-    shares = (1 - IN_TURN) * worth / total if total > 0 else np.zeros_like(worth)
+    shares = (1 - EVEN_SHARE) * worth / total if total > 0 else np.zeros_like(worth)
     for h in range(H):
         best = REWARD if h == H - 1 else np.argmax(worth[h])
-        shares[h, best] += (IN_TURN if total > 0 else 1.0) / H
+        shares[h, best] += (EVEN_SHARE if total > 0 else 1.0) / H
     return shares
 
 
@@ -136,7 +136,7 @@ def check_shares(asked, H):
     assert np.isfinite(asked).all() and shares.min() >= 0.0
     assert asked[-1] == pytest.approx(1.0, abs=1e-12)
     assert not shares[-1, [STEP, MOVE]].any()
-    assert (shares.sum(axis=1) >= IN_TURN / H - 1e-12).all()
+    assert (shares.sum(axis=1) >= EVEN_SHARE / H - 1e-12).all()
     return shares
 
 

@@ -29,7 +29,7 @@ def test_the_gradient_is_that_of_the_optimal_cost() -> None:
     rng = np.random.default_rng(0)
     theta, step = random_model(rng), 1e-6
     costs, X = (np.eye(3), 0.3 * np.eye(2)), np.diag([1.0, 0.2, 0.1])
-    setting = lq.Setting(*costs, 0.01 * np.eye(3), X)
+    setting = lq.ControlCosts(*costs, 0.01 * np.eye(3), X)
     _, gradient, _ = optimal(theta, 7, setting)
     for i in range(5):
         for j in range(3):
@@ -46,7 +46,7 @@ def test_uncertain_models_get_the_gains_of_the_average_cost() -> None:
     theta, sigma = random_model(rng), np.diag([0.1, 0.2, 0.05, 0.3, 0.02])
     Q, R = np.diag([1.0, 2.0, 0.5]), 0.3 * np.eye(2)
     gains, P = np.empty((2, 2, 3)), np.empty((3, 3, 3))
-    lq.riccati(theta, sigma, lq.Setting(Q, R, Q, Q), gains, P)
+    lq.riccati(theta, sigma, lq.ControlCosts(Q, R, Q, Q), gains, P)
     G = theta @ Q @ theta.T + np.trace(Q) * sigma
     G[:3, :3] += Q
     G[3:, 3:] += R

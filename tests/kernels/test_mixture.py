@@ -12,7 +12,7 @@ from tacit.kernels.cholesky import (
     solve_transposed,
 )
 from tacit.kernels.public.mixture import (
-    Regression,
+    StageRegressions,
     Widths,
     mirror_step,
     transition_induction,
@@ -94,11 +94,11 @@ def test_the_induction_is_the_specified_one(seed: int) -> None:
     gram = np.array([[packed(x, ISOMETRIC).sum(axis=0)] for x in data])
     target = rng.normal(0, 20, size=(H - 1, 1, 4))
     ones = np.ones(H - 1)
-    transitions = Regression(gram, target, ones, ones, ISOMETRIC)
+    transitions = StageRegressions(gram, target, ones, ones, ISOMETRIC)
     widths = Widths(
         0.3, 1.0, 2 * ones, 0.7 * ones, 3.0, 5.0 * ones, 1.5 * ones, rng.uniform(1, 9, H - 1)
     )
-    none = Regression(np.zeros((0, 1, 1)), np.zeros((0, 1, 1)), ones, ones, ISOMETRIC)
+    none = StageRegressions(np.zeros((0, 1, 1)), np.zeros((0, 1, 1)), ones, ones, ISOMETRIC)
     reward = np.broadcast_to(problem.R, (H, S, A)).copy()
     Q, V, reach = np.zeros((H, S, A)), np.zeros((H + 1, S)), np.zeros((2, H - 1))
     value_targeted_induction(

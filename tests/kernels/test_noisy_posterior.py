@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dense import dense
 from tacit.kernels.public.posterior import (
-    FULL,
+    FULL_NOISE_SHARE,
     LESS_NOISE,
     MORE_VISITS,
     NoisyCounts,
@@ -132,7 +132,7 @@ def sampled(given, rng, function=dense.sample_noisy_model):
 def wait_for(rng, wanted):
     """Take coins from the stream until the next one says full draw, or says that it is none."""
     state = rng.bit_generator.state
-    while (rng.random() < FULL) != wanted:
+    while (rng.random() < FULL_NOISE_SHARE) != wanted:
         state = rng.bit_generator.state
     rng.bit_generator.state = state
     return rng
@@ -154,11 +154,11 @@ def test_the_share_of_full_draws_and_what_the_others_do():
 
     The variance of all draws together, within 6 standard errors.
     """
-    assert (FULL, LESS_NOISE, MORE_VISITS) == (0.1, 0.5, 2.0)
+    assert (FULL_NOISE_SHARE, LESS_NOISE, MORE_VISITS) == (0.1, 0.5, 2.0)
     N, v = 1e8, 1e12
     rng = np.random.default_rng(5)
     p = np.array([sampled(large(N, v, v, 1.0), rng)[0][0, 0, 0, 0] for _ in range(DRAWS)])
-    shares = FULL + (1 - FULL) * LESS_NOISE**2
+    shares = FULL_NOISE_SHARE + (1 - FULL_NOISE_SHARE) * LESS_NOISE**2
     assert p.var() == pytest.approx(shares * v / 2 / N**2, rel=0.2)
     assert np.mean((p - 0.5) ** 4) / p.var() ** 2 > 3.5  # a mixture of two normal laws
 

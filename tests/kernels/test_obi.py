@@ -7,11 +7,11 @@ import pytest
 
 from dense import dense
 from tacit.kernels.public.obi import (
-    GROWTH,
+    EPOCH_GROWTH,
     KINDS,
     WIDTHS,
+    BonusRule,
     CellNoise,
-    Rule,
     Tails,
     first_bonus,
     obi_tails,
@@ -26,18 +26,24 @@ def tails(kind: str, scale: float, n: int, next_scale: float | None = None) -> T
 
 def test_variance_proxies_by_kind() -> None:
     n = 500
-    assert tails("laplace", 4.0, n)[:3] == pytest.approx((GROWTH * n * 32, GROWTH * n * 32, 4.0))
-    assert tails("gaussian", 4.0, n)[:3] == pytest.approx((GROWTH * n * 16, GROWTH * n * 16, 0))
+    assert tails("laplace", 4.0, n)[:3] == pytest.approx(
+        (EPOCH_GROWTH * n * 32, EPOCH_GROWTH * n * 32, 4.0)
+    )
+    assert tails("gaussian", 4.0, n)[:3] == pytest.approx(
+        (EPOCH_GROWTH * n * 16, EPOCH_GROWTH * n * 16, 0)
+    )
     bits = tails("randomized-response", 4.0, n)
-    assert bits[:3] == pytest.approx((GROWTH * n * 12, GROWTH * n * 8, 0))
+    assert bits[:3] == pytest.approx((EPOCH_GROWTH * n * 12, EPOCH_GROWTH * n * 8, 0))
     radii = tails("bounded", 4.0, n, 5.0)
-    assert radii[:2] == pytest.approx((GROWTH * n * 16 / 2 / math.e, GROWTH * n * 25 / 2 / math.e))
+    assert radii[:2] == pytest.approx(
+        (EPOCH_GROWTH * n * 16 / 2 / math.e, EPOCH_GROWTH * n * 25 / 2 / math.e)
+    )
     assert tails("none", 0.0, n)[:3] == (0.0, 0.0, 0.0)
 
 
 def test_the_logarithm_counts_epochs_and_not_users() -> None:
     for n in (0, 1, 10, 10**6, 10**12):
-        epoch = 1 + math.floor(math.log(max(3 * n, 1)) / math.log(GROWTH))
+        epoch = 1 + math.floor(math.log(max(3 * n, 1)) / math.log(EPOCH_GROWTH))
         expected = math.log(4 * 2 * 2 * 3 * epoch * (epoch + 1) / 0.1)
         assert tails("laplace", 1.0, n).log == pytest.approx(expected)
     assert tails("laplace", 1.0, 10**6).log < 17
@@ -53,7 +59,7 @@ def test_the_proxy_bounds_the_moment_generating_function(kind: str) -> None:
         chances = [p, 1 - p]
         bit = scale * (np.array([0.0, 1.0]) - (1 - p))
     one = tails(kind, scale if kind == "randomized-response" else 2.0, 1)
-    proxy = one.visits / GROWTH
+    proxy = one.visits / EPOCH_GROWTH
     for t in np.linspace(0.01, 0.45, 12):
         if kind == "laplace":
             mgf = 1 / (1 - 4 * t**2)
@@ -102,11 +108,11 @@ def specified(reward, visits, transitions, now: Tails, H: int):
                     Q[h, s, a] = H - h
                     continue
                 most = max(1.0, N + width(now.visits, now.linear))
-                Q[h, s, a] = reward[0, s, a] + math.sqrt(GROWTH * most * now.log / 2)
+                Q[h, s, a] = reward[0, s, a] + math.sqrt(EPOCH_GROWTH * most * now.log / 2)
                 Q[h, s, a] = (Q[h, s, a] + width(2 * now.visits, now.linear)) / N
                 if h < H - 1:
                     most = max(1.0, row.sum() + width(S * now.cell, now.linear))
-                    up = row @ v + span * math.sqrt(GROWTH * most * now.log / 2)
+                    up = row @ v + span * math.sqrt(EPOCH_GROWTH * most * now.log / 2)
                     up += width(spread * now.cell, span * now.linear)
                     Q[h, s, a] += up / row.sum()
         V[h] = np.minimum(H - h, Q[h].max(axis=1))
@@ -137,9 +143,9 @@ def test_one_entry_for_all_widths() -> None:
     bonus = {}
     for name, width in WIDTHS.items():
         Q, V = np.empty((2, 2, 2)), np.empty((3, 2))
-        dense.obi_values(*tables, noise, 10**5, Rule(width, 2.0, 0.1), Q, V)
+        dense.obi_values(*tables, noise, 10**5, BonusRule(width, 2.0, 0.1), Q, V)
         found[name] = Q
-        bonus[name] = first_bonus(noise, 10**5, (2, 2, 2), Rule(width, 2.0, 0.1))
+        bonus[name] = first_bonus(noise, 10**5, (2, 2, 2), BonusRule(width, 2.0, 0.1))
     assert (found["paper"] > found["corrected"]).all()
     assert (found["corrected"] > found["tight"]).all()
     assert bonus["paper"] > bonus["corrected"] > bonus["tight"] > 0

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tacit.kernels.public.questions import (
     KINDS,
     MOVE,
+    OWN_VARIANCE,
     REWARD,
-    SPREAD,
     STEP,
     WEIGHT_STEPS,
     Weighing,
@@ -100,7 +100,7 @@ def test_ids_differ_in_their_questions_beyond_the_circle_too():
 
 noises = st.floats(1e-20, 1e6)
 weighings = st.tuples(noises, noises, noises, noises).map(
-    lambda v: Weighing(v[:2], v[2:], SPREAD + min(v))
+    lambda v: Weighing(v[:2], v[2:], OWN_VARIANCE + min(v))
 )
 
 
@@ -117,7 +117,7 @@ def test_a_report_weighs_signal_over_variance(weighing, occupancy):
 
 
 def test_the_largest_weight_is_one_and_weights_rise_with_the_chance():
-    weighing = Weighing((4.0, 2.0), (3.0, 1.5), SPREAD + 1.5)
+    weighing = Weighing((4.0, 2.0), (3.0, 1.5), OWN_VARIANCE + 1.5)
     assert report_weight(WEIGHT_STEPS, 1.5, weighing) == WEIGHT_STEPS
     assert report_weight(WEIGHT_STEPS, 2.0, weighing) == round(1.75 / 2.25 * WEIGHT_STEPS)
     rising = [report_weight(d, 1.5, weighing) for d in range(1, WEIGHT_STEPS, 50)]
@@ -125,7 +125,7 @@ def test_the_largest_weight_is_one_and_weights_rise_with_the_chance():
 
 
 def test_without_noise_all_reports_weigh_alike():
-    weighing = Weighing((1e-20, 1e-20), (1e-20, 1e-20), SPREAD + 1e-20)
+    weighing = Weighing((1e-20, 1e-20), (1e-20, 1e-20), OWN_VARIANCE + 1e-20)
     assert {report_weight(d, 1e-20, weighing) for d in (1, 300, WEIGHT_STEPS)} == {WEIGHT_STEPS}
 
 

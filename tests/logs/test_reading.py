@@ -20,7 +20,7 @@ from tacit.logs.mapping import LogMapping, make_mapping
 from tacit.logs.offline import ASSUMES, EPISODES, offline
 from tacit.logs.prior import LogPrior
 from tacit.logs.reading import open_log
-from tacit.logs.screen import MARK, Exact
+from tacit.logs.screen import MARK, ExactNumbers
 from tacit.logs.simulated import simulate_log, write_log
 from tacit.statistics.log_sums import LoggedVisits
 from tacit_lab.report.log_page import COUNTED, render_page
@@ -449,7 +449,7 @@ def test_what_is_read_of_a_row_does_not_depend_on_where_it_lies(tmp_path, monkey
     pieces = []
     for block in (8 << 20, *range(3, 400, 7)):
         monkeypatch.setattr(reading, "BLOCK", block)
-        exact = Exact()
+        exact = ExactNumbers()
         found = pa.Table.from_batches(reading._csv(tmp_path / "log.csv", raw(), exact))
         pieces.append((found.to_pydict(), exact))
     assert all(piece == pieces[0] for piece in pieces)

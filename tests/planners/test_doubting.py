@@ -5,7 +5,7 @@ import pytest
 
 import tacit
 from tacit.planners import first_visits
-from tacit.planners.first_visits import RARE, FirstVisitPlanner
+from tacit.planners.first_visits import RARE_REWARD, FirstVisitPlanner
 
 PLAIN = FirstVisitPlanner._choose
 
@@ -37,5 +37,5 @@ def test_plans_doubt_where_rewards_are_rare(problem, rare: bool, monkeypatch) ->
     tacit.simulate(problem, tacit.agent("tacit-joint", epsilon=1.0), 30000, runs=1, seed=1)
     doubting = [rate for width, rate in seen if width == 1.0]
     assert len(doubting) >= 3 if rare else not doubting
-    assert all(rate < RARE for rate in doubting)
+    assert all(rate < RARE_REWARD for rate in doubting)
     assert any(width == 0.0 for width, _ in seen) and any(0.0 < w < 1.0 for w, _ in seen)

@@ -13,10 +13,10 @@ from tacit.agents import Agent, make_agent
 from tacit.agents.tacit_search import joint_errors, local_errors
 from tacit.planners.search import (
     TUNING,
-    Batch,
     Errors,
+    ReturnWindow,
+    SearchBatch,
     SearchPlanner,
-    Window,
     _point,
     batch_size,
 )
@@ -203,14 +203,14 @@ def test_the_released_curve_holds_the_mean_return_of_a_batch(spread: float) -> N
     """Twice the stated error on either side covers in at least 95% of batches, whatever returns."""
     rng, people, noise = np.random.default_rng(7), 150, 20.0
     errors = Errors((noise**2,) * 3, (0.1, 0.25, 0.09), cumulative=False)
-    window, mean, held = Window(100.0, 40.0), 0.3, 0
+    window, mean, held = ReturnWindow(100.0, 40.0), 0.3, 0
     for _ in range(4000):
         chance = (1.0 + mean / max(spread, 1e-9)) / 2.0 if spread > mean else 0.5
         x = np.where(rng.random(people) < chance, spread, -spread)
         true = (2.0 * chance - 1.0) * spread
         found = (x.sum() + noise * rng.standard_normal()) / people
         sds = [errors.sd(block, people) for block in range(3)]
-        batch = Batch(people, np.zeros(1), min(max(found, -1.0), 1.0), 0.5, *sds)
+        batch = SearchBatch(people, np.zeros(1), min(max(found, -1.0), 1.0), 0.5, *sds)
         count, middle, error, least, most = _point(batch, window)
         assert (count, least, most) == (people, 60.0, 140.0)
         held += abs(middle - (100.0 + 40.0 * true)) <= 2.0 * error

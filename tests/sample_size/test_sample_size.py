@@ -1,6 +1,8 @@
 """``tacit.sample_size``: answers that are known, and what it says where there is none."""
 
 import dataclasses
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +19,7 @@ from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.privacy import Exact
 from tacit.publication import Publication
 from tacit.sample_size import Limits, SampleSize, random_experiments, sample_size
-from tacit.sample_size.answer import Measured, SizeAnswer, about, extrapolate
+from tacit.sample_size.answer import SizeAnswer, SizeMeasurement, about, extrapolate
 from tacit.sample_size.search import _sizes
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
@@ -207,8 +209,11 @@ def test_sizes_grow_and_meet_the_population() -> None:
 
 
 def test_confidence_decides() -> None:
-    sure, open_ = Measured(1000, (0.6, 0.7, 0.65), 1.0), Measured(300, (0.0, 1.0, 0.5), 1.0)
-    low = Measured(100, (0.1, 0.0, 0.05), 1.0)
+    sure, open_ = (
+        SizeMeasurement(1000, (0.6, 0.7, 0.65), 1.0),
+        SizeMeasurement(300, (0.0, 1.0, 0.5), 1.0),
+    )
+    low = SizeMeasurement(100, (0.1, 0.0, 0.05), 1.0)
     answer = SizeAnswer(1.0, 0.5, (low, open_, sure))
     assert (answer.insufficient, answer.sufficient) == (100, 1000)
     assert SizeAnswer(1.0, 0.5, (low, open_)).words() == "not below 100"
@@ -248,3 +253,8 @@ def test_lines_hold_at_80_columns_and_a_plot_is_drawn(tmp_path: Path) -> None:
     assert "not below this (simulated)" in file.read_text() or file.stat().st_size > 10_000
     with pytest.raises(InvalidInput, match="nothing to plot"):
         quick(agent="uniform", most=100).plot(tmp_path / "none.png")
+
+
+def test_the_question_can_still_be_asked_after_its_package_was_imported() -> None:
+    code = "import tacit, tacit.sample_size; assert callable(tacit.sample_size); tacit.SampleSize"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -119,7 +119,11 @@ def from_people() -> list[Registered[Agent]]:
 
 
 def make_agent(name: str, **parameters: Any) -> Agent:
-    """The agent of that name; privacy parameters only where there is privacy."""
+    """The agent of that name; privacy parameters only where there is privacy.
+
+    >>> make_agent("tacit-local", epsilon=1.0).epsilon
+    1.0
+    """
     entry = agents.entry(name)
     for parameter in PRIVACY_PARAMETERS:
         if parameter in parameters and parameter not in entry.parameters:

@@ -17,7 +17,7 @@ import numpy as np
 from tacit.agents import lsvi_calibration as calibrations
 from tacit.agents.base import CheckedAgent
 from tacit.agents.lsvi import (
-    DEFAULT_SCALE,
+    DEFAULT_BONUS_SCALE,
     dimension,
     switches_at_most,
     ties_note,
@@ -63,7 +63,7 @@ class _PrivateLsvi(CheckedAgent):
 
     @property
     def _scale(self) -> float:
-        return DEFAULT_SCALE if self.bonus_scale is None else self.bonus_scale
+        return DEFAULT_BONUS_SCALE if self.bonus_scale is None else self.bonus_scale
 
     def _sizes(self, task: Task) -> calibrations.Sizes:
         return calibrations.Sizes(dimension(task), task.horizon, task.users, self.beta)

@@ -13,8 +13,12 @@ from tacit.privacy import Exact
 from tacit.statistics.linear import CuratedTransitions
 from tacit.task.task import Task, feature_table
 
-DEFAULT_SCALE = 0.1
-"""c of the bonus c H |phi| of tight calibration, unless chosen."""
+DEFAULT_BONUS_SCALE = 0.1
+"""c of the bonus c H |phi| of tight calibration, unless chosen.
+
+Not measured: one scale for all problems. ``benchmarks/linear.py --tuning 2`` chooses one for each
+agent, by two runs: between 0 and 1 on synthetic-linear and river-swim (benchmarks/README.md).
+"""
 
 
 def dimension(task: Task) -> int:
@@ -134,7 +138,7 @@ class LsviUCBPlusPlus(CheckedAgent):
         if self.calibration == "paper":
             return plus_bonus(dimension(task), task.horizon, task.users, self.beta)
         # With a ridge of 1 / H^2 less than 1 / H would not lift what was never seen to the top.
-        return tuned_plus(max(DEFAULT_SCALE, 1.0 / task.horizon), task.horizon)
+        return tuned_plus(max(DEFAULT_BONUS_SCALE, 1.0 / task.horizon), task.horizon)
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """Whether the bonus says anything."""

@@ -24,9 +24,10 @@ from tacit.statistics.linear import CuratedTransitions
 from tacit.task.task import Task
 
 GRAM_SHARE = 0.5
-"""Share of the budget for the Gram matrices, before the joint price gives some of it back."""
+"""Share of the budget for the Gram matrices, before the joint price gives some of it back. Not
+measured: others."""
 
-ROUNDED = 2e-5
+ROUNDING_MARGIN = 2e-5
 """More noise by this share where the counter rounds its rows: enough for ten million users."""
 
 
@@ -109,7 +110,7 @@ def tight_shares(
     gram = w * strategy.column_norm() * math.sqrt(2 * H / (GRAM_SHARE * mu2))
     unit = w * math.sqrt(targets.questions / ((1 - GRAM_SHARE) * mu2))
     cost = price.total((strategy.column_norm() / gram) ** 2, targets.load() / unit**2)
-    slack = 1e-7 if strategy.rounding_sensitivity(1, 1) == 0.0 else ROUNDED
+    slack = 1e-7 if strategy.rounding_sensitivity(1, 1) == 0.0 else ROUNDING_MARGIN
     factor = math.sqrt(cost / mu2) * (1 + slack)
     return Shares(factor * gram, factor * unit, price)
 

@@ -18,7 +18,7 @@ from tacit.statistics.one_step import EachStep, OneStep
 from tacit.task.task import Task
 
 FEWEST_BATCHES = 50
-"""A batch is never made larger than a fiftieth of all users by default."""
+"""A batch is never made larger than a fiftieth of all users by default. Not measured: others."""
 
 
 @dataclass(frozen=True)

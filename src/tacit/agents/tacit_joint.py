@@ -29,35 +29,61 @@ from tacit.statistics.norm_budget import NormBudget
 from tacit.task.participation import Teaches
 from tacit.task.task import Task
 
-PATIENCE = 30.0
-"""First release after this many users over mu: before that noise drowns everything."""
+FIRST_RELEASE_USERS = 30.0
+"""First release after this many users over mu: before that noise drowns everything.
 
-GROWTH = {"mixture": 1.25, "table": 1.15, "vast": 1.3, "returns": 1.4, "stages": 1.1}
-"""Growth of the number of users between releases."""
+Chosen on remap-walk with the prototype of docs/papers/mixture_jdp.md#b5; no script of it is kept.
+"""
 
-CAP, REFRESH = 10, 5
-"""Pairs that one user teaches, and how many of them may be known ones."""
+BATCH_GROWTH = {"mixture": 1.25, "table": 1.15, "vast": 1.3, "returns": 1.4, "stages": 1.1}
+"""Growth of the number of users between releases.
 
-LIFE = 14
-"""Pairs that one person teaches in all their participations, where these are bounded together."""
+"mixture" was chosen on remap-walk with the prototype (docs/papers/mixture_jdp.md#b5: 23 to 38
+releases had least regret). Not measured: the others, each against its neighbours.
+"""
 
-EXPLORE = 0.5
-"""Share of the users who act uniformly before the first release of returns."""
+PAIRS_PER_EPISODE, KNOWN_PAIRS_PER_EPISODE = 10, 5
+"""Pairs that one user teaches, and how many of them may be known ones.
 
-FEW, SHORT = 0.1, 8.0
+The first was chosen over 6, 20 and no cap on a chain and two lakes at epsilon 1
+(benchmarks/README.md, "What was tried": a prototype without a script). Not measured: the second.
+"""
+
+PAIRS_PER_LIFETIME = 14
+"""Pairs that one person teaches in all their participations, where these are bounded together.
+
+Chosen over 10 and 20 on six lakes and four other tables (docs/returning.md); no script is kept.
+"""
+
+UNIFORM_SHARE = 0.5
+"""Share of the users who act uniformly before the first release of returns.
+
+Tried beside .3 and .7 on a made-up clinic of 600 states at epsilon 1 and 4 (benchmarks/README.md,
+"What was tried", row "returns"); no script is kept.
+"""
+
+USERS_PER_CELL, STEPS_PER_RETURN = 0.1, 8.0
 """Tables are learned by returns with fewer users per cell and standard deviation than the first, if
-the declared range of returns is the horizon over the second, or smaller."""
+the declared range of returns is the horizon over the second, or smaller.
 
-PLANS = 8
-"""Publications between two releases of first visits."""
+That returns beat next states there was measured on made-up clinics of 100 and 600 states
+(benchmarks/README.md, "What was tried"). Not measured: where exactly the line runs.
+"""
 
-WAIT, WIDE = 4.0, 40.0
+PLANS_PER_RELEASE = 8
+"""Publications between two releases of first visits. Not measured: other numbers."""
+
+FIRST_VISITS_USERS, FIRST_VISITS_PAIRS = 4.0, 40.0
 """First release of first visits after this many users per standard deviation of its noise, or after
-one per standard deviation and so many pairs."""
+one per standard deviation and so many pairs. Not measured: other numbers."""
 
-AFFORDABLE, BOLD = 8.0, 2.5
+EXPLORABLE_USERS, OPTIMISTIC_USERS = 8.0, 2.5
 """Users per pair and standard deviation below which a table is too large to be explored in full;
-and below which it is not explored by optimism at all."""
+and below which it is not explored by optimism at all.
+
+What is done below them was chosen on a courier with 3528 pairs (benchmarks/README.md, "vast
+tables"). Not measured: the two numbers themselves.
+"""
 
 
 @dataclass(frozen=True)
@@ -125,8 +151,8 @@ class TacitJoint(CheckedAgent):
         if first is None:
             mu = accounting.gaussian_mu(self.epsilon, self.delta)
             stages = 1.0 if task.homogeneous else math.sqrt(task.horizon)
-            first = int(max(1.0, min(PATIENCE * stages / mu, task.users / 10)))
-        growth = self.growth or GROWTH["mixture" if "features" in task.known else "stages"]
+            first = int(max(1.0, min(FIRST_RELEASE_USERS * stages / mu, task.users / 10)))
+        growth = self.growth or BATCH_GROWTH["mixture" if "features" in task.known else "stages"]
         return Geometric(max(first, self.least), growth, self.least)
 
     def bind(self, task: Task) -> BoundAgent:
@@ -171,33 +197,45 @@ class TacitJoint(CheckedAgent):
         """
         mu = accounting.gaussian_mu(self.epsilon, self.delta) / task.participations
         X = len(task.pairs.action)
-        cap, growth = min(LIFE if task.lifetime else CAP, X), self.growth or GROWTH["table"]
+        cap = min(PAIRS_PER_LIFETIME if task.lifetime else PAIRS_PER_EPISODE, X)
+        growth = self.growth or BATCH_GROWTH["table"]
         often = task.rule.often if task.rule is not None else 1
-        visits = FirstVisits(task, cap, REFRESH, often)
+        visits = FirstVisits(task, cap, KNOWN_PAIRS_PER_EPISODE, often)
         users = task.users / (X * _noise(visits, growth, mu))
-        small = task.returns[1] <= task.horizon / SHORT
-        if often == 1 and small and users < FEW * task.sizes["states"]:  # a state counts once
+        small = task.returns[1] <= task.horizon / STEPS_PER_RETURN
+        if often == 1 and small and users < USERS_PER_CELL * task.sizes["states"]:
+            # a state counts once
             return self._returns(task)
-        if users < AFFORDABLE:
-            visits, growth = FirstVisits(task, X, X, often), self.growth or GROWTH["vast"]
+        if users < EXPLORABLE_USERS:
+            visits, growth = FirstVisits(task, X, X, often), self.growth or BATCH_GROWTH["vast"]
         std = _noise(visits, growth, mu)
-        wait = max(1, int(max(WAIT, X / WIDE) * std))
+        wait = max(1, int(max(FIRST_VISITS_USERS, X / FIRST_VISITS_PAIRS) * std))
         first = self.first or max(1, min(wait, task.users // 10))
-        between = Geometric(max(first, self.least), growth, max(self.least, int(WAIT * std) // 4))
-        planner = FirstVisitPlanner(
-            plans=PLANS,
-            refresh=REFRESH,
-            capped=visits.cap < (X if task.lifetime else min(X, task.horizon)),
-            vast=users < AFFORDABLE,
-            bold=users >= BOLD,
+        between = Geometric(
+            max(first, self.least), growth, max(self.least, int(FIRST_VISITS_USERS * std) // 4)
         )
-        return self._faded(task, visits, between, planner, PLANS)
+        planner = FirstVisitPlanner(
+            plans=PLANS_PER_RELEASE,
+            refresh=KNOWN_PAIRS_PER_EPISODE,
+            capped=visits.cap < (X if task.lifetime else min(X, task.horizon)),
+            vast=users < EXPLORABLE_USERS,
+            bold=users >= OPTIMISTIC_USERS,
+        )
+        return self._faded(task, visits, between, planner, PLANS_PER_RELEASE)
 
     def _returns(self, task: Task) -> BoundAgent:
         """Returns from first visits of states."""
-        first = max(1, self.first or int(EXPLORE * task.users))
-        between = Geometric(max(first, self.least), self.growth or GROWTH["returns"], self.least)
-        return self._faded(task, FirstReturns(task, CAP), between, FirstReturnPlanner(EXPLORE), 1)
+        first = max(1, self.first or int(UNIFORM_SHARE * task.users))
+        between = Geometric(
+            max(first, self.least), self.growth or BATCH_GROWTH["returns"], self.least
+        )
+        return self._faded(
+            task,
+            FirstReturns(task, PAIRS_PER_EPISODE),
+            between,
+            FirstReturnPlanner(UNIFORM_SHARE),
+            1,
+        )
 
     def _faded(
         self,

@@ -20,7 +20,7 @@ from tacit.schedules import Every
 from tacit.statistics.search import RoundedReturn, SharedReturn, WindowedReturn
 from tacit.task.task import Task
 
-SAMPLE = (USUAL_SQUARE, 0.25, 0.09)
+USUAL_VARIANCES = (USUAL_SQUARE, 0.25, 0.09)
 """Variances of one person's x z (an entry), x and x^2, as if the window were a usual one."""
 
 
@@ -36,7 +36,7 @@ class PolicySearch(CheckedAgent):
         """Batches as small as the sample allows."""
         self.require_family(task, "episodic")
         statistic = WindowedReturn(task)
-        errors = Errors((0.0, 0.0, 0.0), SAMPLE, cumulative=True)
+        errors = Errors((0.0, 0.0, 0.0), USUAL_VARIANCES, cumulative=True)
         return searching(task, statistic, Exact(statistic, task), errors)
 
 
@@ -123,7 +123,7 @@ def searching(
 def joint_errors(noise_std: float, d: int) -> Errors:
     """Noise once per release; the sample spreads as if E[x^2] were that of a usual window."""
     noise = noise_std**2
-    return Errors((noise, noise, noise / (2.0 * (d + 1))), SAMPLE, cumulative=False)
+    return Errors((noise, noise, noise / (2.0 * (d + 1))), USUAL_VARIANCES, cumulative=False)
 
 
 def local_errors(randomizer: Sliding) -> Errors:

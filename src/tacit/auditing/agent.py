@@ -126,6 +126,11 @@ def audit(
         secure: also audit the noise that protects people (needs the ``secure`` extra).
         service: also audit what a running service publishes (needs the ``service`` extra).
         progress: told what is audited, and how far it has come.
+
+    Example::
+
+        found = tacit.audit("river-swim", tacit.agent("tacit-local", epsilon=1.0), trials=10_000)
+        assert found.verdict != "violated"
     """
     problem, agent = resolve(problem, agent)
     trials = integer(trials, "trials", low=MIN_TRIALS)

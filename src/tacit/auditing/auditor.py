@@ -97,7 +97,7 @@ class _Trials(NamedTuple):
 class _Guesses:
     """A rule of guessing with what it has shown so far."""
 
-    def __init__(self, name: str, rule: scoring.Rule, delta: float, beta: float) -> None:
+    def __init__(self, name: str, rule: scoring.GuessingRule, delta: float, beta: float) -> None:
         self._rule, self._delta, self._beta = rule, delta, beta
         self._correct = self._made = self._trials = 0
         self.estimate = 0.0
@@ -123,10 +123,10 @@ class _Guesses:
 class _Gaussian:
     """The log-likelihood ratios of both worlds and their differences, as far as they were seen."""
 
-    def __init__(self, score: scoring.Score, delta: float, beta: float) -> None:
+    def __init__(self, score: scoring.AuditScore, delta: float, beta: float) -> None:
         self._score, self._delta, self._beta = score, delta, beta
-        self._worlds = bounds.Moments(), bounds.Moments()
-        self._apart = bounds.Moments()
+        self._worlds = bounds.ScoreMoments(), bounds.ScoreMoments()
+        self._apart = bounds.ScoreMoments()
         self.estimate = 0.0
         self.bound = MethodBound("gaussian", 0.0, GAUSSIAN, score.name, "nothing")
 
@@ -321,16 +321,16 @@ def _usable(target: Target, found: npt.NDArray[Any], trials: int) -> Array:
     return outputs
 
 
-def _learned(seen: _Trials, known: Target | None) -> list[scoring.Score]:
+def _learned(seen: _Trials, known: Target | None) -> list[scoring.AuditScore]:
     """Scores fitted to a sample, and the likelihood where it is known."""
     own = [] if known is None else [_likelihood(known)]
     both = seen.outputs[seen.worlds == 0], seen.outputs[seen.worlds == 1]
     return [*own, *(scoring.learned_scores(*both) if all(len(world) for world in both) else [])]
 
 
-def _likelihood(target: Target) -> scoring.Score:
+def _likelihood(target: Target) -> scoring.AuditScore:
     """The log-likelihood ratio under the claimed noise."""
-    return scoring.Score("log-likelihood ratio", _checked(target))
+    return scoring.AuditScore("log-likelihood ratio", _checked(target))
 
 
 def _checked(target: Target) -> Callable[[Array], Array]:

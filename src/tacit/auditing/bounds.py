@@ -79,7 +79,7 @@ def epsilon_from_guesses(
 
 
 @dataclass
-class Moments:
+class ScoreMoments:
     """Scores, summed up: how many, their mean, and their squares about it."""
 
     count: int = 0
@@ -98,7 +98,9 @@ class Moments:
         self.count = total
 
 
-def mu_from_pairs(world0: Moments, world1: Moments, apart: Moments, beta: float) -> float:
+def mu_from_pairs(
+    world0: ScoreMoments, world1: ScoreMoments, apart: ScoreMoments, beta: float
+) -> float:
     """The least mu at which Gaussian scores of two worlds may lie so far apart.
 
     Every trial is run in both worlds: ``apart`` are the differences of its two scores. Half of

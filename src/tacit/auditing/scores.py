@@ -38,7 +38,7 @@ RANKS = 64
 
 
 @dataclass(frozen=True)
-class Score:
+class AuditScore:
     """A named function from outputs [runs, outputs] to scores [runs]."""
 
     name: str
@@ -46,10 +46,10 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Rule:
+class GuessingRule:
     """How to guess: world 1 from ``high`` on, world 0 up to ``low``, else no guess."""
 
-    score: Score
+    score: AuditScore
     low: float
     high: float
 
@@ -66,7 +66,7 @@ class Rule:
         return f"{self.score.name} {' or '.join(sides) or 'never'}"
 
 
-def learned_scores(world0: Array, world1: Array) -> list[Score]:
+def learned_scores(world0: Array, world1: Array) -> list[AuditScore]:
     """Scores fitted to samples of both worlds; to be judged on other runs than these.
 
     The coordinates whose means differ most, the distance from the centre for the coordinates whose
@@ -97,14 +97,14 @@ def learned_scores(world0: Array, world1: Array) -> list[Score]:
 
 
 def strongest_rule(
-    scores: Sequence[Score], outputs: Array, worlds: IntArray, delta: float, beta: float
-) -> Rule:
+    scores: Sequence[AuditScore], outputs: Array, worlds: IntArray, delta: float, beta: float
+) -> GuessingRule:
     """The rule that shows the largest epsilon on this sample.
 
     Rules are ranked by bounds that hold for all of them at once. Ranked by their shares of right
     guesses, rules that seldom guess and were lucky would win.
     """
-    best, record = Rule(scores[0], -math.inf, math.inf), -math.inf
+    best, record = GuessingRule(scores[0], -math.inf, math.inf), -math.inf
     beta /= len(scores) * (2 * 2 * RANKS + 1)
 
     def strength(correct: Counts, made: Counts) -> Array:
@@ -124,11 +124,11 @@ def strongest_rule(
         low = int(np.argmax(strength(spared, up_to)))
         both = thresholds[low] < thresholds[high]
         candidates = [
-            (Rule(score, -math.inf, float(thresholds[high])), right[high], made[high]),
-            (Rule(score, float(thresholds[low]), math.inf), spared[low], up_to[low]),
+            (GuessingRule(score, -math.inf, float(thresholds[high])), right[high], made[high]),
+            (GuessingRule(score, float(thresholds[low]), math.inf), spared[low], up_to[low]),
         ]
         if both:
-            rule = Rule(score, float(thresholds[low]), float(thresholds[high]))
+            rule = GuessingRule(score, float(thresholds[low]), float(thresholds[high]))
             candidates.append((rule, right[high] + spared[low], made[high] + up_to[low]))
         for rule, correct, guesses in candidates:
             reached = float(strength(int(correct), int(guesses)))
@@ -137,7 +137,9 @@ def strongest_rule(
     return best
 
 
-def likeliest_rule(score: Score, outputs: Array, trials: int, delta: float, beta: float) -> Rule:
+def likeliest_rule(
+    score: AuditScore, outputs: Array, trials: int, delta: float, beta: float
+) -> GuessingRule:
     """The threshold on a log-likelihood ratio that promises the largest epsilon in ``trials``.
 
     If noise is as claimed, a guess at the ratio l is right with probability 1 / (1 + e^-|l|). So
@@ -152,7 +154,7 @@ def likeliest_rule(score: Score, outputs: Array, trials: int, delta: float, beta
     correct = np.floor(share * made).astype(np.int64)
     best = int(np.argmax(epsilon_from_guesses(correct, made, trials, delta, beta)))
     threshold = float(sizes[last[best]])
-    return Rule(score, -threshold, threshold)
+    return GuessingRule(score, -threshold, threshold)
 
 
 def _thresholds(ranked: Array) -> Array:
@@ -165,22 +167,22 @@ def _largest(statistic: Array) -> IntArray:
     return np.argsort(-statistic, kind="stable")
 
 
-def _coordinate(j: int, up: bool) -> Score:
+def _coordinate(j: int, up: bool) -> AuditScore:
     """Larger in world 1: turned around where it is smaller there."""
     if up:
-        return Score(f"coordinate {j}", lambda outputs: outputs[:, j])
-    return Score(f"minus coordinate {j}", lambda outputs: -outputs[:, j])
+        return AuditScore(f"coordinate {j}", lambda outputs: outputs[:, j])
+    return AuditScore(f"minus coordinate {j}", lambda outputs: -outputs[:, j])
 
 
-def _distance(j: int, centre: float, wider: bool) -> Score:
+def _distance(j: int, centre: float, wider: bool) -> AuditScore:
     """Likewise."""
     name = f"distance of coordinate {j} from {centre:.4g}"
     if wider:
-        return Score(name, lambda outputs: np.abs(outputs[:, j] - centre))
-    return Score(f"minus {name}", lambda outputs: -np.abs(outputs[:, j] - centre))
+        return AuditScore(name, lambda outputs: np.abs(outputs[:, j] - centre))
+    return AuditScore(f"minus {name}", lambda outputs: -np.abs(outputs[:, j] - centre))
 
 
-def _linear(world0: Array, world1: Array, chosen: IntArray, spread: Array) -> list[Score]:
+def _linear(world0: Array, world1: Array, chosen: IntArray, spread: Array) -> list[AuditScore]:
     """Mean difference weighted by the inverse within-world covariance, with a ridge added.
 
     Coordinates are standardized first, by their spread over both worlds together: so a field that
@@ -197,11 +199,11 @@ def _linear(world0: Array, world1: Array, chosen: IntArray, spread: Array) -> li
     scores = []
     for ridge in RIDGES:
         weights = axes @ (gap / (np.maximum(variances, 0.0) + ridge)) / spread
-        scores.append(Score(f"linear, ridge {ridge:g}", _weighted(chosen, weights)))
+        scores.append(AuditScore(f"linear, ridge {ridge:g}", _weighted(chosen, weights)))
     return scores
 
 
-def _laplace(world0: Array, world1: Array, moved: IntArray) -> list[Score]:
+def _laplace(world0: Array, world1: Array, moved: IntArray) -> list[AuditScore]:
     """Of the coordinates whose means differ most, several numbers of them."""
     most = moved[: SUMS[-1]]
     middles = [np.median(world[:, most], axis=0) for world in (world0, world1)]
@@ -213,7 +215,7 @@ def _laplace(world0: Array, world1: Array, moved: IntArray) -> list[Score]:
     most, scales = most[noisy], [scale[noisy] for scale in scales]
     middles = [middle[noisy] for middle in middles]
 
-    def of(count: int) -> Score:
+    def of(count: int) -> AuditScore:
         def ratio(outputs: Array) -> Array:
             first, second = (
                 (np.abs(outputs[:, most[:count]] - middle[:count]) / scale[:count]).sum(axis=1)
@@ -222,7 +224,7 @@ def _laplace(world0: Array, world1: Array, moved: IntArray) -> list[Score]:
             difference: Array = first - second
             return difference
 
-        return Score(f"laplace ratio of {count} coordinates", ratio)
+        return AuditScore(f"laplace ratio of {count} coordinates", ratio)
 
     return [of(count) for count in sorted({min(count, len(most)) for count in SUMS}) if count > 1]
 

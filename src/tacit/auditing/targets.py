@@ -188,7 +188,7 @@ class DeviceTarget:
         return outputs[:, 0]
 
 
-class Runs(ABC):
+class AuditedRuns(ABC):
     """Independent runs of something whole, with one person audited, or several in one run.
 
     Attributes:
@@ -233,7 +233,7 @@ class Runs(ABC):
         """What one run shows about so many of its people; a run always has all of them."""
 
 
-class LearnerTarget(Runs):
+class LearnerTarget(AuditedRuns):
     """A whole learner in which one person's lives are replaced: everything it publishes.
 
     The person takes part first, as often as the task allows. The others live in the problem and act

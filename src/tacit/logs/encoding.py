@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.logs.mapping import Discretizer, LogMapping
-from tacit.logs.screen import EARLY, Exact
+from tacit.logs.screen import EARLY, ExactNumbers
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -25,7 +25,7 @@ Column = npt.NDArray[Any]
 
 
 def encoded(
-    batch: Any, mapped: LogMapping, numbered: frozenset[str], exact: Exact
+    batch: Any, mapped: LogMapping, numbered: frozenset[str], exact: ExactNumbers
 ) -> dict[str, Column]:
     """The rows of a piece that say whose they are, as numbers; counts what does not fit."""
     all_rows, batch = batch.num_rows, batch.filter(_named(batch[mapped.columns["person"]]))
@@ -70,7 +70,7 @@ def encoded(
     return found
 
 
-def _count(exact: Exact, where: tuple[str, str], column: Any, fits: Column) -> None:
+def _count(exact: ExactNumbers, where: tuple[str, str], column: Any, fits: Column) -> None:
     """Count the values of a column that are missing, and the others that do not fit."""
     import pyarrow.compute as pc
 
@@ -79,7 +79,7 @@ def _count(exact: Exact, where: tuple[str, str], column: Any, fits: Column) -> N
     exact.columns[where]["unfit"] += int((~fits & ~missing).sum())
 
 
-def _placed(column: Any, cells: Discretizer, table: str, exact: Exact) -> Column:
+def _placed(column: Any, cells: Discretizer, table: str, exact: ExactNumbers) -> Column:
     """Numbers of cells; ``other`` for values that are missing or were not declared."""
     place, where = _cells(column, cells), (table, cells.column)
     _count(exact, where, column, place >= 0)
@@ -94,7 +94,9 @@ def _folded(text: bytes) -> str:
     return text.decode(errors="replace").strip().casefold()
 
 
-def _leave(found: dict[str, Column], placed: Column, mapped: LogMapping, exact: Exact) -> None:
+def _leave(
+    found: dict[str, Column], placed: Column, mapped: LogMapping, exact: ExactNumbers
+) -> None:
     """Count rows that teach nothing by themselves, each by the first reason that it has."""
     state, action = found["state"], found["action"]
     reasons = {"have no readable step": ~placed}

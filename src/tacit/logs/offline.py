@@ -19,10 +19,10 @@ from tacit.learner import Learner
 from tacit.logs.budget import DatasetBudget
 from tacit.logs.mapping import LogMapping, read_mapping
 from tacit.logs.reading import MINARI, in_memory, open_log
-from tacit.logs.screen import Exact
+from tacit.logs.screen import ExactNumbers
 from tacit.logs.values import in_log_units, table_of, value_by_release, values_json, values_of
 from tacit.planners.evaluation.by_log import (
-    CUT,
+    CUT_SHARE,
     begun,
     weighted_value,
     whole_share,
@@ -71,8 +71,9 @@ SHORTER = (
 )
 """What is said where that share cannot be told from none."""
 
-CLIP, LEAST, MOST = 0.4, 2.0, 50.0
-"""Importance weights are cut at (people times mu) to this power, between these."""
+WEIGHT_POWER, LEAST_WEIGHT, LARGEST_WEIGHT = 0.4, 2.0, 50.0
+"""Importance weights are cut at (people times mu) to this power, between these. Not measured:
+others; ``tests/logs/test_values.py`` (slow) holds what the intervals cover with them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -131,7 +132,7 @@ class ReleasedResult:
         """What the values are about, and what they take for granted, as sentences."""
         cut = 1.0 - self.whole.value
         about = "Values are about the rows that count: what the others say is not known."
-        if cut <= CUT:
+        if cut <= CUT_SHARE:
             return (about,)
         never = self.whole.low <= 0.0
         return (
@@ -155,7 +156,7 @@ class OfflineResult(ReleasedResult):
     """
 
     mapped: LogMapping
-    exact_counts: Exact = field(default_factory=Exact, repr=False)
+    exact_counts: ExactNumbers = field(default_factory=ExactNumbers, repr=False)
 
     def value_of(self, policy: Policy | LearnedPolicy, *, beta: float = 0.05) -> Interval | None:
         """What another policy is worth by the same release: costs nothing more."""
@@ -261,7 +262,7 @@ class Evaluation:
     interval: Interval
     guarantee: Guarantee
     most: float
-    exact_counts: Exact = field(default_factory=Exact, repr=False)
+    exact_counts: ExactNumbers = field(default_factory=ExactNumbers, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """All that is public about it."""
@@ -311,8 +312,8 @@ def evaluate(
         )
     bare = load_policy(policy) if isinstance(policy, str | Path) else policy
     table = table_of(bare.policy if isinstance(bare, LearnedPolicy) else bare, mapped.task)
-    most = (mapped.task.users * gaussian_mu(epsilon, delta)) ** CLIP
-    most = min(max(most, LEAST), MOST)
+    most = (mapped.task.users * gaussian_mu(epsilon, delta)) ** WEIGHT_POWER
+    most = min(max(most, LEAST_WEIGHT), LARGEST_WEIGHT)
     statistic = WeightedReturns(mapped.task, table, most, mapped.max_return)
     privatizer = BatchSums(statistic, mapped.task, requested_epsilon=epsilon, requested_delta=delta)
     budget = _budget(ledger, mapping, mapped, noise)
@@ -328,7 +329,7 @@ class Absorbed(NamedTuple):
     secret: BatchSecret
     noise: Noise
     guarantee: Guarantee
-    exact_counts: Exact
+    exact_counts: ExactNumbers
 
 
 def absorbed(
@@ -364,7 +365,7 @@ def absorbed(
         budget.charge(privatizer.event, what)
     if isinstance(held, Log):
         assert isinstance(log, Log)
-        rows, exact = held, Exact(int(log.begin[-1]), int(held.begin[-1]), log.people)
+        rows, exact = held, ExactNumbers(int(log.begin[-1]), int(held.begin[-1]), log.people)
     else:
         rows, exact = held.read()
     total = np.zeros(statistic.layout.size, dtype=np.int64)

@@ -21,7 +21,7 @@ from tacit.errors import InvalidInput, need, suggestion
 from tacit.kernels.raw.log_rows import arrange, whole_rows
 from tacit.logs.encoding import Column, encoded, narrow
 from tacit.logs.mapping import LogMapping
-from tacit.logs.screen import Exact
+from tacit.logs.screen import ExactNumbers
 from tacit.trajectory import Log
 
 MINARI = "minari:"
@@ -43,7 +43,7 @@ class Read(NamedTuple):
     """A log, and exact numbers for the screen of whoever holds the data, nowhere else."""
 
     log: Log
-    exact: Exact
+    exact: ExactNumbers
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class LogSource:
     """
 
     mapped: LogMapping
-    pieces: Callable[[Exact], Iterator[Any]]
+    pieces: Callable[[ExactNumbers], Iterator[Any]]
     schemas: tuple[Any, ...]
 
     @property
@@ -80,7 +80,7 @@ class LogSource:
         """
         import pyarrow as pa
 
-        exact, numbered = Exact(), self.numbered
+        exact, numbered = ExactNumbers(), self.numbered
         parts = {name: [column] for name, column in self.nothing().items()}
         try:
             for batch in self.pieces(exact):
@@ -103,7 +103,7 @@ class LogSource:
         for schema in self.schemas:
             names = self.mapped.columns_read
             empty = {name: pa.array([], schema.field(name).type) for name in names}
-            found = encoded(pa.record_batch(empty), self.mapped, self.numbered, Exact())
+            found = encoded(pa.record_batch(empty), self.mapped, self.numbered, ExactNumbers())
         return found
 
 
@@ -167,7 +167,9 @@ def _column(name: str, column: Any) -> Column:
     return held
 
 
-def arranged(columns: dict[str, Column], mapped: LogMapping, exact: Exact | None = None) -> Read:
+def arranged(
+    columns: dict[str, Column], mapped: LogMapping, exact: ExactNumbers | None = None
+) -> Read:
     """Sort the columns of a log by person, and clip them; the columns are used up.
 
     Args:
@@ -195,7 +197,7 @@ def arranged(columns: dict[str, Column], mapped: LogMapping, exact: Exact | None
         if name not in columns:
             columns[name] = np.zeros(rows, dtype=kind)
     begin = np.zeros(int((person[1:] != person[:-1]).sum()) + 2, dtype=np.int64)
-    exact = exact or Exact()
+    exact = exact or ExactNumbers()
     exact.people = min(rows, len(begin) - 1)
     opens, after = np.zeros(rows, dtype=np.int8), np.full(rows, -1, dtype=columns["state"].dtype)
     people = rows and arrange(  # without rows there is nobody
@@ -253,7 +255,7 @@ def _files(path: Path, mapped: LogMapping) -> LogSource:
             schemas.append(ds.dataset(file, format="parquet").schema)
         _check_columns(schemas[-1].names, mapped, file.name)
 
-    def pieces(exact: Exact) -> Iterator[Any]:
+    def pieces(exact: ExactNumbers) -> Iterator[Any]:
         for file in files:
             yield from (_csv if file.suffix.lower() == ".csv" else _parquet)(file, mapped, exact)
 
@@ -271,7 +273,7 @@ def _header(file: Path) -> list[str]:
     return next(csv.reader([first]), [])
 
 
-def _csv(file: Path, mapped: LogMapping, exact: Exact) -> Iterator[Any]:
+def _csv(file: Path, mapped: LogMapping, exact: ExactNumbers) -> Iterator[Any]:
     """Pieces of a CSV file; a line with another number of cells than columns is no row.
 
     What pyarrow gets are whole rows with the right number of cells, a piece at once: left to itself
@@ -313,7 +315,7 @@ def _csv(file: Path, mapped: LogMapping, exact: Exact) -> Iterator[Any]:
                 header = 0
 
 
-def _parquet(file: Path, mapped: LogMapping, exact: Exact) -> Iterator[Any]:
+def _parquet(file: Path, mapped: LogMapping, exact: ExactNumbers) -> Iterator[Any]:
     """Pieces of a parquet file."""
     import pyarrow.dataset as ds
 
@@ -368,7 +370,7 @@ def _minari(name: str, mapped: LogMapping) -> LogSource:
     number, kinds = pa.float64(), {"person": pa.int64(), "ends": pa.bool_()}
     schema = pa.schema([(x, kinds.get(x, number)) for x in mapped.columns_read])
 
-    def pieces(exact: Exact) -> Iterator[Any]:
+    def pieces(exact: ExactNumbers) -> Iterator[Any]:
         for episode in dataset.iterate_episodes():
             try:
                 rows = _episode(episode, seen, schema)

@@ -23,7 +23,7 @@ LABELS = 5
 
 
 @dataclass
-class Exact:
+class ExactNumbers:
     """Exact numbers about a log.
 
     Attributes:

@@ -157,7 +157,11 @@ def released_pairs(task: Task, release: Release, *, listed: bool) -> PairCounts:
 
 MANY_STATES = 32
 """Tables with more states than this list the next states that were seen: a plan on exact counts
-then costs what was seen, not S^2 A."""
+then costs what was seen, not S^2 A.
+
+``benchmarks/sparse.py`` measures what listing changes (garnet, 60 states). Not measured: from how
+many states on it pays.
+"""
 
 
 def lists_seen(task: Task, law: NoiseLaw) -> bool:

@@ -1,7 +1,8 @@
 """Planning on jointly private returns: which action of a state earned most, and how sure that is.
 
 For tables with more cells than can be learned: no model, but one step of policy improvement on
-every release. All of it is post-processing; constants were chosen on made-up clinics.
+every release. All of it is post-processing. Constants were chosen on made-up clinics (rows
+"returns" of benchmarks/README.md, "What was tried"); no script of it is kept.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from tacit.release import Release
 from tacit.task.pairs import Flags
 from tacit.task.task import Task, table_sizes
 
-KNOWN = 1.5
-"""Standard deviations of its number of visits above which a pair is known."""
+KNOWN_DEVIATIONS = 1.5
+"""Standard deviations of its number of visits above which a pair is known.
 
-SOFT = 0.3
-"""Share of steps that try an action at random after the first release."""
+Tried beside 3 on the clinic of 600 states (row "returns").
+"""
 
-CALM = 0.9
-"""Share of the users after which nothing is tried any more."""
+TRIAL_SHARE = 0.3
+"""Share of steps that try an action at random after the first release. Not measured: others."""
+
+NO_TRIALS_FROM = 0.9
+"""Share of the users after which nothing is tried any more. Not measured: others."""
 
 LEAST_SPREAD = 1e-4
 """Least variance between the actions of a state that is believed."""
@@ -53,8 +57,8 @@ class FirstReturnPlanner:
         (H, S, A), pairs = table_sizes(task), task.pairs
         policy = uniform_policy(H, S, A, pairs)
         if release.law.scale("returns") > 0.0:
-            over = (release.users / task.users - self.explore) / (CALM - self.explore)
-            soft = SOFT * max(0.0, 1.0 - over) if streams.draws == 1 else 0.0
+            over = (release.users / task.users - self.explore) / (NO_TRIALS_FROM - self.explore)
+            soft = TRIAL_SHARE * max(0.0, 1.0 - over) if streams.draws == 1 else 0.0
             best = best_pairs(task, release, streams)
             chances = policy.probabilities[0] * np.where(best >= 0, soft, 1.0)[:, np.newaxis]
             found = best[best >= 0]
@@ -67,7 +71,7 @@ def best_pairs(task: Task, release: Release, streams: Streams) -> IntArray:
     """The pair of every state [S] that is known to earn most; -1 where none is known."""
     std = release.law.scale("returns")
     visits = 2.0 * release.blocks["totals"]
-    known = visits > KNOWN * 2.0 * std
+    known = visits > KNOWN_DEVIATIONS * 2.0 * std
     n = np.maximum(visits, std)
     centred = release.blocks["returns"] / n
     share = np.clip(0.5 + centred, 0.0, 1.0)

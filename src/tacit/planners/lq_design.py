@@ -15,24 +15,30 @@ from tacit.kernels.public import lq_learning as learning
 from tacit.planners.lq_model import LinearTask, lower_root
 from tacit.planners.lq_posterior import Belief, moments_under
 
-MODELS, CURVED, USERS = 128, 32, 200
+GAIN_MODELS, INFORMATION_MODELS, IMAGINED_USERS = 128, 32, 200
 """Models drawn to judge gains, to judge information, and imagined users to set clipping by."""
 
-SCALES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+GAIN_SCALES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 AMPLITUDES = np.array(
     [0.001, 0.0014, 0.002, 0.003, 0.0045, 0.0065]
     + [0.01, 0.014, 0.02, 0.03, 0.045, 0.06, 0.08, 0.1, 0.14, 0.2]
 )
-LENGTHS = 10
-STILL = ((0.5, 0.5, 0.0), (0.9, 0.1, 0.0), (0.1, 0.9, 0.0))
-STIRRED = ((0.2, 0.2, 0.6), (0.4, 0.1, 0.5), (0.1, 0.4, 0.5), (0.1, 0.1, 0.8))
-"""Shares of the squared clipping norm that responses, cross moments and excited responses get."""
+BATCH_LENGTHS = 10
+UNEXCITED_SHARES = ((0.5, 0.5, 0.0), (0.9, 0.1, 0.0), (0.1, 0.9, 0.0))
+EXCITED_SHARES = ((0.2, 0.2, 0.6), (0.4, 0.1, 0.5), (0.1, 0.4, 0.5), (0.1, 0.1, 0.8))
+"""Shares of the squared clipping norm that responses, cross moments and excited responses get, to
+choose from. Not measured: other lists, here and above."""
 RESIDUAL_SHARE = 0.05
-"""Share taken from these for the residuals' second moment, where it is collected."""
+"""Share taken from these for the residuals' second moment, where it is collected. Not measured:
+others."""
 
 
-class Tuning(NamedTuple):
-    """Constants of the learner, chosen on random systems (proofs/lq.md says which).
+class ControlTuning(NamedTuple):
+    """Constants of the learner.
+
+    Caution and budget were chosen on random systems (``random-lq``, seeds 100 to 107 and 200 to
+    299), the others partly on named ones (proofs/lq.md says which, and what stood beside them). No
+    script of it is kept; ``benchmarks/control.py harm`` measures them on seeds 100 to 149.
 
     Attributes:
         caution: standard deviations of predicted harm that gains must make up for.
@@ -72,30 +78,30 @@ class Prospect(NamedTuple):
 
 
 def prospect(
-    facts: LinearTask, belief: Belief, gains: Array, tuning: Tuning, rng: np.random.Generator
+    facts: LinearTask, belief: Belief, gains: Array, tuning: ControlTuning, rng: np.random.Generator
 ) -> Prospect:
     """Judge gains on models drawn from the belief: act only where it is predicted to pay."""
-    normals = rng.standard_normal((MODELS, facts.D, facts.n))
+    normals = rng.standard_normal((GAIN_MODELS, facts.D, facts.n))
     models, lower = np.empty_like(normals), lower_root(belief.sigma)
     learning.draw_models(belief.theta, lower, normals, facts.C_A, facts.C_B, models)
-    costs, optimum = np.empty((MODELS, len(SCALES))), np.empty(MODELS)
-    excited = np.empty(MODELS)
+    costs, optimum = np.empty((GAIN_MODELS, len(GAIN_SCALES))), np.empty(GAIN_MODELS)
+    excited = np.empty(GAIN_MODELS)
     setting = facts.setting._replace(W=belief.W)
-    learning.scaled_costs(models, gains, SCALES, setting, costs, optimum, excited)
+    learning.scaled_costs(models, gains, GAIN_SCALES, setting, costs, optimum, excited)
     change = costs - costs[:, :1]
     predicted = change.mean(axis=0) + tuning.caution * change.std(axis=0)
     chosen = int(predicted.argmin()) if predicted.min() < 0.0 else 0
     regret = costs - optimum[:, np.newaxis]
-    curvature = np.empty((CURVED, facts.D, facts.D))
+    curvature = np.empty((INFORMATION_MODELS, facts.D, facts.D))
     for model, out in zip(models, curvature, strict=False):
         learning.regret_curvature(model, facts.H, setting, 1e-4, out)
     return Prospect(
-        scale=float(SCALES[chosen]),
+        scale=float(GAIN_SCALES[chosen]),
         loss=float(regret[:, chosen].mean()),
         worth=float(regret[:, 0].mean()),
         price=float(excited.mean()),
         curvature=curvature,
-        worths=np.maximum(regret[:CURVED, 0], 1e-12),
+        worths=np.maximum(regret[:INFORMATION_MODELS, 0], 1e-12),
     )
 
 
@@ -124,7 +130,7 @@ class Design(NamedTuple):
 
 
 def design(
-    facts: LinearTask, belief: Belief, gains: Array, tuning: Tuning, rng: np.random.Generator
+    facts: LinearTask, belief: Belief, gains: Array, tuning: ControlTuning, rng: np.random.Generator
 ) -> Design:
     """Instruments along the expected path, and clipping from imagined users.
 
@@ -193,21 +199,21 @@ def _imagine(
     path: Array,
     whitener: Array,
     instruments: Array,
-    tuning: Tuning,
+    tuning: ControlTuning,
     rng: np.random.Generator,
 ) -> _Blocks:
     H, n, d = facts.H, facts.n, facts.d
-    normals = rng.standard_normal((USERS, facts.D, n))
+    normals = rng.standard_normal((IMAGINED_USERS, facts.D, n))
     models = np.empty_like(normals)
     lower = tuning.widening * lower_root(belief.sigma)
     learning.draw_models(belief.theta, lower, normals, facts.C_A, facts.C_B, models)
-    q, key = np.empty((USERS, H, d)), int(rng.integers(2**62))
-    for user in range(USERS):
+    q, key = np.empty((IMAGINED_USERS, H, d)), int(rng.integers(2**62))
+    for user in range(IMAGINED_USERS):
         directions(key, user, q[user])
     factor = lower_root(belief.W * (n + 2))
-    response, cross = np.empty((USERS, n, n)), np.empty((USERS, n, n))
-    excited, residual = np.empty((USERS, d, n)), np.empty((USERS, n, n))
-    squares = np.empty((USERS, d, d))
+    response, cross = np.empty((IMAGINED_USERS, n, n)), np.empty((IMAGINED_USERS, n, n))
+    excited, residual = np.empty((IMAGINED_USERS, d, n)), np.empty((IMAGINED_USERS, n, n))
+    squares = np.empty((IMAGINED_USERS, d, d))
     learning.model_responses(
         models,
         belief.theta,
@@ -218,7 +224,7 @@ def _imagine(
         whitener,
         instruments,
         q,
-        rng.standard_normal((USERS, H, n + 2)),
+        rng.standard_normal((IMAGINED_USERS, H, n + 2)),
         response,
         cross,
         excited,

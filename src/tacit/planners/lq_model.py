@@ -42,9 +42,9 @@ class LinearTask(NamedTuple):
         return self.n + self.d
 
     @property
-    def setting(self) -> lq.Setting:
+    def setting(self) -> lq.ControlCosts:
         """Costs, noise and start, as kernels read them."""
-        return lq.Setting(self.Q, self.R, self.W, self.X1)
+        return lq.ControlCosts(self.Q, self.R, self.W, self.X1)
 
 
 def linear_task(task: Task) -> LinearTask:

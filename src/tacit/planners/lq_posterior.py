@@ -27,8 +27,8 @@ from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
 from tacit.release import Release
 
-ROUNDS = 20
-"""Damped steps towards the best fit, kept or not."""
+FIT_STEPS = 20
+"""Damped steps towards the best fit, kept or not. Not measured: other numbers."""
 
 
 class Belief(NamedTuple):
@@ -152,7 +152,7 @@ def posterior(facts: LinearTask, served: Served, before: Belief, noise_std: floa
         misfits(model, served, start, W, noise_std, out)
         return out.ravel()
 
-    for _ in range(ROUNDS):
+    for _ in range(FIT_STEPS):
         off = released(theta)
         misfit_slopes(theta, served, start, W, noise_std, 1e-5, slopes)
         J = slopes.reshape(theta.size, -1)

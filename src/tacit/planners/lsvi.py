@@ -22,13 +22,14 @@ from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
 from tacit.task.task import Task, feature_table, table_sizes
 
-LEAST = 1e-9
+LEAST_EIGENVALUE = 1e-9
 """No eigenvalue is below this."""
 
 
 Rule = Literal["determinant", "rayleigh"]
-RATES: dict[Rule, float] = {"determinant": 2.0, "rayleigh": 1.4}
-"""Growth that makes a switch due: of a determinant as published, of a direction by trial."""
+SWITCH_GROWTH: dict[Rule, float] = {"determinant": 2.0, "rayleigh": 1.4}
+"""Growth that makes a switch due: of a determinant as published, of a direction by trial, of which
+no script is kept."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Switching:
     @classmethod
     def by(cls, rule: Rule, most: int) -> Switching:
         """At the rate of that rule."""
-        return cls(most, rule, RATES[rule])
+        return cls(most, rule, SWITCH_GROWTH[rule])
 
     def first(self, H: int, d: int, ridge: float) -> dict[str, Any]:
         """What later matrices are compared with before there are data, for a publication."""
@@ -140,7 +141,7 @@ class Regression:
         if asked:
             self.excess: Array = (lam - gram) @ unit_direction(self.phi)
         self.factors = np.empty_like(lam)
-        lsvi.factorise(lam, max(self._least, LEAST), self.factors)
+        lsvi.factorise(lam, max(self._least, LEAST_EIGENVALUE), self.factors)
 
     @cached_property
     def widths(self) -> Array:
@@ -175,7 +176,7 @@ class Regression:
 def raised(matrices: Array, least: float) -> Array:
     """Symmetric matrices with eigenvalues raised to ``least`` (and above zero)."""
     values, axes = np.linalg.eigh(matrices)
-    kept = np.maximum(values, max(least, LEAST))[:, None, :]
+    kept = np.maximum(values, max(least, LEAST_EIGENVALUE))[:, None, :]
     repaired: Array = (axes * kept) @ np.swapaxes(axes, 1, 2)
     return repaired
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.kernels.public.obi import KINDS, WIDTHS, CellNoise, Rule, first_bonus, obi_values
+from tacit.kernels.public.obi import KINDS, WIDTHS, BonusRule, CellNoise, first_bonus, obi_values
 from tacit.kernels.public.planning import backward_induction, optimistic_model
 from tacit.planners.base import (
     Context,
@@ -96,7 +96,7 @@ class ObiPlanner(ValuePlanner):
     """
 
     def __init__(self, *, alpha: float, beta: float, width: Width) -> None:
-        self.rule = Rule(WIDTHS[width], float(alpha), float(beta))
+        self.rule = BonusRule(WIDTHS[width], float(alpha), float(beta))
 
     def values(
         self, task: Task, release: Release, previous: Publication | None, streams: Streams

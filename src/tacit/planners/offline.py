@@ -1,7 +1,8 @@
 """Policies from one release of a log: pessimistic, because nobody will try what they suggest.
 
 All of it is post-processing. Constants of ours were chosen on chains, deep-sea, grid worlds, sparse
-random tables, inventories and queues. DP-APVI and DP-VAPVI (Qiao and Wang 2023) have theirs as we
+random tables, inventories and queues; what stood beside them was not written down, and no script of
+it is kept. DP-APVI and DP-VAPVI (Qiao and Wang 2023) have theirs as we
 understand them, not checked against the text; a scale on the penalty carries the comparison.
 """
 
@@ -26,14 +27,14 @@ from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task.task import Task, table_sizes
 
-DEPTH = 1.0
+PESSIMISM_DEVIATIONS = 1.0
 """Standard deviations that are taken from the value of a pair."""
 
-LEAN = 0.25
+OUTCOME_DEVIATIONS = 0.25
 """The same where pairs are judged by their outcomes, whose spread is learned too."""
 
 
-FOLLOWED = 5.0
+FOLLOWED_DEVIATIONS = 5.0
 """Standard deviations of visits with a recorded next state above which these speak for others."""
 
 
@@ -102,7 +103,7 @@ def complete(cells: Array, censored: Array, visits: Array, ended: int, std: floa
         others[..., ended] = 0.0
     followed = visits - censored - (cells - others).sum(axis=-1)
     share = np.divide(
-        censored, followed, out=np.zeros_like(followed), where=followed > FOLLOWED * std
+        censored, followed, out=np.zeros_like(followed), where=followed > FOLLOWED_DEVIATIONS * std
     )
     return np.asarray(cells + share[..., np.newaxis] * others)
 
@@ -130,7 +131,7 @@ def pessimistic_policy(task: Task, release: Release) -> TabularPolicy:
     visits = np.maximum(model.visits, model.std)
     V, table = np.empty((H + 1, S)), np.empty((H, S), dtype=np.int64)
     rows = task.pairs.first, model.ptr, model.succ, prob, model.mean, model.known
-    plan_low(*rows, visits, model.std, DEPTH, task.end_reward, V, table)
+    plan_low(*rows, visits, model.std, PESSIMISM_DEVIATIONS, task.end_reward, V, table)
     return TabularPolicy(np.where(table >= 0, task.pairs.action[table], 0))
 
 
@@ -147,7 +148,7 @@ def improved_policy(task: Task, release: Release) -> Policy:
     n = 2.0 * release.blocks["visits"]
     mean, spread = shrunk_outcomes(pairs.state, n, release.blocks["outcomes"], std, S)
     score = np.full((S, A), -np.inf)
-    score[pairs.state, pairs.action] = mean - LEAN * spread
+    score[pairs.state, pairs.action] = mean - OUTCOME_DEVIATIONS * spread
     best = score.argmax(axis=1)
     seen = np.zeros((S, A))
     seen[pairs.state, pairs.action] = np.where(n > 2.0 * std, n, 0.0)

@@ -88,7 +88,7 @@ def ridge(gram: Array, phi: Array, ones: Array, prior: float, floor: float) -> R
 
 
 @dataclass(frozen=True)
-class Blocks:
+class RidgeBlocks:
     """What the release holds, in natural units, and how to ask for what it does not hold.
 
     Attributes:
@@ -119,7 +119,7 @@ class RidgePlanner:
         floor: where eigenvalues are clipped, in units of the edge of the noise.
     """
 
-    blocks: Blocks
+    blocks: RidgeBlocks
     prior: float
     floor: float
 

@@ -1,7 +1,7 @@
 """Policy search on released gradients: filter, step, follow the returns, perhaps go back.
 
 Everything is worked out from releases and known noise. The constants were chosen on problems other
-than those that results are reported for (docs/policy_search.md).
+than those that results are reported for (docs/results/policy_search.md).
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ KEYS = 2**62
 
 
 @dataclass(frozen=True)
-class Tuning:
+class SearchTuning:
     """Constants; nothing here depends on people.
+
+    Chosen on cart-poles, pendulums, acrobots and linear systems other than those reported; which of
+    them made a difference stands in docs/policy_search.md. No script of it is kept;
+    ``benchmarks/search.py`` measures them on the problems reported.
 
     Attributes:
         tau: wanted length of the error of a batch's gradient, in units of x per direction.
@@ -55,7 +59,7 @@ class Tuning:
     restarts: int = 3
 
 
-TUNING = Tuning()
+TUNING = SearchTuning()
 
 
 class Errors(NamedTuple):
@@ -76,7 +80,7 @@ class Errors(NamedTuple):
         return math.sqrt(self.release[block] / people**2 + self.person[block] / people)
 
 
-class Batch(NamedTuple):
+class SearchBatch(NamedTuple):
     """What one release says of a batch: estimates of E[x z], E[x] and E[x^2], with their errors."""
 
     people: int
@@ -88,7 +92,7 @@ class Batch(NamedTuple):
     square_sd: float
 
 
-class Window(NamedTuple):
+class ReturnWindow(NamedTuple):
     """What returns are measured against."""
 
     centre: float
@@ -106,7 +110,12 @@ class SearchPlanner:
     """
 
     def __init__(
-        self, errors: Errors, tuning: Tuning = TUNING, *, whole: int | None = None, shared: int = 0
+        self,
+        errors: Errors,
+        tuning: SearchTuning = TUNING,
+        *,
+        whole: int | None = None,
+        shared: int = 0,
     ) -> None:
         self.errors = errors
         self.tuning = tuning
@@ -128,7 +137,7 @@ class SearchPlanner:
         batches = task.users // self.whole if self.whole else math.ceil(task.users / size)
         if previous is None:
             key = int(streams.posterior.integers(KEYS))
-            state = self._begin(parameters(form), Window((low + high) / 2, (high - low) / 2))
+            state = self._begin(parameters(form), ReturnWindow((low + high) / 2, (high - low) / 2))
         else:
             assert isinstance(previous.policy, ScoredPolicy)
             key, state = previous.policy.key, dict(previous.context)
@@ -144,7 +153,7 @@ class SearchPlanner:
         policy = ScoredPolicy(form, theta, task.horizon, sigma=sigma, key=key, shared=self.shared)
         return Publication(next_version(previous), policy, state)
 
-    def _begin(self, d: int, window: Window) -> dict[str, Array]:
+    def _begin(self, d: int, window: ReturnWindow) -> dict[str, Array]:
         return {
             "w": np.zeros(d),
             "gradient": np.zeros(d),
@@ -167,7 +176,7 @@ class SearchPlanner:
             return 1.0
         return float(c.last_sigma ** ((done - c.hold) / (1.0 - c.hold)))
 
-    def _read(self, release: Release, state: dict[str, Array]) -> Batch | None:
+    def _read(self, release: Release, state: dict[str, Array]) -> SearchBatch | None:
         """The newest batch alone, as means; None if nobody was in it."""
         blocks, d = release.blocks, len(state["w"])
         sums = np.concatenate(
@@ -179,7 +188,7 @@ class SearchPlanner:
         if people < 1:
             return None
         weight = math.sqrt(2.0 * (d + 1))
-        return Batch(
+        return SearchBatch(
             people,
             sums[:d] / people,
             min(max(float(sums[d]) / people, -1.0), 1.0),
@@ -189,7 +198,7 @@ class SearchPlanner:
 
     def _absorb(
         self,
-        batch: Batch,
+        batch: SearchBatch,
         state: dict[str, Array],
         sigma: float,
         batches: int,
@@ -198,7 +207,7 @@ class SearchPlanner:
     ) -> None:
         """Filter, step, follow the returns, perhaps go back."""
         done, played = int(state["done"]), state["w"]
-        window = Window(*map(float, state["window"]))
+        window = ReturnWindow(*map(float, state["window"]))
         if done > batches - max(1, round(self.tuning.average * batches)):
             state["summed"] = state["summed"] + played
             state["averaged"] = state["averaged"] + 1.0
@@ -210,7 +219,7 @@ class SearchPlanner:
         state["window"] = np.array(self._follow(batch, window, low, high))
         self._go_back(level, state, low, high)
 
-    def _filter(self, batch: Batch, state: dict[str, Array]) -> None:
+    def _filter(self, batch: SearchBatch, state: dict[str, Array]) -> None:
         """Kalman filter of a gradient that drifts: g' = memory g + N(0, (1 - memory^2) prior).
 
         The error of a release is known, so the weight of the newest one follows: near 1 without
@@ -229,7 +238,9 @@ class SearchPlanner:
         size = math.sqrt(float(g @ g) + d * float(state["variance"]))
         state["w"] = state["w"] + self.tuning.eta * sigma * math.sqrt(d) / size * g
 
-    def _follow(self, batch: Batch, window: Window, low: float, high: float) -> Window:
+    def _follow(
+        self, batch: SearchBatch, window: ReturnWindow, low: float, high: float
+    ) -> ReturnWindow:
         """Move the window's centre to the mean; widen or narrow it towards the target variance.
 
         At most by a factor of 2, and by less where the estimate is within its error. Where noise
@@ -274,12 +285,12 @@ class SearchPlanner:
             state["w"], state["restarts"] = best[:d].copy(), state["restarts"] + 1.0
 
 
-def _inside(centre: float, half: float, low: float, high: float) -> Window:
+def _inside(centre: float, half: float, low: float, high: float) -> ReturnWindow:
     """A window that sticks out of the declared range is moved in and keeps its width."""
-    return Window(min(max(centre, low + half), high - half), half)
+    return ReturnWindow(min(max(centre, low + half), high - half), half)
 
 
-def _level(played: Array, batch: Batch, window: Window) -> Array:
+def _level(played: Array, batch: SearchBatch, window: ReturnWindow) -> Array:
     """Parameters, mean return (cut at the window), its error, and the window's top [d + 3]."""
     mean = window.centre + window.half * batch.mean
     return np.concatenate(
@@ -287,7 +298,7 @@ def _level(played: Array, batch: Batch, window: Window) -> Array:
     )
 
 
-def _point(batch: Batch, window: Window) -> Array:
+def _point(batch: SearchBatch, window: ReturnWindow) -> Array:
     """People, mean return (cut at the window), its error at most, and the window's ends [5].
 
     The error is that of noise, as known, and of a sample of numbers in [-1, 1] with this mean.
@@ -308,7 +319,7 @@ def _pooled(levels: Array) -> Array:
     return found
 
 
-def batch_size(users: int, d: int, errors: Errors, tuning: Tuning = TUNING) -> int:
+def batch_size(users: int, d: int, errors: Errors, tuning: SearchTuning = TUNING) -> int:
     """People of a batch, an even number: few enough that a gradient has an error of about tau.
 
     A public function of the number of people, of d and of known noise. The last batch has what is

@@ -23,12 +23,12 @@ from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task.task import Task
 
-TUNING = lq_design.Tuning()
-FEWEST = 20
-"""Users of the shortest batch."""
+TUNING = lq_design.ControlTuning()
+SHORTEST_BATCH = 20
+"""Users of the shortest batch. Not measured: others."""
 
 
-class Batch(NamedTuple):
+class ControlBatch(NamedTuple):
     """A plan for the next users."""
 
     users: int
@@ -44,7 +44,7 @@ class TacitControlPlanner:
         tuning: constants.
     """
 
-    def __init__(self, noise_std: float, tuning: lq_design.Tuning = TUNING) -> None:
+    def __init__(self, noise_std: float, tuning: lq_design.ControlTuning = TUNING) -> None:
         self.noise_std = noise_std
         self.tuning = tuning
 
@@ -97,7 +97,7 @@ class TacitControlPlanner:
         made: lq_design.Design,
         done: int,
         spent: float,
-    ) -> Batch:
+    ) -> ControlBatch:
         """The plan of least predicted regret over all remaining users, if nothing else is learned.
 
         Excitation must be predicted to save 2% over not exciting, and keep within its budget: a
@@ -106,27 +106,29 @@ class TacitControlPlanner:
         """
         rest = max(task.users - done, 1)  # after the last user: as if one more would come
         tuning, collected = self.tuning, "noise" not in task.known
-        first = max(FEWEST, int(np.ceil(tuning.first * self.noise_std / 2.0)))
-        calm = max(FEWEST, done // 2) if done else min(first, max(task.users // 5, 1))
+        first = max(SHORTEST_BATCH, int(np.ceil(tuning.first * self.noise_std / 2.0)))
+        calm = max(SHORTEST_BATCH, done // 2) if done else min(first, max(task.users // 5, 1))
         plans = [
-            Batch(min(calm, rest), 0.0, made.weights(0, shares, collected))
-            for shares in lq_design.STILL
+            ControlBatch(min(calm, rest), 0.0, made.weights(0, shares, collected))
+            for shares in lq_design.UNEXCITED_SHARES
         ]
         longest = min(rest, max(calm, int(tuning.growth * done)))
-        shortest = min(max(FEWEST, done // 4) if done else calm, longest)
-        lengths = np.unique(np.geomspace(shortest, longest, lq_design.LENGTHS).astype(np.int64))
+        shortest = min(max(SHORTEST_BATCH, done // 4) if done else calm, longest)
+        lengths = np.unique(
+            np.geomspace(shortest, longest, lq_design.BATCH_LENGTHS).astype(np.int64)
+        )
         allowed = tuning.budget * (done + lengths) * outlook.worth - spent
         for number, amplitude in enumerate(lq_design.AMPLITUDES, start=1):
             price = outlook.price * amplitude**2
             affordable = [int(users) for users in lengths[lengths * price <= allowed]]
             if amplitude > facts.gain / 2.0 or not affordable:
                 continue
-            for shares in lq_design.STIRRED:
+            for shares in lq_design.EXCITED_SHARES:
                 weights = made.weights(number, shares, collected)
-                plans += [Batch(users, float(amplitude), weights) for users in affordable]
+                plans += [ControlBatch(users, float(amplitude), weights) for users in affordable]
         total = self._predicted(facts, belief, outlook, made, plans, rest)
         best = int(total.argmin())
-        calmest = int(total[: len(lq_design.STILL)].argmin())
+        calmest = int(total[: len(lq_design.UNEXCITED_SHARES)].argmin())
         chosen = plans[best if total[best] <= 0.98 * total[calmest] else calmest]
         return chosen._replace(users=rest) if rest < 1.2 * chosen.users else chosen
 
@@ -136,7 +138,7 @@ class TacitControlPlanner:
         belief: Belief,
         outlook: lq_design.Prospect,
         made: lq_design.Design,
-        plans: list[Batch],
+        plans: list[ControlBatch],
         rest: int,
     ) -> Array:
         """Regret of the batch, plus that of all users after it at what would then be known."""

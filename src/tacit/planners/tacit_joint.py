@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.public.mixture import Regression, Widths, vfree_induction, work_space
+from tacit.kernels.public.mixture import StageRegressions, Widths, vfree_induction, work_space
 from tacit.kernels.public.planning import backward_induction
 from tacit.kernels.public.posterior import mark_tried, sample_joint_model
 from tacit.planners.base import Context, Streams, ValuePlanner, averaged, pair_rewards
@@ -149,18 +149,20 @@ class VFreePlanner(ValuePlanner):
         )
         return Q, {}
 
-    def _regression(self, release: Release, gram: str, target: str, d: int) -> Regression:
+    def _regression(self, release: Release, gram: str, target: str, d: int) -> StageRegressions:
         """Released cells back in their places; cells that were never sent are exact zeros."""
         if gram not in release.blocks:
             empty = np.ones(0)
-            return Regression(np.zeros((0, 1, 1)), np.zeros((0, 1, d)), empty, empty, math.sqrt(2))
+            return StageRegressions(
+                np.zeros((0, 1, 1)), np.zeros((0, 1, d)), empty, empty, math.sqrt(2)
+            )
         stages = len(release.blocks[gram])
         cells = np.zeros((stages, 1, d * (d + 1) // 2))
         cells[:, 0, self.columns[gram]] = release.blocks[gram]
         sums = np.zeros((stages, 1, d))
         sums[:, 0, self.columns[target]] = release.blocks[target]
         first, second = (np.full(stages, 1.0 / self.scales[name]) for name in (gram, target))
-        return Regression(cells, sums, first, second, math.sqrt(2))
+        return StageRegressions(cells, sums, first, second, math.sqrt(2))
 
     def _widths(
         self,

@@ -27,9 +27,9 @@ from tacit.release import Release
 from tacit.task.pairs import Rows, full_rows, met_places
 from tacit.task.task import Task, table_sizes
 
-FLOOR = 0.02
+LEAST_CHANCE = 0.02
 """Least predicted chance of a state that a report's weight is worked out from
-(docs/papers/tabular_ldp.md#b4)."""
+(docs/papers/tabular_ldp.md#b4). Not measured: other floors."""
 
 Model = tuple[Array, Array]
 """Next-state laws P [G, X, N] and mean rewards R [G', X] of the task's pairs."""
@@ -74,7 +74,7 @@ class _StepPlanner(ABC):
         greedy(places.first, task.pairs.action, Q, streams.ties, actions)
         f, occupancy = np.empty(actions.shape), np.empty(actions.shape, dtype=np.int64)
         first, users, model = release.blocks["first"], release.blocks["first_users"][0], P.ravel()
-        predict_occupancy(first, users, number, *rows, model, actions, FLOOR, f, occupancy)
+        predict_occupancy(first, users, number, *rows, model, actions, LEAST_CHANCE, f, occupancy)
         context: dict[str, npt.NDArray[Any]] = {"occupancy": places.spread(occupancy)}
         if self.weighing is not None:
             at_moves = np.empty(counts.moves_unit.shape)

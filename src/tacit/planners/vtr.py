@@ -31,7 +31,7 @@ class _Targeted:
 
     def regressions(
         self, task: Task, release: Release
-    ) -> tuple[mixture.Regression, mixture.Regression]:
+    ) -> tuple[mixture.StageRegressions, mixture.StageRegressions]:
         """The released sums of transitions and of rewards (empty where rewards are known)."""
         _, r, u = self.sums
         rewards = np.zeros((0, r.blocks, 1)), np.zeros((0, r.blocks, r.width))
@@ -39,8 +39,8 @@ class _Targeted:
             rewards = release.blocks["reward_gram"], release.blocks["reward_target"]
         transitions = release.blocks["gram"], release.blocks["target"]
         return (
-            mixture.Regression(*transitions, u.gram, u.target, u.off),
-            mixture.Regression(*rewards, u.reward_gram, u.reward_target, u.off),
+            mixture.StageRegressions(*transitions, u.gram, u.target, u.off),
+            mixture.StageRegressions(*rewards, u.reward_gram, u.reward_target, u.off),
         )
 
     def _evaluate(self, task: Task, release: Release, weights: Array) -> dict[str, Array]:

@@ -19,8 +19,11 @@ from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task.task import Task
 
-SEEN = 2.0
-"""Standard deviations of its number of visits above which the log has tried a pair."""
+TRIED_DEVIATIONS = 2.0
+"""Standard deviations of its number of visits above which the log has tried a pair.
+
+Chosen on small chains, queues and inventories (docs/coach.md); no script of it is kept.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,7 +67,7 @@ def share_tried(task: Task, totals: Array, std: float) -> float:
         totals: noisy numbers of visits of the pairs [X].
         std: of their noise.
     """
-    seen = np.bincount(task.pairs.state, totals > SEEN * std, len(task.pairs.number))
+    seen = np.bincount(task.pairs.state, totals > TRIED_DEVIATIONS * std, len(task.pairs.number))
     met = seen > 0.0
     further = np.diff(task.pairs.first)[met] - 1
     return float((seen[met] - 1.0).sum() / max(further.sum(), 1))

@@ -92,7 +92,11 @@ def problem_entry(name: str) -> Registered[Problem]:
 
 
 def make_problem(name: str, **parameters: Any) -> Problem:
-    """The problem of that name."""
+    """The problem of that name.
+
+    >>> make_problem("river-swim", states=4, horizon=8).name
+    'river-swim'
+    """
     if name.startswith("gym:"):
         from tacit.problems.classic_control import CLASSIC
 

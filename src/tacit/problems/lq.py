@@ -142,9 +142,9 @@ class LQSystem(Problem):
         return frozen(self.starts.T @ self.starts / len(self.starts))
 
     @cached_property
-    def setting(self) -> lq.Setting:
+    def setting(self) -> lq.ControlCosts:
         """Costs, noise and start, as kernels read them."""
-        return lq.Setting(self.Q, self.R, self.noise_covariance, self.start_moment)
+        return lq.ControlCosts(self.Q, self.R, self.noise_covariance, self.start_moment)
 
     @cached_property
     def truth(self) -> LinearTruth:

@@ -19,7 +19,7 @@ every report they do for small epsilons, with noise in sums they grow more slowl
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class SizeMeasurement:
     """Runs of one agent with so many users.
 
     Attributes:
@@ -78,7 +78,7 @@ class SizeAnswer:
 
     epsilon: float | None
     share: float
-    measured: tuple[Measured, ...]
+    measured: tuple[SizeMeasurement, ...]
     never: str = ""
     limit: str = ""
     extrapolated: int | None = None

@@ -15,7 +15,7 @@ import numpy as np
 from tacit.agents.base import Agent
 from tacit.errors import InvalidInput
 from tacit.experiment import Experiment
-from tacit.sample_size.answer import Measured, SizeAnswer, extrapolate
+from tacit.sample_size.answer import SizeAnswer, SizeMeasurement, extrapolate
 from tacit.sample_size.result import SampleSize
 from tacit.simulation.scheduler import advance_all
 from tacit.task.participation import Participation
@@ -85,6 +85,12 @@ def sample_size(
         workers: threads; by default one per core.
         progress: called now and then with epsilon, users, and users done.
         stop: set it from another thread to end early, as Ctrl-C does in the main one.
+
+    >>> import tacit
+    >>> study = tacit.Experiment(problem="river-swim", agent="psrl", episodes=1, runs=2)
+    >>> found = sample_size(study, limits=Limits(most=100, seconds=None), workers=1)
+    >>> [measured.users for measured in found.answers[0].measured]
+    [100]
     """
     share = number(share, "share", low=0.0, high=1.0, low_open=True, high_open=True)
     given = (experiment,) if isinstance(experiment, Experiment) else tuple(experiment)
@@ -143,7 +149,7 @@ class _Row:
     """One epsilon on the way."""
 
     agent: Agent
-    measured: list[Measured] = field(default_factory=list)
+    measured: list[SizeMeasurement] = field(default_factory=list)
     open: bool = True
     limit: str = ""
     refused: InvalidInput | None = None
@@ -238,7 +244,7 @@ class _Search:
         self.late = True
         self.stop.set()
 
-    def _measure(self, agent: Agent, users: int) -> Measured | None:
+    def _measure(self, agent: Agent, users: int) -> SizeMeasurement | None:
         """Runs with so many users on every problem; None if they were stopped before the end.
 
         Runs of different epsilons meet the same users. A refusal of the agent is passed on.
@@ -260,7 +266,7 @@ class _Search:
         gaps = self.gaps if len(sized) > 1 else self.gaps * len(runs)
         late = [float(np.diff(run.score.regret)[0]) / last for run in runs]
         closed = tuple(1.0 - lost / gap for lost, gap in zip(late, gaps, strict=True))
-        return Measured(users, closed, time.perf_counter() - began)
+        return SizeMeasurement(users, closed, time.perf_counter() - began)
 
     def _answer(self, row: _Row) -> SizeAnswer:
         """Judged; an agent that learns nothing never will."""

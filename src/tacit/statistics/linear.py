@@ -27,7 +27,7 @@ from tacit.task.task import Task, feature_table
 from tacit.trajectory import Lives, Trajectory
 from tacit.validate import number
 
-TRIED = 64
+AUDIT_USERS = 64
 """Users among whom the audit's worst pair is looked for."""
 
 MOST_PAIRS = 4_000_000
@@ -329,7 +329,7 @@ def furthest_pair(
     H, rng = horizon, np.random.default_rng(0)
     nothing = Publication(0, uniform_policy(H, states, actions))
     users, vectors = [], []
-    for trial in range(TRIED):
+    for trial in range(AUDIT_USERS):
         user = Trajectory(
             np.resize(rng.integers(0, states, size=2), H + 1),
             np.resize(rng.integers(0, actions, size=2), H),

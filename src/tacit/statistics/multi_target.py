@@ -23,7 +23,7 @@ from tacit.trajectory import Lives, Trajectory
 
 Shares = Mapping[str, float]
 SHARES = {"gram": 0.35, "target": 0.25, "reward_gram": 0.2, "reward_target": 0.2}
-"""Shares of mu^2 by family (docs/papers/mixture_jdp.md#b1)."""
+"""Shares of mu^2 by family (docs/papers/mixture_jdp.md#b1). Not measured: others."""
 
 
 class MultiTargets(BatchStatistic):

@@ -26,7 +26,7 @@ from tacit.problems.gymnasium.tables import gymnasium_problem
 from tacit.problems.tabular import TabularMDP
 from tacit.streams import stream
 from tacit.trajectory import Log
-from tacit_lab.cases.outcome import HeadStart, Outcome, collect, findings, head_start, online
+from tacit_lab.cases.outcome import CaseOutcome, HeadStart, collect, findings, head_start, online
 
 HORIZON = 20
 """Steps of four hours; a mean stay has about nine, and most of the value is within it."""
@@ -110,7 +110,7 @@ def clinic_study(
     epsilons: Sequence[float] = EPSILONS,
     runs: int = 10,
     seed: int = 0,
-) -> Iterator[Outcome]:
+) -> Iterator[CaseOutcome]:
     """What policies are worth by number of patients and epsilon, from logs and learned online.
 
     The last row of every log has next to no noise: what logs alone cost.
@@ -125,7 +125,7 @@ def clinic_study(
                 made = offline(log, world.mapped, agent, noise="simulated", seed=root)
                 found.append(world.problem.value(made.policy.policy))
         for epsilon, found in worth.items():
-            yield Outcome("tacit-offline", n, epsilon, tuple(found))
+            yield CaseOutcome("tacit-offline", n, epsilon, tuple(found))
         for epsilon in epsilons:
             yield online(world.problem, "tacit-joint", n, epsilon, runs, seed)
 
@@ -160,7 +160,7 @@ def study(
     epsilons: Sequence[float] = EPSILONS,
     runs: int = 10,
     seed: int = 0,
-    watch: Callable[[Outcome], None] = lambda outcome: None,
+    watch: Callable[[CaseOutcome], None] = lambda outcome: None,
 ) -> dict[str, Any]:
     """What a private policy is worth in the clinic, by patients and epsilon."""
     known = references(clinic())

@@ -31,7 +31,7 @@ from tacit_lab.cases.coach_world import (
     coach,
     fixed_messages,
 )
-from tacit_lab.cases.outcome import HeadStart, Outcome, collect, findings, head_start, online
+from tacit_lab.cases.outcome import CaseOutcome, HeadStart, collect, findings, head_start, online
 
 PEOPLE, EPSILONS = (10_000, 100_000), (1.0, 2.0, 4.0, 8.0)
 AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -73,7 +73,7 @@ def coach_study(
     seed: int = 0,
     agents: Sequence[str] = USUAL,
     returns: int = 1,
-) -> Iterator[Outcome]:
+) -> Iterator[CaseOutcome]:
     """Values of the policies that are left after so many people, ``returns`` episodes each.
 
     In the table a person who comes back begins anew; the guarantee covers all of their episodes.
@@ -209,7 +209,7 @@ def on_people(policy: Policy, people: int = 300, seed: int = 0) -> Tried:
     return Tried(*(mean_interval(row) for row in earned))
 
 
-def tried_policies(outcomes: Sequence[Outcome], seed: int) -> dict[str, Tried]:
+def tried_policies(outcomes: Sequence[CaseOutcome], seed: int) -> dict[str, Tried]:
     """The message for any day, the best policy of the table, and the best that was learned."""
     problem = coach()
     best = max(outcomes, key=lambda one: one.mean.value)
@@ -230,7 +230,7 @@ def study(
     seed: int = 0,
     agents: Sequence[str] = USUAL,
     returns: int = 1,
-    watch: Callable[[Outcome], None] = lambda outcome: None,
+    watch: Callable[[CaseOutcome], None] = lambda outcome: None,
 ) -> dict[str, Any]:
     """What a private policy is worth for the coach, by people and epsilon."""
     known = references(coach()) | without_privacy(people, runs, seed)

@@ -31,7 +31,7 @@ WIN_CRITERIA: dict[WinCriterion, str] = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """Values of the policies of one agent, one per run.
 
     Attributes:
@@ -88,7 +88,7 @@ def online(
     called: str = "",
     returns: int = 1,
     **parameters: Any,
-) -> Outcome:
+) -> CaseOutcome:
     """Values of the policies that an agent leaves after so many people.
 
     Args:
@@ -117,7 +117,7 @@ def online(
     ).run()
     values = tuple(problem.value(tabled(one.policy, problem)) for one in result.policies)
     chosen = tabled(result.policy.policy, problem)
-    return Outcome(called or agent, people, epsilon or np.inf, values, chosen)
+    return CaseOutcome(called or agent, people, epsilon or np.inf, values, chosen)
 
 
 def tabled(policy: Policy, problem: TabularMDP) -> Policy:
@@ -169,7 +169,7 @@ def head_start(
 
 
 def needed(
-    outcomes: Sequence[Outcome], limit: float, rule: WinCriterion = "mostly"
+    outcomes: Sequence[CaseOutcome], limit: float, rule: WinCriterion = "mostly"
 ) -> dict[tuple[str, float], int | None]:
     """By agent and epsilon, from how many people on a limit is beaten.
 
@@ -200,7 +200,7 @@ def findings(
     references: Mapping[str, float],
     limit: str,
     rule: WinCriterion,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[CaseOutcome],
     starts: Sequence[HeadStart],
     notes: Sequence[str],
     more: Mapping[str, Table] | None = None,
@@ -249,10 +249,10 @@ def findings(
 
 
 def collect(
-    outcomes: Iterable[Outcome],
+    outcomes: Iterable[CaseOutcome],
     start: Callable[[int, float], HeadStart],
-    watch: Callable[[Outcome], None],
-) -> tuple[list[Outcome], list[HeadStart]]:
+    watch: Callable[[CaseOutcome], None],
+) -> tuple[list[CaseOutcome], list[HeadStart]]:
     """All outcomes, each told when it is there, and a head start for each number of people."""
     found = []
     for one in outcomes:

@@ -13,7 +13,7 @@ from tacit.errors import InvalidInput
 from tacit.validate import integer
 
 if TYPE_CHECKING:
-    from tacit_lab.cases.outcome import Outcome
+    from tacit_lab.cases.outcome import CaseOutcome
 
     Reader = Callable[[str, str], Any]
 
@@ -88,8 +88,8 @@ def study(what: str, options: dict[str, Any], out: Path | None, as_json: bool) -
         )
 
 
-def _shown(say: Callable[..., None]) -> Callable[[Outcome], None]:
-    def watch(one: Outcome) -> None:
+def _shown(say: Callable[..., None]) -> Callable[[CaseOutcome], None]:
+    def watch(one: CaseOutcome) -> None:
         mean = one.mean
         runs = f"mean of {len(one.values)} runs, 95% interval"
         interval = f"{runs} {mean.low:.4g} to {mean.high:.4g}"

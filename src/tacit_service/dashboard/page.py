@@ -39,7 +39,8 @@ AnyVersion = Annotated[int | None, Query(ge=0, le=2**31 - 1, description="None f
 
 def router(collector: Collector) -> APIRouter:
     """Routes that show a collector's public numbers; nobody needs a token for them."""
-    routes, facts_of, drawings = APIRouter(tags=["dashboard"]), FactReader(collector).read, Kept()
+    routes, facts_of = APIRouter(tags=["dashboard"]), FactReader(collector).read
+    drawings = RecentDrawings()
 
     html: dict[int | str, dict[str, Any]] = {
         200: {"content": {"text/html": {"schema": {"type": "string"}}}}
@@ -81,7 +82,7 @@ KEPT_SECONDS, MOST_DRAWN = 1.0, 10
 because drawing takes the processor away from uploads."""
 
 
-class Kept:
+class RecentDrawings:
     """Drawings of the last moment. Whoever asks for one more than is made gets 429."""
 
     def __init__(self) -> None:

@@ -79,7 +79,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Health:
+class OperatorHealth:
     """What an operator looks at first.
 
     Attributes:
@@ -116,7 +116,7 @@ class View:
     budget: Spending
     forecast: dict[str, Any]
     guarantee: dict[str, Any]
-    health: Health
+    health: OperatorHealth
     stamp: str = field(default="")
 
     def to_json(self) -> dict[str, Any]:
@@ -346,7 +346,7 @@ def _forecast_json(ahead: Outlook) -> dict[str, Any]:
     }
 
 
-def _health(facts: Facts) -> Health:
+def _health(facts: Facts) -> OperatorHealth:
     d, window = facts.deployment, facts.deployment.settings.window
     last = facts.versions[-1].published_at if facts.versions else None
     intact = facts.ledger.get("verified")
@@ -370,7 +370,7 @@ def _health(facts: Facts) -> Health:
         state, summary = "waiting", "The validity window is over: no further report is accepted."
     elif facts.accepted == 0:
         state, summary = "waiting", "Ready; nobody has taken part yet."
-    return Health(
+    return OperatorHealth(
         state=state,
         summary=summary,
         reason=None if facts.trouble is None else facts.trouble.reason,

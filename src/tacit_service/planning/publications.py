@@ -16,7 +16,7 @@ from tacit.learner import BoundAgent, Learner
 from tacit.publication import Publication
 from tacit.wire import documents, strict_json
 from tacit_service.config.deployment import Deployment
-from tacit_service.responses import PolicyBody, Published, UnknownVersion
+from tacit_service.responses import Published, SentPolicy, UnknownVersion
 from tacit_service.storage import packing, schema
 from tacit_service.storage.database import Store
 
@@ -91,10 +91,10 @@ class PublicationStore:
     def __init__(self, deployment: Deployment, store: Store) -> None:
         self._deployment = deployment
         self._store = store
-        self._memory: OrderedDict[int, tuple[Publication, PolicyBody]] = OrderedDict()
+        self._memory: OrderedDict[int, tuple[Publication, SentPolicy]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def entry(self, version: int) -> tuple[Publication, PolicyBody]:
+    def entry(self, version: int) -> tuple[Publication, SentPolicy]:
         """A publication, and the bytes it is sent as."""
         with self._lock:
             if version in self._memory:
@@ -111,12 +111,12 @@ class PublicationStore:
         """A publication, read back from its bytes."""
         return self.entry(version)[0]
 
-    def _decode(self, sent: bytes) -> tuple[Publication, PolicyBody]:
+    def _decode(self, sent: bytes) -> tuple[Publication, SentPolicy]:
         publication = documents.publication_from_json(
             json.loads(sent), self._deployment.task, self._deployment.task_id
         )
         name = hashlib.sha256(sent).hexdigest()  # wire.publication_hash: it is stored canonical
-        return publication, PolicyBody(publication.version, f'"{name[:32]}"', sent, name)
+        return publication, SentPolicy(publication.version, f'"{name[:32]}"', sent, name)
 
     def before(self, version: int) -> str:
         """What a publication names as the one before it: its hash, or the task's for the first."""

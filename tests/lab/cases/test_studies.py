@@ -5,32 +5,30 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from tacit.cli.main import add_commands, app
+from tacit.cli.main import app
 from tacit.policies.tabular import TabularPolicy
 from tacit_lab.cases.coach import habituation_bias, references
 from tacit_lab.cases.coach_world import coach
-from tacit_lab.cases.outcome import Outcome, needed, online
+from tacit_lab.cases.outcome import CaseOutcome, needed, online
 from tacit_lab.cases.page import write_study
-
-add_commands()
 
 
 def test_people_needed_are_those_from_which_nine_of_ten_runs_win() -> None:
     won, lost = (2.0,) * 9 + (0.0,), (2.0,) * 8 + (0.0,) * 2
     outcomes = [
-        Outcome("a", 10, 1.0, won),
-        Outcome("a", 100, 1.0, lost),
-        Outcome("a", 1000, 1.0, won),
-        Outcome("a", 10_000, 1.0, won),
-        Outcome("a", 10, 2.0, won),
-        Outcome("b", 10, 1.0, lost),
+        CaseOutcome("a", 10, 1.0, won),
+        CaseOutcome("a", 100, 1.0, lost),
+        CaseOutcome("a", 1000, 1.0, won),
+        CaseOutcome("a", 10_000, 1.0, won),
+        CaseOutcome("a", 10, 2.0, won),
+        CaseOutcome("b", 10, 1.0, lost),
     ]
     assert needed(outcomes, 1.0) == {("a", 1.0): 1000, ("a", 2.0): 10, ("b", 1.0): None}
 
 
 def test_a_mean_is_surely_above_when_its_interval_is() -> None:
-    near = Outcome("a", 10, 1.0, (1.1, 1.2, 0.9))
-    clear = Outcome("a", 100, 1.0, (1.1, 1.2, 1.15))
+    near = CaseOutcome("a", 10, 1.0, (1.1, 1.2, 0.9))
+    clear = CaseOutcome("a", 100, 1.0, (1.1, 1.2, 1.15))
     assert needed([near, clear], 1.0, "surely") == {("a", 1.0): 100}
     assert needed([near], 1.0, "surely") == {("a", 1.0): None}
 

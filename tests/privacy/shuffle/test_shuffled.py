@@ -21,7 +21,13 @@ from tacit.privacy.finite.subset import KaryResponse
 from tacit.privacy.local.cells import best_oracles
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.privacy.shuffle.blanket import Blanket, Crowd
-from tacit.privacy.shuffle.shuffled import Pile, Shuffled, hidden_among, open_batch, useful_crowd
+from tacit.privacy.shuffle.shuffled import (
+    HeldReports,
+    Shuffled,
+    hidden_among,
+    open_batch,
+    useful_crowd,
+)
 from tacit.publication import Publication
 from tacit.statistics import Statistic
 from tacit.statistics.one_step import EachStep, OneStep
@@ -89,7 +95,7 @@ def reports(privatizer: Shuffled, count: int, seed: int = 0) -> list[Report]:
     ]
 
 
-def filled(privatizer: Shuffled, waiting: list[Report]) -> Pile:
+def filled(privatizer: Shuffled, waiting: list[Report]) -> HeldReports:
     secret = privatizer.init()
     for report in waiting:
         privatizer.absorb(secret, report, 0)

@@ -145,11 +145,11 @@ def test_the_same_release_gives_the_same_band() -> None:
 def test_large_models_are_drawn_in_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     bound, release, publication = local_run(TWO, TacitLocal(4.0), 2_000, 1)
     whole = value_band(bound.task, bound.planner, release, publication, 3)
-    monkeypatch.setattr("tacit.planners.evaluation.by_release.ROOM", 8)
+    monkeypatch.setattr("tacit.planners.evaluation.by_release.MOST_NUMBERS", 8)
     pieces = value_band(bound.task, bound.planner, release, publication, 3)
     assert pieces.low == pytest.approx(whole.low, abs=0.05)
     assert pieces.high == pytest.approx(whole.high, abs=0.05)
-    monkeypatch.setattr("tacit.planners.evaluation.by_release.ROOM", 7)
+    monkeypatch.setattr("tacit.planners.evaluation.by_release.MOST_NUMBERS", 7)
     assert value_band(bound.task, bound.planner, release, publication, 3) == ValueBand("none")
 
 

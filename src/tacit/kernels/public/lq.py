@@ -19,7 +19,7 @@ from tacit.kernels import kernel
 from tacit.kernels.cholesky import factor
 
 
-class Setting(NamedTuple):
+class ControlCosts(NamedTuple):
     """What a linear system costs: everything but its dynamics."""
 
     Q: Array  # state cost
@@ -45,7 +45,7 @@ def solve_spd(G: Array, F: Array) -> None:
 
 
 @kernel
-def riccati(theta: Array, sigma: Array, setting: Setting, gains: Array, P: Array) -> None:
+def riccati(theta: Array, sigma: Array, setting: ControlCosts, gains: Array, P: Array) -> None:
     """Optimal gains [H, d, n] and cost matrices P [H+1, n, n] of a model known up to ``sigma``.
 
     Columns of Theta are taken to have covariance ``sigma`` [D, D] around ``theta``; the expected
@@ -139,7 +139,7 @@ def spectral_norm(M: Array) -> float:
 @kernel
 def policy_cost(
     theta: Array,
-    setting: Setting,
+    setting: ControlCosts,
     gains: Array,
     scale: float,
     excitation: Array,
@@ -213,7 +213,7 @@ def policy_cost(
 
 
 @kernel
-def start_cost(P: Array, setting: Setting) -> float:
+def start_cost(P: Array, setting: ControlCosts) -> float:
     """tr(P_1 X_1) + sum_h tr(P_{h+1} W): the cost that the cost matrices of a policy stand for."""
     _, _, W, start = setting
     steps, n, _ = P.shape
@@ -228,7 +228,7 @@ def start_cost(P: Array, setting: Setting) -> float:
 
 @kernel
 def optimal_cost_gradient(
-    theta: Array, setting: Setting, gains: Array, P: Array, gradient: Array
+    theta: Array, setting: ControlCosts, gains: Array, P: Array, gradient: Array
 ) -> float:
     """J*(Theta) and its gradient [D, n] by the envelope theorem (docs/papers/lq_jdp.md#gradient).
 

@@ -9,7 +9,7 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.kernels import kernel
 from tacit.kernels.public.lq import (
-    Setting,
+    ControlCosts,
     linear_step,
     policy_cost,
     riccati,
@@ -244,7 +244,7 @@ def scaled_costs(
     models: Array,
     gains: Array,
     scales: Array,
-    setting: Setting,
+    setting: ControlCosts,
     costs: Array,
     optimum: Array,
     excited: Array,
@@ -279,7 +279,7 @@ def scaled_costs(
 
 
 @kernel
-def regret_curvature(theta: Array, H: int, setting: Setting, step: float, out: Array) -> None:
+def regret_curvature(theta: Array, H: int, setting: ControlCosts, step: float, out: Array) -> None:
     """Gamma [D, D]: errors of covariance Sigma in every column of Theta cost tr(Gamma Sigma).
 
     Second order: gains that are off by dK_h cost sum_h tr((R + B^T P_{h+1} B) dK_h X_h dK_h^T), and

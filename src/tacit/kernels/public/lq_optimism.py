@@ -15,7 +15,7 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.kernels import kernel
 from tacit.kernels.cholesky import factor
-from tacit.kernels.public.lq import Setting, optimal_cost_gradient, start_cost
+from tacit.kernels.public.lq import ControlCosts, optimal_cost_gradient, start_cost
 
 _TOL = 1e-13
 
@@ -130,7 +130,7 @@ def descend(
     lam: Array,
     U: Array,
     radius: float,
-    setting: Setting,
+    setting: ControlCosts,
     H: int,
     iterations: int,
     tol: float,
@@ -210,7 +210,7 @@ def dual_bound(
     inverse: Array,
     radius: float,
     multipliers: Array,
-    setting: Setting,
+    setting: ControlCosts,
 ) -> float:
     """A lower bound on the optimistic value for any multipliers >= 0.
 
@@ -280,7 +280,7 @@ def best_dual_bound(
     centre: Array,
     inverse: Array,
     radius: float,
-    setting: Setting,
+    setting: ControlCosts,
     H: int,
     stepwise: bool,
 ) -> float:

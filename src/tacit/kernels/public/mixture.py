@@ -26,7 +26,7 @@ from tacit.kernels.cholesky import (
 from tacit.kernels.public.posterior import project
 
 
-class Regression(NamedTuple):
+class StageRegressions(NamedTuple):
     """One ridge regression per stage, as released: natural sums = factor * released sums."""
 
     gram: Array
@@ -112,7 +112,7 @@ def norm(x: Array) -> float:
 
 
 @kernel
-def prepare(regression: Regression, stage: int, widths: Widths, work: Work) -> float:
+def prepare(regression: StageRegressions, stage: int, widths: Widths, work: Work) -> float:
     """Factor and solve one stage; returns spread sqrt(log + min(log det, most)), det of a block."""
     gram, target, gram_factor, target_factor, off = regression
     A, L, theta, _, y, _ = work
@@ -159,11 +159,11 @@ def bonus(x: Array, b: int, stage: int, radius: float, widths: Widths, work: Wor
 
 @kernel
 def value_targeted_induction(
-    transitions: Regression,
+    transitions: StageRegressions,
     p_widths: Widths,
     phi: Array,
     block: IntArray,
-    rewards: Regression,
+    rewards: StageRegressions,
     r_widths: Widths,
     varphi: Array,
     r_block: IntArray,
@@ -252,12 +252,12 @@ def mirror_step(logits: Array, Q: Array, rate: Array, weights: Array) -> None:
 
 @kernel
 def vfree_induction(
-    transitions: Regression,
+    transitions: StageRegressions,
     p_widths: Widths,
     phi: Array,
     full: Array,
     origin: Array,
-    rewards: Regression,
+    rewards: StageRegressions,
     r_widths: Widths,
     varphi: Array,
     offset: float,

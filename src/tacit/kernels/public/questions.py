@@ -19,7 +19,7 @@ KINDS = 3
 WEIGHT_STEPS = 2**14
 """Weights are whole steps of this fraction, so that weighted sums are exact in any order."""
 
-SPREAD = 0.25
+OWN_VARIANCE = 0.25
 """Largest variance of an indicator: what a user's own luck adds to a count, per visit."""
 
 _CIRCLE = 2**31
@@ -47,7 +47,7 @@ def report_weight(occupancy: int, noise: float, weighing: Weighing) -> int:
     docs/papers/tabular_ldp.md#b4. At least one step.
     """
     d = occupancy / WEIGHT_STEPS
-    return max(1, int(weighing.most * d / (SPREAD * d + noise) * WEIGHT_STEPS + 0.5))
+    return max(1, int(weighing.most * d / (OWN_VARIANCE * d + noise) * WEIGHT_STEPS + 0.5))
 
 
 @kernel

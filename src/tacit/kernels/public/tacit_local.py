@@ -18,8 +18,8 @@ import numpy as np
 
 from tacit.arrays import Array, IndexArray, IntArray
 from tacit.kernels import kernel
-from tacit.kernels.public.posterior import LEAST, NoisyCounts, project
-from tacit.kernels.public.questions import KINDS, MOVE, REWARD, SPREAD, STEP, Weighing
+from tacit.kernels.public.posterior import LEAST_TOTAL, NoisyCounts, project
+from tacit.kernels.public.questions import KINDS, MOVE, OWN_VARIANCE, REWARD, STEP, Weighing
 
 UNKNOWN = 1e12
 """Value of an action about which nothing is known: above every other, so that it is tried."""
@@ -47,7 +47,7 @@ def mean_model(counts: NoisyCounts, P: Array, R: Array) -> None:
             for n in range(S):
                 y[n] = moves[g, x, n]
                 total += y[n]
-            if total > LEAST:
+            if total > LEAST_TOTAL:
                 project(y, total)
                 y /= total
             else:
@@ -55,7 +55,7 @@ def mean_model(counts: NoisyCounts, P: Array, R: Array) -> None:
         for g in range(R.shape[0]):
             total = rewards[g, x, 0] + rewards[g, x, 1]
             R[g, x] = 0.5
-            if total > LEAST:
+            if total > LEAST_TOTAL:
                 R[g, x] = min(max(rewards[g, x, 1] / total, 0.0), 1.0)
 
 
@@ -95,7 +95,7 @@ def directional_induction(
                 r = R[k, x]
                 total = rewards[k, x, 0] + rewards[k, x, 1]
                 value = UNKNOWN
-                if total > LEAST:
+                if total > LEAST_TOTAL:
                     spread = ((1.0 - r) ** 2 + r * r) * rewards_variance[k, x]
                     spread += r * (1.0 - r) * rewards_unit[k, x] * total
                     value = r + z * np.sqrt(spread) / total
@@ -105,7 +105,7 @@ def directional_induction(
                     for n in range(S):
                         total += moves[g, x, n]
                         mean += P[g, x, n] * V[h + 1, n]
-                    if total > LEAST:
+                    if total > LEAST_TOTAL:
                         squares = 0.0
                         variance = 0.0
                         for n in range(S):
@@ -122,10 +122,11 @@ def directional_induction(
             V[h, s] = min(best, float(H - h))
 
 
-IN_TURN = 0.1
-"""Share of the questions that is spread over all steps whatever the prediction."""
+EVEN_SHARE = 0.1
+"""Share of the questions that is spread over all steps whatever the prediction. Not measured:
+others."""
 
-TYPICAL = 0.1
+USUAL_REWARD_VARIANCE = 0.1
 """Variance of a reward around its mean, where it is not known: at most 1/4, often nothing."""
 
 
@@ -133,7 +134,7 @@ TYPICAL = 0.1
 def remaining_variance(total: float, noise: float) -> float:
     """What is left of the prior variance 1/4 of a chance after a count of that total and noise."""
     noise += 1e-12
-    return SPREAD * noise / (noise + SPREAD * total * total)
+    return OWN_VARIANCE * noise / (noise + OWN_VARIANCE * total * total)
 
 
 @kernel
@@ -187,7 +188,7 @@ def stakes(
             at_moves[g, x] = (at_moves[g, x] * remaining_variance(total, noise)) ** 2
         for g in range(at_rewards.shape[0]):
             total = max(rewards[g, x, 0] + rewards[g, x, 1], 0.0)
-            noise = rewards_variance[g, x] + TYPICAL * rewards_unit[g, x] * total
+            noise = rewards_variance[g, x] + USUAL_REWARD_VARIANCE * rewards_unit[g, x] * total
             at_rewards[g, x] = (at_rewards[g, x] * remaining_variance(total, noise)) ** 2
 
 
@@ -228,9 +229,11 @@ def share_questions(
                         continue
                     own = 0 if kind == STEP else 1
                     if kind != REWARD:
-                        worth += d * d * at_moves[g, x] / (SPREAD * d + weighing.moves[own])
+                        variance = OWN_VARIANCE * d + weighing.moves[own]
+                        worth += d * d * at_moves[g, x] / variance
                     if kind != MOVE:
-                        worth += d * d * at_rewards[r, x] / (SPREAD * d + weighing.rewards[own])
+                        variance = OWN_VARIANCE * d + weighing.rewards[own]
+                        worth += d * d * at_rewards[r, x] / variance
             asked[KINDS * h + kind] = worth
             total += worth
     sum_so_far = 0.0
@@ -239,14 +242,14 @@ def share_questions(
         for kind in range(KINDS):
             if asked[KINDS * h + kind] > asked[KINDS * h + best]:
                 best = kind
-        spread = IN_TURN if total > 0.0 else 1.0
+        spread = EVEN_SHARE if total > 0.0 else 1.0
         turn = spread / H
         if ends and lived > 0.0:
             turn = 0.0
             for s in range(S):
                 turn += spread * f[h, s] / lived if number[s, policy[h, s]] >= 0 else 0.0
         for kind in range(KINDS):
-            share = asked[KINDS * h + kind] * (1.0 - IN_TURN) / total if total > 0.0 else 0.0
+            share = asked[KINDS * h + kind] * (1.0 - EVEN_SHARE) / total if total > 0.0 else 0.0
             if kind == best:
                 share += turn
             sum_so_far += share

@@ -27,21 +27,26 @@ from tacit.task.task import Task, table_sizes
 from tacit.util.intervals import Interval
 
 DRAWS = 200
-"""Models that are drawn for an interval."""
+"""Models that are drawn for an interval.
 
-KNOWN = 5.0
+Not measured, like the other numbers of this file: none of them stood beside others in a record that
+is kept. How often the intervals hold the truth with them is measured by ``benchmarks/logs.py`` on
+sparse tables that none was chosen on (docs/results/logs.md).
+"""
+
+KNOWN_DEVIATIONS = 5.0
 """Standard deviations of its number of visits above which a pair is known."""
 
-SEEN = 2.0
+POSSIBLE_DEVIATIONS = 2.0
 """Standard deviations above which a next state is taken to be possible, for the spread of luck."""
 
-AGAIN = 20
+RELEARNED_MODELS = 20
 """Models in which a policy is learned again, to see how much it owes to the luck of its release."""
 
-WIDER = 1.05
+WIDENING = 1.05
 """Intervals by models are made wider by this: the spread that they follow is estimated too."""
 
-CUT = 0.02
+CUT_SHARE = 0.02
 """Share of first episodes that may be cut where their returns are read as what people earned: the
 interval counts them as worth nothing and as worth the most, so it is wider by as much."""
 
@@ -121,7 +126,7 @@ class ValueEstimate:
 
     def interval(self, least: float, most: float, beta: float = 0.05) -> Interval:
         """Wrong with probability beta; values lie between ``least`` and ``most``."""
-        z = WIDER * two_sided(beta)
+        z = WIDENING * two_sided(beta)
         low, high = self.low, self.high
         bias = low[1:].mean() - low[0], high[1:].mean() - high[0]
         more = self.together.variances()
@@ -148,8 +153,8 @@ class Models:
         self.std = std = release.law.scale("transitions")
         counts = _read(release, std)
         recorded = counts.visits - counts.cells[:, -1]
-        self.known = (recorded > KNOWN * std).astype(np.int64)
-        likely = np.where(counts.cells > SEEN * std, counts.cells, 0.0)
+        self.known = (recorded > KNOWN_DEVIATIONS * std).astype(np.int64)
+        likely = np.where(counts.cells > POSSIBLE_DEVIATIONS * std, counts.cells, 0.0)
         likely[self.known == 0] = 0.0
         likely[likely[:, :-1].sum(axis=1) <= 0.0] = 1.0
         self.likely = likely / likely.sum(axis=1, keepdims=True)
@@ -160,7 +165,7 @@ class Models:
         pairs, A = task.pairs, task.sizes["actions"]
         made = np.bincount(pairs.state, counts.choices, len(pairs.number))
         self.floor = 2.0 * std * np.sqrt(np.maximum(np.diff(pairs.first), 1))
-        self.met = made > KNOWN * self.floor
+        self.met = made > KNOWN_DEVIATIONS * self.floor
         uniform = (pairs.number >= 0) / np.maximum(np.diff(pairs.first), 1)[:, np.newaxis]
         self.uniform: Array = np.asarray(uniform, dtype=np.float64).reshape(-1, A)
 
@@ -176,7 +181,7 @@ class Models:
         if policy is None or not np.array_equal(policy, self._learned(self.release)):
             return found
         gains = []
-        for counts in self.counts[1 : AGAIN + 1]:
+        for counts in self.counts[1 : RELEARNED_MODELS + 1]:
             again = self._learned(self._released(counts))
             gains.append(sum(self._ends(counts, again)) - sum(self._ends(self.counts[0], again)))
         return dataclasses.replace(found, luck=max(float(np.mean(gains)) / 2, 0.0))
@@ -249,7 +254,9 @@ class Models:
 def begun(release: Release) -> bool:
     """Whether first states were recorded, above the noise: without them nothing has a value."""
     starts = release.blocks["starts"]
-    return bool(starts.sum() > KNOWN * release.law.scale("starts") * np.sqrt(len(starts)))
+    return bool(
+        starts.sum() > KNOWN_DEVIATIONS * release.law.scale("starts") * np.sqrt(len(starts))
+    )
 
 
 def _shares(start: Array) -> Array:
@@ -314,7 +321,7 @@ def recorded_value(release: Release, top: float, beta: float = 0.05) -> Interval
     """
     people, std = people_of(release), release.law.scale("returns")
     cut = 1.0 - whole_share(release).value
-    if cut > CUT:
+    if cut > CUT_SHARE:
         return None
     whole = float(release.blocks["whole"][0]) / people
     first, second = (float(x) / people for x in release.blocks["returns"])

@@ -44,12 +44,13 @@ COVERAGE = 0.9
 DRAWS = 200
 TAIL = 0.01
 """Bands run from the quantile at TAIL to that at 1 - TAIL: further out than COVERAGE asks for,
-because a policy is chosen where the noise happens to look good."""
+because a policy is chosen where the noise happens to look good. Not measured: other quantiles; how
+often bands hold the truth is (``tests/service/dashboard/test_estimate.py``)."""
 
-HIDDEN = 2.0
-"""Visits within so many standard deviations of zero say nothing."""
+HIDDEN_DEVIATIONS = 2.0
+"""Visits within so many standard deviations of zero say nothing. Not measured: others."""
 
-ROOM = 2_000_000
+MOST_NUMBERS = 2_000_000
 """Most numbers drawn at once."""
 
 Kind = Literal["start", "even", "optimistic", "played", "none"]
@@ -131,12 +132,12 @@ def value_band(
     found = tables(task, release, planner)
     policies = [publication.policy, *(baselines or {}).values()]
     chances = [action_chances(policy, task.sizes["actions"]) for policy in policies]
-    if found is None or chances[0] is None or found.moves.size > ROOM:
+    if found is None or chances[0] is None or found.moves.size > MOST_NUMBERS:
         return _optimistic(task, release, publication)
     rng = np.random.default_rng(seed)
     values: list[list[Array]] = [[] for _ in policies]
     hidden = []
-    per_round = max(1, min(DRAWS, ROOM // found.moves.size))
+    per_round = max(1, min(DRAWS, MOST_NUMBERS // found.moves.size))
     for done in range(0, DRAWS, per_round):
         models = _draw(found, min(per_round, DRAWS - done), rng)
         hidden.append(_hidden_steps(found, models, chances[0]))
@@ -157,7 +158,7 @@ def value_band(
     return ValueBand(kind, *bands[0], tuple(bands[1:]), share, tuple(compared))
 
 
-SURE = 2.0
+MEAN_DEVIATIONS = 2.0
 """Standard deviations on either side of a released mean: 95%."""
 
 
@@ -167,7 +168,8 @@ def value_of_played_batch(publication: Publication) -> ValueBand:
     if not len(curve):
         return ValueBand("none")
     _, mean, error, least, most = curve[-1].tolist()
-    low, high = max(mean - SURE * error, least), min(mean + SURE * error, most)
+    low = max(mean - MEAN_DEVIATIONS * error, least)
+    high = min(mean + MEAN_DEVIATIONS * error, most)
     return ValueBand("played", low, mean, high)
 
 
@@ -185,7 +187,7 @@ def _band(draws: Array, least: float, most: float) -> Band:
     return float(low), float(np.clip(draws.mean(), low, high)), float(high)
 
 
-def _draw(t: Tables, draws: int, rng: np.random.Generator) -> _Models:
+def _draw(t: ReleasedTables, draws: int, rng: np.random.Generator) -> _Models:
     """Models that the release and its noise allow."""
     S = t.moves.shape[-1]
     moves = t.moves + t.moves_std[..., None] * normals(t.moves, draws, rng)
@@ -206,7 +208,7 @@ def _draw(t: Tables, draws: int, rng: np.random.Generator) -> _Models:
     return _Models(P, R, first)
 
 
-def _hidden_steps(t: Tables, models: _Models, chances: Array) -> Array:
+def _hidden_steps(t: ReleasedTables, models: _Models, chances: Array) -> Array:
     """Per draw, the share of the policy's steps at pairs that noise hides in the release."""
     S, H = t.moves.shape[-1], len(chances)
     _, moved = _totals(t.moves.sum(axis=-1), t.moves_std * S**0.5)
@@ -231,7 +233,7 @@ def _whole(share: Array) -> Array:
 
 def _totals(total: Array, std: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Totals that noise does not hide, 1 in place of the others; and which those are."""
-    seen = total > np.maximum(HIDDEN * std, 1e-9)
+    seen = total > np.maximum(HIDDEN_DEVIATIONS * std, 1e-9)
     return np.where(seen, total, 1.0), seen
 
 
@@ -261,7 +263,7 @@ class Noisy(Protocol):
         """The variance of every entry, or of all of them."""
 
 
-class Tables(NamedTuple):
+class ReleasedTables(NamedTuple):
     """Counts in visits, each with the standard deviation of the noise in one cell.
 
     The mean reward of a pair is ``base + extra / visits``. ``first`` holds the shares of start
@@ -282,7 +284,7 @@ class Tables(NamedTuple):
     starters: float
 
 
-def tables(task: Task, release: Noisy, planner: Planner) -> Tables | None:
+def tables(task: Task, release: Noisy, planner: Planner) -> ReleasedTables | None:
     """The release as tables; None where nobody is in it, or it holds regressions or returns.
 
     Nor is there a band where terminal states or allowed actions are declared: the models drawn here
@@ -301,7 +303,7 @@ def tables(task: Task, release: Noisy, planner: Planner) -> Tables | None:
     return None
 
 
-def _one_cell(release: Noisy) -> Tables:
+def _one_cell(release: Noisy) -> ReleasedTables:
     """Weighted counts, divided by the weight of the average visit behind them.
 
     Rewards come as counts of rho = 0 and rho = 1 with equal noise: their sum and their difference
@@ -313,7 +315,7 @@ def _one_cell(release: Noisy) -> Tables:
     none, one = blocks["rewards"][..., 0] / reward_unit, blocks["rewards"][..., 1] / reward_unit
     std = _std(release, "rewards", reward_unit) / reward_unit
     starters = float(blocks["first_users"][0])
-    return Tables(
+    return ReleasedTables(
         moves=blocks["moves"] / unit[..., None],
         moves_std=_std(release, "moves", unit) / unit,
         visits=none + one,
@@ -328,11 +330,11 @@ def _one_cell(release: Noisy) -> Tables:
     )
 
 
-def _visit_counts(task: Task, release: Noisy) -> Tables:
+def _visit_counts(task: Task, release: Noisy) -> ReleasedTables:
     """Stages are pooled, so nothing is said about the first one."""
     blocks = release.blocks
     visits = blocks["visits"]
-    return Tables(
+    return ReleasedTables(
         moves=blocks["transitions"],
         moves_std=_std(release, "transitions", visits),
         visits=visits,
@@ -347,7 +349,7 @@ def _visit_counts(task: Task, release: Noisy) -> Tables:
     )
 
 
-def _first_visits(task: Task, release: Noisy) -> Tables:
+def _first_visits(task: Task, release: Noisy) -> ReleasedTables:
     """Totals count half a visit, rewards come centred at 1/2; start states count as they weigh."""
     blocks = release.blocks
     shape = (1, task.sizes["states"], task.sizes["actions"])
@@ -360,7 +362,7 @@ def _first_visits(task: Task, release: Noisy) -> Tables:
         starters = float(blocks["starts"].sum())
         first = blocks["starts"] / starters
         first_std = float(np.sqrt(release.variances["starts"])) / starters
-    return Tables(
+    return ReleasedTables(
         moves=blocks["transitions"].reshape(*shape, -1),
         moves_std=_std(release, "transitions", visits),
         visits=visits,
@@ -375,7 +377,7 @@ def _first_visits(task: Task, release: Noisy) -> Tables:
     )
 
 
-def _joint_counts(task: Task, release: Noisy, planner: JointCountsPlanner) -> Tables:
+def _joint_counts(task: Task, release: Noisy, planner: JointCountsPlanner) -> ReleasedTables:
     """Rewards come centred at 1/2; who made the first move says where people start."""
     moves = release.blocks["transitions"] / planner.transition_scale
     visits = moves.sum(axis=-1)
@@ -385,7 +387,7 @@ def _joint_counts(task: Task, release: Noisy, planner: JointCountsPlanner) -> Ta
     if "reward" in release.blocks:
         extra = release.blocks["reward"] / planner.reward_scale
         extra_std = _std(release, "reward", visits) / planner.reward_scale
-    return Tables(
+    return ReleasedTables(
         moves=moves,
         moves_std=std,
         visits=visits,

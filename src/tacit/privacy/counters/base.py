@@ -25,7 +25,7 @@ import numpy.typing as npt
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import GRID
-from tacit.privacy.counters.state import Buffers, Draw, State, whole_vector
+from tacit.privacy.counters.state import Buffers, CounterState, Draw, whole_vector
 from tacit.validate import integer, number
 
 EXACT = 2**53
@@ -90,7 +90,7 @@ class Strategy(ABC):
 
     # Running it.
 
-    def init(self, size: int, largest: int) -> State:
+    def init(self, size: int, largest: int) -> CounterState:
         """State before the first item.
 
         Args:
@@ -99,9 +99,11 @@ class Strategy(ABC):
                 to it, which never moves two contributions further apart.
         """
         size, largest = self._checked(size, largest)
-        return State(self._description, size, largest, *self.buffers(size))
+        return CounterState(self._description, size, largest, *self.buffers(size))
 
-    def step(self, state: State, contribution: npt.ArrayLike, draw: Draw) -> tuple[Array, State]:
+    def step(
+        self, state: CounterState, contribution: npt.ArrayLike, draw: Draw
+    ) -> tuple[Array, CounterState]:
         """Take in the next item and release the noisy prefix sum that ends with it.
 
         ``draw`` is asked for the noise of the nodes that this step completes, in order. The state
@@ -122,7 +124,9 @@ class Strategy(ABC):
         state.whole = True
         return prefix, state
 
-    def close(self, state: State, prefix: Array, contribution: npt.ArrayLike, draw: Draw) -> Array:
+    def close(
+        self, state: CounterState, prefix: Array, contribution: npt.ArrayLike, draw: Draw
+    ) -> Array:
         """The sum of everything: the last prefix, and one more item with noise of its own.
 
         One row more in C that holds this item alone. Its column has norm 1, the others are as they
@@ -152,7 +156,7 @@ class Strategy(ABC):
         nodes = self.nodes(steps + 1)
         return nodes if steps < self.length else range(nodes.start, nodes.start + 1)
 
-    def renew(self, state: State) -> State:
+    def renew(self, state: CounterState) -> CounterState:
         """Forget the items so far: later rows hold none of them, which everybody knows.
 
         So C is made of blocks, one per period, and whoever is in one item of each moves y by at
@@ -161,7 +165,9 @@ class Strategy(ABC):
         """
         return self.init(state.size, state.largest)
 
-    def from_arrays(self, arrays: Mapping[str, npt.NDArray[Any]], size: int, largest: int) -> State:
+    def from_arrays(
+        self, arrays: Mapping[str, npt.NDArray[Any]], size: int, largest: int
+    ) -> CounterState:
         """The state that :meth:`State.to_arrays` saved; goes on bit for bit as if never stopped."""
         saved = {name: np.asarray(array) for name, array in arrays.items()}
         state = self.init(size, largest)

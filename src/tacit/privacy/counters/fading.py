@@ -22,7 +22,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels import kernel
 from tacit.privacy.counters.base import RoundedRows
-from tacit.privacy.counters.state import Buffers, Draw, State
+from tacit.privacy.counters.state import Buffers, CounterState, Draw
 from tacit.privacy.counters.toeplitz import ROUNDOFF, lower_toeplitz
 
 
@@ -121,7 +121,7 @@ class Fading(RoundedRows):
         fade(self.alpha, item, secret["faded"], row)
         return row[None]
 
-    def renew(self, state: State) -> State:
+    def renew(self, state: CounterState) -> CounterState:
         """Nothing of what was is left in the next row; the weighted sums go on."""
         state.secret["faded"][:] = 0.0
         state.public["level"][:] = 0.0
@@ -139,7 +139,9 @@ class Fading(RoundedRows):
         """The newest row, whose noise is Gaussian whatever the weights were."""
         return public["row"].astype(np.float64)
 
-    def close(self, state: State, prefix: Array, contribution: npt.ArrayLike, draw: Draw) -> Array:
+    def close(
+        self, state: CounterState, prefix: Array, contribution: npt.ArrayLike, draw: Draw
+    ) -> Array:
         """Refused: a sum of everything is not what it releases."""
         raise InvalidInput(f"this counter has {self.length} steps, and all of them were made")
 

@@ -34,7 +34,7 @@ def whole_vector(value: object, name: str, size: int) -> IntArray:
     return np.array(array, dtype=np.int64)
 
 
-class State:
+class CounterState:
     """Where a counter stands. Holds exact sums and noise: never printed, never pickled.
 
     Attributes:

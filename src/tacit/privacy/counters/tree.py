@@ -24,7 +24,7 @@ def levels_of(t: int) -> list[int]:
     return [level for level in range(t.bit_length()) if t >> level & 1]
 
 
-class Blocks(ExactRows):
+class DyadicBlocks(ExactRows):
     """Counters of dyadic blocks."""
 
     def worst_std(self) -> float:
@@ -37,7 +37,7 @@ class Blocks(ExactRows):
 
 
 @dataclass(frozen=True)
-class Tree(Blocks):
+class Tree(DyadicBlocks):
     """Publishes one noisy block sum per step: the one over (t - 2^i, t], 2^i the lowest bit of t.
 
     These are the only nodes a dyadic cover of a prefix ever uses (docs/papers/lq_jdp.md#counter).
@@ -92,7 +92,7 @@ class Tree(Blocks):
 
 
 @dataclass(frozen=True)
-class Honaker(Blocks):
+class Honaker(DyadicBlocks):
     """Publishes every dyadic block once it is complete, right children too.
 
     A block is estimated by its own noisy sum and by the estimates of its two halves, weighted by

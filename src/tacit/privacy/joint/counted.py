@@ -25,7 +25,7 @@ from tacit.grid import GRID, least_scale
 from tacit.privacy import accounting
 from tacit.privacy.base import TRUSTED, Likelihood, Record
 from tacit.privacy.counters.base import Strategy
-from tacit.privacy.counters.state import State
+from tacit.privacy.counters.state import CounterState
 from tacit.privacy.events import Event, GaussianEvent, PureEvent, guaranteed
 from tacit.privacy.joint.batched import BatchSecret, GaussianLaw, NoisySums, SumsKind
 from tacit.privacy.noise import Noise, weakest
@@ -47,7 +47,7 @@ class CountedSecret(BatchSecret):
 
     __slots__ = ("begun", "counter", "past", "prefix")
 
-    def __init__(self, sums: IntArray, counter: State) -> None:
+    def __init__(self, sums: IntArray, counter: CounterState) -> None:
         super().__init__(sums)
         self.counter = counter
         self.prefix: Array = np.zeros(len(sums))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.public.questions import KINDS, REWARD, SPREAD, WEIGHT_STEPS, Weighing
+from tacit.kernels.public.questions import KINDS, OWN_VARIANCE, REWARD, WEIGHT_STEPS, Weighing
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.finite.oracle import Oracle
 from tacit.statistics import Block, Layout
@@ -101,7 +101,7 @@ def weighing(oracles: Oracles, places: int) -> Weighing:
     """
     step, move, reward = (oracle.variance_outside for oracle in oracles)
     moves, rewards = (2 * step, move), (places * step, reward)
-    return Weighing(moves, rewards, SPREAD + min(*moves, *rewards))
+    return Weighing(moves, rewards, OWN_VARIANCE + min(*moves, *rewards))
 
 
 def layouts(statistic: OneStep | EachStep, task: Task) -> tuple[Layout, Layout]:

@@ -28,7 +28,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.local.one_number import OneNumber, SlidingLaw
 from tacit.privacy.noise import Noise, weakest
 from tacit.privacy.shuffle.blanket import FINENESS, Blanket, Crowd, largest_reports
-from tacit.privacy.shuffle.shuffled import CrowdEvent, Pile, grouped, open_batch, unasked
+from tacit.privacy.shuffle.shuffled import CrowdEvent, HeldReports, grouped, open_batch, unasked
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics.search import RoundedReturn, SharedReturn
@@ -52,7 +52,7 @@ def words_for(crowd: int, task: Task, epsilon: float, delta: float) -> Sliding:
     return Sliding(WORDS, 1, math.floor(growth * UNLIKELY))
 
 
-class ShuffledReturns(Privatizer[Pile]):
+class ShuffledReturns(Privatizer[HeldReports]):
     """Holds reports back until a batch is full, and opens it all at once.
 
     Args:
@@ -121,9 +121,9 @@ class ShuffledReturns(Privatizer[Pile]):
         """That of the reports: shuffling changes no sum."""
         return self.local.law(users)
 
-    def init(self) -> Pile:
+    def init(self) -> HeldReports:
         """Zero sums, nobody waiting."""
-        return Pile(self.layout.size, self.crowds)
+        return HeldReports(self.layout.size, self.crowds)
 
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """On the device: round by a private coin, randomize, and put the direction on."""
@@ -139,7 +139,7 @@ class ShuffledReturns(Privatizer[Pile]):
         values = self.local.weighed(output, publication, people)
         return Report(values, noise.source, direction)
 
-    def absorb(self, secret: Pile, report: Report, version: int) -> Pile:
+    def absorb(self, secret: HeldReports, report: Report, version: int) -> HeldReports:
         """Let a report wait, and open the batch if it was the last one missing."""
         direction = integer(report.public, "direction", low=0, high=self.crowds - 1)
         if secret.waiting and version != secret.version:
@@ -170,6 +170,6 @@ class ShuffledReturns(Privatizer[Pile]):
         """How far x moves, over the most that it can."""
         return abs(int(second[1]) - int(first[1])) / (2.0 * STEPS)
 
-    def release(self, secret: Pile, query: Query, noise: Noise) -> Release:
+    def release(self, secret: HeldReports, query: Query, noise: Noise) -> Release:
         """Unbiased sums of opened batches; reports that wait do not move it."""
         return self.local.release(secret, query, noise)

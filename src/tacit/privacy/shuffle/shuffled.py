@@ -37,7 +37,7 @@ from tacit.validate import integer, number
 
 
 @dataclass(frozen=True, eq=False)
-class OpenedBatch:
+class ShuffledBatch:
     """What the shuffler puts out: the reports of a full batch, sorted.
 
     Sorting forgets the order of arrival completely, as a random permutation does: what is left is
@@ -86,7 +86,7 @@ class CrowdEvent(Event):
         return min(1.0, grouped(self.reports, each) * worst)
 
 
-class Pile(Secret):
+class HeldReports(Secret):
     """The sums of opened batches, and the reports that still wait (``held`` of them per crowd).
 
     ``opened`` is the last batch.
@@ -99,10 +99,10 @@ class Pile(Secret):
         self.waiting: list[Report] = []
         self.held = [0] * crowds
         self.version = 0
-        self.opened: OpenedBatch | None = None
+        self.opened: ShuffledBatch | None = None
 
 
-class Shuffled(Privatizer[Pile]):
+class Shuffled(Privatizer[HeldReports]):
     """Holds one-cell reports back until a batch is full, and opens it all at once.
 
     A batch has a fixed size, all under one publication. Where steps are assigned in public only
@@ -232,9 +232,9 @@ class Shuffled(Privatizer[Pile]):
         """That of the reports: shuffling changes no sum."""
         return self.local.law(users)
 
-    def init(self) -> Pile:
+    def init(self) -> HeldReports:
         """Zero sums, nobody waiting."""
-        return Pile(self.local.sums.size, self.crowds)
+        return HeldReports(self.local.sums.size, self.crowds)
 
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """On the device: the one-cell report, and in which crowd of its batch it hides.
@@ -250,7 +250,7 @@ class Shuffled(Privatizer[Pile]):
             crowd = int(np.argmax(question)) // KINDS
         return Report(report.values, report.source, crowd)
 
-    def absorb(self, secret: Pile, report: Report, version: int) -> Pile:
+    def absorb(self, secret: HeldReports, report: Report, version: int) -> HeldReports:
         """Let a report wait, and open the batch if it was the last one missing."""
         crowd = integer(report.public, "crowd", low=0, high=self.crowds - 1)
         if secret.waiting and version != secret.version:
@@ -271,7 +271,7 @@ class Shuffled(Privatizer[Pile]):
             self._open(secret)
         return secret
 
-    def _open(self, secret: Pile) -> None:
+    def _open(self, secret: HeldReports) -> None:
         batch = open_batch(secret.version, [report.values for report in secret.waiting])
         sums.absorb(secret.sums, batch.reports.sum(axis=0))
         secret.users += self.batch
@@ -284,15 +284,15 @@ class Shuffled(Privatizer[Pile]):
         """That of the reports: shuffling changes no sum."""
         return self.local.moved(first, second, publication)
 
-    def release(self, secret: Pile, query: Query, noise: Noise) -> Release:
+    def release(self, secret: HeldReports, query: Query, noise: Noise) -> Release:
         """The counts of opened batches; reports that wait do not move it."""
         return self.local.release(secret, query, noise)
 
 
-def open_batch(version: int, reports: list[IntArray]) -> OpenedBatch:
+def open_batch(version: int, reports: list[IntArray]) -> ShuffledBatch:
     """Sort the reports of a batch: all that is kept of it is which ones there are."""
     rows = np.array(reports)
-    return OpenedBatch(version, rows[np.lexsort(rows.T[::-1])])
+    return ShuffledBatch(version, rows[np.lexsort(rows.T[::-1])])
 
 
 def hidden_among(crowd: int, colluders: int) -> int:

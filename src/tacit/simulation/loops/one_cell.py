@@ -48,7 +48,7 @@ from tacit.kernels.raw.cells import (
 from tacit.kernels.raw.randomizers import sum_bits, sum_subsets
 from tacit.kernels.raw.rollout import Truth, rollout
 from tacit.learner import BoundAgent, Learner
-from tacit.planners.tacit_local import FLOOR, DirectionalPlanner, lists_next
+from tacit.planners.tacit_local import LEAST_CHANCE, DirectionalPlanner, lists_next
 from tacit.policies.tabular import TabularPolicy
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.problems.tabular import TabularMDP
@@ -403,5 +403,5 @@ def _explore(agent: BoundAgent, weighing: Weighing) -> Explore:
     if isinstance(planner, DirectionalPlanner):
         scale, beta = float(planner.bonus_scale), float(planner.beta)
         asks = planner.weighing is not None
-        return Explore(True, False, scale, beta, weighing, asks, FLOOR)
-    return Explore(False, lists_next(agent.task), 0.0, 0.0, weighing, True, FLOOR)
+        return Explore(True, False, scale, beta, weighing, asks, LEAST_CHANCE)
+    return Explore(False, lists_next(agent.task), 0.0, 0.0, weighing, True, LEAST_CHANCE)

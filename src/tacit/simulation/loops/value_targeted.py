@@ -19,7 +19,7 @@ from tacit.arrays import Array, Arrays, IntArray
 from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.public.mixture import (
-    Regression,
+    StageRegressions,
     Widths,
     Work,
     value_targeted_induction,
@@ -94,8 +94,8 @@ class PublicTargets(NamedTuple):
     """What planning may see: the release, the sum of squared weights, the published values."""
 
     release: Array
-    transitions: Regression
-    rewards: Regression
+    transitions: StageRegressions
+    rewards: StageRegressions
     p_widths: Widths
     r_widths: Widths
     spread: Array  # [4, H] of gram, target, reward gram, reward target
@@ -387,8 +387,8 @@ def _public(agent: BoundAgent, planner: ValueTargetedPlanner) -> PublicTargets:
     reward_gram, reward_target = (views.get(name, none) for name in FAMILIES[2:])
     return PublicTargets(
         release,
-        Regression(views["gram"], views["target"], u.gram, u.target, u.off),
-        Regression(reward_gram, reward_target, u.reward_gram, u.reward_target, u.off),
+        StageRegressions(views["gram"], views["target"], u.gram, u.target, u.off),
+        StageRegressions(reward_gram, reward_target, u.reward_gram, u.reward_target, u.off),
         p_widths,
         r_widths,
         np.zeros((4, H)),

@@ -27,8 +27,8 @@ from tacit.kernels.public.obi import (
     GAUSSIAN,
     LAPLACE,
     RESPONSE,
+    BonusRule,
     CellNoise,
-    Rule,
     obi_values,
 )
 from tacit.kernels.public.planning import backward_induction, greedy, optimistic_model
@@ -70,7 +70,7 @@ class VisitPlan(NamedTuple):
     width: float
     prior: DirichletPrior
     noise: CellNoise
-    rule: Rule
+    rule: BonusRule
 
 
 class LocalNoise(NamedTuple):
@@ -413,7 +413,7 @@ class VisitRun(FusedRun):
 def _planning(agent: BoundAgent) -> VisitPlan:
     """What the planner does; what belongs to other kinds of planning is left blank."""
     task, planner, law = agent.task, agent.planner, agent.privatizer.law(1)
-    kind, width, prior, rule = OBI, 0.0, DirichletPrior(1.0, 1.0, 1.0, 1.0), Rule(0, 2.0, 1.0)
+    kind, width, prior, rule = OBI, 0.0, DirichletPrior(1.0, 1.0, 1.0, 1.0), BonusRule(0, 2.0, 1.0)
     if isinstance(planner, UcbViPlanner):
         kind, width = UCB_VI, planner.width(task)
     elif isinstance(planner, PosteriorPlanner):
