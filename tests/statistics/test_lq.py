@@ -1,6 +1,7 @@
 """Sensitivities of control statistics: never exceeded, and (nearly) attained."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,7 +159,8 @@ def test_the_worst_pair_of_responses_comes_close(reveal, share) -> None:
 def test_responses_are_residuals_times_instruments() -> None:
     rng, publication = np.random.default_rng(2), first_publication()
     user = VectorTrajectory(0.01 * rng.normal(size=(21, 2)), 0.01 * rng.normal(size=(20, 1)), None)
-    context = publication.context
+    context = {**publication.context, "reference": rng.uniform(0.5, 1.0, size=(3, 2))}
+    publication = replace(publication, context=context)
     z = np.hstack([user.states[:-1], user.actions])
     e = user.states[1:] - z @ context["reference"]
     got = InstrumentedResponses(TASK).layout.views(

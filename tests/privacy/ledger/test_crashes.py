@@ -55,6 +55,7 @@ def test_every_append_is_durable_before_it_is_acknowledged(
 
         def call(*args: Any) -> Any:
             inode = os.fstat(args[0]).st_ino if name != "replace" else None
+            assert name != "fsync" or os.fstat(args[0]).st_size, "synced before it was written"
             calls.append(f"{name} {names.get(inode, 'head')}")
             return real(*args)
 
