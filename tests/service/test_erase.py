@@ -135,3 +135,13 @@ def test_what_was_remembered_of_people_is_erased_with_the_task(tmp_path, opened)
     assert "what was remembered of people: who has taught what" in erased
     with collector._store.read() as connection:
         assert Vault.names(connection) == []
+
+
+def test_digests_are_made_with_the_newest_key(tmp_path: Path) -> None:
+    """A new line on top of the key file: who found the old key cannot test guesses any more."""
+    new, old = tmp_path / "new", tmp_path / "old"
+    for path in (new, old):
+        Vault.create(path)
+    once = {path: Vault(path, "task").digest("release", b"content") for path in (new, old)}
+    old.write_bytes(new.read_bytes() + old.read_bytes())
+    assert Vault(old, "task").digest("release", b"content") == once[new] != once[old]

@@ -113,3 +113,7 @@ def test_what_is_no_randomizer_is_refused() -> None:
             Sliding(*wrong)
     with pytest.raises(InvalidInput, match="place"):
         best_sliding(1.0).encode_secure(3)
+
+
+def test_a_request_above_what_whole_units_can_give_gets_what_they_can() -> None:
+    assert 60.0 < best_sliding(1000.0).epsilon < 1000.0
