@@ -211,9 +211,8 @@ class TacitJoint(CheckedAgent):
         std = _noise(visits, growth, mu)
         wait = max(1, int(max(FIRST_VISITS_USERS, X / FIRST_VISITS_PAIRS) * std))
         first = self.first or max(1, min(wait, task.users // 10))
-        between = Geometric(
-            max(first, self.least), growth, max(self.least, int(FIRST_VISITS_USERS * std) // 4)
-        )
+        batch = max(self.least, int(FIRST_VISITS_USERS * std) // 4)
+        between = Geometric(max(first, self.least), growth, batch)
         planner = FirstVisitPlanner(
             plans=PLANS_PER_RELEASE,
             refresh=KNOWN_PAIRS_PER_EPISODE,
@@ -226,16 +225,10 @@ class TacitJoint(CheckedAgent):
     def _returns(self, task: Task) -> BoundAgent:
         """Returns from first visits of states."""
         first = max(1, self.first or int(UNIFORM_SHARE * task.users))
-        between = Geometric(
-            max(first, self.least), self.growth or BATCH_GROWTH["returns"], self.least
-        )
-        return self._faded(
-            task,
-            FirstReturns(task, PAIRS_PER_EPISODE),
-            between,
-            FirstReturnPlanner(UNIFORM_SHARE),
-            1,
-        )
+        growth = self.growth or BATCH_GROWTH["returns"]
+        between = Geometric(max(first, self.least), growth, self.least)
+        statistic = FirstReturns(task, PAIRS_PER_EPISODE)
+        return self._faded(task, statistic, between, FirstReturnPlanner(UNIFORM_SHARE), 1)
 
     def _faded(
         self,

@@ -92,9 +92,8 @@ def list_next(
                 place = begin[g, x]
                 for n in range(N):
                     near = mark[n] == turn
-                    believed = (
-                        moves[g, x, n] > (NEIGHBOUR_DEVIATIONS if near else LISTED_DEVIATIONS) * std
-                    )
+                    deviations = NEIGHBOUR_DEVIATIONS if near else LISTED_DEVIATIONS
+                    believed = moves[g, x, n] > deviations * std
                     if believed:
                         total += moves[g, x, n]
                     if believed or (near and not mean):
