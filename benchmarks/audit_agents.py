@@ -1,4 +1,4 @@
-"""Every private agent audited on a small problem of its family: the table of docs/audits.md.
+"""Every private agent audited on a small problem of its family: docs/results/audits.md has them.
 
 Run: python benchmarks/audit_agents.py [--runs 3] [--write] [AGENT ...]
 
@@ -26,7 +26,7 @@ import tacit
 from tacit.agents import make_agent
 
 HERE = Path(__file__).resolve().parents[1]
-PAGE = HERE / "docs" / "audits.md"
+PAGE = HERE / "docs" / "results" / "audits.md"
 BOTH, SLOW, RENEWED, GUESSED = 1000, 500, 1500, 165_888
 """Trials of each path at most: in both worlds, where noise is Gaussian, quick or slow, or where two
 periods are audited together; in one."""

@@ -1,4 +1,4 @@
-"""Write docs/results.md and its pictures from finished figures.
+"""Write docs/results/figures.md and its pictures from finished figures.
 
 Run: python benchmarks/results.py DIR [DIR ...], each a folder of ``tacit reproduce --out DIR``.
 The largest finished size of every figure is shown; a figure without one is listed as not run.
@@ -16,7 +16,7 @@ from PIL import Image
 from tacit_lab.figures.figure import Figure
 from tacit_lab.figures.reproduction import figures
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 PAPERS = {
     "tabular-ldp": "Local privacy in tables: LDP-OBI and LDP-PSRL",
     "tabular-jdp": "Joint privacy in tables: PUCB, Private-UCB and DP-UCBVI",
@@ -32,7 +32,7 @@ HEAD = """# Results
 
 What the figures of the papers show when they are run with this package: every claim beside
 what was measured. Verdicts are *holds*, *does not hold* and *not decided*; see
-[reproduce](reproduce.md) for what they mean and for how to run a figure. The figures of
+[reproduce](../guides/reproduce.md) for what they mean and for how to run a figure. The figures of
 tabular-jdp, mixture-jdp and lq-jdp are benchmarks of our own, and so is every claim that says "not
 in the paper".
 
@@ -58,7 +58,7 @@ def picture(figure: Figure, source: Path) -> str:
         small = image.convert("RGBA").convert("RGB")
         small.thumbnail((WIDTH, 10 * WIDTH), Image.Resampling.LANCZOS)
         small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-            DOCS / name, optimize=True
+            RESULTS / name, optimize=True
         )
     return name
 
@@ -132,8 +132,8 @@ def page(folders: list[Path]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path)
-    (DOCS / "figures").mkdir(exist_ok=True)
-    (DOCS / "results.md").write_text(page(parser.parse_args().folders))
+    (RESULTS / "figures").mkdir(exist_ok=True)
+    (RESULTS / "figures.md").write_text(page(parser.parse_args().folders))
 
 
 if __name__ == "__main__":

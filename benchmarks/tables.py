@@ -1,7 +1,8 @@
 """tacit-joint on tables that nobody tuned it for: one row per problem, users and epsilon.
 
-No constant of the agent was chosen on these problems (benchmarks/README.md says on which). Rows
-that a file of results holds already are not run again; every row is written as soon as it is done.
+No constant of the agent was chosen on these problems (docs/results/measurements.md says on which).
+Rows that a file of results holds already are not run again; every row is written as soon as it is
+done.
 
     python benchmarks/tables.py tables.jsonl                     # all of them
     python benchmarks/tables.py tables.jsonl --only taxi         # those of one problem

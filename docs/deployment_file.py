@@ -20,10 +20,11 @@ PAGE = Path(__file__).parent / "reference" / "deployment_file.md"
 
 HEAD = """# The deployment file
 
-What [tacit serve](../deploy.md) reads, section by section. `tacit serve FILE --init` writes an
-example with comments. A length of time is a number of seconds or text like `"90s"`, `"5m"`, `"2h"`,
-`"1d"`, a pace is text like `"150/day"`, and `participations` may be `"any"`. Names of files are
-relative to the deployment file. `TACIT_<SECTION>_<KEY>` in the environment goes before the file.
+What [tacit serve](../deploy/index.md) reads, section by section. `tacit serve FILE --init` writes
+an example with comments. A length of time is a number of seconds or text like `"90s"`, `"5m"`,
+`"2h"`, `"1d"`, a pace is text like `"150/day"`, and `participations` may be `"any"`. Names of
+files are relative to the deployment file. `TACIT_<SECTION>_<KEY>` in the environment goes before
+the file.
 `[agent]` holds `name` and the parameters of that agent; `[fleet]` is read by rehearsals only.
 
 This page is written by `python docs/deployment_file.py`.

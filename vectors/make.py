@@ -5,9 +5,9 @@
     python vectors/make.py --searches --count 100000 --out all.json    likewise, of policy searches
 
 A tape is what the source of entropy gives, byte after byte; a client that draws with it as
-docs/wire.md says makes the very same body, and uses the tape up. Reports are made here by the
-simulator's own mechanism, not by a client. Nothing but these seeds is random: the files are the
-same on every machine, as long as the C library rounds exponentials alike.
+docs/reference/wire.md says makes the very same body, and uses the tape up. Reports are made here
+by the simulator's own mechanism, not by a client. Nothing but these seeds is random: the files
+are the same on every machine, as long as the C library rounds exponentials alike.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Made by the simulator's own functions, not by a client. Everything about a report is exact. Actions
 and directions pass through logarithms, cosines and exponentials, whose last digits C libraries may
-round differently; docs/wire.md says how near is near enough.
+round differently; docs/reference/wire.md says how near is near enough.
 """
 
 from __future__ import annotations

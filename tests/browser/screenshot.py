@@ -1,6 +1,6 @@
 """Draws the picture of the dashboard in the documentation.
 
-python tests/browser/screenshot.py docs/dashboard.png [--width 1100] [--dark] [--users 12000]
+python tests/browser/screenshot.py docs/deploy/dashboard.png [--width 1100] [--dark] [--users 12000]
 """
 
 from __future__ import annotations

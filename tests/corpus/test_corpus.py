@@ -10,7 +10,8 @@ from corpus import Mutant
 from corpus.agents import ForgottenParticipations, LessNoiseAgent, audited
 from corpus.catalogue import AUDIT, CORPUS
 
-PAGE = " ".join((Path(__file__).resolve().parents[2] / "docs" / "audits.md").read_text().split())
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+PAGE = " ".join((RESULTS / "audits.md").read_text().split())
 
 
 @pytest.mark.parametrize("mutant", CORPUS, ids=lambda mutant: mutant.name)

@@ -38,7 +38,7 @@ BARE = (
 UNNAMED = r"\(E\d+\)|, E\d+\)"
 """The same, allowed in what ``tacit reproduce`` prints: a note below it names the page."""
 
-PRINTED = ("src/tacit_lab/", "docs/results.md")
+PRINTED = ("src/tacit_lab/", "docs/results/figures.md")
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -152,4 +152,4 @@ def test_documents_that_wait_are_left_alone_until_they_are_converted() -> None:
     both = "docs/papers/tabular_ldp.md#e7 and spec lq_jdp, errata E2"
     assert wrong("a.py", both, ("tabular_ldp",)) == []
     assert wrong("a.py", both, ("tabular_ldp", "lq_jdp"))
-    assert wrong("docs/results.md", "exactly (E7)", DOCUMENTS) == []
+    assert wrong("docs/results/figures.md", "exactly (E7)", DOCUMENTS) == []

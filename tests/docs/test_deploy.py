@@ -23,7 +23,8 @@ from tacit_service.responses import ServiceRefused
 from tacit_service.storage import schema
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = (ROOT / "docs" / "deploy.md").read_text()
+PAGES = ("index", "run", "returning_people", "backup_and_erasing", "monitoring", "upgrading")
+GUIDE = "\n".join((ROOT / "docs" / "deploy" / f"{page}.md").read_text() for page in PAGES)
 JOINT = """
 [task]
 name = "coach"

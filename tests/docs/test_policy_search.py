@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from tacit.cli.main import app
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "policy_search.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "policy_search.md"
 BLOCK = PAGE.read_text("utf-8").partition("## In the service")[2].split("```")[1]
 QUICK = "--runs 2 --most 100 --seconds 600 --epsilon 1"
 
@@ -19,7 +19,7 @@ QUICK = "--runs 2 --most 100 --seconds 600 --epsilon 1"
         ("admin consent FILE", "sends us one number"),
         ("admin verify FILE", "Sound"),
         ("admin rehearse FILE --virtual --users 20", "20 reports counted of 5,000 planned"),
-        (f"plan FILE {QUICK}", "tacit-search"),
+        (f"size FILE {QUICK}", "tacit-search"),
     ],
 )
 def test_the_file_on_the_page_is_whole(words: str, said: str, tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_the_file_on_the_page_is_whole(words: str, said: str, tmp_path: Path) ->
     file.write_text(BLOCK.removeprefix("toml"))
     done = CliRunner().invoke(app, words.replace("FILE", str(file)).split())
     assert done.exit_code == 0 and said in done.output, done.output or done.exception
-    if "consent" in words or "plan" in words:  # they keep nothing, and need no witness
+    if "consent" in words or words.startswith("size"):  # they keep nothing, and need no witness
         file.write_text(file.read_text().replace("witness_on_same_disk", "# "))
         again = CliRunner().invoke(app, words.replace("FILE", str(file)).split())
         assert again.exit_code == 0, again.exception

@@ -14,7 +14,7 @@ from tacit.cli.list import entries
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
-CATALOGUE = (ROOT / "docs" / "catalogue.md").read_text()
+CATALOGUE = (ROOT / "docs" / "reference" / "catalogue.md").read_text()
 MOST_CHARACTERS = 8_000
 SECTIONS = [
     "Install",

@@ -4,7 +4,7 @@ from pathlib import Path
 from tacit_lab.figures.reproduction import figures
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "reproduce.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "reproduce.md").read_text()
 
 
 def test_the_table_lists_every_figure_with_its_times() -> None:
@@ -17,7 +17,7 @@ def test_the_table_lists_every_figure_with_its_times() -> None:
 def test_the_python_example_runs(tmp_path: Path, monkeypatch, capsys) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "docs/reproduce.md", "exec"), {})
+    exec(compile(code, "docs/guides/reproduce.md", "exec"), {})
     assert "True Laplace noise" in capsys.readouterr().out
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 from tacit_lab.figures.reproduction import figures
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "results.md").read_text()
+RESULTS = ROOT / "docs" / "results"
+PAGE = (RESULTS / "figures.md").read_text()
 
 
 def sections() -> dict[str, str]:
@@ -42,10 +43,10 @@ def test_counts_of_the_summary_are_those_of_the_sections() -> None:
 
 
 def test_pictures_are_there_and_small() -> None:
-    pages = [PAGE, *((ROOT / "docs" / f"{study}.md").read_text() for study in ("clinic", "coach"))]
+    pages = [PAGE, *((RESULTS / f"{study}.md").read_text() for study in ("clinic", "coach"))]
     here, *others = [re.findall(r"!\[.*?\]\((figures/[\w-]+\.png)\)", page) for page in pages]
     assert len(here) == len(figures)
     shown = [*here, *(name for page in others for name in page)]
-    files = {f"figures/{path.name}" for path in (ROOT / "docs" / "figures").iterdir()}
+    files = {f"figures/{path.name}" for path in (RESULTS / "figures").iterdir()}
     assert files == set(shown)
-    assert all((ROOT / "docs" / name).stat().st_size < 100_000 for name in shown)
+    assert all((RESULTS / name).stat().st_size < 100_000 for name in shown)

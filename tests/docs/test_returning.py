@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_examples_are_executed(tmp_path: Path, monkeypatch) -> None:
-    executed(ROOT / "docs" / "returning.md", tmp_path, monkeypatch)
+    executed(ROOT / "docs" / "guides" / "returning.md", tmp_path, monkeypatch)
 
 
 @pytest.fixture

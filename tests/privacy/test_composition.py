@@ -13,7 +13,6 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tacit.privacy.forms import FORMS, form, unfilled
 
 from tacit.errors import InvalidInput
 from tacit.privacy import Guarantee, composition
@@ -249,41 +248,3 @@ def test_the_statement_of_a_sum_says_what_it_covers(tmp_path) -> None:
     file.write_text(json.dumps({**total.to_json(), "parts": [{"times": 0.5, "guarantee": {}}]}))
     with pytest.raises(InvalidInput, match="holds no guarantee"):
         read_statement(file)
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_forms_say_what_is_stated_and_what_is_missing(name: str) -> None:
-    fields = form(gaussian(0.5) + pure(1.0), name)
-    text = json.dumps(fields)
-    assert str((gaussian(0.5) + pure(1.0)).epsilon) in text and "Approximate DP" in text
-    missing = list(unfilled(fields))
-    assert missing and not any("privacy_parameters" in field for field in missing)
-    with pytest.raises(InvalidInput, match="simulation"):
-        form(pure(1.0).as_simulated(), name)
-
-
-def test_forms_say_what_their_numbers_are_over() -> None:
-    rule = Participation(5, "lifetime", period=30 * 86400.0)
-    monthly = dataclasses.replace(gaussian(0.5), participations=5, rule=rule)
-    for name in FORMS:
-        text = json.dumps(form(monthly, name))
-        assert "All data of one user in one period of 30 days, replaced" in text
-        assert "and further periods cost more" in text and "covered together (" not in text
-        assert "The parameters are per period of 30 days." in text
-        year = json.dumps(form(monthly.compose(12), name))
-        assert "All data of one user in 12 periods of 30 days, replaced" in year
-        assert "The parameters are over 12 periods of 30 days." in year
-        assert "The parameters" not in json.dumps(form(gaussian(0.5), name))
-
-
-def test_a_form_states_the_curve_that_is_proved() -> None:
-    """All of it where noise is Gaussian, and one point besides where it is not."""
-    said = form(gaussian(0.5), "nist")["privacy_parameters"]["details"]
-    assert said == "Gaussian differential privacy with mu = 0.5 holds at every epsilon."
-    said = form(pure(1.0), "nist")["privacy_parameters"]["details"]
-    assert "epsilon 0" in said and f"{math.tanh(0.5):.4f}" in said and "mu" not in said
-
-
-def test_an_unknown_form_is_named() -> None:
-    with pytest.raises(InvalidInput, match="iso"):
-        form(pure(1.0), "iso")

@@ -1,4 +1,4 @@
-/* A device in C, written from docs/wire.md: one episode, one report, over plain HTTP to this machine.
+/* A device in C, written from docs/reference/wire.md: one episode, one report, over plain HTTP to this machine.
 
        cc -o client client.c -lm && echo '{"steps": [[0, 0.5, 1]]}' | ./client PORT TOKEN
 

@@ -1,4 +1,4 @@
-"""The page docs/wire.md is enough: a client in C that follows it sends what the reference does."""
+"""docs/reference/wire.md is enough: a client in C that follows it sends what the reference does."""
 
 import json
 import shutil

@@ -1,7 +1,7 @@
 """From a trajectory to what is sent, in two steps: the clipped answer, and the message made of it.
 
 The answer is what stays of an episode until its report is due; noise is added when the message is
-made. Which reports there are is said in docs/wire.md; a new kind of them is a class here.
+made. Which reports there are is said in docs/reference/wire.md; a new kind of them is a class here.
 """
 
 from __future__ import annotations

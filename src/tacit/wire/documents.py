@@ -1,6 +1,6 @@
 """What devices and collectors say to each other: tasks, publications and policies in JSON.
 
-docs/wire.md is the specification. Everything that arrives is decoded strictly
+docs/reference/wire.md is the specification. Everything that arrives is decoded strictly
 (``wire/strict_json.py``).
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     pass
 
 VERSION = 3
-"""Of all that docs/wire.md says; a peer that speaks another one is not understood.
+"""Of all that docs/reference/wire.md says; a peer that speaks another one is not understood.
 
 1 had no hashes of publications, no question whether a report would be taken, and ids that every
 device drew for itself; 2 did not say by which rules a report is made. Devices still follow an

@@ -1,8 +1,8 @@
 """The rules by which a device makes its report: public, exact, and named in every report.
 
 They follow from the terms of a task. They are worked out when the task begins and stay as they are
-from then on, so that a device on another machine draws with the very same thresholds. docs/wire.md
-says what each of them means.
+from then on, so that a device on another machine draws with the very same thresholds.
+docs/reference/wire.md says what each of them means.
 """
 
 from __future__ import annotations

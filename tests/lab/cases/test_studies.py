@@ -5,14 +5,12 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from tacit.cli.main import add_commands, app
+from tacit.cli.main import app
 from tacit.policies.tabular import TabularPolicy
 from tacit_lab.cases.coach import habituation_bias, references
 from tacit_lab.cases.coach_world import coach
 from tacit_lab.cases.outcome import CaseOutcome, needed, online
 from tacit_lab.cases.page import write_study
-
-add_commands()
 
 
 def test_people_needed_are_those_from_which_nine_of_ten_runs_win() -> None:

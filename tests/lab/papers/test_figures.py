@@ -30,7 +30,7 @@ TINY = {
 }
 
 
-RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results.md"
+RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results" / "figures.md"
 
 
 def claims_on_the_page(figure: Figure) -> list[str]:

@@ -63,10 +63,8 @@ def impossible(evidence) -> Claim:
 TOY = Figure(
     id="toy/figure-0",
     title="a toy",
-    full=Size(episodes=10**10, instances=2, runs=1),
+    full=Size(episodes=10**10, instances=2, runs=1, takes="for ever"),
     quick=TINY,
-    full_time="for ever",
-    quick_time="a second",
     parts=parts,
     draw=picture,
     claims=(learns, impossible),

@@ -106,7 +106,8 @@ class Oracle(Randomizer):
     def rules(self) -> dict[str, Any]:
         """What a device must know to draw a report, as JSON; thresholds are texts, being long.
 
-        Devices know what is written in docs/wire.md; others of this name are of no use to them.
+        Devices know what is written in docs/reference/wire.md; others of this name are of no use
+        to them.
         """
         return {"randomizer": self.title, "domain": self.domain}
 
