@@ -7,6 +7,7 @@ from tacit.kernels.excitation import direction_sums, directions, uniform_at
 from tacit.kernels.public import lq
 from tacit.kernels.public.lq_learning import Start, expected_moments, regret_curvature
 from tacit.kernels.public.lq_optimism import project
+from tacit.kernels.raw.lq_rollout import LinearTruth, lq_start, lq_step
 from tacit.problems import make_problem
 
 THERMAL = make_problem("lq-thermal")
@@ -144,3 +145,33 @@ def test_plain_python_gives_the_same_excitation() -> None:
         pytest.skip("no compiler here")
     for key, user, cell in ((0, 0, 0), (2**62, 2**40, 100), (12345, 678, 9)):
         assert uniform_at.py_func(key, user, cell) == uniform_at(key, user, cell)
+
+
+def truth(starts) -> LinearTruth:
+    rng = np.random.default_rng(5)
+    Q, R = np.diag([1.0, 2.0, 0.5]), np.array([[0.3, 0.1], [0.1, 0.2]])
+    return LinearTruth(random_model(rng), 0.1 * np.eye(3), np.asarray(starts, dtype=float), Q, R)
+
+
+def test_a_step_costs_its_quadratic_form() -> None:
+    rng, of = np.random.default_rng(6), truth(np.zeros((1, 3)))
+    x, u, after = rng.normal(size=3), rng.normal(size=2), np.empty(3)
+    cost = lq_step(of, x, u, np.full(5, 0.1), after)
+    assert cost == pytest.approx(x @ of.Q @ x + u @ of.R @ u)
+
+
+def test_starts_are_equally_likely() -> None:
+    """By the quartiles of the normal law."""
+    of, x = truth(np.arange(12).reshape(4, 3)), np.empty(3)
+    for g, row in (
+        (-9.0, 0),
+        (-0.7, 0),
+        (-0.6, 1),
+        (-0.1, 1),
+        (0.1, 2),
+        (0.6, 2),
+        (0.7, 3),
+        (9, 3),
+    ):
+        lq_start(of, float(g), x)
+        assert np.array_equal(x, of.starts[row])

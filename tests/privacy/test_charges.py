@@ -133,3 +133,8 @@ def test_the_heavy_library_is_loaded_on_first_use_only() -> None:
         "sys.exit('dp_accounting' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_charge_of_minus_zero_is_one_of_zero() -> None:
+    for charge in (GaussianCharge(-0.0), PureCharge(-0.0)):
+        assert "-0" not in json.dumps(charge.to_json())

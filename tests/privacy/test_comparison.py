@@ -89,6 +89,8 @@ def test_every_field_that_differs_is_named_with_who_is_ahead() -> None:
     assert found["simulated"].stronger == "A" and found["noise.releases"].stronger is None
     assert found["assumptions"].words == "only A assumes: one report"
     assert found["revealed"].words == "only B told the learner: reward"
+    assert (found["assumptions"].a, found["assumptions"].b) == ("one report", None)
+    assert (found["revealed"].a, found["revealed"].b) == (None, "reward")
     verdict = compare_statements(JOINT, other).verdict
     assert verdict[0] == "B protects more: its promise implies A's, and not the other way."
     assert verdict[1] == "B was made in simulation: nobody is protected by that run itself."

@@ -113,6 +113,9 @@ def test_rules() -> None:
     point = made(epsilon=1.0, delta=1e-3) + pure(1.0)
     assert (point.epsilon, point.delta) == (2.0, 1e-3) and math.isinf(point.epsilon_at(1e-4))
     assert math.isinf(mixed.epsilon_at(0.0))
+    twice = made(epsilon=1.0, delta=0.1).compose(2)  # one of two independent failures
+    assert twice.delta(2.0) == pytest.approx(0.19)
+    assert composition.Total.of(((1, made(epsilon=1.0, delta=1.0)),)).fails == 1.0
 
 
 def test_a_sum_with_renewed_budgets_counts_the_periods_in_it() -> None:

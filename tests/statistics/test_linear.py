@@ -226,3 +226,24 @@ def test_a_step_without_a_next_state_adds_no_transition() -> None:
         assert sorted(cut) == ["gram", "next", "reward"]
         assert np.array_equal(cut["next"], whole["next"]) and whole["next"].any()
         assert cut["gram"].sum() > whole["gram"].sum() > 0
+
+
+def test_the_joint_price_of_many_pairs_covers_the_angles_between(monkeypatch) -> None:
+    """Of unit vectors at any angle: 2 a (1 - c^2) + b (1 + c) / 2 is largest at c = b / (8 a)."""
+    monkeypatch.setattr("tacit.statistics.linear.MOST_PAIRS", 0)
+    price = Price.joint(FeaturePairs(np.eye(2).reshape(1, 2, 2)), 1.0)
+    for cosine in (0.2503, 0.2505, 0.5005, 0.7495):
+        a, b = 1.0, 8.0 * cosine
+        worst = 2.0 * a * (1.0 - cosine**2) + b * (1.0 + cosine) / 2.0
+        assert worst <= price.total(a, np.array([b])) <= worst * (1 + 2e-5)
+
+
+def test_rounding_can_oppose_short_contributions(monkeypatch) -> None:
+    """On a grid of 2^-10 it shows: half a step per cell may turn either of two people."""
+    task = replace(PROBLEMS[1].task(users=10), homogeneous=False)
+    fine = LinearSums(task, WEIGHTS).opposed()
+    monkeypatch.setattr("tacit.statistics.linear.STEPS", 2**10)
+    coarse = LinearSums(task, WEIGHTS)
+    cells = sum(int(np.prod(block.shape[1:])) for block in coarse.layout.blocks)
+    longest = math.sqrt(2.0) * max(WEIGHTS)
+    assert coarse.opposed() - fine >= math.sqrt(cells) / 2**10 / longest

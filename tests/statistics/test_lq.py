@@ -188,3 +188,13 @@ def test_anything_unusable_counts_as_zeros(make, bad) -> None:
     for user in users:
         assert not contribution(statistic, user, publication).any()
     assert "21" not in repr(users[0]) and "content hidden" in repr(users[0])
+
+
+@pytest.mark.parametrize("b", [0.5, 3.0])
+@pytest.mark.parametrize("relation", list(Relation))
+def test_a_weight_of_all_blocks_is_one_of_the_sensitivity(b: float, relation: Relation) -> None:
+    statistic = ControlMoments(TASK, weight=b)
+    for norm in ("l1", "l2"):
+        once = statistic.sensitivity(norm, relation)
+        thrice = statistic.sensitivity(norm, relation, {"moment": 3.0, "target": 3.0})
+        assert thrice == pytest.approx(3.0 * once, rel=1e-12)

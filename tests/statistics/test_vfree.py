@@ -17,6 +17,7 @@ from tacit.statistics.base import Relation
 from tacit.statistics.counts import JointCounts
 from tacit.statistics.multi_target import SHARES, MultiTargets
 from tacit.task.features import geometry
+from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 
 NOTHING = Publication(0, uniform_policy(3, 2, 2))
@@ -233,3 +234,29 @@ def test_worst_pairs_are_far_apart() -> None:
     statistic = MultiTargets(tacit.problem("remap-walk", horizon=6).task(users=5))
     one, two = (contribution(statistic, t) for t in statistic.worst_pair())
     assert np.linalg.norm(one - two) > 0.5 * statistic.sensitivity("l2", Relation.REPLACE_ONE)
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_joint_counts_are_plain_counts(pooled: bool) -> None:
+    """Transitions, and r - 1/2, by stage or pooled; nobody plans with the last next state."""
+    problem = tacit.problem("river-swim", states=3, horizon=4, inhomogeneous=not pooled)
+    statistic = JointCounts(problem.task(users=5), 0.25)
+    states, actions, rewards = [0, 1, 2, 1, 2], [1, 1, 0, 1], [0.0, 0.25, 1.0, 0.75]
+    user = Trajectory(np.array(states), np.array(actions), np.array(rewards))
+    G = 1 if pooled else 4
+    counts, paid = np.zeros((G, 3, 2, 3)), np.zeros((G, 3, 2))
+    for h in range(4):
+        g, after = (0, states[h + 1]) if pooled else (h, states[h + 1] if h < 3 else 0)
+        counts[g, states[h], actions[h], after] += statistic.scales["transitions"]
+        paid[g, states[h], actions[h]] += statistic.scales["reward"] * (rewards[h] - 0.5)
+    found = statistic.layout.views(contribution(statistic, user))
+    assert np.allclose(found["transitions"].ravel(), counts.ravel(), atol=1e-12)
+    assert np.allclose(found["reward"].ravel(), paid.ravel(), atol=1e-6)
+
+
+def test_where_there_is_one_state_the_worst_pair_of_counts_differs_in_rewards() -> None:
+    task = Task("tabular", 3, {"states": 1, "actions": 2}, True, users=5)
+    statistic = JointCounts(task, 1.0)
+    one, two = (contribution(statistic, t) for t in statistic.worst_pair())
+    declared = statistic.sensitivity("l2", Relation.REPLACE_ONE)
+    assert np.linalg.norm(one - two) == pytest.approx(declared, rel=1e-6)

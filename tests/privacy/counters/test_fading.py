@@ -128,3 +128,15 @@ def test_wrong_shapes_are_refused() -> None:
         Fading(3, 1.0, 1.0, np.zeros(2, dtype=int), np.zeros(1, dtype=int))
     with pytest.raises(InvalidInput, match="groups are named for 3 cells"):
         fading(3).init(4, 10)
+
+
+def test_rows_of_a_pair_are_added_by_their_weights_at_the_noise_of_one() -> None:
+    """Weights are what a row's total shows beyond the noise; fixed rows, added up by hand."""
+    counter = fading(2, width=1)
+    stream = np.array([[600, 3000], [0, 0]], dtype=np.int64)
+    state, nothing = counter.init(2, 10**6), np.zeros(2, dtype=np.int64)
+    for item in stream:
+        released, _ = counter.step(state, item, lambda node: nothing)
+    found, levels = rows(counter, stream), np.array([3000.0, 3000.0 * ALPHA])
+    weights = levels / NOISE - 1.0
+    assert released == pytest.approx(weights @ found / np.linalg.norm(weights), rel=1e-5)

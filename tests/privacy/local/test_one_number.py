@@ -169,3 +169,16 @@ def test_a_release_states_the_noise_of_those_who_have_most(epsilon: float) -> No
     assert law.variance("mean") == pytest.approx(7 * second)
     square = max(law.randomizer.moments(x)[1] for x in (0.0, 0.5, 1.0))
     assert law.variance("square") == pytest.approx(7 * 9.0 * square)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_no_report_adds_more_than_is_said_to_any_sum(epsilon: float) -> None:
+    """Every output, with the directions and coins of many people."""
+    randomizer = best_sliding(epsilon)
+    statistic = RoundedReturn(TASK, randomizer.largest)
+    privatizer = OneNumber(statistic, TASK, randomizer, requested_epsilon=epsilon)
+    for person in range(200):
+        for output in (0, randomizer.outputs - 1):
+            coin = np.array([person], dtype=np.int64)
+            sums = privatizer.weighed(np.array([output]), PUBLIC, coin)
+            assert np.abs(sums).max() <= privatizer.largest

@@ -327,3 +327,10 @@ def test_one_dishonest_report_counts_as_its_worst_bit() -> None:
         bits = privatizer.randomizer.bits
         worst = max(abs(bit - bits.q) / (bits.p - bits.q) for bit in (0, 1))
         assert privatizer.crafted == pytest.approx(worst) and worst > 1.0
+
+
+def test_no_report_adds_more_than_is_said_to_any_sum() -> None:
+    """All bits of a cell reported as ones; a cell of the longest block attains it."""
+    privatizer = response(1.0)
+    reach = privatizer.randomizer.trials
+    assert privatizer.largest == reach.max() > 0
