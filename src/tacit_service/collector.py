@@ -20,7 +20,7 @@ from tacit_service.http.readiness import LEDGER, NOBODY, Readiness
 from tacit_service.intake import task_state
 from tacit_service.intake.tickets import TicketIntake, Tickets
 from tacit_service.intake.tokens import Tokens
-from tacit_service.intake.uploads import Acceptance, Intake, Mode, PendingReport, ReceivedUpload
+from tacit_service.intake.uploads import Acceptance, Arrival, Intake, Mode, PendingReport
 from tacit_service.modes.joint import JointMode
 from tacit_service.modes.local import LocalMode
 from tacit_service.modes.periods import Periods
@@ -230,7 +230,7 @@ class Collector:
 
     def read(
         self, task_id: str | None, reports: list[IncomingReport], token: Token | None
-    ) -> ReceivedUpload:
+    ) -> Arrival:
         """The first half of an upload: what can be said of it at once, without the database.
 
         Where there are tickets a report's id says which task, version and publication it is of.
@@ -259,7 +259,7 @@ class Collector:
                 entry.mark_invalid("invalid", NO_RULES)
             elif report.rules not in (None, self._made_by):
                 entry.mark_invalid("invalid", OTHER_RULES)
-        return ReceivedUpload(entries, token, reports)
+        return Arrival(entries, token, reports)
 
     def _assigned(self, seat: bytes, name: str, numbers: range | None = None) -> bool:
         """Whether an id is one of those that a token may use."""
@@ -279,7 +279,7 @@ class Collector:
         earliest = self.state().worked(now) - window - CLOCKS
         return range(rule.period_at(earliest), rule.period_at(now + CLOCKS) + 1)
 
-    def _check_periods(self, uploads: Sequence[ReceivedUpload]) -> None:
+    def _check_periods(self, uploads: Sequence[Arrival]) -> None:
         """Note reports whose id is not that of their sender in a period of now."""
         numbers = self._periods()
         for upload in uploads:
@@ -288,7 +288,7 @@ class Collector:
                 if seat is not None and not self._assigned(seat, entry.name, numbers):
                     entry.mark_invalid("invalid", ANOTHER_PERIOD)
 
-    def settle(self, uploads: Sequence[ReceivedUpload]) -> list[UploadAnswer]:
+    def settle(self, uploads: Sequence[Arrival]) -> list[UploadAnswer]:
         """The second half, of many uploads in one transaction; durable when this returns.
 
         Decoys are answered, and touch nothing.
@@ -311,7 +311,7 @@ class Collector:
             for upload in uploads
         ]
 
-    def _decode(self, uploads: Sequence[ReceivedUpload]) -> None:
+    def _decode(self, uploads: Sequence[Arrival]) -> None:
         """Read messages; what is wrong with one is noted, and said if it is not a duplicate.
 
         All reports under one publication are read together, which costs little more than reading

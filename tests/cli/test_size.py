@@ -93,7 +93,7 @@ MISTAKES = (
     ("size river-swim psrl --epsilon 1", "psrl takes no epsilon"),
     ("size river-swim tacit-joint --epsilon 1,x", "'x', but it must be a number"),
     ("size river-swim tacit-joint --share 2", "share = 2,"),
-    ("size tacit-joint river-swim", "river-swim"),
+    ("size tacit-joint river-swim", "the problem comes first and the agent second"),
     ("size river-swim tacit-control", "tacit-control"),
 )
 

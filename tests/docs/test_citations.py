@@ -97,6 +97,13 @@ def test_every_citation_leads_to_a_place() -> None:
     assert lost == []
 
 
+def test_every_page_that_is_named_is_there() -> None:
+    page = re.compile(r"(?<![\w./])((?:docs|proofs|benchmarks)/[\w/]+\.md)")
+    named = {(name, one) for name, text in texts() for one in page.findall(text)}
+    assert len(named) > 90
+    assert sorted(one for one in named if not (ROOT / one[1]).exists()) == []
+
+
 def test_places_have_one_name_each() -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         names = ANCHOR.findall(page.read_text())

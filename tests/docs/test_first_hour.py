@@ -41,7 +41,7 @@ def test_commands_work_and_missing_parts_are_named(python: Path, tmp_path: Path)
 
     run = call("run", "river-swim", "psrl", "--episodes", "500", "--out", "kept")
     assert run.returncode == 0, run.stderr
-    shown = call("show", "policy", "kept/policy.json")
+    shown = call("show", "kept/policy.json")
     assert shown.returncode == 0 and "state" in shown.stdout, shown.stderr
     serve = call("serve", "coach.toml", "--init")
     assert serve.returncode == 2 and "pip install" in serve.stderr and "service" in serve.stderr

@@ -98,7 +98,7 @@ def test_no_raw_value_and_no_exact_count_is_in_any_output(folder) -> None:
             assert not np.isin(np.ravel(block), [PEOPLE, PEOPLE / 2]).any(), name
     report = json.loads(releases[0]["json"])
     assert report["guarantee"]["unit"] == "user" and "a released number" in report["note"]
-    assert "a released number" in command("show", "policy", folder / "out0/policy.json").output
+    assert "a released number" in command("show", folder / "out0/policy.json").output
 
 
 def test_the_check_would_notice(folder) -> None:

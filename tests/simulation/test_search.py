@@ -61,7 +61,7 @@ def test_a_pole_is_balanced_from_five_thousand_people(model: str, epsilon: float
     assert found.guarantee.model == model and found.guarantee.epsilon <= epsilon
     assert found.guarantee.delta == (0.0 if model == "local" else 1e-5)
     assert found.tests["policy"]["mean"] > 450 > 30 > found.tests["uniform"]["mean"]
-    assert not found.warning and (np.diff(found.regret) >= 0.0).all()
+    assert not found.warning and (np.diff(found.reward) >= 0.0).all()
     assert 0.0 <= found.band()[0].min() <= found.band()[0].max() <= 500.0
     learned = found.policies[0]
     again = load_policy(learned.save(tmp_path / "policy.json"))

@@ -17,7 +17,8 @@ DEFAULT_BONUS_SCALE = 0.1
 """c of the bonus c H |phi| of tight calibration, unless chosen.
 
 Not measured: one scale for all problems. ``benchmarks/linear.py --tuning 2`` chooses one for each
-agent, by two runs: between 0 and 1 on synthetic-linear and river-swim (benchmarks/README.md).
+agent, by two runs: between 0 and 1 on synthetic-linear and river-swim
+(docs/results/measurements.md).
 """
 
 

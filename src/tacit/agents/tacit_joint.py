@@ -46,20 +46,22 @@ PAIRS_PER_EPISODE, KNOWN_PAIRS_PER_EPISODE = 10, 5
 """Pairs that one user teaches, and how many of them may be known ones.
 
 The first was chosen over 6, 20 and no cap on a chain and two lakes at epsilon 1
-(benchmarks/README.md, "What was tried": a prototype without a script). Not measured: the second.
+(docs/results/measurements.md, "What was tried": a prototype without a script). Not measured: the
+second.
 """
 
 PAIRS_PER_LIFETIME = 14
 """Pairs that one person teaches in all their participations, where these are bounded together.
 
-Chosen over 10 and 20 on six lakes and four other tables (docs/returning.md); no script is kept.
+Chosen over 10 and 20 on six lakes and four other tables (docs/results/returning.md); no script is
+kept.
 """
 
 UNIFORM_SHARE = 0.5
 """Share of the users who act uniformly before the first release of returns.
 
-Tried beside .3 and .7 on a made-up clinic of 600 states at epsilon 1 and 4 (benchmarks/README.md,
-"What was tried", row "returns"); no script is kept.
+Tried beside .3 and .7 on a made-up clinic of 600 states at epsilon 1 and 4
+(docs/results/measurements.md, "What was tried", row "returns"); no script is kept.
 """
 
 USERS_PER_CELL, STEPS_PER_RETURN = 0.1, 8.0
@@ -67,7 +69,7 @@ USERS_PER_CELL, STEPS_PER_RETURN = 0.1, 8.0
 the declared range of returns is the horizon over the second, or smaller.
 
 That returns beat next states there was measured on made-up clinics of 100 and 600 states
-(benchmarks/README.md, "What was tried"). Not measured: where exactly the line runs.
+(docs/results/measurements.md, "What was tried"). Not measured: where exactly the line runs.
 """
 
 PLANS_PER_RELEASE = 8
@@ -81,7 +83,7 @@ EXPLORABLE_USERS, OPTIMISTIC_USERS = 8.0, 2.5
 """Users per pair and standard deviation below which a table is too large to be explored in full;
 and below which it is not explored by optimism at all.
 
-What is done below them was chosen on a courier with 3528 pairs (benchmarks/README.md, "vast
+What is done below them was chosen on a courier with 3528 pairs (docs/results/measurements.md, "vast
 tables"). Not measured: the two numbers themselves.
 """
 
@@ -211,9 +213,8 @@ class TacitJoint(CheckedAgent):
         std = _noise(visits, growth, mu)
         wait = max(1, int(max(FIRST_VISITS_USERS, X / FIRST_VISITS_PAIRS) * std))
         first = self.first or max(1, min(wait, task.users // 10))
-        between = Geometric(
-            max(first, self.least), growth, max(self.least, int(FIRST_VISITS_USERS * std) // 4)
-        )
+        batch = max(self.least, int(FIRST_VISITS_USERS * std) // 4)
+        between = Geometric(max(first, self.least), growth, batch)
         planner = FirstVisitPlanner(
             plans=PLANS_PER_RELEASE,
             refresh=KNOWN_PAIRS_PER_EPISODE,
@@ -226,16 +227,10 @@ class TacitJoint(CheckedAgent):
     def _returns(self, task: Task) -> BoundAgent:
         """Returns from first visits of states."""
         first = max(1, self.first or int(UNIFORM_SHARE * task.users))
-        between = Geometric(
-            max(first, self.least), self.growth or BATCH_GROWTH["returns"], self.least
-        )
-        return self._faded(
-            task,
-            FirstReturns(task, PAIRS_PER_EPISODE),
-            between,
-            FirstReturnPlanner(UNIFORM_SHARE),
-            1,
-        )
+        growth = self.growth or BATCH_GROWTH["returns"]
+        between = Geometric(max(first, self.least), growth, self.least)
+        statistic = FirstReturns(task, PAIRS_PER_EPISODE)
+        return self._faded(task, statistic, between, FirstReturnPlanner(UNIFORM_SHARE), 1)
 
     def _faded(
         self,

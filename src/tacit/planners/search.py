@@ -27,7 +27,7 @@ class SearchTuning:
     """Constants; nothing here depends on people.
 
     Chosen on cart-poles, pendulums, acrobots and linear systems other than those reported; which of
-    them made a difference stands in docs/policy_search.md. No script of it is kept;
+    them made a difference stands in docs/guides/policy_search.md. No script of it is kept;
     ``benchmarks/search.py`` measures them on the problems reported.
 
     Attributes:

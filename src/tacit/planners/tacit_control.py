@@ -114,9 +114,8 @@ class TacitControlPlanner:
         ]
         longest = min(rest, max(calm, int(tuning.growth * done)))
         shortest = min(max(SHORTEST_BATCH, done // 4) if done else calm, longest)
-        lengths = np.unique(
-            np.geomspace(shortest, longest, lq_design.BATCH_LENGTHS).astype(np.int64)
-        )
+        lengths = np.geomspace(shortest, longest, lq_design.BATCH_LENGTHS)
+        lengths = np.unique(lengths.astype(np.int64))
         allowed = tuning.budget * (done + lengths) * outlook.worth - spent
         for number, amplitude in enumerate(lq_design.AMPLITUDES, start=1):
             price = outlook.price * amplitude**2

@@ -22,7 +22,7 @@ from tacit.task.task import Task
 TRIED_DEVIATIONS = 2.0
 """Standard deviations of its number of visits above which the log has tried a pair.
 
-Chosen on small chains, queues and inventories (docs/coach.md); no script of it is kept.
+Chosen on small chains, queues and inventories (docs/results/coach.md); no script of it is kept.
 """
 
 

@@ -22,7 +22,7 @@ from tacit.arrays import IntArray
 from tacit.streams import stream
 from tacit_service.config.deployment import Deployment
 from tacit_service.intake import task_state
-from tacit_service.intake.uploads import Intake, PendingReport, ReceivedUpload, stale
+from tacit_service.intake.uploads import Arrival, Intake, PendingReport, stale
 from tacit_service.planning.publications import BatchBoundaries
 from tacit_service.responses import Paused, Reason, Ticket, Token
 from tacit_service.storage import database as db
@@ -125,7 +125,7 @@ class Tickets:
             db.put_named(connection, schema.meta, SHUT, value=str(version))
         return True
 
-    def assign(self, uploads: Sequence[ReceivedUpload]) -> None:
+    def assign(self, uploads: Sequence[Arrival]) -> None:
         """Say of every report whose ticket it is; one without is invalid."""
         entries = [entry for upload in uploads for entry in upload.entries]
         with self._store.read() as connection:
@@ -177,7 +177,7 @@ class TicketIntake(Intake):
             return "stale", stale(version, now.version)
         return None
 
-    def _commit(self, group: Sequence[ReceivedUpload]) -> int:
+    def _commit(self, group: Sequence[Arrival]) -> int:
         entries = [entry for upload in group for entry in upload.entries]
         for entry in entries:
             entry.outcome = entry.fault

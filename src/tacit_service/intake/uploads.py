@@ -116,20 +116,18 @@ class Mode(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class ReceivedUpload:
+class Arrival:
     """What one client sent at once: as it arrived, and as it is decided."""
 
     entries: list[PendingReport]
     token: Token | None
     reports: list[IncomingReport] = field(repr=False, default_factory=list)
 
-    def without_decoys(self) -> ReceivedUpload:
+    def without_decoys(self) -> Arrival:
         """What of it is decided at all."""
         pairs = list(zip(self.entries, self.reports, strict=True))
         kept = [(entry, report) for entry, report in pairs if entry.outcome is None]
-        return ReceivedUpload(
-            [entry for entry, _ in kept], self.token, [report for _, report in kept]
-        )
+        return Arrival([entry for entry, _ in kept], self.token, [report for _, report in kept])
 
 
 class Acceptance:
@@ -184,7 +182,7 @@ class Intake:
     _accepted: Acceptance
     _clock: Callable[[], float]
 
-    def settle(self, group: Sequence[ReceivedUpload]) -> int:
+    def settle(self, group: Sequence[Arrival]) -> int:
         """Decide about every entry; durable when this returns. The newest version is returned.
 
         If the database broke the transaction off it is tried again: each try starts anew. If a new
@@ -215,7 +213,7 @@ class Intake:
             return "stale", stale(version, now.version)
         return None
 
-    def _commit(self, group: Sequence[ReceivedUpload]) -> int:
+    def _commit(self, group: Sequence[Arrival]) -> int:
         entries = [entry for upload in group for entry in upload.entries]
         for entry in entries:
             entry.outcome = entry.fault
@@ -224,9 +222,7 @@ class Intake:
             version = self._commit_plain(group, entries)
         return self._commit_carefully(group) if version is None else version
 
-    def _commit_plain(
-        self, group: Sequence[ReceivedUpload], entries: list[PendingReport]
-    ) -> int | None:
+    def _commit_plain(self, group: Sequence[Arrival], entries: list[PendingReport]) -> int | None:
         """The common case: everything is new, sound, current, and fits. None if it is not so."""
         ids = {entry.identity for entry in entries}
         if len(ids) < len(entries) or any(entry.fault is not None for entry in entries):
@@ -258,7 +254,7 @@ class Intake:
             entry.number = number
         self._mode.keep(connection, entries)
 
-    def _use_all_tokens(self, connection: sa.Connection, group: Sequence[ReceivedUpload]) -> bool:
+    def _use_all_tokens(self, connection: sa.Connection, group: Sequence[Arrival]) -> bool:
         if self._deployment.settings.population.tokens != "per-device":
             return True
         wanted: Counter[int] = Counter()
@@ -267,7 +263,7 @@ class Intake:
             wanted[upload.token.id] += len(upload.entries)
         return db.use_all_tokens(connection, wanted, self._deployment.most_reports)
 
-    def _commit_carefully(self, group: Sequence[ReceivedUpload]) -> int:
+    def _commit_carefully(self, group: Sequence[Arrival]) -> int:
         with self._store.write() as connection:
             now, state = db.progress(connection), task_state.read(connection)
             if state.word == "paused":
@@ -300,7 +296,7 @@ class Intake:
 
     def _judge(
         self,
-        group: Sequence[ReceivedUpload],
+        group: Sequence[Arrival],
         now: db.Standing,
         oldest: int,
         closed: tuple[str, str] | None,
@@ -334,7 +330,7 @@ class Intake:
         return f"all {self._deployment.task.users} reports of this task have arrived"
 
     def _use_tokens(
-        self, connection: sa.Connection, group: Sequence[ReceivedUpload]
+        self, connection: sa.Connection, group: Sequence[Arrival]
     ) -> list[PendingReport]:
         """Count reports against their device's token; those beyond are refused."""
         if self._deployment.settings.population.tokens != "per-device":
@@ -358,7 +354,7 @@ class Intake:
         return refused
 
     @staticmethod
-    def _recognise(connection: sa.Connection, group: Sequence[ReceivedUpload]) -> None:
+    def _recognise(connection: sa.Connection, group: Sequence[Arrival]) -> None:
         """A report that was accepted earlier is a duplicate, whatever else could be said of it."""
         uncounted = [
             entry
@@ -373,12 +369,12 @@ class Intake:
                     entry.decide("duplicate")
 
 
-def _halves(group: Sequence[ReceivedUpload]) -> Iterator[list[ReceivedUpload]]:
+def _halves(group: Sequence[Arrival]) -> Iterator[list[Arrival]]:
     """The first half of all entries, and the other."""
     senders = [(entry, upload.token) for upload in group for entry in upload.entries]
     middle = len(senders) // 2
     for half in (senders[:middle], senders[middle:]):
-        yield [ReceivedUpload([entry], token) for entry, token in half]
+        yield [Arrival([entry], token) for entry, token in half]
 
 
 def runs(entries: list[PendingReport]) -> Iterator[list[PendingReport]]:

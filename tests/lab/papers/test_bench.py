@@ -174,7 +174,7 @@ def test_the_command(monkeypatch, capsys) -> None:
 
 
 def test_searches_beside_a_peer_that_is_not_there(monkeypatch) -> None:
-    monkeypatch.setattr(search, "learn", functools.partial(learned_by, users=60))
+    monkeypatch.setattr(search, "simulate", functools.partial(learned_by, users=60))
     found = search.report(True, Path(sys.executable), lambda words: None)
     assert [row["who"] for row in found["rows"]] == [
         "policy-search",
@@ -190,4 +190,4 @@ def test_searches_beside_a_peer_that_is_not_there(monkeypatch) -> None:
 
 def learned_by(environment, agent, people, seeds, users):
     """Fewer people than are asked for: this is about the report."""
-    return tacit.simulate(tacit.environment(environment), agent, episodes=users, runs=seeds)
+    return tacit.simulate(environment, agent, episodes=users, runs=seeds)

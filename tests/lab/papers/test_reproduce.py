@@ -16,6 +16,7 @@ import pytest
 import tacit
 from patience import PATIENCE
 from tacit.errors import InvalidInput, UnknownName
+from tacit.experiment_spec import ExperimentSpec
 from tacit_lab.figures.draw import canvas, rate_panel, regret_panel
 from tacit_lab.figures.figure import Claim, Curve, Figure, Measurement, Named, Size
 from tacit_lab.figures.reproduction import figures, find, reproduce
@@ -118,7 +119,7 @@ def test_what_is_finished_is_never_computed_again(out: Path, monkeypatch) -> Non
     def never(*args, **kwargs):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(tasks, "simulate", never)
+    monkeypatch.setattr(ExperimentSpec, "make", never)
     before = len(CALLS)
     again = reproduce(TOY, size="quick", out=out, workers=1)
     assert again.evidence.arrays("squares")["squares"].tolist() == [0, 1, 4, 9, 16]
@@ -130,15 +131,15 @@ def test_what_is_finished_is_never_computed_again(out: Path, monkeypatch) -> Non
 def test_an_interruption_loses_the_part_in_progress_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch
 ) -> None:
-    real, calls = tasks.simulate, []
+    real, calls = ExperimentSpec.make, []
 
-    def flaky(problem, agent, *args, **kwargs):
-        calls.append(agent.name)
-        if agent.name == "ldp-obi" and len(calls) < 4:
+    def flaky(spec):
+        calls.append(spec.agent.name)
+        if spec.agent.name == "ldp-obi" and len(calls) < 4:
             raise KeyboardInterrupt
-        return real(problem, agent, *args, **kwargs)
+        return real(spec)
 
-    monkeypatch.setattr(tasks, "simulate", flaky)
+    monkeypatch.setattr(ExperimentSpec, "make", flaky)
     with pytest.raises(KeyboardInterrupt):
         reproduce(TOY, size="quick", out=tmp_path, workers=1)
     assert not (tmp_path / "toy" / "figure-0" / "quick" / "claims.json").exists()
@@ -179,7 +180,7 @@ def parts(size):
     long = dataclasses.replace(size, episodes=10**10)
     return [first, dataclasses.replace(second, size=long)]
 
-reproduce(dataclasses.replace(TOY, parts=parts), quick=True, out=sys.argv[2])
+reproduce(dataclasses.replace(TOY, parts=parts), size="quick", out=sys.argv[2])
 """
 
 
@@ -250,7 +251,7 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
         reproduce(twice, size="quick", out=tmp_path)
     bad = dataclasses.replace(parts(TINY)[0], agent=Named("prsl"))
     with pytest.raises(UnknownName, match="did you mean 'psrl'"):
-        reproduce(dataclasses.replace(TOY, parts=lambda size: [bad]), quick=True, out=tmp_path)
+        reproduce(dataclasses.replace(TOY, parts=lambda size: [bad]), size="quick", out=tmp_path)
     with pytest.raises(InvalidInput, match="workers = 0"):
         reproduce(TOY, size="quick", out=tmp_path, workers=0)
     with pytest.raises(UnknownName, match="did you mean 'tabular-ldp/figure-1'"):
@@ -264,7 +265,8 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
 def test_runs_can_be_stopped_from_another_thread() -> None:
     stop = threading.Event()
     threading.Timer(0.5, stop.set).start()
-    result = tacit.simulate(tacit.problem("random-mdp"), tacit.agent("uniform"), 10**12, stop=stop)
+    study = tacit.Experiment(problem="random-mdp", agent="uniform", episodes=10**12)
+    result = study.run(stop=stop)
     assert result.interrupted and result.completed < 10**12
 
 

@@ -12,7 +12,7 @@ import pytest
 from patience import PATIENCE
 from tacit.wire import documents
 from tacit_service.http.uploads import Writer
-from tacit_service.intake.uploads import PendingReport, ReceivedUpload
+from tacit_service.intake.uploads import Arrival, PendingReport
 from tacit_service.responses import Outcome, Unavailable, UploadAnswer
 
 JSON = {"Content-Type": "application/json"}
@@ -195,11 +195,11 @@ class SlowCollector:
     """Notes which uploads came together; the first transaction takes until it is let go."""
 
     def __init__(self, fails: int = -1) -> None:
-        self.groups: list[list[ReceivedUpload]] = []
+        self.groups: list[list[Arrival]] = []
         self.fails = fails
         self.begun, self.going_on = threading.Event(), threading.Event()
 
-    def settle(self, uploads: list[ReceivedUpload]) -> list[UploadAnswer]:
+    def settle(self, uploads: list[Arrival]) -> list[UploadAnswer]:
         self.groups.append(list(uploads))
         self.begun.set()
         assert self.going_on.wait(PATIENCE)
@@ -208,8 +208,8 @@ class SlowCollector:
         return [UploadAnswer("", len(self.groups), [o.fault for o in u.entries]) for u in uploads]
 
 
-def upload_of(size: int, mark: str) -> ReceivedUpload:
-    return ReceivedUpload(
+def upload_of(size: int, mark: str) -> Arrival:
+    return Arrival(
         [
             PendingReport(mark, b"", 0, fault=Outcome(mark, "accepted", None, None))
             for _ in range(size)

@@ -37,7 +37,7 @@ PRIOR_VISITS = 0.5
 """Visits that every listed next state has besides.
 
 Chosen over .1 on 30 lakes at epsilon 8, four runs each, and checked on ten that were kept for it
-(benchmarks/README.md, "What was tried for it"); no script is kept.
+(docs/results/measurements.md, "What was tried for it"); no script is kept.
 """
 
 REWARD_ATOMS, REWARD_FIT_STEPS = 21, 9
@@ -92,9 +92,8 @@ def list_next(
                 place = begin[g, x]
                 for n in range(N):
                     near = mark[n] == turn
-                    believed = (
-                        moves[g, x, n] > (NEIGHBOUR_DEVIATIONS if near else LISTED_DEVIATIONS) * std
-                    )
+                    deviations = NEIGHBOUR_DEVIATIONS if near else LISTED_DEVIATIONS
+                    believed = moves[g, x, n] > deviations * std
                     if believed:
                         total += moves[g, x, n]
                     if believed or (near and not mean):

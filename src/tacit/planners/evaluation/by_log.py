@@ -254,9 +254,8 @@ class Models:
 def begun(release: Release) -> bool:
     """Whether first states were recorded, above the noise: without them nothing has a value."""
     starts = release.blocks["starts"]
-    return bool(
-        starts.sum() > KNOWN_DEVIATIONS * release.law.scale("starts") * np.sqrt(len(starts))
-    )
+    noise = KNOWN_DEVIATIONS * release.law.scale("starts") * np.sqrt(len(starts))
+    return bool(starts.sum() > noise)
 
 
 def _shares(start: Array) -> Array:
