@@ -145,6 +145,9 @@ def test_estimates_have_no_bias_and_the_stated_variance() -> None:
     single = np.array([privatizer.layout.views(r)["visits"][0, 0, 1] for r in reports])
     spread = single.var() / (bits.p - bits.q) ** 2 * trials
     assert spread == pytest.approx(float(law.variance("visits")), rel=0.06)
+    empty = np.array([privatizer.layout.views(r)["reward"][0, 1, 0] for r in reports])
+    spread = empty.var() / (2 * (bits.p - bits.q)) ** 2 * trials  # two bits for a reward of 1
+    assert spread == pytest.approx(float(law.variance("reward")), rel=0.06)
 
 
 def test_its_shuffler_shows_every_report_by_difference() -> None:
