@@ -170,9 +170,10 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 PASSING = {
     *("tacit", "version", "seconds", "episodes_per_second", "timing"),
-    *("quick", "full", "paper_size", "issued_at", "revoked_at"),
+    *("quick", "full", "paper_size", "issued_at", "revoked_at", "bytes"),
 }
-"""Fields that are other ones whenever a command is run, whenever one is timed, or by version."""
+"""Fields that are other ones whenever a command is run, whenever one is timed, or by version; a
+page's bytes hold such times."""
 
 PACED = '[population]\nusers = 400\npace = "50/day"'
 SWEEP = """
