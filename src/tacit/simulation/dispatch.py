@@ -1,7 +1,7 @@
 """Which run serves an agent faster than the driver: one table, by the exact types of its parts.
 
 A subclass, a part of the user's own or an oracle that no row knows goes through the stepwise
-driver. Planner and schedule of a segment run are free: ``driver.Learner`` calls them.
+driver. Planner and schedule of a segment run are free: ``learner.Learner`` calls them.
 """
 
 from __future__ import annotations

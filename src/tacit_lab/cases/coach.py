@@ -134,8 +134,9 @@ def habituation_bias(people: int = 100_000, epsilon: float = 8.0, seed: int = 0)
     """What first visits say of fixed messages, with habituation in the declared state and without.
 
     First visits of a pair that leaves out habituation are those of people who are not used to
-    messages yet: they promise too much for whoever gets one every day. ``worth`` withholds that
-    value, since what people earned shows that the models are wrong; here is what these say.
+    messages yet: they promise too much for whoever gets one every day. ``OfflineResult.value_of``
+    withholds that value, since what people earned shows that the models are wrong; here is what
+    these say.
     """
     problem = coach()
     behaviour = _mostly_quiet(problem)

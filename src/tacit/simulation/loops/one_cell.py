@@ -1,6 +1,6 @@
 """The fused loop of one-cell reports: tacit-local, and shuffle-obi in tight calibration.
 
-The loop follows ``driver.drive``, but the reports of a batch are not drawn one by one: how many of
+The loop follows ``learner.drive``, but the reports of a batch are not drawn one by one: how many of
 its users sit in each cell is counted, and the sum of their reports is drawn from its joint law
 (``kernels.finite``). So a run equals a stepwise run in law, not bit by bit.
 

@@ -1,8 +1,8 @@
 """The fused loop of value-targeted regression: exact or locally randomized sums.
 
-It follows ``driver.drive``: close a batch (noise, sums, release), plan, publish, serve users. Noise
-of a batch of n users is drawn once with standard deviation sqrt(n), its exact law; with n = 1, or
-without noise, the loop equals the driver bit by bit. Planning reads ``PublicTargets`` only.
+It follows ``learner.drive``: close a batch (noise, sums, release), plan, publish, serve users.
+Noise of a batch of n users is drawn once with standard deviation sqrt(n), its exact law; with n =
+1, or without noise, the loop equals the driver bit by bit. Planning reads ``PublicTargets`` only.
 
 Measured beside the segment run in one process: 9 to 11 times as fast with 18 features where every
 user gets a plan, 4 times where every 20th does; with 50 features 1.7 and 1.5 times.

@@ -1,6 +1,6 @@
 """The fused loop of learners on visit counts that plan after every user: UCB-VI, PSRL, OBI.
 
-It follows ``driver.drive`` step by step and only calls kernels: plan from the release, score the
+It follows ``learner.drive`` step by step and only calls kernels: plan from the release, score the
 policy, serve one user, randomize the contribution where a device would, absorb, release. It equals
 the driver bit by bit. The raw sums and the release are separate buffers: planning reads
 ``PublicVisits`` only, and only ``sums.scale``, ``response.debias`` and ``release_steps`` write

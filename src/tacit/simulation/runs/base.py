@@ -1,8 +1,8 @@
 """One seeded run, advanced in chunks: user by user, in segments, or by a fused loop.
 
-``StepwiseRun`` is ``driver.drive`` and defines every result. ``SegmentRun`` is the same loop on
-``driver.Learner``, with all users between two publications simulated together. A ``FusedRun``
-plans, serves and absorbs in compiled code, where that pays. ``simulation.compiled`` chooses. After
+``StepwiseRun`` is ``learner.drive`` and defines every result. ``SegmentRun`` is the same loop on
+``learner.Learner``, with all users between two publications simulated together. A ``FusedRun``
+plans, serves and absorbs in compiled code, where that pays. ``simulation.dispatch`` chooses. After
 the last user all of them plan once more, by ``Learner.conclude``.
 """
 

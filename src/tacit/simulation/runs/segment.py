@@ -17,7 +17,7 @@ from tacit.statistics.search import RoundedReturn
 
 
 class SegmentRun(Run):
-    """All users between two publications together; learning is that of ``driver.Learner``.
+    """All users between two publications together; learning is that of ``learner.Learner``.
 
     Users live through compiled rollouts, ``statistic.add_many`` adds them up, and the privatizer
     absorbs the sum when all are in. Exact sums are those of the driver to the last bit. Users who

@@ -49,7 +49,7 @@ class StepwiseRun(Run):
         return trajectory
 
     def advance(self, episodes: int) -> None:
-        """As ``driver.drive``, until that many more episodes are done."""
+        """As ``learner.drive``, until that many more episodes are done."""
         try:
             for _ in range(episodes):
                 if self.learner.left == 0:
